@@ -1,0 +1,1 @@
+"""Graphs without data: the PDAG value, equivalence classes, Meek's rules, masks, the Phi-CPDAG, metrics."""

@@ -1,0 +1,43 @@
+"""Sets of nodes as integers: bit i is node i. Set algebra on them is what makes graph code fast in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def rows(matrix: NDArray[np.bool_]) -> list[int]:
+    """Row i of a boolean matrix as a bit set: bit j is ``matrix[i, j]``."""
+    packed = np.packbits(matrix, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+
+
+def columns(matrix: NDArray[np.bool_]) -> list[int]:
+    """Column j of a boolean matrix as a bit set: bit i is ``matrix[i, j]``."""
+    return rows(matrix.T)
+
+
+def matrix(sets: Sequence[int]) -> NDArray[np.bool_]:
+    """Turn bit sets back into a boolean matrix, one row a set (the inverse of `rows`)."""
+    p = len(sets)
+    width = (p + 7) // 8
+    raw = np.frombuffer(b"".join(s.to_bytes(width, "little") for s in sets), dtype=np.uint8)
+    return np.unpackbits(raw.reshape(p, width), axis=1, count=p, bitorder="little").astype(bool)
+
+
+def members(bits: int) -> Iterator[int]:
+    """Yield the members of a bit set in ascending order."""
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1
+        bits ^= low
+
+
+def union(sets: Sequence[int], bits: int) -> int:
+    """Union of ``sets[i]`` over the members i of a bit set."""
+    out = 0
+    for i in members(bits):
+        out |= sets[i]
+    return out

@@ -1,0 +1,64 @@
+"""Checks of what a user hands in as a graph, each with a message that says what is wrong and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+
+Pair = tuple[str, str]
+
+
+def checked_pair(edge: Pair) -> Pair:
+    """Return an edge as a pair of names."""
+    pair = tuple(edge)
+    if len(pair) != 2 or isinstance(edge, str):
+        raise InputError(f"an edge is a pair of names, not {edge!r}")
+    return pair[0], pair[1]
+
+
+def checked_matrix(adjacency: ArrayLike) -> NDArray[np.bool_]:
+    """Return a square boolean matrix with an empty diagonal."""
+    try:
+        raw = np.asarray(adjacency)
+    except ValueError:
+        raise InputError("adjacency is not a matrix: its rows have different lengths") from None
+    if raw.ndim == 1 and raw.size == 0:
+        raw = raw.reshape(0, 0)
+    if raw.ndim != 2 or raw.shape[0] != raw.shape[1]:
+        shape = " x ".join(map(str, raw.shape)) or "a scalar"
+        raise InputError(f"adjacency must be a square matrix, one row and one column a variable; got {shape}")
+    if raw.dtype != bool:
+        if raw.dtype.kind not in "iuf":
+            raise InputError(f"adjacency must hold booleans or 0 and 1, not {raw.dtype} values")
+        odd = np.argwhere((raw != 0) & (raw != 1))
+        if len(odd):
+            i, j = odd[0]
+            hint = "threshold weights first, e.g. abs(w) > 0.1; for other tools' codes see fedperi.graph.exchange"
+            raise InputError(f"adjacency[{i}, {j}] is {raw[i, j]}; only 0 and 1 are edges ({hint})")
+    matrix: NDArray[np.bool_] = raw.astype(bool)
+    loops = np.flatnonzero(np.diag(matrix))
+    if len(loops):
+        raise InputError(f"adjacency[{loops[0]}, {loops[0]}] is set: a variable cannot have an edge to itself")
+    return matrix
+
+
+def checked_names(names: Iterable[str] | None, p: int) -> tuple[str, ...]:
+    """Return p distinct, non-empty names; the default ones if none are given."""
+    if names is None:
+        return tuple(f"X{i}" for i in range(p))
+    if isinstance(names, str):
+        raise InputError(f"names must be a list of strings, not the single string {names!r}")
+    labels = tuple(names)
+    for i, name in enumerate(labels):
+        if not isinstance(name, str) or not name:
+            raise InputError(f"names must be non-empty strings; position {i} holds {name!r}")
+    if len(labels) != p:
+        raise InputError(f"{len(labels)} names for {p} variables")
+    if len(set(labels)) < p:
+        twice = next(n for n in labels if labels.count(n) > 1)
+        raise InputError(f"duplicate variable name {twice!r}: names must be unique")
+    return tuple(str(n) for n in labels)
