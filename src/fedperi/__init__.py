@@ -1,7 +1,82 @@
 """Federated causal discovery from sites that differ by interventions nobody wrote down."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ._version import __version__
 from .errors import InputError
-from .graph.pdag import PDAG
+from .graph import (
+    PDAG,
+    MeekStep,
+    adjustment_distance,
+    arrowhead_f1,
+    consistent_extension,
+    count_members,
+    cpdag,
+    d_separated,
+    f1,
+    i_cpdag,
+    includes,
+    is_cpdag,
+    meek_closure,
+    meek_steps,
+    members,
+    mu,
+    mutilate,
+    nu,
+    phi_cpdag,
+    phi_equivalent,
+    revealed_v_structures,
+    shd,
+    skeleton_f1,
+    v_structures,
+)
 
-__all__ = ["PDAG", "InputError", "__version__"]
+if TYPE_CHECKING:
+    from .simulation import Simulation, simulate
+
+# Names whose rooms import pandas or scipy are loaded when first used, so that `import fedperi` stays quick.
+_LAZY = {"Simulation": ".simulation", "simulate": ".simulation"}
+
+__all__ = [
+    "PDAG",
+    "InputError",
+    "MeekStep",
+    "Simulation",
+    "__version__",
+    "adjustment_distance",
+    "arrowhead_f1",
+    "consistent_extension",
+    "count_members",
+    "cpdag",
+    "d_separated",
+    "f1",
+    "i_cpdag",
+    "includes",
+    "is_cpdag",
+    "meek_closure",
+    "meek_steps",
+    "members",
+    "mu",
+    "mutilate",
+    "nu",
+    "phi_cpdag",
+    "phi_equivalent",
+    "revealed_v_structures",
+    "shd",
+    "simulate",
+    "skeleton_f1",
+    "v_structures",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        value = getattr(import_module(_LAZY[name], __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -47,7 +47,9 @@ def find_cycle(parents: Sequence[int]) -> list[int]:
         path.append(node)
         above = parents[node] & left
         node = (above & -above).bit_length() - 1
-    return path[path.index(node) :][::-1]
+    cycle = path[path.index(node) :][::-1]
+    first = cycle.index(min(cycle))
+    return cycle[first:] + cycle[:first]
 
 
 def descendants(children: Sequence[int], start: int) -> int:

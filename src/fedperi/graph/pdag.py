@@ -275,4 +275,5 @@ def same_variables(graph: PDAG, names: Iterable[str]) -> None:
 
 def aligned(first: PDAG, second: PDAG) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Adjacency matrices of two graphs over the same variables, both in the first one's order."""
+    same_variables(first, second.names)
     return first.adjacency, second.reordered(first.names).adjacency
