@@ -12,7 +12,9 @@ from .pdag import PDAG
 
 
 def mutilate(dag: PDAG, targets: str | Iterable[str] | Mapping[str, Iterable[str] | None]) -> PDAG:
-    """Remove all or some of the edges into the targets of a structural intervention (Definition "General intervention and mutilated graph" of the paper).
+    """Remove all or some of the edges into the targets of a structural intervention.
+
+    Definition "General intervention and mutilated graph" of the paper.
 
     Parameters
     ----------

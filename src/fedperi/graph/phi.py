@@ -15,7 +15,8 @@ from .pdag import PDAG, aligned
 def phi_cpdag(dag: PDAG, client_dags: Iterable[PDAG]) -> PDAG:
     """Return Phi(G): the CPDAG of a DAG, with every edge directed that some client's CPDAG directs.
 
-    Definition "Phi-CPDAG" of the paper. It is not closed under Meek's rules; `meek_closure` of it is sound and may be tighter.
+    Definition "Phi-CPDAG" of the paper. It is not closed under Meek's rules; `meek_closure` of it is sound and may be
+    tighter.
 
     Parameters
     ----------
@@ -46,9 +47,9 @@ def phi_cpdag(dag: PDAG, client_dags: Iterable[PDAG]) -> PDAG:
 def phi_equivalent(dag1: PDAG, client_dags1: Iterable[PDAG], dag2: PDAG, client_dags2: Iterable[PDAG]) -> bool:
     """Whether two DAGs with their clients are Phi-Markov equivalent, by the paper's graphical criterion.
 
-    Theorem "Characterization": same adjacencies, same v-structures, and the same v-structures that appear at some client but not in the DAG. The
-    families may have different sizes and targets. docs/theory.md says how this criterion relates to the definition by
-    d-separations, with counterexamples.
+    Theorem "Characterization": same adjacencies, same v-structures, and the same v-structures that appear at some
+    client but not in the DAG. The families may have different sizes and targets. docs/theory.md says how this
+    criterion relates to the definition by d-separations, with counterexamples.
 
     Parameters
     ----------

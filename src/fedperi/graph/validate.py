@@ -37,8 +37,10 @@ def checked_matrix(adjacency: ArrayLike) -> NDArray[np.bool_]:
         odd = np.argwhere((raw != 0) & (raw != 1))
         if len(odd):
             i, j = odd[0]
-            hint = "threshold weights first, e.g. abs(w) > 0.1; for other tools' codes see PDAG.from_causallearn and its neighbours"
-            raise InputError(f"adjacency[{i}, {j}] is {raw[i, j]}; only 0 and 1 are edges ({hint})")
+            raise InputError(
+                f"adjacency[{i}, {j}] is {raw[i, j]}; only 0 and 1 are edges (threshold weights first, e.g. "
+                "abs(w) > 0.1; for other tools' codes see PDAG.from_causallearn and its neighbours)"
+            )
     matrix: NDArray[np.bool_] = raw.astype(bool)
     loops = np.flatnonzero(np.diag(matrix))
     if len(loops):
