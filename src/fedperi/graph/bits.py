@@ -22,6 +22,8 @@ def columns(matrix: NDArray[np.bool_]) -> list[int]:
 def matrix(sets: Sequence[int]) -> NDArray[np.bool_]:
     """Turn bit sets back into a boolean matrix, one row a set (the inverse of `rows`)."""
     p = len(sets)
+    if not p:
+        return np.zeros((0, 0), dtype=bool)
     width = (p + 7) // 8
     raw = np.frombuffer(b"".join(s.to_bytes(width, "little") for s in sets), dtype=np.uint8)
     return np.unpackbits(raw.reshape(p, width), axis=1, count=p, bitorder="little").astype(bool)
@@ -41,3 +43,22 @@ def union(sets: Sequence[int], bits: int) -> int:
     for i in members(bits):
         out |= sets[i]
     return out
+
+
+def transpose(sets: Sequence[int]) -> list[int]:
+    """Swap the roles of members and sets: i is in the result's set j exactly if j is in set i."""
+    out = [0] * len(sets)
+    for i, inside in enumerate(sets):
+        for j in members(inside):
+            out[j] |= 1 << i
+    return out
+
+
+def subsets(bits: int) -> Iterator[int]:
+    """Yield all subsets of a bit set, the empty one first."""
+    sub = 0
+    while True:
+        yield sub
+        sub = (sub - bits) & bits
+        if not sub:
+            return

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..errors import InputError
 from . import bits
 from .order import topological_order
@@ -63,31 +61,37 @@ def cpdag(dag: PDAG) -> PDAG:
     >>> fp.cpdag(fp.PDAG.from_edges(directed=[("A", "B"), ("B", "C")]))
     PDAG('A -- B, B -- C', names=['A', 'B', 'C'])
     """
-    order = topological_order(parents_of(dag))
-    assert order is not None  # a PDAG has no directed cycle
-    ranked = dag.adjacency[np.ix_(order, order)]
-    compelled = bits.matrix(compelled_parents(bits.columns(ranked))).T if order else ranked
-    completed = np.empty_like(ranked)
-    completed[np.ix_(order, order)] = ranked | (ranked & ~compelled).T
-    return PDAG._known_acyclic(completed, dag.names)
+    parents, lines = complete(parents_of(dag))
+    matrix = bits.matrix([into | line for into, line in zip(parents, lines, strict=True)]).T
+    return PDAG._known_acyclic(matrix, dag.names)
 
 
-def compelled_parents(parents: Sequence[int]) -> list[int]:
-    """Find, for each node, the parents whose arrow is the same in the whole equivalence class.
+def complete(parents: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Split the edges of a DAG into compelled arrows and reversible lines: bit sets of parents and of neighbours.
 
-    The nodes must be numbered in topological order. This is Chickering's Label-Edges (1995): for one head y it settles
-    all edges into y by looking at the last parent x alone, and his loops over nodes are set operations here.
+    Chickering's Label-Edges (1995): in topological order, it settles all edges into y by looking at the last parent x
+    of y alone. His loops over nodes are set operations here.
     """
-    compelled = [0] * len(parents)
-    for y, into_y in enumerate(parents):
+    order = topological_order(parents)
+    assert order is not None, "the caller gives a DAG"
+    rank = [0] * len(order)
+    for position, node in enumerate(order):
+        rank[node] = position
+    compelled, lines = [0] * len(order), [0] * len(order)
+    for y in order:
+        into_y = parents[y]
         if not into_y:
             continue
-        x = into_y.bit_length() - 1
+        x = max(bits.members(into_y), key=rank.__getitem__)
         chain = compelled[x] & ~into_y  # w -> x -> y, w and y not adjacent: reversing x -> y would make a v-structure
         other = into_y & ~parents[x] & ~(1 << x)  # z -> y <- x with z no parent of x: a v-structure is there
         # Otherwise only w -> y with w -> x compelled is: reversing it alone would close a cycle through x.
         compelled[y] = into_y if chain or other else compelled[x]
-    return compelled
+        reversible = into_y & ~compelled[y]
+        lines[y] |= reversible
+        for z in bits.members(reversible):
+            lines[z] |= 1 << y
+    return compelled, lines
 
 
 def consistent_extension(graph: PDAG) -> PDAG:
@@ -115,29 +119,40 @@ def consistent_extension(graph: PDAG) -> PDAG:
     PDAG('A -> B, B -> C', names=['A', 'B', 'C'])
     """
     adjacency = graph.adjacency
-    children = bits.rows(adjacency & ~adjacency.T)
-    lines = bits.rows(adjacency & adjacency.T)
-    adjacent = bits.rows(adjacency | adjacency.T)
-    oriented = bits.columns(adjacency & ~adjacency.T)
-    left = (1 << len(lines)) - 1
-    while left:
-        # A sink whose undirected neighbours are joined to all its other neighbours can take every edge inwards.
+    parents, stuck = extend(bits.columns(adjacency & ~adjacency.T), bits.rows(adjacency & adjacency.T))
+    if stuck:
+        inside = {graph.names[i] for i in bits.members(stuck)}
+        edges = [f"{a} -- {b}" for a, b in sorted(graph.undirected) if a in inside and b in inside]
+        raise InputError(
+            "the graph has no consistent extension: however the undirected edges "
+            f"{', '.join(edges[:6])}{', ...' if len(edges) > 6 else ''} are directed, "
+            "a cycle or a new v-structure appears"
+        )
+    return PDAG._known_acyclic(bits.matrix(parents).T, graph.names)
+
+
+def extend(parents: Sequence[int], lines: Sequence[int]) -> tuple[list[int], int]:
+    """Direct the lines of a PDAG, given as bit sets; return the parents, and the nodes left over if it fails (or 0).
+
+    Dor and Tarsi's algorithm peels sinks: a node without children whose undirected neighbours are joined to all its
+    other neighbours can take every edge inwards. Any such node is a safe choice.
+    """
+    oriented = list(parents)
+    children = bits.transpose(parents)
+    adjacent = [i | o | u for i, o, u in zip(parents, children, lines, strict=True)]
+    left = (1 << len(oriented)) - 1
+    peeled = True
+    while left and peeled:
+        peeled = False
         for x in reversed(list(bits.members(left))):
-            around = adjacent[x] & left
-            if children[x] & left == 0 and all(
-                around & ~adjacent[y] & ~(1 << y) == 0 for y in bits.members(lines[x] & left)
-            ):
-                oriented[x] |= lines[x] & left
+            if children[x] & left:
+                continue
+            around, open_ = adjacent[x] & left, lines[x] & left
+            if all(not around & ~adjacent[y] & ~(1 << y) for y in bits.members(open_)):
+                oriented[x] |= open_
                 left ^= 1 << x
-                break
-        else:
-            edges = [f"{a} -- {b}" for a, b in sorted(graph.undirected) if _both_left(graph, left, a, b)]
-            raise InputError(
-                "the graph has no consistent extension: however the undirected edges "
-                f"{', '.join(edges[:6])}{', ...' if len(edges) > 6 else ''} are directed, "
-                "a cycle or a new v-structure appears"
-            )
-    return PDAG._known_acyclic(bits.matrix(oriented).T if oriented else adjacency, graph.names)
+                peeled = True
+    return oriented, left
 
 
 def is_cpdag(graph: PDAG) -> bool:
@@ -161,7 +176,3 @@ def parents_of(dag: PDAG) -> list[int]:
         a, b = min(dag.undirected, key=lambda pair: (dag.index(pair[0]), dag.index(pair[1])))
         raise InputError(f"a DAG is needed, but {a} -- {b} is undirected (consistent_extension gives a member DAG)")
     return bits.columns(dag.adjacency)
-
-
-def _both_left(graph: PDAG, left: int, a: str, b: str) -> bool:
-    return bool(left >> graph.index(a) & 1 and left >> graph.index(b) & 1)

@@ -39,7 +39,7 @@ def members(graph: PDAG) -> Iterator[PDAG]:
     closed = meek_closure(graph).adjacency
     directed = closed & ~closed.T
     for parents in _orientations(bits.columns(directed), bits.rows(directed), bits.rows(closed & closed.T)):
-        yield PDAG._known_acyclic(bits.matrix(parents).T if parents else closed, graph.names)
+        yield PDAG._known_acyclic(bits.matrix(parents).T, graph.names)
 
 
 def _orientations(parents: list[int], children: list[int], lines: list[int]) -> Iterator[list[int]]:
