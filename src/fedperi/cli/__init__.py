@@ -1,0 +1,62 @@
+"""The command line: one module a command. Exit codes: 0 fine, 2 bad input, 1 a defect of ours."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import typer
+
+from .._version import __version__
+from ..errors import InputError
+
+app = typer.Typer(
+    name="fedperi",
+    help="Find the causal graph that sites share when their tables cannot be pooled.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"fedperi {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Find the causal graph that sites share when their tables cannot be pooled."""
+
+
+for _command in ("demo", "simulate"):
+    import_module(f".{_command}", __name__)
+
+
+def main() -> None:
+    """Run the command line; turn bad input into one line and exit code 2."""
+    try:
+        app()
+    except InputError as error:
+        _fail(f"error: {error}", 2)
+    except KeyboardInterrupt:
+        _fail("interrupted: nothing was written", 130)
+    except BrokenPipeError:
+        # Whoever read our output has closed it (`fedperi ... | head`): not an error, and nothing more can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        _fail("this is a defect of fedperi, not of your input: please report it with the lines above", 1)
+
+
+def _fail(message: str, code: int) -> None:
+    print(message, file=sys.stderr)  # noqa: T201
+    sys.exit(code)

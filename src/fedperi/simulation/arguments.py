@@ -1,0 +1,184 @@
+"""The arguments of `simulate`: checked once, then passed on as one value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+
+from ..errors import InputError
+from ..graph.equivalence import parents_of
+from ..graph.pdag import PDAG
+from ..graph.validate import checked_names
+from .dags import GraphModel, most_edges
+from .interventions import Intervention, Removal
+from .mechanisms import MechanismModel, Noise
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Checked arguments of `simulate`; `names` and `dag` say what `variables` said.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> fp.simulate(3, clients=2, samples=[10])
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: samples has 1 entries for 2 sites; give one number for all sites or one for each
+    """
+
+    names: tuple[str, ...]
+    dag: PDAG | None
+    clients: int
+    samples: tuple[int, ...]
+    edges: float | None
+    shield_colliders: bool
+    intervention: Intervention
+    removal: Removal
+    mechanism: MechanismModel
+    noise: Noise
+    shared_mechanisms: bool
+    discretize: int | None
+    graph: GraphModel
+    targets_per_client: int
+    weights: tuple[float, float]
+    seed: int
+
+    @property
+    def expected_edges(self) -> float:
+        """Expected number of edges before shielding: as given, or one a variable as far as there are pairs."""
+        p = len(self.names)
+        return min(p, most_edges(p)) if self.edges is None else self.edges
+
+    def config(self) -> dict[str, Any]:
+        """Write the arguments in JSON's types; unless a ready graph was given, `simulate` takes them back."""
+        variables: Any = len(self.names) if self.names == checked_names(None, len(self.names)) else list(self.names)
+        if self.dag is not None:
+            edges = sorted(self.dag.directed, key=lambda pair: [self.names.index(name) for name in pair])
+            variables = {"names": list(self.names), "directed": [list(pair) for pair in edges]}
+        rest = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("names", "dag")}
+        same = len(set(self.samples)) == 1
+        samples = self.samples[0] if same else list(self.samples)
+        return {"variables": variables, **rest, "samples": samples, "weights": list(self.weights)}
+
+
+def check_arguments(given: Mapping[str, Any]) -> Arguments:
+    """Check the arguments of `simulate`, all of them, before anything is drawn."""
+    names, dag = _variables(given["variables"])
+    clients = _whole("clients", given["clients"], 1)
+    checked = Arguments(
+        names=names,
+        dag=dag,
+        clients=clients,
+        samples=_samples(given["samples"], clients),
+        edges=_edges(given["edges"], len(names)),
+        shield_colliders=_flag("shield_colliders", given["shield_colliders"]),
+        intervention=_one_of("intervention", given["intervention"], Intervention),
+        removal=_one_of("removal", given["removal"], Removal),
+        mechanism=_one_of("mechanism", given["mechanism"], MechanismModel),
+        noise=_one_of("noise", given["noise"], Noise),
+        shared_mechanisms=_flag("shared_mechanisms", given["shared_mechanisms"]),
+        discretize=None if given["discretize"] is None else _whole("discretize", given["discretize"], 2),
+        graph=_one_of("graph", given["graph"], GraphModel),
+        targets_per_client=_whole("targets_per_client", given["targets_per_client"], 1),
+        weights=_weights(given["weights"]),
+        seed=_whole("seed", given["seed"], 0),
+    )
+    _check_together(checked)
+    return checked
+
+
+def _check_together(given: Arguments) -> None:
+    if given.dag is not None and given.edges is not None:
+        raise InputError("edges has no meaning when variables is a ready graph; leave one of them out")
+    if given.removal == "some" and given.intervention in ("parametric", "none"):
+        raise InputError(
+            f"removal='some' needs edges to remove, but intervention={given.intervention!r} removes none; "
+            "use intervention='structural' or 'mixed', or leave removal out"
+        )
+    count, p = given.targets_per_client, len(given.names)
+    if count > p:
+        raise InputError(f"targets_per_client must be at most the number of variables, {p}, not {count}")
+
+
+def _variables(value: Any) -> tuple[tuple[str, ...], PDAG | None]:
+    if isinstance(value, PDAG):
+        parents_of(value)  # an error that names an undirected edge, if there is one
+        if not value.names:
+            raise InputError("variables must be at least 1, but the graph has none")
+        return value.names, value
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    # A set has no order of its own, and a mapping is no list of names.
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | set | frozenset | Mapping):
+        names = tuple(value)
+        if not names:
+            raise InputError("variables must be at least 1, but the list of names is empty")
+        return checked_names(names, len(names)), None
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise InputError(f"variables must be a whole number, a list of names or a DAG, not {value!r}")
+    return checked_names(None, _whole("variables", value, 1)), None
+
+
+def _samples(value: Any, clients: int) -> tuple[int, ...]:
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(value, list | tuple):
+        return (_whole("samples", value, 1),) * clients
+    if len(value) != clients:
+        raise InputError(
+            f"samples has {len(value)} entries for {clients} sites; give one number for all sites or one for each"
+        )
+    return tuple(_whole(f"samples[{k}]", n, 1) for k, n in enumerate(value))
+
+
+def _edges(value: Any, p: int) -> float | None:
+    if value is None:
+        return None
+    number, most = _number("edges", value), most_edges(p)
+    if not 0 <= number <= most:
+        raise InputError(f"edges must be from 0 to {most} for {p} variables, not {value}")
+    return int(number) if number == int(number) else number
+
+
+def _weights(value: Any) -> tuple[float, float]:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise InputError(f"weights must be a pair (low, high), not {value!r}")
+    low, high = (_number("weights", bound) for bound in value)
+    if not 0 < low <= high:
+        raise InputError(f"weights must satisfy 0 < low <= high, not ({low:g}, {high:g}); signs are drawn at random")
+    return low, high
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise InputError(f"{name} must be a whole number, not {value!r}")
+    if value < least:
+        raise InputError(f"{name} must be at least {least}, not {value}")
+    return int(value)
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        numeric = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        number = float(value) if numeric else math.nan
+    except OverflowError:  # a whole number beyond the floats
+        number = math.inf
+    if not math.isfinite(number):
+        raise InputError(f"{name} must be a finite number, not {value!r}")
+    return number
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
+
+
+def _one_of(name: str, value: Any, options: Any) -> Any:
+    legal = get_args(options)
+    if not isinstance(value, str) or value not in legal:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, legal))}, not {value!r}")
+    return value

@@ -1,0 +1,141 @@
+"""What a simulation gives: the tables, and everything that is true of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from ..graph.equivalence import cpdag
+from ..graph.pdag import PDAG
+from ..graph.phi import phi_cpdag
+from .covariance import implied_covariance
+from .interventions import Kind
+from .mechanisms import Matrix, Mechanism
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation:
+    """Simulated sites and their truth; made by `simulate`.
+
+    Parameters
+    ----------
+    sites : list of DataFrame
+        One table a site; site 0 is observational.
+    dag : PDAG
+        The true DAG.
+    client_dags : list of PDAG
+        The DAG of each site: the true one, less what structural interventions removed.
+    targets : tuple of tuples of str
+        The targets at each site; empty where there is no intervention.
+    kinds : tuple of str
+        "none", "structural" or "parametric", one a site.
+    mechanisms : tuple of Mechanism
+        The structural equations of each site.
+    bins : tuple of (low, high) or None
+        Range that was cut into bins of equal width, for each variable; None without discretisation.
+    config : dict
+        The arguments of `simulate`, in types that JSON knows.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> triangle = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
+    >>> sim = fp.simulate(triangle, clients=2, samples=100)
+    >>> sim
+    Simulation(3 variables, 3 edges, 2 sites, 100 rows each, structural interventions, seed 0)
+    >>> sim.targets, sim.kinds
+    (((), ('B',)), ('none', 'structural'))
+    >>> sim.client_dags[1]
+    PDAG('A -> C, B -> C', names=['A', 'B', 'C'])
+    >>> len(sim.cpdag.directed), len(sim.phi_cpdag.directed)
+    (0, 2)
+    """
+
+    sites: list[pd.DataFrame]
+    dag: PDAG
+    client_dags: list[PDAG]
+    targets: tuple[tuple[str, ...], ...]
+    kinds: tuple[Kind, ...]
+    mechanisms: tuple[Mechanism, ...]
+    bins: tuple[tuple[float, float], ...] | None
+    config: dict[str, Any]
+
+    @cached_property
+    def cpdag(self) -> PDAG:
+        """The CPDAG of the true DAG: what observational data can tell."""
+        return cpdag(self.dag)
+
+    @cached_property
+    def phi_cpdag(self) -> PDAG:
+        """The Phi-CPDAG of the true DAG and the sites' DAGs: what the paper's method can tell."""
+        return phi_cpdag(self.dag, self.client_dags)
+
+    @property
+    def weights(self) -> list[Matrix]:
+        """Weights of each site, as read-only arrays: ``[i, j]`` belongs to i -> j and is 0 without an edge."""
+        return [mechanism.weights for mechanism in self.mechanisms]
+
+    @property
+    def noise_scales(self) -> list[Matrix]:
+        """Standard deviations of the noise of each site, as read-only arrays."""
+        return [mechanism.noise_scales for mechanism in self.mechanisms]
+
+    @property
+    def covariances(self) -> list[Matrix]:
+        """Population covariance of each site. Only a linear model that was not discretised has one in closed form."""
+        if self.config["mechanism"] != "linear" or self.config["discretize"] is not None:
+            what = "discretised" if self.config["mechanism"] == "linear" else "non-linear"
+            raise InputError(
+                f"a {what} simulation has no population covariance in closed form; "
+                "use mechanism='linear' and discretize=None, or the sample covariances of sim.sites"
+            )
+        return [implied_covariance(m.weights, m.noise_scales**2) for m in self.mechanisms]
+
+    def save(self, directory: str | Path, *, overwrite: bool = False) -> Path:
+        """Write site_0.csv, site_1.csv, ... and truth.json into a directory.
+
+        Numbers of sites are padded with zeros where there are more than ten. All files appear, or none: they are
+        written elsewhere first and then moved. Numbers have all the digits it takes to read them back exactly.
+
+        Parameters
+        ----------
+        directory : str or Path
+            Made if it does not exist. Other files in it are left alone.
+        overwrite : bool
+            Replace the simulation that the directory holds; without it, that is an error.
+
+        Returns
+        -------
+        Path
+            The directory.
+
+        Examples
+        --------
+        >>> import fedperi as fp
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     written = fp.simulate(3, clients=2, samples=10).save(pathlib.Path(place) / "data")
+        ...     sorted(path.name for path in written.iterdir())
+        ['site_0.csv', 'site_1.csv', 'truth.json']
+        """
+        from .writing import write
+
+        return write(self, Path(directory), overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        rows = [len(site) for site in self.sites]
+        size = f"{rows[0]} rows each" if len(set(rows)) == 1 else f"{min(rows)} to {max(rows)} rows"
+        what = self.config["intervention"]
+        counts = f"{_count(len(self.dag.names), 'variable')}, {_count(len(self.dag), 'edge')}"
+        sites = f"{_count(len(rows), 'site')}, {size}"
+        return f"Simulation({counts}, {sites}, {what.replace('none', 'no')} interventions, seed {self.config['seed']})"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

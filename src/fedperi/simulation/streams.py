@@ -1,0 +1,39 @@
+"""One seed, many independent random streams: one per purpose and site.
+
+A site draws from streams of its own, so its data cannot depend on how many sites come after it or how many rows the
+others have.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+
+class Purpose(IntEnum):
+    """What a stream is for. The numbers are part of what a seed means: never reuse or renumber one."""
+
+    GRAPH = 1
+    STRUCTURAL_TARGETS = 2
+    PARAMETRIC_TARGETS = 3
+    REMOVAL = 4
+    MECHANISM = 5
+    PARAMETERS = 6
+    NOISE = 7
+    REFERENCE = 8
+
+
+def stream(seed: int, purpose: Purpose, site: int = 0) -> np.random.Generator:
+    """Make the random generator of one purpose at one site.
+
+    Examples
+    --------
+    >>> from fedperi.simulation.streams import Purpose, stream
+    >>> float(stream(0, Purpose.NOISE, 1).random()) == float(stream(0, Purpose.NOISE, 1).random())
+    True
+    >>> float(stream(0, Purpose.NOISE, 1).random()) == float(stream(0, Purpose.NOISE, 2).random())
+    False
+    """
+    # The seed comes last: it may fill several 32-bit words, and in front it could imitate another purpose or site.
+    return np.random.default_rng([int(purpose), site, seed])

@@ -1,0 +1,114 @@
+"""Simulations on disk: one CSV file a site, and the truth as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from .._version import __version__
+from ..errors import InputError
+from ..graph.pdag import PDAG
+from .mechanisms import FUNCTIONS, Mechanism
+
+if TYPE_CHECKING:
+    from .result import Simulation
+
+_OURS = re.compile(r"site_\d+\.csv|truth\.json")
+
+
+def write(simulation: Simulation, directory: Path, *, overwrite: bool) -> Path:
+    """Write a simulation into a directory, completely or not at all; see `Simulation.save`."""
+    try:
+        old = sorted(path for path in directory.iterdir() if _OURS.fullmatch(path.name)) if directory.exists() else []
+        if old and not overwrite:
+            names = ", ".join(path.name for path in old[:3]) + (", ..." if len(old) > 3 else "")
+            raise InputError(
+                f"{directory} already holds a simulation ({names}); choose another directory or pass overwrite=True"
+            )
+        _write_and_move(simulation, directory, old)
+    except OSError as error:
+        raise InputError(f"cannot write the simulation to {directory}: {error.strerror or error}") from None
+    return directory
+
+
+def truth(simulation: Simulation) -> dict[str, Any]:
+    """Collect what truth.json holds.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.simulation.writing import truth
+    >>> known = truth(fp.simulate(fp.PDAG.from_edges([("A", "B")]), clients=2, samples=10))
+    >>> known["dag"], known["cpdag"], known["targets"]
+    ({'directed': [['A', 'B']], 'undirected': []}, {'directed': [], 'undirected': [['A', 'B']]}, [[], ['B']])
+    >>> fp.PDAG.from_edges(**known["dag"], names=known["names"])
+    PDAG('A -> B', names=['A', 'B'])
+    """
+    names = simulation.dag.names
+    return {
+        "fedperi": __version__,
+        "seed": simulation.config["seed"],
+        "config": simulation.config,
+        "names": list(names),
+        "dag": _edges(simulation.dag),
+        "cpdag": _edges(simulation.cpdag),
+        "phi_cpdag": _edges(simulation.phi_cpdag),
+        "client_dags": [_edges(dag) for dag in simulation.client_dags],
+        "kinds": list(simulation.kinds),
+        "targets": [list(targets) for targets in simulation.targets],
+        "weights": [mechanism.weights.tolist() for mechanism in simulation.mechanisms],
+        "noise_scales": [mechanism.noise_scales.tolist() for mechanism in simulation.mechanisms],
+        "input_scales": [mechanism.input_scales.tolist() for mechanism in simulation.mechanisms],
+        "functions": [_functions(mechanism, names) for mechanism in simulation.mechanisms],
+        "bins": None if simulation.bins is None else [list(pair) for pair in simulation.bins],
+    }
+
+
+def _write_and_move(simulation: Simulation, directory: Path, old: list[Path]) -> None:
+    # Within the directory if it is there, beside it if not: on the same file system either way, so moves are renames.
+    existed = directory.exists()
+    stage = (directory if existed else directory.parent) / f".fedperi-{uuid4().hex}"
+    new, kept = stage / "new", stage / "old"
+    new.mkdir(parents=True)
+    kept.mkdir()
+    try:
+        width = len(str(len(simulation.sites) - 1))
+        for k, table in enumerate(simulation.sites):
+            table.to_csv(new / f"site_{k:0{width}}.csv", index=False, lineterminator="\n")
+        text = json.dumps(truth(simulation), indent=1, ensure_ascii=False, allow_nan=False)
+        (new / "truth.json").write_text(text + "\n", encoding="utf-8")
+        if not existed:
+            new.rename(directory)
+        else:
+            _swap(old, kept, sorted(new.iterdir()), directory)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _swap(old: list[Path], kept: Path, new: list[Path], directory: Path) -> None:
+    done: list[tuple[Path, Path]] = []
+    try:
+        for source, target in [(p, kept / p.name) for p in old] + [(p, directory / p.name) for p in new]:
+            source.rename(target)
+            done.append((source, target))
+    except BaseException:
+        for source, target in reversed(done):
+            target.rename(source)
+        raise
+
+
+def _edges(graph: PDAG) -> dict[str, list[list[str]]]:
+    def ranked(pairs: frozenset[tuple[str, str]]) -> list[list[str]]:
+        return [list(pair) for pair in sorted(pairs, key=lambda pair: (graph.index(pair[0]), graph.index(pair[1])))]
+
+    return {"directed": ranked(graph.directed), "undirected": ranked(graph.undirected)}
+
+
+def _functions(mechanism: Mechanism, names: tuple[str, ...]) -> list[list[str]]:
+    p = len(names)
+    edges = [(i, j) for i in range(p) for j in range(p) if mechanism.weights[i, j] != 0]
+    return [[names[i], names[j], FUNCTIONS[mechanism.functions[i, j]]] for i, j in edges]

@@ -1,0 +1,76 @@
+"""The command line as a user meets it: real processes, exit codes, what is printed where."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fedperi as fp
+
+
+def fedperi(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from fedperi.cli import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
+
+
+def test_demo_shows_the_graphs() -> None:
+    done = fedperi("demo")
+    assert done.returncode == 0, done.stderr
+    assert "Phi-CPDAG" in done.stdout
+    assert "One observational hospital can direct 0 of 10 edges" in done.stdout
+    assert "\x1b[" not in done.stdout  # no colour codes in a pipe
+    assert done.stderr == ""
+
+
+def test_help_and_version() -> None:
+    assert "simulate" in fedperi("--help").stdout
+    assert fedperi("--version").stdout == f"fedperi {fp.__version__}\n"
+
+
+def test_simulate_writes_tables_and_truth(tmp_path: Path) -> None:
+    done = fedperi(
+        "simulate", "--out", "data", "--variables", "5", "--clients", "3", "--samples", "10,20,30", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(p.name for p in (tmp_path / "data").iterdir()) == [
+        "site_0.csv",
+        "site_1.csv",
+        "site_2.csv",
+        "truth.json",
+    ]
+    truth = json.loads((tmp_path / "data" / "truth.json").read_text())
+    assert fp.PDAG.from_edges(**truth["dag"], names=truth["names"]) == fp.simulate(5, 3, [10, 20, 30]).dag
+    assert len((tmp_path / "data" / "site_1.csv").read_text().splitlines()) == 21
+    again = fedperi("simulate", "--out", "data", cwd=tmp_path)
+    assert again.returncode == 2
+    assert again.stderr.startswith("error: ")
+    assert fedperi("simulate", "--out", "data", "--overwrite", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--samples", "many"], "error: --samples is one number, or one a site separated by commas; got 'many'"),
+        (
+            ["--samples", "10,20"],
+            "error: samples has 2 entries for 4 sites; give one number for all sites or one for each",
+        ),
+        (["--intervention", "magic"], "'magic'"),
+    ],
+)
+def test_bad_options_give_one_line_and_exit_code_2(tmp_path: Path, arguments: list[str], message: str) -> None:
+    done = fedperi("simulate", "--out", str(tmp_path / "data"), *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_import_is_quick() -> None:
+    """The rooms that need pandas, scipy or matplotlib are not loaded by importing the package or asking for help."""
+    slow = ("pandas", "scipy", "matplotlib", "opendp", "networkx")
+    code = f"import sys, fedperi, fedperi.cli; print([m for m in {slow} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]"
