@@ -10,7 +10,9 @@ import fedperi as fp
 
 
 def graph(directed: str = "", undirected: str = "") -> fp.PDAG:
-    return fp.PDAG.from_edges([tuple(e) for e in directed.split()], [tuple(e) for e in undirected.split()], "ABCD")  # type: ignore[misc]
+    return fp.PDAG.from_edges(
+        [tuple(e) for e in directed.split()], [tuple(e) for e in undirected.split()], list("ABCD")
+    )  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

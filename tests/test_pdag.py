@@ -126,7 +126,14 @@ def test_graphs_without_edges_or_variables() -> None:
             "duplicate variable name 'A': names must be unique",
         ),
         (lambda: fp.PDAG([[0]], [3]), "names must be non-empty strings; position 0 holds 3"),  # type: ignore[list-item]
-        (lambda: fp.PDAG([[0]], "A"), "names must be a list of strings, not the single string 'A'"),
+        (lambda: fp.PDAG([[0]], "A"), "names must be a list of strings, not 'A'"),
+        (lambda: fp.PDAG([[0]], 5), "names must be a list of strings, not 5"),  # type: ignore[arg-type]
+        (lambda: fp.PDAG.from_edges([("A", "B")], names="AB"), "names must be a list of strings, not 'AB'"),
+        (lambda: fp.PDAG.from_edges([5]), "an edge is a pair of names, not 5"),  # type: ignore[list-item]
+        (
+            lambda: fp.PDAG.from_edges([(["A"], "B")]),  # type: ignore[list-item]
+            "an edge is a pair of names; (['A'], 'B') holds ['A'], which is no string",
+        ),
         (lambda: fp.PDAG([[0]], ["A"]).parents("B"), "unknown variable 'B'; known: A"),
         (lambda: fp.PDAG([[0]], ["A"]).renamed({"B": "C"}), "unknown variable 'B'; known: A"),
         (

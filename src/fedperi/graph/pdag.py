@@ -101,8 +101,7 @@ class PDAG(Interop):
         ([('A', 'B')], [], ('A', 'B', 'C'))
         """
         arrows, lines = [checked_pair(e) for e in directed], [checked_pair(e) for e in undirected]
-        labels = tuple(dict.fromkeys(n for e in arrows + lines for n in e)) if names is None else tuple(names)
-        labels = checked_names(labels, len(labels))
+        labels = checked_names(names if names is not None else dict.fromkeys(n for e in arrows + lines for n in e))
         position = {name: i for i, name in enumerate(labels)}
         matrix = np.zeros((len(labels), len(labels)), dtype=bool)
         for kind, pairs in (("->", arrows), ("--", lines)):

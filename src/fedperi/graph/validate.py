@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +14,12 @@ Pair = tuple[str, str]
 
 def checked_pair(edge: Pair) -> Pair:
     """Return an edge as a pair of names."""
-    pair = tuple(edge)
-    if len(pair) != 2 or isinstance(edge, str):
+    if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
         raise InputError(f"an edge is a pair of names, not {edge!r}")
-    return pair[0], pair[1]
+    for name in edge:
+        if not isinstance(name, str):
+            raise InputError(f"an edge is a pair of names; {edge!r} holds {name!r}, which is no string")
+    return edge[0], edge[1]
 
 
 def checked_matrix(adjacency: ArrayLike) -> NDArray[np.bool_]:
@@ -48,19 +50,19 @@ def checked_matrix(adjacency: ArrayLike) -> NDArray[np.bool_]:
     return matrix
 
 
-def checked_names(names: Iterable[str] | None, p: int) -> tuple[str, ...]:
-    """Return p distinct, non-empty names; the default ones if none are given."""
+def checked_names(names: Iterable[str] | None, p: int | None = None) -> tuple[str, ...]:
+    """Return distinct, non-empty names, p of them if p is given; the default ones if there are none."""
     if names is None:
-        return tuple(f"X{i}" for i in range(p))
-    if isinstance(names, str):
-        raise InputError(f"names must be a list of strings, not the single string {names!r}")
+        return tuple(f"X{i}" for i in range(p or 0))
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InputError(f"names must be a list of strings, not {names!r}")
     labels = tuple(names)
     for i, name in enumerate(labels):
         if not isinstance(name, str) or not name:
             raise InputError(f"names must be non-empty strings; position {i} holds {name!r}")
-    if len(labels) != p:
+    if p is not None and len(labels) != p:
         raise InputError(f"{len(labels)} names for {p} variables")
-    if len(set(labels)) < p:
+    if len(set(labels)) < len(labels):
         twice = next(n for n in labels if labels.count(n) > 1)
         raise InputError(f"duplicate variable name {twice!r}: names must be unique")
     return tuple(str(n) for n in labels)

@@ -1,0 +1,33 @@
+"""Graphs for other tools: one module per family, each with a writer ``to_x`` and a reader ``from_x``.
+
+Every pair round-trips exactly, names and undirected edges included. Only `to_networkx` needs another package.
+"""
+
+from .causallearn import from_causallearn, to_causallearn
+from .dagitty import from_dagitty, to_dagitty
+from .dot import from_dot, to_dot
+from .gml import from_gml, to_gml
+from .json_ import from_json, to_json
+from .networkx_ import from_networkx, to_networkx
+from .pgmpy_ import EdgeLists, from_pgmpy, to_pgmpy
+from .tables import from_csv, to_csv
+
+__all__ = [
+    "EdgeLists",
+    "from_causallearn",
+    "from_csv",
+    "from_dagitty",
+    "from_dot",
+    "from_gml",
+    "from_json",
+    "from_networkx",
+    "from_pgmpy",
+    "to_causallearn",
+    "to_csv",
+    "to_dagitty",
+    "to_dot",
+    "to_gml",
+    "to_json",
+    "to_networkx",
+    "to_pgmpy",
+]

@@ -1,0 +1,83 @@
+"""What all readers and writers share: edges in a fixed order, and a graph from edges with the place each came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ...errors import InputError
+from ..pdag import PDAG
+from ..validate import Pair
+
+
+class Edge(NamedTuple):
+    """One edge as a reader found it; `kind` is ``->`` or ``--``, `where` begins the error message about it."""
+
+    first: str
+    kind: str
+    second: str
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.first} {self.kind} {self.second}"
+
+
+def ordered_edges(graph: PDAG) -> tuple[list[Pair], list[Pair]]:
+    """List the arrows and the undirected edges in the order of the variables, so that one graph has one text."""
+    place = {name: i for i, name in enumerate(graph.names)}
+
+    def rank(pair: Pair) -> tuple[int, int]:
+        return place[pair[0]], place[pair[1]]
+
+    return sorted(graph.directed, key=rank), sorted(graph.undirected, key=rank)
+
+
+def build(source: str, names: Iterable[str], edges: Iterable[Edge]) -> PDAG:
+    """Make the graph; what is wrong with it is an error that names the format, and the line where there is one.
+
+    A second edge between two variables is refused rather than merged: in a text it is a slip, and merging would
+    hide it.
+    """
+    seen: dict[frozenset[str], Edge] = {}
+    for edge in edges:
+        pair = frozenset((edge.first, edge.second))
+        if len(pair) == 1:
+            raise InputError(f"{edge.where}: edge {edge} joins a variable with itself")
+        if pair in seen:
+            raise InputError(f"{edge.where}: {edge} is a second edge between the two, after {seen[pair]}; keep one")
+        seen[pair] = edge
+    arrows = [(e.first, e.second) for e in seen.values() if e.kind == "->"]
+    lines = [(e.first, e.second) for e in seen.values() if e.kind == "--"]
+    try:
+        return PDAG.from_edges(arrows, lines, list(names))
+    except InputError as problem:
+        raise InputError(f"{source}: {problem}") from None
+
+
+def merge_opposite_arcs(arcs: Iterable[Edge]) -> list[Edge]:
+    """Turn every pair of opposite arcs into one undirected edge, for formats that write it that way."""
+    arcs = list(arcs)
+    present = {(arc.first, arc.second) for arc in arcs}
+    seen: set[Pair] = set()
+    merged = []
+    for arc in arcs:
+        here, back = (arc.first, arc.second), (arc.second, arc.first)
+        # The first of two opposite arcs becomes the edge; an arc given twice stays, for `build` to refuse.
+        if here in seen or back not in seen:
+            merged.append(arc._replace(kind="--") if back in present and here != back else arc)
+        seen.add(here)
+    return merged
+
+
+def checked_text(text: Any, source: str) -> str:
+    """Return the text, or say that a reader takes a string."""
+    if not isinstance(text, str):
+        raise InputError(f"{source}: expected the text as a string, got {type(text).__name__}; read the file first")
+    return text
+
+
+def checked_name_list(names: Any, source: str) -> list[Any]:
+    """Return names handed in by a caller as a list; what they are is checked with the graph."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InputError(f"{source}: names must be a list of strings, not {names!r}")
+    return list(names)
