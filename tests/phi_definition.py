@@ -1,4 +1,4 @@
-"""Phi-Markov equivalence straight from the paper's definition (Definition "Phi-Markov equivalence"), by brute force over d-separations."""
+"""Phi-Markov equivalence straight from the definition of that name in the paper, by brute force over d-separations."""
 
 from __future__ import annotations
 

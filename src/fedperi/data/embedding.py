@@ -1,0 +1,193 @@
+"""How a variable becomes a block of columns, so that one matrix of second moments serves every kind of data.
+
+- `Linear`: the column itself; codes and truth values as numbers.
+- `OneHot`: one indicator per level that occurs at the site, without the first of them. A level that never occurs would
+  be a constant column; leaving it out changes no likelihood, and the site's own block is what its scores count.
+- `Basis`: Legendre polynomials of degree 1 to d of the column, rescaled to [-1, 1] and clipped there. The rescaling is
+  the site's own (its mean plus or minus `REACH` standard deviations), so a site's answer does not depend on its units
+  or on other sites, and no constant has to be exchanged. Where the schema declares bounds these are used instead: then
+  the embedding depends on nothing in the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .encode import codes, numbers
+from .findings import quoted
+from .levels import number_of, style_of
+from .profile import TableProfile
+from .schema import Column, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REACH = 3.0  # standard deviations that fill [-1, 1]: 99.7 % of a normal variable, and outliers cannot take over
+MAX_DEGREE = 10  # beyond this the polynomials fit noise, and their moments lose digits
+
+Data = Literal["auto", "linear", "nonlinear", "discrete", "mixed"]
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A column as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> Linear(Column("a", "categorical", ("0", "2"))).embed(pd.Series([2, 0]), "north").tolist()
+    [[2.0], [0.0]]
+    """
+
+    column: Column
+    width: int = 1
+
+    def embed(self, series: pd.Series[Any], site: str) -> Values:
+        """Return one column."""
+        if self.column.levels is None:
+            return numbers(series, self.column, site)[:, None]
+        values = np.array([number_of(level) if level not in _TRUTH else _TRUTH[level] for level in self.column.levels])
+        return values.astype(np.float64)[codes(series, self.column, site), None]
+
+
+_TRUTH = {"False": 0.0, "True": 1.0}
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """A category as indicators of the levels in `shown`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> block = OneHot(Column("a", "categorical", ("u", "v", "w")), shown=(1, 2))
+    >>> block.embed(pd.Series(["w", "u", "v"]), "north").tolist()
+    [[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]
+    """
+
+    column: Column
+    shown: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.shown)
+
+    def embed(self, series: pd.Series[Any], site: str) -> Values:
+        """Return one column per level shown."""
+        return np.equal(codes(series, self.column, site)[:, None], self.shown).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """A number as Legendre polynomials of degree 1 to `width` of ``(x - origin - offset) / reach``, clipped to [-1, 1].
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> block = Basis(Column("a", "continuous"), origin=10.0, offset=0.0, reach=2.0, width=2)
+    >>> block.embed(pd.Series([10.0, 12.0, 99.0]), "north").tolist()
+    [[0.0, -0.5], [1.0, 1.0], [1.0, 1.0]]
+    """
+
+    column: Column
+    origin: float
+    offset: float
+    reach: float
+    width: int
+
+    def embed(self, series: pd.Series[Any], site: str) -> Values:
+        """Return one column per degree."""
+        # Two steps, so that a column around 1e8 loses no digits.
+        centred = (numbers(series, self.column, site) - self.origin) - self.offset
+        inside = np.clip(centred / self.reach, -1, 1)
+        powers: Values = np.polynomial.legendre.legvander(inside, self.width)[:, 1:].astype(np.float64)
+        return powers
+
+
+Block = Linear | OneHot | Basis
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """The blocks of all variables, side by side.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> embedding = Embedding((Linear(Column("a", "continuous")), OneHot(Column("b", "categorical", ("u", "v")), (1,))))
+    >>> embedding.positions
+    ((0,), (1,))
+    >>> embedding.embed(pd.DataFrame({"a": [0.5, 1.5], "b": ["u", "v"]}), "north").tolist()
+    [[0.5, 0.0], [1.5, 1.0]]
+    """
+
+    blocks: tuple[Block, ...]
+
+    @property
+    def positions(self) -> tuple[tuple[int, ...], ...]:
+        """For every variable, its columns in the embedded table."""
+        ends = list(accumulate(block.width for block in self.blocks))
+        return tuple(tuple(range(end - block.width, end)) for block, end in zip(self.blocks, ends, strict=True))
+
+    def embed(self, rows: pd.DataFrame, site: str) -> Values:
+        """Return the embedded rows, one column per position."""
+        return np.hstack([block.embed(rows[block.column.name], site) for block in self.blocks])
+
+
+def fit_embedding(schema: Schema, profile: TableProfile, data: Data, degree: int) -> Embedding:
+    """Choose the block of every column of one site.
+
+    Parameters
+    ----------
+    schema : Schema
+        The shared schema.
+    profile : TableProfile
+        What the site's table holds: levels that occur, means and standard deviations.
+    data : {"linear", "nonlinear", "mixed"}
+        Linear takes codes and truth values as numbers and refuses words; the others take them as categories.
+        Nonlinear takes numbers to a basis, the others leave them as they are.
+    degree : int
+        The highest degree of a basis.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.data import open_table
+    >>> from fedperi.data.profile import scan
+    >>> table = open_table(pd.DataFrame({"a": [0.0, 2.0], "b": ["u", "v"]}))
+    >>> schema = Schema((Column("a", "continuous"), Column("b", "categorical", ("t", "u", "v"))))
+    >>> for block in fit_embedding(schema, scan(table), "nonlinear", 2).blocks:
+    ...     print(type(block).__name__, block.width)
+    Basis 2
+    OneHot 1
+    """
+    if isinstance(degree, bool) or not isinstance(degree, int) or not 1 <= degree <= MAX_DEGREE:
+        raise InputError(f"degree must be a whole number from 1 to {MAX_DEGREE}, not {degree!r}")
+    words = [c.name for c in schema.columns if c.levels is not None and style_of(c.levels) == "text"]
+    if data == "linear" and words:
+        raise InputError(
+            f"site {profile.site!r}, column{'s' if len(words) > 1 else ''} {quoted(words)}: "
+            "data='linear' needs numbers, and this is text; use data='mixed', or code it as numbers"
+        )
+    return Embedding(tuple(_block(column, profile, data, degree) for column in schema.columns))
+
+
+def _block(column: Column, profile: TableProfile, data: Data, degree: int) -> Block:
+    found = profile.columns[column.name]
+    if column.levels is not None and data != "linear":
+        present = [position for position, count in enumerate(found.counts(column.levels)) if count]
+        return OneHot(column, tuple(present[1:]))
+    if data != "nonlinear":
+        return Linear(column)
+    if column.bounds is None:
+        return Basis(column, found.origin, found.offset, REACH * found.scale, degree)
+    low, high = column.bounds
+    return Basis(column, (low + high) / 2, 0.0, (high - low) / 2, degree)

@@ -1,0 +1,83 @@
+"""What in one site's values would make a statistic meaningless: too few rows, missing, infinite, constant."""
+
+from __future__ import annotations
+
+from .findings import Finding, percent
+from .profile import ColumnProfile, Missing, TableProfile
+from .schema import Schema
+
+# Within these limits squares, and products of squares, stay far from overflow and underflow.
+LARGEST, SMALLEST = 1e100, 1e-100
+# A column that varies by less than this share of its size varies by rounding only.
+ROUNDING = 1e-13
+
+
+def faults(profile: TableProfile, schema: Schema, missing: Missing) -> list[Finding]:
+    """List the errors in one site's values.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.data import Column, open_table
+    >>> from fedperi.data.profile import scan
+    >>> schema = Schema((Column("a", "continuous"), Column("b", "continuous")))
+    >>> profile = scan(open_table(pd.DataFrame({"a": [1.0, None], "b": [3.0, 3.0]}), "north"))
+    >>> for finding in faults(profile, schema, "error"):
+    ...     print(finding)
+    site 'north', column 'a': 50.0 % of the values are missing (1 of 2); fill them, drop the column, or drop rows ...
+    site 'north', column 'b': all values are the same (3); drop the column, or leave the site out
+    """
+    found = _missing(profile) if missing == "error" else []
+    found += [finding for column in profile.columns.values() for finding in _infinite(profile, column)]
+    if profile.rows == 0:
+        worst = max(profile.columns.values(), key=lambda column: column.missing)
+        message = f"every row has a missing value, in this column {percent(worst.missing, profile.total)} of them"
+        remedy = "drop the columns that are mostly missing"
+        return [*found, Finding("error", profile.site, (worst.name,), message, remedy)]
+    if profile.rows == 1:
+        left = " is left after dropping those with missing values" if profile.dropped else ""
+        remedy = "a site needs at least 2 (and many more to learn from)"
+        return [*found, Finding("error", profile.site, (), f"only 1 row{left}", remedy)]
+    constants = (
+        _flat(profile.site, profile.columns[column.name], column.kind == "categorical") for column in schema.columns
+    )
+    return found + [finding for finding in constants if finding is not None]
+
+
+def _missing(profile: TableProfile) -> list[Finding]:
+    found = []
+    for column in profile.columns.values():
+        if column.missing == profile.total:
+            found.append(Finding("error", profile.site, (column.name,), "all values are missing", "drop the column"))
+        elif column.missing:
+            share = percent(column.missing, profile.total)
+            message = f"{share} of the values are missing ({column.missing} of {profile.total})"
+            remedy = "fill them, drop the column, or drop rows with missing='drop'"
+            found.append(Finding("error", profile.site, (column.name,), message, remedy))
+    return found
+
+
+def _infinite(profile: TableProfile, column: ColumnProfile) -> list[Finding]:
+    if not column.infinite:
+        return []
+    message = f"{column.infinite} infinite value{'s' if column.infinite > 1 else ''}"
+    return [Finding("error", profile.site, (column.name,), message, "correct them, or mark them as missing")]
+
+
+def _flat(site: str, column: ColumnProfile, categorical: bool) -> Finding | None:
+    remedy = "drop the column, or leave the site out"
+    if categorical or column.storage in ("text", "category"):
+        if len(column.levels) != 1 or column.many:
+            return None
+        message = f"all values are the same ({next(iter(column.levels))!r})"
+        return Finding("error", site, (column.name,), message, remedy)
+    if column.storage == "empty":
+        return None
+    size, width = max(abs(column.low), abs(column.high)), column.high - column.low
+    if width <= ROUNDING * size:
+        how = "all values are the same" if width == 0 else "values differ by rounding only"
+        return Finding("error", site, (column.name,), f"{how} ({column.low:g})", remedy)
+    if size > LARGEST or width < SMALLEST:
+        message = f"values range from {column.low:g} to {column.high:g}, too extreme to be squared"
+        return Finding("error", site, (column.name,), message, "use another unit of measurement")
+    return None

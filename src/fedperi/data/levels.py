@@ -1,0 +1,80 @@
+"""The names of categories: one spelling per level, whatever type a file or a frame stores it in."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Literal
+
+Style = Literal["number", "boolean", "text"]
+
+# float() also takes "nan", "inf" and "1_000"; as levels of a category those are words, not numbers.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+_TRUTH = {"true": "True", "false": "False"}
+
+
+def number_of(text: str) -> float | None:
+    """Return the finite number a text spells, or None.
+
+    Examples
+    --------
+    >>> number_of(" 1.50 "), number_of("1e3"), number_of("nan"), number_of("<5")
+    (1.5, 1000.0, None, None)
+    """
+    text = text.strip()
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    return value if math.isfinite(value) else None
+
+
+def level_text(value: Any, style: Style = "text") -> str:
+    """Return the name of a level: ``1``, ``1.0`` and (where levels are numbers) ``"01"`` are all ``"1"``.
+
+    Examples
+    --------
+    >>> level_text(1.0), level_text(True), level_text("01"), level_text("01", "number"), level_text("TRUE", "boolean")
+    ('1', 'True', '01', '1', 'True')
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        if style == "boolean":
+            return _TRUTH.get(text.lower(), text)
+        number = number_of(text) if style == "number" else None
+        return text if number is None else _number_text(number)
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return str(bool(value))
+    return _number_text(float(value)) if isinstance(value, (Real, Decimal)) else str(value)
+
+
+def _number_text(number: float) -> str:
+    return str(int(number)) if math.isfinite(number) and number == int(number) else repr(number)
+
+
+def style_of(levels: Iterable[str]) -> Style:
+    """Say whether levels are all numbers, all truth values, or text.
+
+    Examples
+    --------
+    >>> style_of(["0", "1"]), style_of(["true", "FALSE"]), style_of(["1", "unknown"])
+    ('number', 'boolean', 'text')
+    """
+    levels = list(levels)
+    if all(level.strip().lower() in _TRUTH for level in levels):
+        return "boolean"
+    return "number" if all(number_of(level) is not None for level in levels) else "text"
+
+
+def sorted_levels(levels: Iterable[str]) -> tuple[str, ...]:
+    """Sort levels: by value if all are numbers, else by text.
+
+    Examples
+    --------
+    >>> sorted_levels(["10", "9"]), sorted_levels(["b", "a"])
+    (('9', '10'), ('a', 'b'))
+    """
+    levels = list(levels)
+    if style_of(levels) == "number":
+        return tuple(sorted(levels, key=lambda level: (float(level), level)))
+    return tuple(sorted(levels))

@@ -1,0 +1,67 @@
+"""Means and second moments of a stream of rows, in one pass, to full precision.
+
+Chan, Golub and LeVeque (1983): each chunk is centred by its own mean before it is squared, and two parts are merged by
+their counts, means and scatters. All is done relative to the first chunk's mean, so that a column around 1e8 loses no
+digits: neither step ever subtracts two large sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The number of rows, their mean, and their scatter: the sum over rows of (x - mean)(x - mean)'."""
+
+    n: int
+    mean: Floats
+    scatter: Floats
+
+
+def moments_of(rows: Floats) -> Moments:
+    """Return the moments of rows held in memory.
+
+    Examples
+    --------
+    >>> moments_of(np.array([[1.0, 0.0], [3.0, 2.0]]))
+    Moments(n=2, mean=array([2., 1.]), scatter=array([[2., 2.], [2., 2.]]))
+    """
+    mean = rows.mean(axis=0)
+    centred = rows - mean
+    return Moments(len(rows), mean, centred.T @ centred)
+
+
+def merge(a: Moments, b: Moments) -> Moments:
+    """Return the moments of the rows of both.
+
+    Examples
+    --------
+    >>> merge(moments_of(np.array([[1.0]])), moments_of(np.array([[2.0], [6.0]])))
+    Moments(n=3, mean=array([3.]), scatter=array([[14.]]))
+    """
+    n, step = a.n + b.n, b.mean - a.mean
+    return Moments(n, a.mean + step * (b.n / n), a.scatter + b.scatter + np.outer(step, step) * (a.n * (b.n / n)))
+
+
+def stream_moments(chunks: Iterable[Floats]) -> Moments:
+    """Return the moments of all rows of a stream of at least one non-empty chunk.
+
+    Examples
+    --------
+    >>> stream_moments(np.array([[1e8 + i]]) for i in (1, 2, 6))
+    Moments(n=3, mean=array([1.00000003e+08]), scatter=array([[14.]]))
+    """
+    iterator = iter(chunks)
+    first = next(iterator)
+    shift = first[0] + (first - first[0]).mean(axis=0)
+    total = moments_of(first - shift)
+    for rows in iterator:
+        total = merge(total, moments_of(rows - shift))
+    return Moments(total.n, shift + total.mean, total.scatter)

@@ -1,0 +1,226 @@
+"""Block-Gaussian BIC from a correlation matrix: one score for continuous, categorical and non-linear columns."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+from ..graph import bits
+from ..graph.validate import checked_names
+from .lattice import eliminate
+from .score import Query, lattice_by_queries
+
+if TYPE_CHECKING:
+    from ..data.statistics import Statistics
+
+SINGULAR = 1e-10
+"""Share of a column's variance below which it counts as an exact linear combination of others: a correlation computed
+from 8-byte floats is no more exact."""
+
+BATCH = 1 << 14
+"""Matrices factored at once, so that memory stays bounded whatever is asked."""
+
+LATTICE_CELLS = 1 << 20
+"""Numbers held at once while lattices are computed: they stay in a processor's cache, more would be slower."""
+
+
+class GaussianScore:
+    """BIC of linear-Gaussian regressions between blocks of columns, answered from their correlation matrix alone.
+
+    ``L(i, S) = -(n/2) log det cov(i | S) - penalty * (d_i * d_S / 2) * log n``, where ``d`` counts the columns of a
+    block. Variables with one column give the usual BIC. Columns are taken in units of their standard deviation, which
+    adds a constant for each node, so the score does not depend on shift or scale.
+
+    Parameters
+    ----------
+    moments : array_like, shape (q, q)
+        Covariance or correlation matrix of the columns: of a sample, or of a population for an oracle.
+    n : float
+        Number of rows, or the nominal number for an oracle.
+    names : sequence of str, optional
+        The variables.
+    blocks : sequence of sequences of int, optional
+        The columns of each variable; one column each if not given.
+    penalty : float
+        Multiplies the price of a parameter.
+    site : str
+        Whose table it is, for error messages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedperi.local import GaussianScore
+    >>> score = GaussianScore(np.array([[1.0, 0.8], [0.8, 1.0]]), n=100, names=["A", "B"])
+    >>> score.local([(0, 0b00), (0, 0b10)]).round(2)  # A alone; A with parent B
+    array([-0.  , 48.78])
+    """
+
+    def __init__(
+        self,
+        moments: ArrayLike,
+        n: float,
+        names: Sequence[str] | None = None,
+        *,
+        blocks: Sequence[Sequence[int]] | None = None,
+        penalty: float = 1.0,
+        site: str = "",
+    ) -> None:
+        self._site = f" at site {site!r}" if site else ""
+        self._correlation = _checked_correlation(moments, self._site)
+        q = len(self._correlation)
+        self._blocks = [list(block) for block in blocks] if blocks is not None else [[i] for i in range(q)]
+        self._width = np.array([len(block) for block in self._blocks])
+        self._first = np.array([block[0] for block in self._blocks])
+        self._names = checked_names(names, len(self._blocks))
+        if not n > 1:
+            raise InputError(f"a score needs more than one row; got n = {n}{self._site}")
+        if not penalty >= 0:
+            raise InputError(f"penalty must be zero or positive, not {penalty}")
+        self._n = float(n)
+        self._price = penalty * np.log(self._n) / 2
+
+    @classmethod
+    def of(cls, statistics: Statistics, penalty: float = 1.0) -> GaussianScore:
+        """Score a site's table from its statistics."""
+        s = statistics
+        return cls(s.correlation, s.n, s.names, blocks=s.blocks, penalty=penalty, site=s.site)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return self._names
+
+    @property
+    def n(self) -> float:
+        """The number of rows."""
+        return self._n
+
+    def local(self, queries: Sequence[Query]) -> NDArray[np.float64]:
+        """Answer a batch of (node, parents) queries; sets too large for the number of rows score minus infinity."""
+        groups: dict[tuple[int, int], list[int]] = defaultdict(list)
+        columns = []
+        for at, (node, parents) in enumerate(queries):
+            inside = [c for parent in bits.members(parents) for c in self._blocks[parent]]
+            columns.append(inside + self._blocks[node])
+            groups[len(inside), len(self._blocks[node])].append(at)
+        out = np.empty(len(queries))
+        for (given, own), members in groups.items():
+            if given + own >= self._n:  # as many coefficients as rows: the residual variance would be zero by counting
+                out[members] = -np.inf
+                continue
+            for start in range(0, len(members), BATCH):
+                some = members[start : start + BATCH]
+                log_det = self._log_residual(np.array([columns[at] for at in some]), own)
+                out[some] = -self._n / 2 * log_det - self._price * given * own
+        return out
+
+    def lattice(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Score nodes for all subsets of their candidates: row r answers for ``nodes[r]`` and ``candidates[r]``.
+
+        See `fedperi.local.lattice` for the order of the subsets.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fedperi.local import GaussianScore
+        >>> score = GaussianScore(np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]), n=100)
+        >>> score.lattice(np.array([2]), np.array([[0, 1]])).round(1).tolist()  # {}, {0}, {1}, {0, 1}
+        [[-0.0, 12.1, 12.1, 30.1]]
+        """
+        out = np.empty((len(nodes), 1 << candidates.shape[1]))
+        widths = self._width[candidates]
+        shapes, which = np.unique(np.column_stack([widths, self._width[nodes]]), axis=0, return_inverse=True)
+        for shape, (*blocks, own) in enumerate(shapes.tolist()):
+            rows = np.flatnonzero(which.ravel() == shape)
+            size = sum(blocks) + own
+            count = max(1, LATTICE_CELLS // (size * size << len(blocks)))
+            for start in range(0, len(rows), count):
+                some = rows[start : start + count]
+                out[some] = self._lattice(nodes[some], candidates[some], tuple(blocks), own)
+        return out
+
+    def _lattice(
+        self, nodes: NDArray[np.int64], candidates: NDArray[np.int64], widths: tuple[int, ...], own: int
+    ) -> NDArray[np.float64]:
+        given = np.zeros(1, dtype=np.int64)
+        for width in widths:
+            given = np.concatenate([given, given + width])
+        if given[-1] + own >= self._n:  # too few rows for the largest sets: they need the care of `local`
+            return lattice_by_queries(self, nodes, candidates)
+        if widths == (1,) * len(widths) and own == 1:
+            columns = np.column_stack([self._first[candidates], self._first[nodes]])
+        else:
+            columns = np.array(
+                [
+                    [c for v in (*row, node) for c in self._blocks[v]]
+                    for row, node in zip(candidates, nodes, strict=True)
+                ]
+            )
+        residual, smallest = eliminate(self._correlation[columns[:, :, None], columns[:, None, :]], widths)
+        determinant = residual[..., 0, 0] if own == 1 else np.linalg.det(residual)
+        smallest = np.minimum(smallest, determinant.min(axis=1))
+        if (smallest <= SINGULAR).any():
+            self._refuse(columns[np.argmin(smallest)], own)
+        scores: NDArray[np.float64] = -self._n / 2 * np.log(determinant) - self._price * own * given
+        return scores
+
+    def _log_residual(self, columns: NDArray[np.int64], own: int) -> NDArray[np.float64]:
+        """Log-determinant of the residual covariance of the last `own` columns given the others, row by row."""
+        if columns.shape[1] == 1:
+            return np.zeros(len(columns))
+        if columns.shape[1] == 2 and own == 1:
+            residual = 1 - self._correlation[columns[:, 0], columns[:, 1]] ** 2
+            if (residual <= SINGULAR).any():
+                self._refuse(columns[np.argmin(residual)], own)
+            return np.log(residual)
+        stack = self._correlation[columns[:, :, None], columns[:, None, :]]
+        try:
+            roots = np.diagonal(np.linalg.cholesky(stack), axis1=1, axis2=2) ** 2
+        except np.linalg.LinAlgError:
+            roots = np.array([_pivots(one) for one in stack])
+        if (roots <= SINGULAR).any():
+            self._refuse(columns[np.argmin(roots.min(axis=1))], own)
+        return np.asarray(np.log(roots[:, -own:]).sum(axis=1))
+
+    def _refuse(self, columns: NDArray[np.int64], own: int) -> None:
+        owner = {c: name for name, block in zip(self._names, self._blocks, strict=True) for c in block}
+        involved = list(dict.fromkeys(owner[int(c)] for c in columns))
+        raise InputError(
+            f"the columns {', '.join(involved)}{self._site} are exactly collinear: one is a linear combination of the "
+            "others; drop one of them (fedperi check names such sets)"
+        )
+
+
+def _pivots(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pivots of a Cholesky factorisation that stops, with zeros, where the matrix is singular."""
+    work = matrix.copy()
+    out = np.zeros(len(work))
+    for i in range(len(work)):
+        out[i] = work[i, i]
+        if out[i] <= SINGULAR:
+            return out
+        work[i + 1 :, i + 1 :] -= np.outer(work[i + 1 :, i], work[i, i + 1 :]) / out[i]
+    return out
+
+
+def _checked_correlation(moments: ArrayLike, site: str) -> NDArray[np.float64]:
+    matrix = np.array(moments, dtype=float)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        shape = " x ".join(map(str, matrix.shape)) or "a scalar"
+        raise InputError(f"the covariance{site} must be a square matrix; got {shape}")
+    if not np.isfinite(matrix).all():
+        raise InputError(f"the covariance{site} holds values that are not finite")
+    if not np.allclose(matrix, matrix.T, rtol=1e-8, atol=1e-12 * float(np.abs(matrix).max(initial=1.0))):
+        raise InputError(f"the covariance{site} is not symmetric")
+    variance = np.diag(matrix)
+    if (variance <= 0).any():
+        raise InputError(f"the covariance{site} has a variance that is not positive, in row {int(np.argmin(variance))}")
+    scale = np.sqrt(variance)
+    correlation: NDArray[np.float64] = matrix / np.outer(scale, scale)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation

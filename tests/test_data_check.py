@@ -1,0 +1,236 @@
+"""The pre-flight check: every finding, collected over all sites, and how it is shown."""
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from fedperi import InputError
+from fedperi.data import Column, Schema, check, summarize
+from fedperi.data.collinear import dependences
+from fedperi.data.findings import percent
+
+
+def site(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(2, n))
+    return pd.DataFrame({"a": a, "b": a + b, "g": rng.choice(["u", "v", "w"], n), "t": rng.random(n) < 0.4})
+
+
+def findings(sources, level=None, **options):
+    return [str(found) for found in check(sources, **options).findings if level in (None, found.level)]
+
+
+def shown(report, width=100):
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    console.print(report.to_rich())
+    return console.file.getvalue()
+
+
+def test_sound_tables_have_no_findings():
+    report = check({"north": site(), "south": site(seed=1)})
+    assert report.ok
+    assert report.findings == ()
+    assert [(s.name, s.rows, s.incomplete, s.columns) for s in report.sites] == [
+        ("north", 300, 0, 4),
+        ("south", 300, 0, 4),
+    ]
+    assert [column.kind for column in report.schema.columns] == ["continuous"] * 2 + ["categorical"] * 2
+
+
+def test_everything_is_collected_not_only_the_first():
+    north = site().assign(a=1.5)
+    south = site(seed=1)
+    south.loc[:2, "b"] = np.nan
+    south.loc[4, "a"] = np.inf
+    report = check({"north": north, "south": south, "east": "no/such.csv", "west": site(seed=2).drop(columns="t")})
+    assert not report.ok
+    assert [str(found) for found in report.findings if found.level == "error"] == [
+        "site 'east': 'no/such.csv' does not exist; check the path",
+        "column 't': present at 'north', 'south' but not at 'west'; give all sites the same columns",
+        "site 'north', column 'a': all values are the same (1.5); drop the column, or leave the site out",
+        "site 'south', column 'b': 1.0 % of the values are missing (3 of 300); "
+        "fill them, drop the column, or drop rows with missing='drop'",
+        "site 'south', column 'a': 1 infinite value; correct them, or mark them as missing",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"\x00\x01", "is a binary file, not a table"),
+        (b"x,x,x\n1,2,3\n2,3,4\n", "3 columns are named 'x'"),
+        (b"a,b\n" + b"1,2\n" * 150 + b"1,2,3\n", "cannot be read as a table: Expected 2 fields in line 152, saw 3"),
+    ],
+)
+def test_what_cannot_be_read_is_a_finding(tmp_path, content, message):
+    path = tmp_path / "north.csv"
+    path.write_bytes(content)
+    (found,) = check([path]).findings
+    assert (found.level, found.site) == ("error", "north")
+    assert message in found.message
+    assert found.remedy
+
+
+def test_missing_values_may_be_dropped():
+    frame = site()
+    frame.loc[:29, "b"] = np.nan
+    assert not check([frame]).ok
+    assert findings([frame], missing="drop") == [
+        "site 'site 1', column 'b': 10.0 % of the rows lack a value and are dropped (30 of 300); "
+        "fine if values are missing at random"
+    ]
+    assert check([frame], missing="drop").sites[0].incomplete == 30
+
+
+def test_levels_missing_at_a_site_and_rare_levels():
+    north, south = site(), site(seed=1)
+    south = south[south["g"] != "w"]
+    north.loc[:1, "g"] = "x"
+    south.loc[south.index[0], "g"] = "x"
+    assert findings({"north": north, "south": south}) == [
+        "site 'south', column 'g': level 'w' of other sites does not occur here; fine if rare; "
+        "check that sites code it alike",
+        "site 'north', column 'g': levels with fewer than 5 rows: 'x' (2); join rare levels into one",
+        "site 'south', column 'g': levels with fewer than 5 rows: 'x' (1); join rare levels into one",
+    ]
+
+
+def test_levels_that_differ_are_errors():
+    (error,) = findings({"north": site(), "south": site(seed=1).assign(g=["U", "V"] * 150)}, "error")
+    assert error.startswith("column 'g': levels differ: 'u', 'v', 'w' at 'north'; 'U', 'V' at 'south'; code it alike")
+
+
+def test_collinear_pairs_and_sets_are_named():
+    frame = site()
+    noise = np.random.default_rng(5).normal(size=300)
+    frame = frame.assign(c=noise, twice=2 * frame["a"] + 1, near=frame["b"] + 0.01 * noise, total=noise - frame["t"])
+    found = {str(f) for f in check({"north": frame}).findings}
+    assert found == {
+        "site 'north', columns 'a', 'twice': determine each other exactly; drop one of them",
+        "site 'north', columns 'b', 'near': determine each other nearly (correlation 0.99998); drop one of them",
+        "site 'north', columns 't', 'c', 'total': one of them is determined by the others, exactly; drop one of them",
+    }
+    levels = {f.columns: f.level for f in check({"north": frame}).findings}
+    assert levels == {("a", "twice"): "error", ("b", "near"): "warning", ("t", "c", "total"): "error"}
+
+
+def test_categories_that_determine_each_other_are_a_warning():
+    frame = pd.DataFrame({"g": ["u", "v", "w", "u"] * 50, "h": ["x", "y", "z", "x"] * 50, "i": ["p", "q"] * 100})
+    assert check([frame]).ok
+    assert any("columns 'g', 'h'" in text for text in findings([frame], "warning"))
+
+
+def test_dependences_of_a_duplicate_pair_name_both_only():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(500, 30)), columns=[f"x{i}" for i in range(30)]).assign(y=lambda f: f["x7"])
+    (found,) = dependences(summarize(frame))
+    assert found.names == ("x7", "y")
+    assert dependences(summarize(frame.drop(columns="y"))) == []
+
+
+def test_few_rows():
+    assert findings([site(30)], "warning") == [
+        "site 'site 1': 30 rows are few for 4 variables; 10 rows per variable are a usual minimum"
+    ]
+    wide = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 8)))
+    assert findings([wide]) == [
+        "site 'site 1': 5 rows for 8 variables: not even a linear relation of all can be estimated; "
+        "drop variables, or expect few edges"
+    ]
+    assert findings([site(1)[["a", "b"]]], "error") == [
+        "site 'site 1': only 1 row; a site needs at least 2 (and many more to learn from)"
+    ]
+
+
+def test_repeated_rows():
+    frame = pd.concat([site(300), site(300).iloc[:100]])
+    assert findings([frame]) == [
+        "site 'site 1': 25.0 % of the rows repeat an earlier row; drop the copies, unless rows may be equal by chance"
+    ]
+    assert findings([pd.DataFrame({"g": ["u", "v"] * 50, "h": ["x", "x", "y", "y"] * 25})]) == []
+
+
+def test_the_same_rows_at_two_sites(tmp_path):
+    site().to_csv(tmp_path / "north.csv", index=False)
+    site().iloc[::-1][["t", "g", "b", "a"]].to_csv(tmp_path / "south.csv", index=False)
+    warning = "sites 'north', 'south' hold the same rows; give every site's table once, or its rows count twice"
+    assert findings([tmp_path / "north.csv", tmp_path / "south.csv"]) == [warning]
+    twice = check([tmp_path / "north.csv", tmp_path / "north.csv"])
+    assert [str(found) for found in twice.findings] == [
+        "site 'north': 2 sites have this name; rename the files, or give each site its own name",
+        "sites 'north', 'north (2)' hold the same rows; give every site's table once, or its rows count twice",
+    ]
+
+
+def test_codes_and_dialects_are_noted(tmp_path):
+    frame = site().assign(k=np.arange(300) % 4)
+    frame.to_csv(tmp_path / "north.csv", index=False, sep=";")
+    assert findings([tmp_path / "north.csv"]) == [
+        "column 'k': few different whole numbers, taken as categories; if they are amounts, declare them continuous",
+        "site 'north': columns are separated by a semicolon",
+    ]
+    declared = Schema((Column("k", "continuous", bounds=(0, 2)),))
+    assert findings([frame], schema=declared) == [
+        "site 'site 1', column 'k': values from 0 to 3 exceed the declared bounds (0.0, 2.0); "
+        "they will be clipped where bounds are used"
+    ]
+
+
+def test_a_schema_file_is_obeyed(tmp_path):
+    path = tmp_path / "schema.toml"
+    Schema((Column("g", "categorical", ("u", "v")),)).to_file(path)
+    (error,) = findings([site()], "error", schema=path)
+    assert error == (
+        "site 'site 1', column 'g': values 'w' are not among the declared levels; "
+        "the levels are 'u', 'v'; correct the values or the schema"
+    )
+
+
+def test_what_passes_the_check_can_be_summarized():
+    sources = {"north": site(), "south": site(seed=1)}
+    report = check(sources)
+    assert report.ok
+    for name, frame in sources.items():
+        assert np.isfinite(summarize(frame, report.schema, name=name).correlation).all()
+
+
+def test_nothing_to_check_is_refused():
+    with pytest.raises(InputError, match="there are no tables to check; give at least one"):
+        check([])
+
+
+def test_the_report_is_plain_values_and_readable_text():
+    frame = site().assign(a=1.5)
+    frame.loc[:2, "b"] = np.nan
+    report = check({"[red]north": frame, "south": site(seed=1)})
+    content = json.loads(json.dumps(report.to_dict()))
+    assert content["ok"] is False
+    assert content["findings"][0] == {
+        "level": "error",
+        "site": "[red]north",
+        "columns": ["b"],
+        "message": "1.0 % of the values are missing (3 of 300)",
+        "remedy": "fill them, drop the column, or drop rows with missing='drop'",
+    }
+    assert content["columns"][2] == {"name": "g", "kind": "categorical", "levels": ["u", "v", "w"], "bounds": None}
+    text = shown(report)
+    assert max(map(len, text.splitlines())) <= 100
+    for part in ("[red]north", "3 (1.0 %)", "2 errors", "all values are the same (1.5)", "2 errors: a run would fail."):
+        assert part in text
+    assert "No errors." in shown(check([site()]))
+    assert "a run would fail" in shown(check(["no/such.csv"]))
+
+
+def test_shares_never_round_to_nothing():
+    assert [percent(0, 9), percent(1, 9999), percent(1, 3), percent(9998, 9999), percent(9, 9)] == [
+        "0 %",
+        "less than 0.1 %",
+        "33.3 %",
+        "more than 99.9 %",
+        "100 %",
+    ]
