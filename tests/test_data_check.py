@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 
 from fedperi import InputError
-from fedperi.data import Column, Schema, check, summarize
+from fedperi.data import Column, Schema, check, collinear, summarize
 from fedperi.data.collinear import dependences
 from fedperi.data.findings import percent
+from fedperi.local import gaussian
 
 
 def site(n=300, seed=0):
@@ -53,7 +54,7 @@ def test_everything_is_collected_not_only_the_first():
         "column 't': present at 'north', 'south' but not at 'west'; give all sites the same columns",
         "site 'north', column 'a': all values are the same (1.5); drop the column, or leave the site out",
         "site 'south', column 'b': 1.0 % of the values are missing (3 of 300); "
-        "fill them, drop the column, or drop rows with missing='drop'",
+        "fill them, drop the column, or leave incomplete rows out (missing=drop)",
         "site 'south', column 'a': 1 infinite value; correct them, or mark them as missing",
     ]
 
@@ -107,16 +108,42 @@ def test_levels_that_differ_are_errors():
 
 def test_collinear_pairs_and_sets_are_named():
     frame = site()
-    noise = np.random.default_rng(5).normal(size=300)
-    frame = frame.assign(c=noise, twice=2 * frame["a"] + 1, near=frame["b"] + 0.01 * noise, total=noise - frame["t"])
+    noise, more = np.random.default_rng(5).normal(size=(2, 300))
+    frame = frame.assign(c=noise, twice=2 * frame["a"] + 1, near=frame["b"] + 0.01 * more, total=noise - frame["t"])
     found = {str(f) for f in check({"north": frame}).findings}
     assert found == {
-        "site 'north', columns 'a', 'twice': determine each other exactly; drop one of them",
-        "site 'north', columns 'b', 'near': determine each other nearly (correlation 0.99998); drop one of them",
+        "site 'north', columns 'a', 'twice': one determines the other exactly; drop one of them",
+        "site 'north', columns 'b', 'near': one determines the other nearly (correlation 0.99998); drop one of them",
         "site 'north', columns 't', 'c', 'total': one of them is determined by the others, exactly; drop one of them",
     }
     levels = {f.columns: f.level for f in check({"north": frame}).findings}
     assert levels == {("a", "twice"): "error", ("b", "near"): "warning", ("t", "c", "total"): "error"}
+
+
+def test_an_exact_dependence_is_not_hidden_by_a_near_one():
+    a, b, c = np.random.default_rng(6).normal(size=(3, 300))
+    near = a + 0.01 * b
+    assert findings([pd.DataFrame({"a": a, "b": b, "near": near, "c": c})], "error") == [
+        "site 'site 1', columns 'a', 'b', 'near': one of them is determined by the others, exactly; drop one of them"
+    ]
+    found = check([pd.DataFrame({"a": a, "near": near, "twice": 2 * near, "c": c})]).findings
+    assert [(f.level, f.columns) for f in found] == [("error", ("near", "twice")), ("warning", ("a", "near"))]
+
+
+def test_three_copies_are_two_findings():
+    a, b = np.random.default_rng(7).normal(size=(2, 300))
+    found = check([pd.DataFrame({"a": a, "x": b, "y": 2 * b, "z": -b})]).findings
+    assert [f.columns for f in found] == [("x", "y"), ("x", "z")]
+
+
+def test_exact_pairs_are_found_in_few_rows():
+    a, b, c, d = np.random.default_rng(8).normal(size=(4, 6))
+    found = check([pd.DataFrame({"a": a, "b": b, "c": c, "d": d, "twice": 2 * b})], missing="drop").findings
+    assert [(f.level, f.columns) for f in found] == [("error", ("b", "twice")), ("warning", ())]
+
+
+def test_check_and_scores_call_the_same_thing_exact():
+    assert collinear.SINGULAR == gaussian.SINGULAR
 
 
 def test_categories_that_determine_each_other_are_a_warning():
@@ -139,7 +166,7 @@ def test_few_rows():
     ]
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 8)))
     assert findings([wide]) == [
-        "site 'site 1': 5 rows for 8 variables: not even a linear relation of all can be estimated; "
+        "site 'site 1': 5 rows are not more than the 8 variables: only small sets of them can be related; "
         "drop variables, or expect few edges"
     ]
     assert findings([site(1)[["a", "b"]]], "error") == [
@@ -215,14 +242,14 @@ def test_the_report_is_plain_values_and_readable_text():
         "site": "[red]north",
         "columns": ["b"],
         "message": "1.0 % of the values are missing (3 of 300)",
-        "remedy": "fill them, drop the column, or drop rows with missing='drop'",
+        "remedy": "fill them, drop the column, or leave incomplete rows out (missing=drop)",
     }
     assert content["columns"][2] == {"name": "g", "kind": "categorical", "levels": ["u", "v", "w"], "bounds": None}
     text = shown(report)
     assert max(map(len, text.splitlines())) <= 100
     for part in ("[red]north", "3 (1.0 %)", "2 errors", "all values are the same (1.5)", "2 errors: a run would fail."):
         assert part in text
-    assert "No errors." in shown(check([site()]))
+    assert "No errors: a run would start." in shown(check([site()]))
     assert "a run would fail" in shown(check(["no/such.csv"]))
 
 

@@ -189,7 +189,7 @@ def test_differences_between_sites_are_listed_together():
         "4 problems:"
         "\n  - column 'c': present at 'north' but not at 'south'; give all sites the same columns"
         "\n  - column 'e': present at 'south' but not at 'north'; give all sites the same columns"
-        "\n  - column 'a': numbers at 'north' but text at 'south'; "
+        "\n  - column 'a': numbers at 'north' but text such as 'x', 'y' at 'south'; "
         "store it alike at all sites, or declare it in a schema"
         "\n  - column 'b': levels differ: 'f', 'm' at 'north'; '0', '1' at 'south'; "
         "code it alike at all sites, or declare its levels (or that it is continuous) in a schema"

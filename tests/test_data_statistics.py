@@ -290,7 +290,7 @@ def test_one_row_is_refused():
 
 def test_missing_values_are_an_error_or_dropped():
     frame = pd.DataFrame({"a": [1.5, None, 3.5, 4.0], "b": ["u", "v", None, "v"], "c": [0.5, 1, 2, 3.5]})
-    remedy = "fill them, drop the column, or drop rows with missing='drop'"
+    remedy = "fill them, drop the column, or leave incomplete rows out (missing=drop)"
     refused(
         frame,
         "2 problems:"

@@ -31,18 +31,39 @@ from .graph import (
     skeleton_f1,
     v_structures,
 )
+from .graph.knowledge import Knowledge
 
 if TYPE_CHECKING:
+    from .federation import OracleSite, Replay, Site
+    from .methods import IPERI, PERI, EdgeEvidence, Result
     from .simulation import Simulation, simulate
 
 # Names whose rooms import pandas or scipy are loaded when first used, so that `import fedperi` stays quick.
-_LAZY = {"Simulation": ".simulation", "simulate": ".simulation"}
+_LAZY = {
+    "IPERI": ".methods",
+    "PERI": ".methods",
+    "EdgeEvidence": ".methods",
+    "OracleSite": ".federation",
+    "Replay": ".federation",
+    "Result": ".methods",
+    "Simulation": ".simulation",
+    "Site": ".federation",
+    "simulate": ".simulation",
+}
 
 __all__ = [
+    "IPERI",
     "PDAG",
+    "PERI",
+    "EdgeEvidence",
     "InputError",
+    "Knowledge",
     "MeekStep",
+    "OracleSite",
+    "Replay",
+    "Result",
     "Simulation",
+    "Site",
     "__version__",
     "adjustment_distance",
     "arrowhead_f1",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from .collinear import EXACT, dependences
+from .collinear import dependences
 from .duplicates import RowHashes
 from .embedding import fit_embedding
 from .encode import read_rows
@@ -191,7 +191,7 @@ def _doubts(profile: TableProfile, schema: Schema, missing: Missing) -> list[Fin
         lacking = tuple(column.name for column in profile.columns.values() if column.missing)
         found.append(Finding("warning", site, lacking, message, "fine if values are missing at random"))
     if 1 < n <= p:
-        message = f"{n} rows for {p} variables: not even a linear relation of all can be estimated"
+        message = f"{n} rows are not more than the {p} variables: only small sets of them can be related"
         found.append(Finding("warning", site, (), message, "drop variables, or expect few edges"))
     elif 1 < n < ROWS_PER_VARIABLE * p:
         message = f"{n} rows are few for {p} variables"
@@ -234,20 +234,15 @@ def _dependent(
         return []
     try:
         embedding = fit_embedding(sound, profile, "mixed", 1)
-        # With few rows everything looks determined by everything.
-        if profile.rows <= 2 * sum(block.width for block in embedding.blocks):
-            return []
         rows = (embedding.embed(frame, table.name) for frame in read_rows(table, sound, CHUNK, missing))
         dependent = dependences(embedded_statistics(stream_moments(rows), embedding, profile))
     except InputError:  # values that do not fit the schema: reported already
         return []
     found = []
     for item in dependent:
-        exact = item.correlation > EXACT
-        strength = "exactly" if exact else f"nearly (correlation {item.correlation:.5f})"
-        what = "determine each other" if len(item.names) == 2 else "one of them is determined by the others,"
-        message = f"{what} {strength}"
-        # A residual variance of zero has no logarithm; counts of categories have no such trouble.
-        level: Level = "error" if exact and not discrete else "warning"
-        found.append(Finding(level, table.name, item.names, message, "drop one of them"))
+        strength = "exactly" if item.exact else f"nearly (correlation {item.correlation:.5f})"
+        what = "one determines the other" if len(item.names) == 2 else "one of them is determined by the others,"
+        # A residual variance of zero has no logarithm: scores and tests refuse it. Counts of categories can bear it.
+        level: Level = "error" if item.exact and not discrete else "warning"
+        found.append(Finding(level, table.name, item.names, f"{what} {strength}", "drop one of them"))
     return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .check import CheckReport
-from .findings import percent, quoted
+from .findings import Finding, percent, quoted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -59,7 +60,7 @@ def as_dict(report: CheckReport) -> dict[str, Any]:
 
 
 def as_rich(report: CheckReport) -> RenderableType:
-    """Return the report as tables for a rich console.
+    """Return the report for a rich console: the sites, the types, what was found, and the conclusion.
 
     Examples
     --------
@@ -71,70 +72,130 @@ def as_rich(report: CheckReport) -> RenderableType:
     ...
       north     50            0         1   ok
     <BLANKLINE>
-    1 column shared: 1 continuous, 0 categorical
-    No errors.
+      1 continuous   a
+    <BLANKLINE>
+    No errors: a run would start.
     """
-    from rich import box
     from rich.console import Group
+
+    parts = [_sites(report)]
+    if report.schema.columns:
+        parts += [_types(report), ""]
+    if report.findings:
+        parts += [_findings(report), ""]
+    return Group(*parts, _conclusion(report))
+
+
+def _sites(report: CheckReport) -> RenderableType:
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    sites = Table(box=box.SIMPLE_HEAD, show_edge=True)
-    sites.add_column("Site", overflow="fold")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=True)
+    table.add_column("Site", overflow="fold")
     for heading in ("Rows", "Incomplete", "Columns"):
-        sites.add_column(heading, justify="right")
-    sites.add_column("Verdict", overflow="fold")
+        table.add_column(heading, justify="right")
+    table.add_column("Verdict", overflow="fold")
     for site in report.sites:
         share = f" ({percent(site.incomplete, site.rows)})" if site.incomplete else ""
-        sites.add_row(
-            Text(site.name),
-            f"{site.rows:,}",
-            f"{site.incomplete:,}{share}",
-            f"{site.columns:,}",
-            _verdict(report, site.name),
-        )
-    kinds = Counter(column.kind for column in report.schema.columns)
-    p = len(report.schema.columns)
-    parts: list[RenderableType] = [sites] if report.sites else []
-    parts.append(
-        Text(
-            f"{p} column{'s' if p != 1 else ''} shared: "
-            f"{kinds['continuous']} continuous, {kinds['categorical']} categorical"
-        )
-    )
-    if report.findings:
-        findings = Table(box=box.SIMPLE_HEAD, show_edge=True)
-        findings.add_column("", no_wrap=True)
-        findings.add_column("Where", overflow="fold", ratio=2)
-        findings.add_column("Found", overflow="fold", ratio=4)
-        findings.add_column("What to do", overflow="fold", ratio=3)
-        findings.expand = True
-        for finding in report.findings:
-            where = ", ".join(
-                ([finding.site] if finding.site else []) + ([quoted(finding.columns)] if finding.columns else [])
-            )
-            level = Text(finding.level, style=_COLOURS[finding.level])
-            findings.add_row(level, Text(where or "all sites"), Text(finding.message), Text(finding.remedy))
-        parts.append(findings)
-    parts.append(_conclusion(report))
-    return Group(*parts)
+        cells = (f"{site.rows:,}", f"{site.incomplete:,}{share}", f"{site.columns:,}")
+        table.add_row(Text(site.name), *cells, _verdict(report, site.name))
+    known = {site.name for site in report.sites}
+    for name in dict.fromkeys(f.site for f in report.findings if f.site is not None and f.site not in known):
+        table.add_row(Text(name), "-", "-", "-", Text("cannot be read", style=_COLOURS["error"]))
+    return table
 
 
 def _verdict(report: CheckReport, site: str) -> RenderableType:
     from rich.text import Text
 
-    count = Counter(finding.level for finding in report.findings if finding.site == site)
-    words = [
-        f"{count[level]} {level}{'s' if count[level] > 1 else ''}" for level in ("error", "warning") if count[level]
-    ]
+    count = Counter(finding.level for sites, finding in _merged(report.findings) if site in sites)
+    words = [_count(count[level], level) for level in ("error", "warning") if count[level]]
     style = _COLOURS["error"] if count["error"] else _COLOURS["warning"] if words else "green"
-    return Text(", ".join(words) or "ok", style=style)
+    # Where sites contradict each other, neither of them is at fault alone.
+    joint = any(finding.level == "error" and finding.site is None for finding in report.findings)
+    return Text(", ".join(words) or ("ok by itself" if joint else "ok"), style=style)
+
+
+def _types(report: CheckReport) -> RenderableType:
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 3, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for kind in ("continuous", "categorical"):
+        columns = [column for column in report.schema.columns if column.kind == kind]
+        names = [column.name + _levels(column.levels) for column in columns]
+        if names:
+            grid.add_row(Text(f"{len(names)} {kind}"), Text(", ".join(names)))
+    return Padding(grid, (0, 0, 0, 2))
+
+
+def _levels(levels: tuple[str, ...] | None) -> str:
+    if levels is None:
+        return ""
+    few = 4  # levels shown; all of them are in the schema file
+    return f" ({', '.join(levels)})" if len(levels) <= few else f" ({', '.join(levels[: few - 1])}, ... {len(levels)})"
+
+
+def _findings(report: CheckReport) -> RenderableType:
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for sites, finding in _merged(report.findings):
+        where = [] if not sites else [quoted(sites)]
+        where += [f"column{'s' if len(finding.columns) > 1 else ''} {quoted(finding.columns)}"] * bool(finding.columns)
+        text = Text(f"{', '.join(where) or 'all sites'}: ", style="bold").append(finding.message, style="not bold")
+        remedy = [Padding(Text(finding.remedy, style="dim"), (0, 0, 0, 2))] if finding.remedy else []
+        grid.add_row(Text(finding.level, style=_COLOURS[finding.level]), Group(text, *remedy))
+    return grid
+
+
+def _merged(findings: tuple[Finding, ...]) -> list[tuple[list[str], Finding]]:
+    """Say once what holds of several columns of a site, or of the same columns of several sites."""
+    columns: dict[tuple[str, str | None, str, str], Finding] = {}
+    apart: list[Finding] = []
+    for finding in findings:
+        key = (finding.level, finding.site, finding.message, finding.remedy)
+        if len(finding.columns) != 1:  # a set of columns is one fact
+            apart.append(finding)
+        elif key in columns:
+            columns[key] = replace(columns[key], columns=columns[key].columns + finding.columns)
+        else:
+            columns[key] = finding
+    sites: dict[tuple[str, tuple[str, ...], str, str], tuple[list[str], Finding]] = {}
+    for finding in sorted([*columns.values(), *apart], key=lambda one: _first(findings, one)):
+        shared = sites.setdefault((finding.level, finding.columns, finding.message, finding.remedy), ([], finding))
+        shared[0].extend([finding.site] if finding.site is not None else [])
+    return list(sites.values())
+
+
+def _first(findings: tuple[Finding, ...], merged: Finding) -> int:
+    """Return where the first of the merged findings stood, so that their order is kept."""
+    return next(
+        at
+        for at, one in enumerate(findings)
+        if (one.level, one.site, one.message, one.remedy) == (merged.level, merged.site, merged.message, merged.remedy)
+        and one.columns == merged.columns[: len(one.columns)]
+    )
 
 
 def _conclusion(report: CheckReport) -> RenderableType:
     from rich.text import Text
 
-    errors = sum(finding.level == "error" for finding in report.findings)
-    if not errors:
-        return Text("No errors.", style="green")
-    return Text(f"{errors} error{'s' if errors > 1 else ''}: a run would fail.", style=_COLOURS["error"])
+    count = Counter(finding.level for _, finding in _merged(report.findings))
+    words = ", ".join(_count(count[level], level) for level in ("error", "warning") if count[level])
+    if count["error"]:
+        return Text(f"{words}: a run would fail.", style=_COLOURS["error"])
+    return Text(f"No errors{f', {words}' if words else ''}: a run would start.", style="green")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}"

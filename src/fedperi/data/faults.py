@@ -24,7 +24,7 @@ def faults(profile: TableProfile, schema: Schema, missing: Missing) -> list[Find
     >>> profile = scan(open_table(pd.DataFrame({"a": [1.0, None], "b": [3.0, 3.0]}), "north"))
     >>> for finding in faults(profile, schema, "error"):
     ...     print(finding)
-    site 'north', column 'a': 50.0 % of the values are missing (1 of 2); fill them, drop the column, or drop rows ...
+    site 'north', column 'a': 50.0 % of the values are missing (1 of 2); fill them, drop the column, or leave ...
     site 'north', column 'b': all values are the same (3); drop the column, or leave the site out
     """
     found = _missing(profile) if missing == "error" else []
@@ -52,7 +52,7 @@ def _missing(profile: TableProfile) -> list[Finding]:
         elif column.missing:
             share = percent(column.missing, profile.total)
             message = f"{share} of the values are missing ({column.missing} of {profile.total})"
-            remedy = "fill them, drop the column, or drop rows with missing='drop'"
+            remedy = "fill them, drop the column, or leave incomplete rows out (missing=drop)"
             found.append(Finding("error", profile.site, (column.name,), message, remedy))
     return found
 

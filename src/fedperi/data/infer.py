@@ -91,7 +91,7 @@ def unify(profiles: Sequence[TableProfile], overrides: Schema | None = None) -> 
     >>> schema.columns, len(findings)
     ((), 1)
     >>> print(findings[0])
-    column 'a': text at 'north' but numbers at 'south'; store it alike at all sites, or declare it in a schema
+    column 'a': text such as '0', '1' at 'north' but numbers at 'south'; store it alike at all sites, or ...
     """
     names = list(dict.fromkeys(name for profile in profiles for name in profile.columns))
     findings = _missing_columns(profiles, names, overrides)
@@ -133,13 +133,21 @@ def _infer_column(name: str, sites: Mapping[str, ColumnProfile], rows: int) -> t
     words = {site: _WORDS[profile.storage] for site, profile in filled.items()}
     if len(set(words.values())) > 1:
         kinds = list(dict.fromkeys(words.values()))
-        message = " but ".join(f"{kind} at {quoted(site for site in words if words[site] == kind)}" for kind in kinds)
+        spelled = {kind: f"{kind}{_examples(filled.values()) if kind == 'text' else ''}" for kind in kinds}
+        where = {kind: quoted(site for site in words if words[site] == kind) for kind in kinds}
+        message = " but ".join(f"{spelled[kind]} at {where[kind]}" for kind in kinds)
         remedy = "store it alike at all sites, or declare it in a schema"
         return None, [Finding("error", None, (name,), message, remedy)]
     if "numbers" in words.values() and not _coded(filled, rows):
         return Column(name, "continuous"), []
     found = [finding for site, profile in filled.items() for finding in _odd_text(site, profile)]
     return (None, found) if found else _join_levels(name, filled)
+
+
+def _examples(profiles: Iterable[ColumnProfile]) -> str:
+    """Show some of the text in a column, and of it what is no number first: often one odd value makes it text."""
+    texts = [level for profile in profiles if profile.storage in ("text", "category") for level in profile.levels]
+    return f" such as {quoted(sorted(dict.fromkeys(texts), key=lambda text: number_of(text) is not None)[:3])}"
 
 
 def _coded(sites: Mapping[str, ColumnProfile], rows: int) -> bool:

@@ -36,7 +36,7 @@ def read_schema(path: str | PathLike[str]) -> Schema:
     >>> read_schema(file).columns
     (Column(name='sex', kind='categorical', levels=('f', 'm'), bounds=None),)
     """
-    file = _checked_path(path)
+    file = checked_path(path)
     try:
         text = file.read_text(encoding="utf-8-sig")
         content = tomllib.loads(text) if file.suffix.lower() == ".toml" else json.loads(text)
@@ -66,7 +66,7 @@ def write_schema(schema: Schema, path: str | PathLike[str]) -> None:
     kind = "continuous"
     bounds = [0.0, 120.0]
     """
-    file = _checked_path(path)
+    file = checked_path(path)
     entries = {column.name: _entry(column) for column in schema.columns}
     if file.suffix.lower() == ".json":
         text = json.dumps({"columns": entries}, indent=2, ensure_ascii=False) + "\n"
@@ -82,7 +82,14 @@ def write_schema(schema: Schema, path: str | PathLike[str]) -> None:
         raise InputError(f"cannot write schema file {str(file)!r}: {error.strerror or error}") from None
 
 
-def _checked_path(path: str | PathLike[str]) -> Path:
+def checked_path(path: str | PathLike[str]) -> Path:
+    """Refuse a name that says neither TOML nor JSON.
+
+    Examples
+    --------
+    >>> checked_path("schema.json").suffix
+    '.json'
+    """
     file = Path(path)
     if file.suffix.lower() not in (".toml", ".json"):
         raise InputError(f"schema file {str(file)!r}: the name must end in .toml or .json")

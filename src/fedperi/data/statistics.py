@@ -113,6 +113,7 @@ def summarize(
     name: str | None = None,
     chunk: int = CHUNK,
     degree: int = 3,
+    partial: bool = False,
 ) -> Statistics | Counts:
     """Read a site's table, twice and in chunks, and return its sufficient statistic.
 
@@ -122,7 +123,7 @@ def summarize(
         See `fedperi.data.open_table`. It may be larger than memory.
     schema : Schema or path of a schema file, optional
         The schema that the sites share (see `fedperi.data.infer_schema`). It names exactly the table's columns, and
-        gives their order. Inferred from this table alone if not given.
+        gives their order (but see `partial`). Inferred from this table alone if not given.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
         Auto: linear if all columns are continuous, discrete if all are categorical, mixed otherwise. Linear takes codes
         and truth values as numbers. Discrete gives `Counts`, the others `Statistics`; see `fedperi.data.embedding`.
@@ -134,6 +135,9 @@ def summarize(
         Rows in memory at a time. The result does not depend on it, but for rounding.
     degree : int
         The highest degree of the polynomials for ``data="nonlinear"``.
+    partial : bool
+        Whether the schema may leave columns out. These are then inferred, and the order is the table's. For a table on
+        its own: sites of a federation must agree on all columns.
 
     Raises
     ------
@@ -158,7 +162,7 @@ def summarize(
     table, given = open_table(source, name), as_schema(schema)
     profile = scan(table, missing, chunk, given)
     agreed, findings = unify([profile], given)
-    if given is not None:
+    if given is not None and not partial:
         findings += _undeclared(table, given)
         agreed = Schema(tuple(agreed[column] for column in given.names if column in agreed))
     raise_errors([*findings, *faults(profile, agreed, missing)])

@@ -169,6 +169,8 @@ def _open_file(source: str | PathLike[str]) -> Table:
     path = Path(fspath(source))
     try:
         if not path.exists():
+            if set("*?[") & set(str(path)):  # a shell passes a pattern on as it is if nothing matches
+                raise InputError(f"no file matches {str(path)!r}; check the folder and the pattern")
             raise InputError(f"{str(path)!r} does not exist; check the path")
         if path.is_dir():
             raise InputError(f"{str(path)!r} is a folder; give the files in it, one per site")

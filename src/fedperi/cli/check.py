@@ -1,0 +1,85 @@
+"""`fedperi check`: would a run work on these tables? Everything that is wrong, and what to do, before anything runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import typer
+
+from ..errors import InputError
+from . import app
+
+if TYPE_CHECKING:
+    from ..data.check import CheckReport
+    from ..data.profile import Missing
+
+
+@app.command()
+def check(
+    files: list[str] = typer.Argument(..., metavar="FILES...", help="One table a site, CSV or Parquet."),
+    schema: str | None = typer.Option(None, "--schema", metavar="FILE", help="Types and levels not to be inferred."),
+    missing: str = typer.Option(
+        "error", "--missing", metavar="error|drop", help="Refuse incomplete rows, or drop them."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print the report as JSON and nothing else."),
+    write_schema: str | None = typer.Option(
+        None, "--write-schema", metavar="FILE", help="If all is well, write the types to this file, for sites to share."
+    ),
+) -> None:
+    """Check the tables of all sites before a run. Exit code 0 if it would start, 2 if it would fail."""
+    if missing not in ("error", "drop"):
+        raise InputError(f"--missing is error or drop, not {missing!r}")
+    target = None if write_schema is None else _new_file(write_schema)
+
+    from ..data import check as run
+
+    report = run(files, schema, cast("Missing", missing))
+    if target is not None and report.ok:
+        report.schema.to_file(target)
+    if as_json:
+        typer.echo(json.dumps(report.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        _show(report, [*_advice(report, missing), *_written(report, schema, target)])
+    if not report.ok:
+        raise typer.Exit(2)
+
+
+def _new_file(name: str) -> Path:
+    """Refuse, before any table is read, a file that cannot be the new schema."""
+    from ..data.schema_file import checked_path
+
+    target = checked_path(name)
+    if target.exists():
+        raise InputError(f"--write-schema: {name!r} is there already; remove it, or choose another name")
+    return target
+
+
+def _show(report: CheckReport, after: list[str]) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    console.print(report.to_rich())
+    for line in after:
+        console.print(line, markup=False)
+
+
+def _advice(report: CheckReport, missing: str) -> list[str]:
+    """Name the options of this command that the remedies speak of."""
+    lines = []
+    if missing == "error" and any(site.incomplete for site in report.sites):
+        lines.append("To leave incomplete rows out, add --missing drop.")
+    if any("schema" in finding.remedy for finding in report.findings if finding.level == "error"):
+        lines.append("To declare types or levels, write them in a schema file and add --schema FILE.")
+    return lines
+
+
+def _written(report: CheckReport, schema: str | None, target: Path | None) -> list[str]:
+    if target is not None and report.ok:
+        return [f"Wrote the types of {len(report.schema.columns)} columns to {target}."]
+    if target is not None:
+        return [f"{target} was not written: there are errors."]
+    if report.ok and schema is None and len(report.sites) > 1:
+        return ["To write these types down for all sites to share, add --write-schema schema.toml."]
+    return []

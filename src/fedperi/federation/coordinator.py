@@ -1,0 +1,119 @@
+"""The coordinator's side of a run: it asks all sites in rounds, counts, and remembers every word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from ..errors import InputError
+from .messages import Floats, Question, Settings, Welcome
+from .site import Respondent
+from .transcript import Transcript
+
+
+class Transport(Protocol):
+    """How messages reach the sites."""
+
+    def open(self, settings: Settings) -> list[Welcome]:
+        """Begin a run at every site."""
+
+    def ask(self, questions: Sequence[Question]) -> list[list[Floats]]:
+        """Put the same questions to every site: one list of answers a site, in the order of the welcomes."""
+
+
+class InProcess:
+    """Sites in this process: for simulation, tests, and tables that happen to lie in one place."""
+
+    def __init__(self, sites: Sequence[Respondent]) -> None:
+        self._sites = list(sites)
+
+    def open(self, settings: Settings) -> list[Welcome]:
+        """Begin a run at every site, with the variables in the order of the first one."""
+        names = _common_names([(site.name, site.names) for site in self._sites])
+        return [site.open(settings, names) for site in self._sites]
+
+    def fingerprints(self) -> list[str]:
+        """Identify what the sites answer from, for the manifest of a run in one place; never sent over a network."""
+        return [site.fingerprint() for site in self._sites]
+
+    def ask(self, questions: Sequence[Question]) -> list[list[Floats]]:
+        """Put the same questions to every site."""
+        return [[site.answer(question) for question in questions] for site in self._sites]
+
+
+class Coordinator:
+    """Asks all sites in rounds; checks what comes back; keeps a transcript.
+
+    Parameters
+    ----------
+    transport : Transport
+        How messages reach the sites.
+    settings : Settings
+        What the sites are told at the beginning.
+
+    Attributes
+    ----------
+    sites : tuple of Welcome
+        Who takes part.
+    rounds, queries : int
+        How often all sites were asked, and for how many numbers each.
+    transcript : Transcript
+        Every question and answer so far.
+    """
+
+    def __init__(self, transport: Transport, settings: Settings) -> None:
+        self.transport = transport
+        self.settings = settings
+        self.sites = tuple(transport.open(settings))
+        if not self.sites:
+            raise InputError("a federation needs at least one site; the list is empty")
+        seen: set[str] = set()
+        for site in self.sites:
+            if site.site in seen:
+                raise InputError(f"two sites are called {site.site!r}: give each a name of its own")
+            seen.add(site.site)
+        self.rounds = 0
+        self.queries = 0
+        self.transcript = Transcript(settings, self.sites)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return self.sites[0].names
+
+    def ask(self, questions: Sequence[Question]) -> list[Floats]:
+        """Ask every site, as one round; answers to one question are stacked, one row a site."""
+        questions = [question for question in questions if question.answers]
+        if not questions:
+            return []
+        answers = self.transport.ask(questions)
+        self.rounds += 1
+        self.queries += sum(question.answers for question in questions)
+        for welcome, mine in zip(self.sites, answers, strict=True):
+            for question, answer in zip(questions, mine, strict=True):
+                if answer.size != question.answers or np.isnan(answer).any():
+                    raise InputError(f"site {welcome.site!r} gave an answer that does not fit the question")
+        stacked = [np.stack([mine[at] for mine in answers]) for at in range(len(questions))]
+        self.transcript.rounds.append((questions, stacked))
+        return stacked
+
+    @property
+    def bytes(self) -> int:
+        """Size of the answers of one site, in bytes."""
+        return 8 * self.queries
+
+
+def _common_names(sites: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
+    if not sites:
+        raise InputError("a federation needs at least one site; the list is empty")
+    first, names = sites[0]
+    for site, others in sites[1:]:
+        missing = [n for n in names if n not in others]
+        extra = [n for n in others if n not in names]
+        if missing or extra:
+            parts = [f"only at {first!r}: {', '.join(missing)}"] if missing else []
+            parts += [f"only at {site!r}: {', '.join(extra)}"] if extra else []
+            raise InputError(f"the sites have different variables ({'; '.join(parts)})")
+    return tuple(names)

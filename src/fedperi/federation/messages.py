@@ -1,0 +1,116 @@
+"""What coordinator and sites say to each other: plain values and arrays, checked at both ends.
+
+A question about parent sets is a *family*: a node, the variables that are in the set, and those that are free to be.
+Its answer is a lattice of regrets, one for each choice of the free variables (`fedperi.local.lattice` gives the order).
+A single set is a family without free variables; all subsets of some candidates are one without fixed variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MAX_SET = 14
+"""Variables a family may hold, fixed and free together: its answer has up to 2^14 numbers."""
+
+NOT_ADJACENT, PARENT, LINE, CHILD = range(4)
+"""Marks in an orientation question: what another variable is to the node in the coordinator's graph."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all sites are told when a run opens."""
+
+    masking: str
+    local: str = "ges"
+    alpha: float = 0.01
+    penalty: float = 1.0
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """What a site tells when a run opens: its name, variables, number of rows, and the targets it declares."""
+
+    site: str
+    names: tuple[str, ...]
+    n: float
+    targets: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Families:
+    """A block of families with the same numbers of fixed and free variables.
+
+    Parameters
+    ----------
+    nodes : int array, shape (b,)
+    fixed : int array, shape (b, f)
+    free : int array, shape (b, m)
+        Positions of variables. The answer has shape (b, 2^m).
+    """
+
+    nodes: Ints
+    fixed: Ints
+    free: Ints
+
+    @property
+    def answers(self) -> int:
+        """Numbers in the answer."""
+        return len(self.nodes) << int(self.free.shape[1])
+
+    def check(self, p: int) -> None:
+        """Raise unless this is a question about p variables that a site may answer."""
+        b = len(self.nodes)
+        for array in (self.nodes, self.fixed, self.free):
+            if array.dtype.kind != "i" or (array.size and not (array.min() >= 0 and array.max() < p)):
+                raise InputError(f"a question names a variable that is not among the {p} of this run")
+        if self.nodes.shape != (b,) or self.fixed.shape[:1] != (b,) or self.free.shape[:1] != (b,):
+            raise InputError("the arrays of a question have different lengths")
+        inside = np.column_stack([self.nodes[:, None], self.fixed, self.free])
+        if inside.shape[1] - 1 > MAX_SET:
+            raise InputError(f"a question is about {inside.shape[1] - 1} variables; at most {MAX_SET} are allowed")
+        ordered = np.sort(inside, axis=1)
+        if (ordered[:, 1:] == ordered[:, :-1]).any():
+            raise InputError("a question names a variable twice")
+
+
+@dataclass(frozen=True, eq=False)
+class Orientations:
+    """Phase 2: how far a site's own directions are from those of candidate graphs, node by node.
+
+    Parameters
+    ----------
+    dag : bool array, shape (p, p)
+        The coordinator's DAG, which a site that keeps no graph of its own restricts to what its data support.
+    nodes : int array, shape (b,)
+    marks : int array, shape (b, p)
+        What each variable is to the node in a candidate graph (`PARENT`, `LINE`, `CHILD`, or none).
+    """
+
+    dag: NDArray[np.bool_]
+    nodes: Ints
+    marks: Ints
+
+    @property
+    def answers(self) -> int:
+        """Numbers in the answer."""
+        return len(self.nodes)
+
+    def check(self, p: int) -> None:
+        """Raise unless this is a question about p variables that a site may answer."""
+        if self.dag.shape != (p, p) or self.marks.shape != (len(self.nodes), p):
+            raise InputError(f"the arrays of a question do not fit the {p} variables of this run")
+        if self.nodes.size and not (self.nodes.min() >= 0 and self.nodes.max() < p):
+            raise InputError(f"a question names a variable that is not among the {p} of this run")
+        if self.marks.size and not (self.marks.min() >= NOT_ADJACENT and self.marks.max() <= CHILD):
+            raise InputError("a question has a mark that is none of the four known ones")
+
+
+Question = Families | Orientations

@@ -1,0 +1,318 @@
+"""A site: it owns the statistics of its table, learns what it needs alone, and answers questions with regrets."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+from ..graph import bits
+from ..graph.equivalence import complete, consistent_extension
+from ..graph.pdag import PDAG
+from ..graph.validate import checked_names
+from ..local.discrete import DiscreteScore
+from ..local.gaussian import GaussianScore
+from ..local.ges import ges_fit
+from ..local.lattice import best_of_subsets
+from ..local.score import LatticeScore
+from .masking import adaptive_mask, consensus_mask, supported_subset
+from .messages import CHILD, LINE, PARENT, Families, Floats, Orientations, Question, Settings, Welcome
+
+if TYPE_CHECKING:
+    from ..data import Schema, Statistics
+    from ..data.table import Source
+
+
+class Respondent(ABC):
+    """What every site does: open a run, then answer questions about it. Subclasses say where the scores come from."""
+
+    name: str
+    targets: tuple[str, ...] | None
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The variables of the site, in its own order."""
+
+    @abstractmethod
+    def _scores(self, settings: Settings, names: tuple[str, ...]) -> tuple[LatticeScore, LatticeScore, float]:
+        """Score with its penalty, score without (the fit alone), number of rows; variables in the given order."""
+
+    @abstractmethod
+    def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
+        """The CPDAG that the site learns alone."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """SHA-256 of what the answers come from."""
+
+    def open(self, settings: Settings, names: Sequence[str]) -> Welcome:
+        """Begin a run: compute what the answers need, and say who this is."""
+        self._names = tuple(names)
+        self._settings = settings
+        self._score, self._fit, n = self._scores(settings, self._names)
+        self._graph: PDAG | None = None
+        if settings.masking == "consensus":
+            self._graph = self._own_graph(settings, self._score).reordered(self._names)
+            dag = consistent_extension(self._graph)
+        else:
+            dag = consistent_extension(ges_fit(self._score).graph)
+        # The reference is the score of a DAG, so that a regret of zero can be reached: adding up nodes with
+        # undirected neighbours as parents on both sides could not.
+        self._reference = self._score.local(list(enumerate(bits.columns(dag.adjacency))))
+        self._intervened = [] if self.targets is None else [self._names.index(t) for t in self.targets]
+        self._restricted: tuple[bytes, list[int], list[int]] | None = None
+        return Welcome(self.name, self._names, n, self.targets)
+
+    def answer(self, question: Question) -> Floats:
+        """Answer a question of the coordinator with numbers, and nothing else."""
+        question.check(len(self._names))
+        if isinstance(question, Families):
+            return self._regrets(question)
+        return self._discrepancies(question)
+
+    # -- phase 1 --------------------------------------------------------------------------------------------------
+
+    def _regrets(self, families: Families) -> Floats:
+        """How much worse than the site's own optimum each node is under each parent set, as the mask judges it."""
+        fixed = families.fixed.shape[1]
+        candidates = np.column_stack([families.fixed, families.free])
+        values = self._masked(families.nodes, candidates)
+        at = (np.arange(1 << families.free.shape[1]) << fixed) | ((1 << fixed) - 1)
+        regrets: Floats = self._reference[families.nodes][:, None] - values[:, at]
+        return regrets
+
+    def _masked(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Floats:
+        lattice = self._score.lattice(nodes, candidates)
+        if self._settings.masking == "none":
+            return lattice
+        if self.targets is not None:
+            # Who declares targets vouches for the rest: other mechanisms are intact, so their parents all count.
+            at_target = np.isin(nodes, self._intervened)[:, None]
+            return np.where(at_target, best_of_subsets(lattice), lattice)
+        if self._settings.masking == "adaptive":
+            return adaptive_mask(lattice)
+        assert self._graph is not None
+        into = self._graph.adjacency.T  # [i, j]: an edge between j and i that does not leave i only
+        return consensus_mask(lattice, into[nodes[:, None], candidates])
+
+    # -- phase 2 --------------------------------------------------------------------------------------------------
+
+    def _discrepancies(self, orientations: Orientations) -> Floats:
+        """How far A_nu, a node's parents and neighbours in nu(H, C_k), are from A_k, those in C_k.
+
+        The discrepancy is fit(A_nu or A_k) - fit(A_nu and A_k), the fit without penalty: zero iff the sets agree, and
+        smaller whenever one edge is directed as the site directs it, whatever the other edges. The paper's difference
+        of penalised scores, fit(A_nu) - fit(A_k), has neither property: a parent that is missing can make up for a
+        child too many, and then a false direction passes for an improvement.
+        """
+        parents, lines = self._own_directions(orientations.dag)
+        children = bits.transpose(parents)
+        queries = []
+        for node, row in zip(orientations.nodes.tolist(), orientations.marks, strict=True):
+            into, out, line = (_where(row == mark) for mark in (PARENT, CHILD, LINE))
+            # nu has an edge if both do, not directed oppositely; j counts for i unless both say i -> j.
+            kept = into & (parents[node] | lines[node]) | out & lines[node]
+            kept |= line & (parents[node] | lines[node] | children[node])
+            own = parents[node] | lines[node]
+            queries += [(node, kept | own), (node, kept & own)]
+        fits = self._fit.local(queries)
+        return np.asarray(fits[0::2] - fits[1::2])
+
+    def _own_directions(self, dag: NDArray[np.bool_]) -> tuple[list[int], list[int]]:
+        """The site's CPDAG as bit sets: its own, or that of the coordinator's DAG less what its data do not support."""
+        if self._graph is not None:
+            a = self._graph.adjacency
+            return bits.columns(a & ~a.T), bits.rows(a & a.T)
+        key = dag.tobytes()
+        if self._restricted is None or self._restricted[0] != key:
+            supported = [self._supported(node, np.flatnonzero(dag[:, node])) for node in range(len(dag))]
+            self._restricted = (key, *complete(supported))
+        return self._restricted[1], self._restricted[2]
+
+    def _supported(self, node: int, parents: NDArray[np.int64]) -> int:
+        lattice = self._score.lattice(np.array([node]), parents[None, :])[0]
+        if self.targets is None:
+            best = supported_subset(lattice)
+        else:
+            best = int(np.argmax(lattice)) if node in self._intervened else len(lattice) - 1
+        return sum(1 << int(parent) for t, parent in enumerate(parents) if best >> t & 1)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read: the schema that the sites share, the type of data, missing values, and a local method."""
+
+    schema: Schema | None = None
+    data: Literal["auto", "linear", "nonlinear", "discrete", "mixed"] = "auto"
+    missing: Literal["error", "drop"] = "error"
+    local: Callable[..., PDAG] | None = None
+
+
+class Site(Respondent):
+    """A site with a table.
+
+    Parameters
+    ----------
+    table : DataFrame, path of a CSV or Parquet file, or Table
+        One row a patient, one column a variable. The rows are read when a run opens, and not kept.
+    name : str, optional
+        The site's name: the file's, or "table", if not given.
+    targets : iterable of str, optional
+        Variables on which this site knows to have intervened (an empty list: none). If not given, its interventions
+        are unknown, as in the paper.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> sim = fp.simulate(4, clients=2, samples=200, seed=1)
+    >>> sites = [fp.Site(table, name=name) for table, name in zip(sim.sites, ["north", "south"])]
+    >>> fp.IPERI().fit(sites).sites
+    ('north', 'south')
+    """
+
+    def __init__(self, table: Source, *, name: str | None = None, targets: Iterable[str] | None = None) -> None:
+        from ..data import open_table
+
+        self.table = open_table(table, name)
+        self.name = self.table.name
+        self.targets = _checked_targets(targets, self.table.columns, self.name)
+        self.reading = Reading()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the table."""
+        return tuple(self.table.columns)
+
+    def _scores(self, settings: Settings, names: tuple[str, ...]) -> tuple[LatticeScore, LatticeScore, float]:
+        from ..data import Counts, summarize
+
+        how = self.reading
+        summary = summarize(self.table, how.schema, data=how.data, missing=how.missing, name=self.name)
+        self._summary = summary
+        if isinstance(summary, Counts):
+            if summary.names != names:
+                raise InputError(
+                    f"site {self.name!r} has the columns {', '.join(summary.names)}, not {', '.join(names)}"
+                )
+            return DiscreteScore(summary), DiscreteScore(summary, "bic", penalty=0.0), summary.n
+        return _ordered(summary, names, settings.penalty), _ordered(summary, names, 0.0), summary.n
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the statistics, after a run has opened."""
+        summary = self._summary
+        arrays = [v for v in vars(summary).values() if isinstance(v, np.ndarray)]
+        return _digest(summary.names, summary.n, *arrays)
+
+    def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
+        from ..local.discover import local_graph
+
+        method = self.reading.local if self.reading.local is not None else settings.local
+        return local_graph(method, self._summary, alpha=settings.alpha, table=self.table)
+
+
+class OracleSite(Respondent):
+    """A site that answers from population moments: no sampling, for tests and theory.
+
+    Parameters
+    ----------
+    covariance : array_like, shape (p, p)
+        Population covariance of the site.
+    n : float
+        Nominal number of rows, for the price of an edge. Take it large (10^10): at 10^6, one random draw of weights in
+        twenty has a dependence too small to pay for its edge.
+    names : sequence of str, optional
+        The variables.
+    cpdag : PDAG, optional
+        The site's CPDAG, instead of learning it (for ``masking="consensus"``).
+    name : str
+        The site's name.
+    targets : iterable of str, optional
+        Declared targets, as for `Site`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fedperi as fp
+    >>> collider = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
+    >>> fp.IPERI().fit([fp.OracleSite(collider, n=1e10, names=["A", "B", "C"])]).cpdag
+    PDAG('A -> C, B -> C', names=['A', 'B', 'C'])
+    """
+
+    def __init__(
+        self,
+        covariance: ArrayLike,
+        n: float,
+        names: Sequence[str] | None = None,
+        cpdag: PDAG | None = None,
+        *,
+        name: str = "oracle",
+        targets: Iterable[str] | None = None,
+    ) -> None:
+        self._covariance = np.array(covariance, dtype=float)
+        self._own_names = checked_names(names, len(self._covariance))
+        self._n = float(n)
+        GaussianScore(self._covariance, self._n, self._own_names, site=name)  # raises if the moments are no moments
+        if cpdag is not None:
+            cpdag.reordered(self._own_names)
+        self._cpdag = cpdag
+        self.name = name
+        self.targets = _checked_targets(targets, self._own_names, name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return self._own_names
+
+    def _scores(self, settings: Settings, names: tuple[str, ...]) -> tuple[LatticeScore, LatticeScore, float]:
+        at = [self._own_names.index(name) for name in names]
+        moments = self._covariance[np.ix_(at, at)]
+        make = [GaussianScore(moments, self._n, names, penalty=p, site=self.name) for p in (settings.penalty, 0.0)]
+        return make[0], make[1], self._n
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the moments."""
+        return _digest(self._own_names, self._n, self._covariance)
+
+    def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
+        return self._cpdag if self._cpdag is not None else ges_fit(score).graph
+
+
+def _ordered(statistics: Statistics, names: tuple[str, ...], penalty: float) -> GaussianScore:
+    order = [statistics.names.index(name) for name in names]
+    return GaussianScore(
+        statistics.correlation,
+        statistics.n,
+        names,
+        blocks=[statistics.blocks[i] for i in order],
+        penalty=penalty,
+        site=statistics.site,
+    )
+
+
+def _digest(names: tuple[str, ...], n: float, *arrays: NDArray[Any]) -> str:
+    digest = hashlib.sha256(repr((names, n)).encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _where(row: NDArray[np.bool_]) -> int:
+    return sum(1 << int(j) for j in np.flatnonzero(row))
+
+
+def _checked_targets(targets: Iterable[str] | None, names: Iterable[str], site: str) -> tuple[str, ...] | None:
+    if targets is None:
+        return None
+    known = tuple(names)
+    chosen = (targets,) if isinstance(targets, str) else tuple(targets)
+    for target in chosen:
+        if target not in known:
+            raise InputError(f"site {site!r} declares the target {target!r}, which is none of its variables")
+    return chosen

@@ -1,0 +1,162 @@
+"""Background knowledge: edges that must be there, edges that must not, and tiers. Hard constraints, checked first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from . import bits
+from .order import find_cycle, topological_order
+from .pdag import PDAG
+from .validate import Pair, checked_pair
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What is known before any data are seen.
+
+    Parameters
+    ----------
+    forbidden : iterable of (cause, effect)
+        Arrows that cannot be. Forbid both directions to forbid the edge.
+    required : iterable of (cause, effect)
+        Arrows that must be.
+    tiers : sequence of sequences of str
+        Groups in temporal order: no variable causes one of an earlier tier. Variables in no tier are free.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> known = fp.Knowledge(forbidden=[("stroke", "age")], tiers=[["age"], ["weight", "stroke"]])
+    >>> known.constraints(("age", "weight", "stroke")).forbidden  # bit sets: parents forbidden to each
+    [6, 0, 0]
+    """
+
+    forbidden: tuple[Pair, ...] = ()
+    required: tuple[Pair, ...] = ()
+    tiers: tuple[tuple[str, ...], ...] = ()
+
+    def __init__(
+        self,
+        forbidden: Iterable[Pair] = (),
+        required: Iterable[Pair] = (),
+        tiers: Iterable[Iterable[str]] = (),
+    ) -> None:
+        object.__setattr__(self, "forbidden", tuple(checked_pair(pair) for pair in forbidden))
+        object.__setattr__(self, "required", tuple(checked_pair(pair) for pair in required))
+        groups = list(tiers)
+        for tier in groups:
+            if isinstance(tier, str):
+                raise InputError(f"a tier is a list of variables, not the single string {tier!r}")
+        object.__setattr__(self, "tiers", tuple(tuple(tier) for tier in groups))
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> Knowledge:
+        """Read knowledge from a TOML file with the keys ``forbidden``, ``required`` and ``tiers``."""
+        import tomllib
+
+        try:
+            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise InputError(f"the knowledge file {str(path)!r} cannot be read: {error}") from None
+        unknown = [key for key in content if key not in ("forbidden", "required", "tiers")]
+        if unknown:
+            raise InputError(
+                f"the knowledge file {str(path)!r} has the key {unknown[0]!r}; known: forbidden, required, tiers"
+            )
+        for key, value in content.items():
+            if not isinstance(value, list) or not all(isinstance(entry, list) for entry in value):
+                raise InputError(f"{key!r} in the knowledge file {str(path)!r} must be a list of lists of names")
+        return cls(**content)
+
+    def constraints(self, names: Sequence[str]) -> Constraints:
+        """Turn the knowledge into sets of forbidden and required parents; a contradiction is an error that shows it."""
+        position = {name: i for i, name in enumerate(names)}
+        for what, mentioned in (
+            ("a forbidden edge", [n for pair in self.forbidden for n in pair]),
+            ("a required edge", [n for pair in self.required for n in pair]),
+            ("a tier", [n for tier in self.tiers for n in tier]),
+        ):
+            for name in mentioned:
+                if name not in position:
+                    raise InputError(f"{what} names {name!r}, which is no variable; known: {', '.join(names)}")
+        tier_of: dict[str, int] = {}
+        for rank, tier in enumerate(self.tiers):
+            for name in tier:
+                if name in tier_of:
+                    raise InputError(f"{name!r} is in two tiers: {tier_of[name] + 1} and {rank + 1}")
+                tier_of[name] = rank
+        forbidden, required = [0] * len(names), [0] * len(names)
+        for cause, effect in self.forbidden:
+            forbidden[position[effect]] |= 1 << position[cause]
+        for later, a in tier_of.items():
+            for earlier, b in tier_of.items():
+                if a > b:
+                    forbidden[position[earlier]] |= 1 << position[later]
+        for cause, effect in self.required:
+            if cause == effect:
+                raise InputError(f"the edge {cause} -> {effect} is required, but joins a variable with itself")
+            if forbidden[position[effect]] >> position[cause] & 1:
+                why = "by tiers" if tier_of.get(cause, -1) > tier_of.get(effect, len(names)) else "too"
+                raise InputError(f"the edge {cause} -> {effect} is required, and forbidden {why}: drop one of the two")
+            required[position[effect]] |= 1 << position[cause]
+        if topological_order(required) is None:
+            cycle = find_cycle(required)
+            path = " -> ".join(names[i] for i in [*cycle, cycle[0]])
+            raise InputError(f"the required edges form a cycle: {path}")
+        return Constraints(tuple(names), forbidden, required)
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Knowledge over numbered variables: for each node the parents it must not and must have, as bit sets."""
+
+    names: tuple[str, ...]
+    forbidden: list[int]
+    required: list[int]
+
+    def __call__(self, node: int, parents: int) -> bool:
+        """Whether a node may have these parents."""
+        return not parents & self.forbidden[node] and not self.required[node] & ~parents
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing is known."""
+        return not any(self.forbidden) and not any(self.required)
+
+    @property
+    def order(self) -> list[int] | None:
+        """An order of the variables in which every required edge points forward; None if nothing is required."""
+        return topological_order(self.required) if any(self.required) else None
+
+    def direct(self, graph: PDAG) -> PDAG:
+        """Direct the undirected edges of a graph whose one direction is forbidden."""
+        matrix = np.array(graph.adjacency)
+        for node, never in enumerate(self.forbidden):
+            for parent in bits.members(never):
+                if matrix[parent, node] and matrix[node, parent]:
+                    matrix[parent, node] = False
+        for node, need in enumerate(self.required):
+            for parent in bits.members(need):
+                matrix[node, parent] = False
+        return PDAG(matrix, graph.names)
+
+
+def unconstrained(names: Sequence[str]) -> Constraints:
+    """Constraints of somebody who knows nothing."""
+    return Constraints(tuple(names), [0] * len(names), [0] * len(names))
+
+
+def as_knowledge(value: Any) -> Knowledge | None:
+    """Accept a Knowledge, a path of a knowledge file, or None."""
+    if value is None or isinstance(value, Knowledge):
+        return value
+    if isinstance(value, str | PathLike):
+        return Knowledge.from_file(value)
+    raise InputError(f"knowledge is a fedperi.Knowledge or the path of a file, not {type(value).__name__}")

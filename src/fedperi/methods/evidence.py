@@ -1,0 +1,120 @@
+"""Why an edge is there, and why it points where it points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graph import bits
+from ..graph.equivalence import v_structures
+from ..graph.meek import MeekStep, meek_steps
+from ..graph.pdag import PDAG
+from ..local.score import RESOLUTION
+from ..search.families import ParentSets
+from ..search.phase2 import Direction
+
+
+class EdgeEvidence(NamedTuple):
+    """One edge of the result.
+
+    Attributes
+    ----------
+    a, b : str
+        Its ends; the cause first if it is directed.
+    directed : bool
+        Whether it has a direction.
+    gain : float
+        How much the sites' regrets would grow, in nats and together, if it were left out.
+    sites : tuple of str
+        The sites whose own data ask for it.
+    reason : str
+        Why it is directed: "v-structure" (in the common CPDAG), "difference" (of sites), "target" (declared by a site),
+        "knowledge", or "Meek" (it follows from the others); empty if it is not directed.
+    words : str
+        The same in a sentence.
+    """
+
+    a: str
+    b: str
+    directed: bool
+    gain: float
+    sites: tuple[str, ...]
+    reason: str
+    words: str
+
+
+Reasons = dict[tuple[str, str], tuple[str, str]]
+"""(tail, head) -> (reason, sentence)."""
+
+
+def reasons_in_cpdag(cpdag: PDAG) -> Reasons:
+    """Say for every arrow of a CPDAG whether it is in a v-structure or follows from those by Meek's rules."""
+    out: Reasons = {}
+    for a, c, b in sorted(v_structures(cpdag)):
+        for tail, other in ((a, b), (b, a)):
+            out.setdefault(
+                (tail, c), ("v-structure", f"{tail} and {other} are both causes of {c} and are not adjacent")
+            )
+    pattern = PDAG.from_edges(
+        [pair for pair in cpdag.directed if pair in out],
+        [*cpdag.undirected, *(pair for pair in cpdag.directed if pair not in out)],
+        cpdag.names,
+    )
+    return out | reasons_by_meek(meek_steps(pattern))
+
+
+def reasons_by_meek(steps: Sequence[MeekStep]) -> Reasons:
+    """Put applications of Meek's rules into words."""
+    out: Reasons = {}
+    for step in steps:
+        others = " and ".join(step.witnesses)
+        why = {
+            1: f"otherwise {step.tail} would be a collider of {others} and {step.head}, which it is not",
+            2: f"otherwise there would be a cycle through {others}",
+            3: f"otherwise there would be a cycle or a new collider with {others}",
+            4: f"otherwise there would be a cycle or a new collider with {others}",
+        }[step.rule]
+        out[step.tail, step.head] = ("Meek", f"Meek's rule {step.rule}: {why}")
+    return out
+
+
+def reasons_by_difference(directions: Sequence[Direction], names: Sequence[str], sites: Sequence[str]) -> Reasons:
+    """Say which sites' own graphs direct an edge that the common CPDAG does not."""
+    out: Reasons = {}
+    for d in directions:
+        who = [site for site, gain in zip(sites, d.sites, strict=True) if gain > RESOLUTION]
+        tail, head = names[d.tail], names[d.head]
+        out[tail, head] = (
+            "difference",
+            f"an intervention at {', '.join(who)} lays bare a collider that gives the direction",
+        )
+    return out
+
+
+def gather(
+    graph: PDAG, parents: Sequence[int], sets: ParentSets, sites: Sequence[str], reasons: Reasons
+) -> tuple[EdgeEvidence, ...]:
+    """Collect the evidence for every edge of a graph, in the order of the variables."""
+    out = []
+    children = bits.transpose(parents)
+    pairs = [(*pair, True) for pair in graph.directed] + [(*pair, False) for pair in graph.undirected]
+    for a, b, directed in sorted(pairs, key=lambda pair: (graph.index(pair[0]), graph.index(pair[1]))):
+        i, j = graph.index(a), graph.index(b)
+        tail, head = (i, j) if children[i] >> j & 1 else (j, i)  # as in the member DAG
+        lost = _loss(sets, head, parents[head], tail)
+        who = tuple(site for site, loss in zip(sites, lost, strict=True) if loss > RESOLUTION)
+        reason, words = reasons.get((a, b), ("", "")) if directed else ("", "")
+        gain = float(np.sort(lost).sum()) - sets.edge_price
+        out.append(EdgeEvidence(a, b, directed, gain, who, reason, words))
+    return tuple(out)
+
+
+def _loss(sets: ParentSets, node: int, parents: int, parent: int) -> NDArray[np.float64]:
+    """What each site's regret grows by if a node loses one of its parents."""
+    whole, less = sets.regrets(node, parents), sets.regrets(node, parents & ~(1 << parent))
+    assert whole is not None
+    assert less is not None  # a lattice that holds a set holds its subsets
+    return less - whole

@@ -1,0 +1,317 @@
+"""PERI and I-PERI: regret-based federated causal discovery, without and with unknown interventions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..federation import Coordinator, Families, Orientations, Settings
+from ..federation.masking import MASKINGS
+from ..federation.messages import Floats, Ints
+from ..graph import bits
+from ..graph.equivalence import complete, consistent_extension
+from ..graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
+from ..graph.meek import meek_closure, meek_steps
+from ..graph.pdag import PDAG
+from ..search.families import ParentSets
+from ..search.phase1 import Found, Step, find_common_dag
+from ..search.phase2 import Direction, orient_by_differences
+from ..search.worst import site_regrets
+from .evidence import Reasons, gather, reasons_by_difference, reasons_by_meek, reasons_in_cpdag
+from .federate import as_transport
+from .manifest import manifest
+from .progress import watching
+from .result import Result
+
+SMALL_EDGE_PRICE = 1e-2
+"""Price of an edge where the sites themselves charge for every edge: it only breaks ties."""
+
+
+@dataclass(frozen=True)
+class IPERI:
+    """I-PERI: the causal graph that sites share, when each may have been changed by interventions nobody wrote down.
+
+    `IPERI()` is this package's variant. ``IPERI(masking="consensus", aggregate="worst", local="pc")`` is the paper's.
+
+    Parameters
+    ----------
+    masking : {"adaptive", "consensus", "none"}
+        What of a candidate parent set a site is judged by: the part that its data support; the part that its own local
+        graph has; or all of it.
+    aggregate : {"sum", "worst"}
+        Make the sum of the sites' regrets small, or the largest, then the next largest, and so on.
+    local : "ges", "pc" or callable
+        How a site learns its own graph, for ``masking="consensus"``. A callable gets the site's statistics (or its
+        table, if it has the attribute ``wants_table``) and returns a PDAG.
+    data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
+        How columns are taken, see docs/site.md.
+    knowledge : Knowledge or path, optional
+        Edges that must or must not be there, and tiers.
+    schema : Schema or path, optional
+        Types of columns, where they should not be inferred.
+    missing : {"error", "drop"}
+        What to do with rows that lack a value.
+    alpha : float
+        Level of the tests of ``local="pc"``.
+    penalty : float
+        Multiplies the price that a site charges for an edge.
+    seed : int
+        Of the search's restarts.
+    progress : bool, optional
+        Whether to show progress on standard error; if not given, only in a terminal.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> truth = fp.PDAG.from_edges([("age", "weight"), ("age", "pressure"), ("weight", "pressure")])
+    >>> sim = fp.simulate(truth, clients=2, samples=5000, weights=(0.5, 1.0), seed=1)
+    >>> sim.targets                                   # unknown to the method
+    ((), ('weight',))
+    >>> result = fp.IPERI().fit(sim.sites)
+    >>> result.cpdag
+    PDAG('age -- weight, age -- pressure, weight -- pressure', names=['age', 'weight', 'pressure'])
+    >>> result.graph
+    PDAG('age -> pressure, weight -> pressure, age -- weight', names=['age', 'weight', 'pressure'])
+    """
+
+    masking: Literal["adaptive", "consensus", "none"] = "adaptive"
+    aggregate: Literal["sum", "worst"] = "sum"
+    local: str | Callable[..., PDAG] = "ges"
+    data: Literal["auto", "linear", "nonlinear", "discrete", "mixed"] = "auto"
+    knowledge: Any = None
+    schema: Any = None
+    missing: Literal["error", "drop"] = "error"
+    alpha: float = 0.01
+    penalty: float = 1.0
+    seed: int = 0
+    progress: bool | None = None
+
+    _name: ClassVar[str] = "I-PERI"
+    _phases: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        _one_of("masking", self.masking, MASKINGS)
+        _one_of("aggregate", self.aggregate, ("sum", "worst"))
+        if not callable(self.local):
+            _one_of("local", self.local, ("ges", "pc"))
+        _one_of("data", self.data, ("auto", "linear", "nonlinear", "discrete", "mixed"))
+        _one_of("missing", self.missing, ("error", "drop"))
+        if not 0 < self.alpha < 1:
+            raise InputError(f"alpha must lie between 0 and 1, not {self.alpha}")
+        if not self.penalty >= 0:
+            raise InputError(f"penalty must be zero or positive, not {self.penalty}")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise InputError(f"seed must be a whole number, zero or positive, not {self.seed!r}")
+        object.__setattr__(self, "knowledge", as_knowledge(self.knowledge))
+
+    def fit(self, sites: Any) -> Result:
+        """Find the graph that the sites share.
+
+        Parameters
+        ----------
+        sites : list or mapping
+            DataFrames, paths of tables, `Site` or `OracleSite` objects; or a mapping of names to them; or a transport
+            of `fedperi.federation`.
+
+        Returns
+        -------
+        Result
+        """
+        own = self.local if callable(self.local) else None
+        transport = as_transport(sites, schema=self.schema, data=self.data, missing=self.missing, local=own)
+        local = self.local if isinstance(self.local, str) else getattr(self.local, "__name__", "callable")
+        coordinator = Coordinator(transport, Settings(self.masking, local, self.alpha, self.penalty))
+        names = coordinator.names
+        known: Knowledge | None = self.knowledge
+        constraints = known.constraints(names) if known is not None else unconstrained(names)
+        found, directions, whole = self._search(coordinator, constraints)
+        return self._result(coordinator, constraints, found, directions, whole)
+
+    def _search(self, coordinator: Coordinator, constraints: Constraints) -> tuple[Found, list[Direction], bool]:
+        """Run the phases; an interruption keeps what phase 1 had found, if it had found anything."""
+        oracle = _Oracle(coordinator)
+        so_far: list[Found] = []
+        try:
+            with watching(self.progress, self._name) as note:
+                found = self._phase_1(oracle, constraints, note, so_far.append)
+                return found, self._phase_2(oracle, constraints, found), True
+        except KeyboardInterrupt:
+            if not so_far:
+                raise
+            return so_far[-1], [], False
+
+    def _phase_1(
+        self,
+        oracle: _Oracle,
+        constraints: Constraints,
+        note: Callable[[Step], None],
+        keep: Callable[[Found], None],
+    ) -> Found:
+        """Phase 1: the DAG whose CPDAG the sites have in common."""
+        rows = sum(site.n for site in oracle.coordinator.sites)
+        return find_common_dag(
+            oracle,
+            aggregate=self.aggregate,
+            # A site may leave any parent out; a price of its own keeps edges out that only chance asks for.
+            edge_price=float(np.log(rows)) / 2 if self.masking == "adaptive" else SMALL_EDGE_PRICE,
+            constraints=constraints,
+            seed=self.seed,
+            rounds=lambda: oracle.coordinator.rounds,
+            note=note,
+            keep=keep,
+        )
+
+    def _phase_2(self, oracle: _Oracle, constraints: Constraints, found: Found) -> list[Direction]:
+        """Phase 2: directions that some site's own graph gives."""
+        if self._phases < 2:
+            return []
+        start = _common(found.parents, oracle.names, constraints)
+        return orient_by_differences(oracle, start, found.parents, aggregate=self.aggregate)[1]
+
+    def _result(
+        self,
+        coordinator: Coordinator,
+        constraints: Constraints,
+        found: Found,
+        directions: Sequence[Direction],
+        whole: bool,
+    ) -> Result:
+        names = coordinator.names
+        sites = [site.site for site in coordinator.sites]
+        cpdag = _common(found.parents, names, constraints)
+        phi = _directed(cpdag, ((d.tail, d.head) for d in directions))
+        declared = _cut_by_targets(phi, found.parents, [site.targets for site in coordinator.sites])
+        before = _directed(phi, declared)
+        graph = meek_closure(before)
+        reasons: Reasons = {
+            **reasons_by_meek(meek_steps(before)),
+            **{(names[t], names[h]): ("target", "a site declared one end as a target") for t, h in declared},
+            **reasons_by_difference(directions, names, sites),
+            **_reasons_in_common(found.parents, names, constraints),
+        }
+        return Result(
+            graph=graph,
+            phi_cpdag=phi,
+            cpdag=cpdag,
+            dag=_member(graph, found.parents),
+            regrets=dict(zip(sites, _regrets(found.sets, found.parents), strict=True)),
+            rounds=coordinator.rounds,
+            queries=coordinator.queries,
+            bytes=coordinator.bytes,
+            history=tuple(found.history),
+            edges=gather(graph, found.parents, found.sets, sites, reasons),
+            method=self._described(),
+            manifest=manifest(self._described(), coordinator),
+            complete=whole,
+            transcript=coordinator.transcript,
+        )
+
+    def _described(self) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if isinstance(value, Knowledge):
+                value = {"forbidden": value.forbidden, "required": value.required, "tiers": value.tiers}
+            elif value is not None and not isinstance(value, str | int | float | bool):
+                value = getattr(value, "__name__", str(value))
+            options[option.name] = value
+        return {"name": self._name, **options}
+
+
+@dataclass(frozen=True)
+class PERI(IPERI):
+    """PERI: the CPDAG that sites share, when none was intervened on (phase 1 alone, no mask, smallest worst regret).
+
+    Takes the options of `IPERI`; `phi_cpdag` and `graph` of its result are the CPDAG.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> sim = fp.simulate(4, clients=3, samples=2000, intervention="none", seed=2)
+    >>> fp.PERI().fit(sim.sites).cpdag == sim.cpdag
+    True
+    """
+
+    masking: Literal["adaptive", "consensus", "none"] = "none"
+    aggregate: Literal["sum", "worst"] = "worst"
+
+    _name: ClassVar[str] = "PERI"
+    _phases: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class _Oracle:
+    """What the search sees of a coordinator."""
+
+    coordinator: Coordinator
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.coordinator.names
+
+    def regrets(self, families: Sequence[tuple[Ints, Ints, Ints]]) -> list[Floats]:
+        return self.coordinator.ask([Families(*block) for block in families])
+
+    def discrepancies(self, dag: NDArray[np.bool_], nodes: Ints, marks: Ints) -> Floats:
+        return self.coordinator.ask([Orientations(dag, nodes, marks)])[0]
+
+
+def _pdag(parents: Sequence[int], lines: Sequence[int], names: tuple[str, ...]) -> PDAG:
+    return PDAG(bits.matrix([i | u for i, u in zip(parents, lines, strict=True)]).T, names)
+
+
+def _common(parents: Sequence[int], names: tuple[str, ...], constraints: Constraints) -> PDAG:
+    """The CPDAG of a DAG, refined by background knowledge."""
+    cpdag = _pdag(*complete(parents), names)
+    return cpdag if constraints.free else meek_closure(constraints.direct(cpdag))
+
+
+def _reasons_in_common(parents: Sequence[int], names: tuple[str, ...], constraints: Constraints) -> Reasons:
+    cpdag = _pdag(*complete(parents), names)
+    reasons = reasons_in_cpdag(cpdag)
+    if constraints.free:
+        return reasons
+    refined = constraints.direct(cpdag)
+    why = ("knowledge", "background knowledge excludes the other direction")
+    told: Reasons = dict.fromkeys(refined.directed - cpdag.directed, why)
+    return reasons_by_meek(meek_steps(refined)) | told | reasons
+
+
+def _directed(graph: PDAG, arrows: Iterable[tuple[int, int]]) -> PDAG:
+    matrix = np.array(graph.adjacency)
+    for tail, head in arrows:
+        matrix[head, tail] = False
+    return PDAG(matrix, graph.names)
+
+
+def _cut_by_targets(
+    graph: PDAG, parents: Sequence[int], declared: Sequence[tuple[str, ...] | None]
+) -> list[tuple[int, int]]:
+    """Undirected edges with one end among a site's declared targets: its data tell their direction."""
+    out = []
+    for a, b in sorted(graph.undirected):
+        i, j = graph.index(a), graph.index(b)
+        if any(targets is not None and (a in targets) != (b in targets) for targets in declared):
+            out.append((i, j) if parents[j] >> i & 1 else (j, i))
+    return out
+
+
+def _member(graph: PDAG, parents: Sequence[int]) -> PDAG:
+    """The DAG that was found, if it is a member of the graph (it is, unless sites contradicted it), or another."""
+    dag = PDAG(bits.matrix(list(parents)).T, graph.names)
+    follows = not (dag.adjacency & ~graph.adjacency).any()
+    return dag if follows else consistent_extension(graph)
+
+
+def _regrets(sets: ParentSets, parents: Sequence[int]) -> list[float]:
+    return [float(r) for r in site_regrets(sets, parents, edge_price=0.0)]
+
+
+def _one_of(option: str, value: object, legal: Sequence[str]) -> None:
+    if value not in legal:
+        raise InputError(f"{option} is one of {', '.join(legal)}; not {value!r}")

@@ -1,0 +1,165 @@
+"""What a method returns: graphs, regrets, evidence, and how they came about."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..federation import Transcript
+from ..graph.formats import to_csv, to_dagitty, to_dot, to_gml
+from ..graph.pdag import PDAG
+from ..search.phase1 import Step
+from .evidence import EdgeEvidence
+
+FORMAT, VERSION = "fedperi.result", 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """The outcome of a run.
+
+    Attributes
+    ----------
+    graph : PDAG
+        The tightest graph: `phi_cpdag` closed under Meek's rules, with declared targets and background knowledge.
+    phi_cpdag : PDAG
+        What phase 2 found: the common CPDAG, with every edge directed that some site's own graph directs.
+    cpdag : PDAG
+        What phase 1 found: what all sites have in common.
+    dag : PDAG
+        One member of the class of `graph`.
+    regrets : dict of str to float
+        The final regret of each site, in nats: how much worse than its own optimum the common DAG is for it.
+    rounds, queries, bytes : int
+        How often the sites were asked, for how many numbers each, and the size of these.
+    history : tuple of Step
+        The objective and the worst site's regret after each step of the search.
+    edges : tuple of EdgeEvidence
+        For every edge of `graph`: why it is there, and why it is directed.
+    method : dict
+        The name of the method and its options.
+    manifest : dict
+        What it takes to repeat the run: versions, seed, configuration, input hashes.
+    complete : bool
+        Whether the run ended by itself; False if it was interrupted and holds what had been found by then.
+    transcript : Transcript or None
+        Every message of the run; not part of the JSON.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> sim = fp.simulate(5, clients=3, samples=2000, seed=3)
+    >>> result = fp.IPERI().fit(sim.sites)
+    >>> result
+    Result(I-PERI: ... edges, ... directed; 3 sites, ... rounds)
+    >>> fp.Result.from_json(result.to_json()).graph == result.graph
+    True
+    """
+
+    graph: PDAG
+    phi_cpdag: PDAG
+    cpdag: PDAG
+    dag: PDAG
+    regrets: dict[str, float]
+    rounds: int
+    queries: int
+    bytes: int
+    history: tuple[Step, ...]
+    edges: tuple[EdgeEvidence, ...]
+    method: dict[str, Any]
+    manifest: dict[str, Any] = field(default_factory=dict)
+    complete: bool = True
+    transcript: Transcript | None = None
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Who took part."""
+        return tuple(self.regrets)
+
+    def to_json(self) -> str:
+        """Write everything but the transcript as JSON text."""
+        graphs = {name: json.loads(getattr(self, name).to_json()) for name in ("graph", "phi_cpdag", "cpdag", "dag")}
+        record = {
+            "format": FORMAT,
+            "version": VERSION,
+            **graphs,
+            "regrets": self.regrets,
+            "rounds": self.rounds,
+            "queries": self.queries,
+            "bytes": self.bytes,
+            "history": [step._asdict() for step in self.history],
+            "edges": [edge._asdict() for edge in self.edges],
+            "method": self.method,
+            "manifest": self.manifest,
+            "complete": self.complete,
+        }
+        return json.dumps(record, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Result:
+        """Read what `to_json` wrote."""
+        try:
+            record = json.loads(text)
+            if record["format"] != FORMAT or record["version"] != VERSION:
+                raise InputError(f"this is no result of fedperi, version {VERSION}")
+            values: dict[str, Any] = {
+                name: PDAG.from_json(json.dumps(record[name])) for name in ("graph", "phi_cpdag", "cpdag", "dag")
+            }
+            for name in ("regrets", "rounds", "queries", "bytes", "method", "manifest"):
+                values[name] = record[name]
+            return cls(
+                **values,
+                history=tuple(Step(**step) for step in record["history"]),
+                edges=tuple(EdgeEvidence(**{**edge, "sites": tuple(edge["sites"])}) for edge in record["edges"]),
+                complete=record["complete"],
+            )
+        except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
+            raise InputError("this is no result of fedperi: the text is damaged") from None
+
+    def save(self, directory: str | Path) -> Path:
+        """Write result.json, manifest.json and the graph in four formats into a directory, which is made if needed.
+
+        Parameters
+        ----------
+        directory : str or Path
+            Where to write.
+
+        Returns
+        -------
+        Path
+            The directory.
+
+        Examples
+        --------
+        >>> import fedperi as fp
+        >>> import tempfile
+        >>> result = fp.IPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     sorted(path.name for path in result.save(place).iterdir())
+        ['graph.csv', 'graph.dagitty.txt', 'graph.dot', 'graph.gml', 'manifest.json', 'result.json']
+        """
+        place = Path(directory)
+        files = {
+            "result.json": self.to_json(),
+            "manifest.json": json.dumps(self.manifest, indent=1),
+            "graph.dot": to_dot(self.graph),
+            "graph.gml": to_gml(self.graph),
+            "graph.csv": to_csv(self.graph),
+            "graph.dagitty.txt": to_dagitty(self.graph),
+        }
+        place.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            part = place / f".{name}.part"  # a reader never sees half a file
+            part.write_text(text, encoding="utf-8")
+            part.replace(place / name)
+        return place
+
+    def __repr__(self) -> str:
+        state = "" if self.complete else " (interrupted)"
+        return (
+            f"Result({self.method['name']}{state}: {len(self.graph)} edges, {len(self.graph.directed)} directed; "
+            f"{len(self.sites)} sites, {self.rounds} rounds)"
+        )

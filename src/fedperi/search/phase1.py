@@ -1,0 +1,121 @@
+"""Phase 1: the DAG that all sites regret least; its CPDAG is what they have in common, C(G) in the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ..graph import bits
+from ..graph.knowledge import Constraints
+from ..graph.order import descendants
+from .families import ParentSets, RegretOracle
+from .orders import best_order, exact_order, parents_in
+from .screening import FULL, candidate_parents
+from .worst import improve_worst, site_regrets
+
+Aggregate = Literal["sum", "worst"]
+
+LARGEST = 13
+"""Variables in one question: a node is given at most so many candidate parents, and so has at most so many parents."""
+
+
+MOST_ROUNDS = 7
+"""Rounds after which phase 1 looks for no more candidates."""
+
+
+class Step(NamedTuple):
+    """One line of a run's history: what was done, the aggregated objective after it, and the worst site's regret."""
+
+    what: str
+    rounds: int
+    objective: float
+    worst_regret: float
+
+
+class Found(NamedTuple):
+    """The best DAG, as bit sets of parents; all parent sets asked; how the search went."""
+
+    parents: list[int]
+    sets: ParentSets
+    history: list[Step]
+
+
+def find_common_dag(
+    oracle: RegretOracle,
+    *,
+    aggregate: Aggregate,
+    edge_price: float,
+    constraints: Constraints,
+    seed: int,
+    rounds: Callable[[], int],
+    note: Callable[[Step], None],
+    keep: Callable[[Found], None],
+) -> Found:
+    """Minimise the aggregated regret over DAGs.
+
+    Up to `FULL` variables all parent sets are asked and the best order is found exactly. Beyond, candidates come from a
+    first look at pairs; then the search runs on their subsets, and every round that follows asks whether a variable
+    outside could still improve the DAG found.
+    """
+    p = len(oracle.names)
+    rng = np.random.default_rng(seed)
+    sets = ParentSets(oracle, edge_price, constraints)
+    history: list[Step] = []
+
+    def record(what: str, parents: list[int]) -> None:
+        objective = -sum(sets.score(i, s) or 0.0 for i, s in enumerate(parents))
+        step = Step(what, rounds(), objective, float(site_regrets(sets, parents).max()))
+        history.append(step)
+        keep(Found(parents, sets, history))
+        note(step)
+
+    candidates = [
+        (c | need) & ~never
+        for c, need, never in zip(candidate_parents(sets), constraints.required, constraints.forbidden, strict=True)
+    ]
+    sets.fetch((node, 0, free) for node, free in enumerate(candidates))
+    order = exact_order(sets) if p <= FULL else best_order(sets, rng, restarts(p), constraints.order)
+    parents = parents_in(sets, order)
+    record("first search", parents)
+    while p > FULL and rounds() < MOST_ROUNDS:
+        wider = _widened(sets, parents, candidates, constraints)
+        if not wider:
+            break
+        sets.fetch((node, 0, free) for node, free in wider.items())
+        order = best_order(sets, rng, max(2, restarts(p) // 2), order)
+        parents = parents_in(sets, order)
+        record("more candidates", parents)
+    if aggregate == "worst":
+        parents = improve_worst(sets, parents)
+        record("worst regrets", parents)
+    return Found(parents, sets, history)
+
+
+def restarts(p: int) -> int:
+    """How often the best order is shaken and improved again: fewer times where one time takes longer."""
+    return max(3, min(20, 600 // p))
+
+
+def _widened(sets: ParentSets, parents: list[int], candidates: list[int], constraints: Constraints) -> dict[int, int]:
+    """Ask what variables outside the candidates would add to each node's parents; return the sets that must grow.
+
+    In the true DAG no non-descendant adds anything to a node's parents (the local Markov property).
+    """
+    p = len(parents)
+    children = bits.transpose(parents)
+    asked = []
+    for node, into in enumerate(parents):
+        outside = ~descendants(children, 1 << node) & ~candidates[node] & ~constraints.forbidden[node] & (1 << p) - 1
+        if into.bit_count() < LARGEST:
+            asked += [(node, into, 1 << j) for j in bits.members(outside)]
+    wider: dict[int, int] = {}
+    for gain, node, other in sorted(sets.gains(asked), reverse=True):
+        for head, tail in ((node, other), (other.bit_length() - 1, 1 << node)):  # the edge may point either way
+            now = wider.get(head, parents[head] | sets.candidates(head))
+            if gain > 0 and now.bit_count() < LARGEST and not tail & constraints.forbidden[head]:
+                wider[head] = now | tail
+    for node, free in wider.items():
+        candidates[node] |= free
+    return wider
