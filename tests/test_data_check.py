@@ -166,8 +166,8 @@ def test_few_rows():
     ]
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 8)))
     assert findings([wide]) == [
-        "site 'site 1': 5 rows are not more than the 8 variables: only small sets of them can be related; "
-        "drop variables, or expect few edges"
+        "site 'site 1': 5 rows are not more than the 8 variables: most edges found would be chance; "
+        "drop variables, or collect more rows"
     ]
     assert findings([site(1)[["a", "b"]]], "error") == [
         "site 'site 1': only 1 row; a site needs at least 2 (and many more to learn from)"

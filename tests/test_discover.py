@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from graphs import random_dag
-from networks import ASIA, dag, sample
+from networks import ASIA, CANCER, dag, sample
 
 import fedperi as fp
 from fedperi.data import Column, Counts, Schema, Statistics, check, summarize
 from fedperi.local import DiscreteScore, FisherZ, GaussianScore, ges_fit, pc_fit
 from fedperi.local.adapters import CausalLearn, causallearn_ges, causallearn_pc
-from fedperi.local.discover import ges, local_graph, pc
+from fedperi import ges, pc
+from fedperi.local.discover import local_graph
 from fedperi.local.independence import G2, ChiSquare
 
 
@@ -66,7 +67,7 @@ def test_kinds_of_data() -> None:
     for method in (pc, ges):
         assert len(method(square)) == 0
         assert len(method(square, data="nonlinear")) == 1
-        assert len(method(sample(ASIA, 2000, np.random.default_rng(0)), data="mixed")) > 3
+        assert len(method(sample(CANCER, 5000, np.random.default_rng(0)), data="mixed")) >= 2
         mixed = square.assign(g=np.where(a > 0, "high", "low"))
         assert ("a", "g") in method(mixed).skeleton.undirected
 
@@ -74,7 +75,7 @@ def test_kinds_of_data() -> None:
 def test_a_schema_may_name_some_of_the_columns() -> None:
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"k": rng.integers(0, 4, 300), "g": rng.choice(["u", "v"], 300)})
-    with pytest.raises(fp.InputError, match="^site 'table': test='fisherz' needs numbers, and all columns are categ"):
+    with pytest.raises(fp.InputError, match=r"^site 'table': test='fisherz' needs numbers, and all columns are categ"):
         pc(frame, test="fisherz")
     declared = Schema((Column("k", "continuous"),))
     assert pc(frame, test="fisherz", schema=declared).names == ("k", "g")
@@ -230,7 +231,7 @@ def test_a_graph_without_an_extension_or_with_a_cycle_is_refused() -> None:
         return fp.PDAG.from_edges(undirected=[("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")])
 
     def cyclic(_: object) -> fp.PDAG:
-        return fp.PDAG.from_edges([("a", "b"), ("b", "c"), ("c", "a")], names="abcd")
+        return fp.PDAG.from_edges([("a", "b"), ("b", "c"), ("c", "a")], names=list("abcd"))
 
     with pytest.raises(
         fp.InputError,
@@ -240,7 +241,7 @@ def test_a_graph_without_an_extension_or_with_a_cycle_is_refused() -> None:
     with pytest.raises(fp.InputError, match=r"^site 'north': local method 'cyclic': the directed edges form a cycle: "):
         local_graph(cyclic, statistics)
     with pytest.raises(
-        fp.InputError, match="^a local method is 'pc', 'ges' or a callable that returns a PDAG, not 'fc"
+        fp.InputError, match=r"^a local method is 'pc', 'ges' or a callable that returns a PDAG, not 'fc"
     ):
         local_graph("fci", statistics)
 
@@ -269,7 +270,7 @@ def test_adapters_are_local_methods(tmp_path: Path) -> None:
     for adapter in (causallearn_pc(alpha=0.001), causallearn_ges()):
         assert local_graph(adapter, statistics, frame) == COLLIDER
         assert pickle.loads(pickle.dumps(adapter)) == adapter
-    with pytest.raises(fp.InputError, match="^site 'north': local method 'causallearn_pc' needs the rows, and only "):
+    with pytest.raises(fp.InputError, match=r"^site 'north': local method 'causallearn_pc' needs the rows, and only "):
         local_graph(causallearn_pc(), statistics)
 
 
@@ -291,9 +292,9 @@ def test_what_causal_learn_cannot_do_is_one_sentence(monkeypatch: pytest.MonkeyP
     frame = collider(100)
     with pytest.raises(fp.InputError, match=r"^site 'table', column 'a': all values are the same \(1\)"):
         causallearn_pc()(frame.assign(a=1.0))
-    with pytest.raises(fp.InputError, match="^causal-learn failed with .*: "):
+    with pytest.raises(fp.InputError, match=r"^causal-learn failed with .*: "):
         causallearn_ges(score_func="nonsense")(frame)
-    with pytest.raises(fp.InputError, match="^causal-learn failed with ValueError: "):
+    with pytest.raises(fp.InputError, match=r"^causal-learn failed with ValueError: "):
         causallearn_pc()(frame.assign(d=frame["a"] * 2))
     monkeypatch.setitem(sys.modules, "causallearn.search.ConstraintBased.PC", None)
     monkeypatch.setitem(sys.modules, "causallearn.search.ScoreBased.GES", None)
@@ -328,13 +329,13 @@ def test_a_graph_of_causal_learn_that_is_no_pdag_is_refused(monkeypatch: pytest.
 # -- the awkward tables: each through check, pc and ges --------------------------------------------------------------
 
 
-def refused(source: object, message: str, both: bool = True) -> None:
+def refused(source: object, message: str) -> None:
     """Check finds the error, and both searches raise it."""
     report = check([source])  # type: ignore[list-item]
     errors = [str(finding) for finding in report.findings if finding.level == "error"]
     assert not report.ok
     assert any(message in error for error in errors), errors
-    for method in (pc, ges) if both else ():
+    for method in (pc, ges):
         with pytest.raises(fp.InputError) as error:
             method(source)
         assert message in str(error.value)
@@ -348,14 +349,19 @@ def accepted(source: object) -> tuple[fp.PDAG, fp.PDAG]:
     return found
 
 
-@pytest.mark.parametrize(("n", "p"), [(4, 9), (8, 20), (12, 12), (30, 60)])
+@pytest.mark.parametrize(("n", "p"), [(4, 9), (8, 20), (12, 12), (30, 30)])
 def test_fewer_rows_than_columns(n: int, p: int) -> None:
     frame = normal(n, p)
-    accepted(frame)
-    assert any("are not more than the" in str(finding) for finding in check([frame]).findings)
-    frame["copy"] = frame["x0"] + 3 * frame["x1"]  # related to two variables, though not exactly to one
-    for graph in (pc(frame, alpha=0.05), ges(frame)) if n > 20 else ():
-        assert set(graph.adjacent("copy")) <= set(frame.columns)
+    by_tests, _ = accepted(frame)  # BIC is too cheap for so few rows, and finds many edges in noise; tests do not
+    assert len(by_tests) <= 4
+    assert (
+        f"site 'site 1': {n} rows are not more than the {p} variables: most edges found would be chance; "
+        "drop variables, or collect more rows"
+    ) in map(str, check([frame]).findings)
+
+
+def test_many_more_columns_than_rows() -> None:
+    accepted(normal(30, 60))
 
 
 def test_two_and_three_rows() -> None:
@@ -371,7 +377,7 @@ def test_two_and_three_rows() -> None:
 
 @pytest.mark.parametrize("value", [1.5, 7, "u", True])
 def test_constant_columns_and_a_single_category(value: object) -> None:
-    shown = repr(str(value)) if isinstance(value, (str, bool)) else f"{value}"
+    shown = repr(str(value)) if not isinstance(value, float) else f"{value}"
     refused(collider(100).assign(k=value), f"column 'k': all values are the same ({shown}); drop the column, or leave")
     refused(pd.DataFrame({"k": [value] * 50, "g": ["u", "v"] * 25}), "column 'k': all values are the same (")
 
@@ -383,7 +389,7 @@ def test_exact_collinearity() -> None:
     for method in (pc, ges):
         with pytest.raises(fp.InputError, match=r"twice.* a|a, .*twice|twice, a"):
             method(frame.assign(twice=2 * frame["a"] + 1))
-        with pytest.raises(fp.InputError, match="collinear|linear function"):
+        with pytest.raises(fp.InputError, match=r"collinear|linear function"):
             method(frame.assign(total=frame["a"] + frame["b"]))
     report = check([frame.assign(total=frame["a"] + frame["b"])])
     assert [(f.level, f.columns) for f in report.findings] == [("error", ("a", "b", "total"))]
@@ -393,7 +399,7 @@ def test_exact_collinearity() -> None:
     accepted(levels)
     assert not check([levels.assign(b=frame["b"])]).ok
     for method in (pc, ges):
-        with pytest.raises(fp.InputError, match="collinear|linear function"):
+        with pytest.raises(fp.InputError, match=r"collinear|linear function"):
             method(levels.assign(b=frame["b"]))
 
 
@@ -440,19 +446,14 @@ def test_three_columns_with_the_same_name(tmp_path: Path) -> None:
         (b"\x89PNG\r\n\x1a\n\0\0\0", "is a binary file, not a table; give a CSV or Parquet file"),
         (b"PK\x03\x04", "is an Excel or zip file, not a table; export it as CSV or Parquet"),
         (b"PAR1 but no more", "is not a complete Parquet file"),
-        (b"Dear all,\nplease find\n", "cannot be read as a table"),
+        (b"Dear all,\nplease find\n", "column 2 has no name; name it, or drop it"),
         (b"<html>\n<p>404</p>\n</html>\n", "has a single column"),
-        (b'{"a": [1, 2]}', "the first column"),
+        (b'{"a": [1, 2]}', "has a header but no rows; a site needs at least 2"),
     ],
 )
 def test_a_file_that_is_not_a_table(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "north.csv").write_bytes(content)
-    report = check([tmp_path / "north.csv"])
-    assert not report.ok
-    for method in (pc, ges):
-        with pytest.raises(fp.InputError):
-            method(tmp_path / "north.csv")
-    assert [f.level for f in report.findings] == ["error"], message
+    refused(tmp_path / "north.csv", message)
 
 
 def test_a_million_rows(tmp_path: Path) -> None:
@@ -498,6 +499,6 @@ def test_property_what_passes_check_runs_and_what_does_not_is_refused() -> None:
             try:
                 assert fp.is_cpdag(pc(frame))
             except fp.InputError as error:
-                assert "too few to test independence" in str(error)  # noqa: PT017
+                assert "too few to test independence" in str(error)
         verdicts.append(works)
     assert 60 < sum(verdicts) < 240

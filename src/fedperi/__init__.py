@@ -35,6 +35,7 @@ from .graph.knowledge import Knowledge
 
 if TYPE_CHECKING:
     from .federation import OracleSite, Replay, Site
+    from .local.discover import ges, pc
     from .methods import IPERI, PERI, EdgeEvidence, Result
     from .simulation import Simulation, simulate
 
@@ -48,6 +49,8 @@ _LAZY = {
     "Result": ".methods",
     "Simulation": ".simulation",
     "Site": ".federation",
+    "ges": ".local.discover",
+    "pc": ".local.discover",
     "simulate": ".simulation",
 }
 
@@ -72,6 +75,7 @@ __all__ = [
     "cpdag",
     "d_separated",
     "f1",
+    "ges",
     "i_cpdag",
     "includes",
     "is_cpdag",
@@ -81,6 +85,7 @@ __all__ = [
     "mu",
     "mutilate",
     "nu",
+    "pc",
     "phi_cpdag",
     "phi_equivalent",
     "revealed_v_structures",

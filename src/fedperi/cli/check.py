@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def check(
-    files: list[str] = typer.Argument(..., metavar="FILES...", help="One table a site, CSV or Parquet."),
+    files: list[str] = typer.Argument(..., metavar="FILES", help="One table a site, CSV or Parquet."),
     schema: str | None = typer.Option(None, "--schema", metavar="FILE", help="Types and levels not to be inferred."),
     missing: str = typer.Option(
         "error", "--missing", metavar="error|drop", help="Refuse incomplete rows, or drop them."
@@ -81,5 +81,5 @@ def _written(report: CheckReport, schema: str | None, target: Path | None) -> li
     if target is not None:
         return [f"{target} was not written: there are errors."]
     if report.ok and schema is None and len(report.sites) > 1:
-        return ["To write these types down for all sites to share, add --write-schema schema.toml."]
+        return ["To keep these types for all sites, add --write-schema schema.toml."]
     return []

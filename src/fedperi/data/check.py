@@ -191,8 +191,8 @@ def _doubts(profile: TableProfile, schema: Schema, missing: Missing) -> list[Fin
         lacking = tuple(column.name for column in profile.columns.values() if column.missing)
         found.append(Finding("warning", site, lacking, message, "fine if values are missing at random"))
     if 1 < n <= p:
-        message = f"{n} rows are not more than the {p} variables: only small sets of them can be related"
-        found.append(Finding("warning", site, (), message, "drop variables, or expect few edges"))
+        message = f"{n} rows are not more than the {p} variables: most edges found would be chance"
+        found.append(Finding("warning", site, (), message, "drop variables, or collect more rows"))
     elif 1 < n < ROWS_PER_VARIABLE * p:
         message = f"{n} rows are few for {p} variables"
         found.append(

@@ -147,7 +147,7 @@ def _infer_column(name: str, sites: Mapping[str, ColumnProfile], rows: int) -> t
 def _examples(profiles: Iterable[ColumnProfile]) -> str:
     """Show some of the text in a column, and of it what is no number first: often one odd value makes it text."""
     texts = [level for profile in profiles if profile.storage in ("text", "category") for level in profile.levels]
-    return f" such as {quoted(sorted(dict.fromkeys(texts), key=lambda text: number_of(text) is not None)[:3])}"
+    return f" such as {quoted(sorted(set(texts), key=lambda text: (number_of(text) is not None, text))[:3])}"
 
 
 def _coded(sites: Mapping[str, ColumnProfile], rows: int) -> bool:

@@ -75,7 +75,7 @@ def pc(
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from fedperi.local.discover import pc
+    >>> from fedperi import pc
     >>> a, b, noise = np.random.default_rng(0).normal(size=(3, 1000))
     >>> pc(pd.DataFrame({"a": a, "b": b, "c": a + b + noise}))
     PDAG('a -> c, b -> c', names=['a', 'b', 'c'])
@@ -129,7 +129,7 @@ def ges(
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from fedperi.local.discover import ges
+    >>> from fedperi import ges
     >>> a, b, noise = np.random.default_rng(0).normal(size=(3, 1000))
     >>> ges(pd.DataFrame({"a": a, "b": a + b, "c": a + b + noise}))
     PDAG('a -- b, b -- c', names=['a', 'b', 'c'])

@@ -101,7 +101,11 @@ class GaussianScore:
         return self._n
 
     def local(self, queries: Sequence[Query]) -> NDArray[np.float64]:
-        """Answer a batch of (node, parents) queries; sets too large for the number of rows score minus infinity."""
+        """Answer a batch of (node, parents) queries.
+
+        A set that uses more than half as many columns as there are rows scores minus infinity: with about as many
+        coefficients as rows the residual variance would be zero by counting.
+        """
         groups: dict[tuple[int, int], list[int]] = defaultdict(list)
         columns = []
         for at, (node, parents) in enumerate(queries):
@@ -110,7 +114,7 @@ class GaussianScore:
             groups[len(inside), len(self._blocks[node])].append(at)
         out = np.empty(len(queries))
         for (given, own), members in groups.items():
-            if given + own >= self._n:  # as many coefficients as rows: the residual variance would be zero by counting
+            if 2 * (given + own) > self._n:
                 out[members] = -np.inf
                 continue
             for start in range(0, len(members), BATCH):
@@ -150,7 +154,7 @@ class GaussianScore:
         given = np.zeros(1, dtype=np.int64)
         for width in widths:
             given = np.concatenate([given, given + width])
-        if given[-1] + own >= self._n:  # too few rows for the largest sets: they need the care of `local`
+        if 2 * (given[-1] + own) > self._n:  # too few rows for the largest sets, which `local` leaves out
             return lattice_by_queries(self, nodes, candidates)
         if widths == (1,) * len(widths) and own == 1:
             columns = np.column_stack([self._first[candidates], self._first[nodes]])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import bits
-from ..local.lattice import best_of_proper_subsets, subset_sizes
+from ..graph.knowledge import Constraints
+from ..local.lattice import best_of_proper_subsets, best_of_subsets, subset_sizes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,17 +28,31 @@ class RegretOracle(Protocol):
         """Answer blocks of (nodes, fixed, free) in one round: arrays of shape (sites, b, 2^free)."""
 
 
-class Family(NamedTuple):
-    """Regrets of one node for a fixed set joined with every subset of the free variables."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Family:
+    """Regrets of one node for a fixed set joined with every subset of the free variables, in the order of a lattice."""
 
     fixed: int
     free: tuple[int, ...]
     regrets: Floats  # (sites, 2^free)
-    scores: Floats  # (2^free,), aggregated, higher is better
+    scores: Floats  # (2^free,): aggregated, higher is better
+    best: Floats  # (2^free,): the best score among the subsets that background knowledge allows
+
+    def holds(self, parents: int) -> bool:
+        """Whether a parent set is in the family."""
+        return not self.fixed & ~parents and not parents & ~self.fixed & ~sum(1 << v for v in self.free)
+
+    def place(self, parents: int) -> int:
+        """Place of the free variables that are in a set."""
+        return sum((parents >> v & 1) << t for t, v in enumerate(self.free))
+
+    def members(self, index: int) -> int:
+        """The parent set at a place."""
+        return self.fixed | sum(1 << v for t, v in enumerate(self.free) if index >> t & 1)
 
 
 class ParentSets:
-    """The parent sets asked so far: their regrets, and for each node the list of those that could be best.
+    """The parent sets asked so far: their regrets, and the best of them under any order of the variables.
 
     Parameters
     ----------
@@ -44,27 +60,27 @@ class ParentSets:
         Who answers.
     edge_price : float
         What every edge costs, beside what the sites charge.
-    allowed : callable
-        Whether a node may have a parent set, by background knowledge: ``allowed(node, parents)``.
+    constraints : Constraints
+        Background knowledge.
     """
 
-    def __init__(self, oracle: RegretOracle, edge_price: float, allowed: Callable[[int, int], bool]) -> None:
+    def __init__(self, oracle: RegretOracle, edge_price: float, constraints: Constraints) -> None:
         self.oracle = oracle
         self.edge_price = edge_price
-        self.allowed = allowed
+        self.constraints = constraints
         p = len(oracle.names)
         self._families: list[list[Family]] = [[] for _ in range(p)]
-        self._ranked: list[list[tuple[float, int]]] = [[] for _ in range(p)]
-        self._best: list[dict[int, tuple[float, int]]] = [{} for _ in range(p)]
-        self._union = [0] * p
+        self._best: list[dict[int, float]] = [{} for _ in range(p)]
+        self._candidates = [0] * p
 
     def fetch(self, wanted: Iterable[tuple[int, int, int]]) -> None:
-        """Ask for families (node, fixed, free), in one round, and rank the parent sets anew."""
-        asked = list(wanted)
-        for (node, fixed, free), regrets, scores in self._ask(asked):
-            self._families[node].append(Family(fixed, tuple(bits.members(free)), regrets, scores))
-        for node in {node for node, _, _ in asked}:
-            self._rank(node)
+        """Ask for families (node, fixed, free), in one round, and remember them."""
+        for (node, fixed, free), regrets, scores in self._ask(list(wanted)):
+            members = tuple(bits.members(free))
+            best = best_of_subsets(np.where(self._allowed(node, fixed, members), scores, -np.inf))
+            self._families[node].append(Family(fixed, members, regrets, scores, best))
+            self._candidates[node] |= fixed | free
+            self._best[node].clear()
 
     def gains(self, wanted: Iterable[tuple[int, int, int]]) -> list[tuple[float, int, int]]:
         """Ask, in one round, what one more parent would add: (gain, node, parent) for each (node, fixed, parent)."""
@@ -82,58 +98,69 @@ class ParentSets:
             for row, family in enumerate(block):
                 yield family, regrets[:, row], scores[row]
 
-    def _rank(self, node: int) -> None:
-        """List the sets of a node, best first, that beat all their known subsets: no other can be best in any order."""
-        found: dict[int, float] = {}
-        for family in self._families[node]:
-            promising = family.scores > best_of_proper_subsets(family.scores)
-            for at in np.flatnonzero(promising).tolist():
-                parents = family.fixed | sum(1 << v for t, v in enumerate(family.free) if at >> t & 1)
-                if self.allowed(node, parents):
-                    found[parents] = float(family.scores[at])
-        kept: list[tuple[float, int]] = []
-        for parents, score in sorted(found.items(), key=lambda item: (-item[1], item[0].bit_count(), item[0])):
-            if not any(better & ~parents == 0 for _, better in kept):
-                kept.append((score, parents))
-        self._ranked[node] = kept
-        self._best[node] = {}
-        self._union[node] = 0
-        for _, parents in kept:
-            self._union[node] |= parents
+    def _allowed(self, node: int, fixed: int, free: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Which sets of a family hold all required parents and no forbidden one."""
+        never, need = self.constraints.forbidden[node], self.constraints.required[node] & ~fixed
+        at = np.arange(1 << len(free))
+        out = np.full(len(at), not fixed & never)
+        for t, v in enumerate(free):
+            if never >> v & 1:
+                out &= at >> t & 1 == 0
+            if need >> v & 1:
+                out &= at >> t & 1 == 1
+                need ^= 1 << v
+        return out & (need == 0)
 
     def candidates(self, node: int) -> int:
-        """Variables that are a parent in some promising set."""
-        return self._union[node]
+        """Variables that are in some parent set asked for a node."""
+        return self._candidates[node]
 
-    def best(self, node: int, before: int) -> tuple[float, int]:
-        """Find the best parent set among the variables before a node: (score, parents)."""
-        key = before & self._union[node]
+    def best(self, node: int, before: int) -> float:
+        """Score of the best parent set among the variables before a node; minus infinity if none is allowed."""
+        key = before & self._candidates[node]
         known = self._best[node].get(key)
         if known is None:
-            known = next(((s, m) for s, m in self._ranked[node] if not m & ~key), (-np.inf, 0))
+            usable = [f for f in self._families[node] if not f.fixed & ~key]
+            known = max((float(f.best[f.place(key)]) for f in usable), default=-np.inf)
             self._best[node][key] = known
         return known
 
-    def ranked(self, node: int) -> list[tuple[float, int]]:
-        """List the promising parent sets of a node, best first."""
-        return self._ranked[node]
+    def best_parents(self, node: int, before: int) -> int:
+        """The best parent set among the variables before a node, the smallest one if several are equal."""
+        score = self.best(node, before)
+        for family in self._families[node]:
+            at = family.place(before)
+            if family.fixed & ~before or family.best[at] < score:
+                continue
+            for t in range(len(family.free)):  # take variables out while the best stays as good
+                if at >> t & 1 and family.best[at ^ 1 << t] >= score:
+                    at ^= 1 << t
+            return family.members(at)
+        return 0
+
+    def strong(self, node: int, count: int) -> list[int]:
+        """Parent sets of a node that beat all their subsets: the best few, best first."""
+        found: dict[int, float] = {}
+        for family in self._families[node]:
+            ahead = family.scores - best_of_proper_subsets(family.best)
+            promising = np.flatnonzero((ahead > 0) & (family.scores == family.best))
+            for at in promising[np.argsort(-family.scores[promising], kind="stable")[:count]].tolist():
+                found[family.members(at)] = float(family.scores[at])
+        return sorted(found, key=lambda parents: (-found[parents], parents))[:count]
+
+    def knows(self, node: int, parents: int) -> bool:
+        """Whether a parent set has been asked."""
+        return any(family.holds(parents) for family in self._families[node])
 
     def regrets(self, node: int, parents: int) -> Floats | None:
         """Regret of one parent set at each site, or None if it was not asked."""
-        at = self._find(node, parents)
-        return None if at is None else at[0].regrets[:, at[1]]
+        family = next((f for f in self._families[node] if f.holds(parents)), None)
+        return None if family is None else family.regrets[:, family.place(parents)]
 
     def score(self, node: int, parents: int) -> float | None:
         """Aggregated score of one parent set, or None if it was not asked."""
-        at = self._find(node, parents)
-        return None if at is None else float(at[0].scores[at[1]])
-
-    def _find(self, node: int, parents: int) -> tuple[Family, int] | None:
-        for family in self._families[node]:
-            extra = parents & ~family.fixed
-            if family.fixed & ~parents == 0 and not extra & ~sum(1 << v for v in family.free):
-                return family, sum(1 << t for t, v in enumerate(family.free) if extra >> v & 1)
-        return None
+        family = next((f for f in self._families[node] if f.holds(parents)), None)
+        return None if family is None else float(family.scores[family.place(parents)])
 
 
 def as_arrays(block: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints, Ints]:

@@ -16,7 +16,7 @@ def parents_in(sets: ParentSets, order: Sequence[int]) -> list[int]:
     """Return the parents that every node takes in an order, as bit sets."""
     parents, before = [0] * len(order), 0
     for node in order:
-        parents[node] = sets.best(node, before)[1]
+        parents[node] = sets.best_parents(node, before)
         before |= 1 << node
     return parents
 
@@ -25,7 +25,7 @@ def order_score(sets: ParentSets, order: Sequence[int]) -> float:
     """Score the best DAG that follows an order."""
     total, before = 0.0, 0
     for node in order:
-        total += sets.best(node, before)[0]
+        total += sets.best(node, before)
         before |= 1 << node
     return total
 
@@ -39,7 +39,7 @@ def exact_order(sets: ParentSets) -> list[int]:
         best, chosen = -np.inf, -1
         for node in bits.members(first):
             rest = first ^ 1 << node
-            score = value[rest] + sets.best(node, rest)[0]
+            score = value[rest] + sets.best(node, rest)
             if score > best + RESOLUTION or chosen < 0:  # ties go to the lowest number: one graph, one order
                 best, chosen = score, node
         value[first], last[first] = best, chosen
@@ -67,10 +67,10 @@ def greedy_order(sets: ParentSets) -> list[int]:
     """Put next the variable that loses least by having only those before it to choose its parents from."""
     p = len(sets.oracle.names)
     everyone, before, order = (1 << p) - 1, 0, []
-    most = [sets.best(node, everyone ^ 1 << node)[0] for node in range(p)]
+    most = [sets.best(node, everyone ^ 1 << node) for node in range(p)]
     left = set(range(p))
     while left:
-        node = min(left, key=lambda v: (most[v] - sets.best(v, before)[0], v))
+        node = min(left, key=lambda v: (most[v] - sets.best(v, before), v))
         left.remove(node)
         order.append(node)
         before |= 1 << node
@@ -95,12 +95,12 @@ def _best_place(sets: ParentSets, order: list[int], node: int) -> list[int] | No
     bit = 1 << node
     before, own, behind, ahead = 0, [], [], []
     for v in rest:
-        own.append(sets.best(node, before)[0])
-        without = sets.best(v, before)[0]
+        own.append(sets.best(node, before))
+        without = sets.best(v, before)
         behind.append(without)
-        ahead.append(sets.best(v, before | bit)[0] if sets.candidates(v) & bit else without)
+        ahead.append(sets.best(v, before | bit) if sets.candidates(v) & bit else without)
         before |= 1 << v
-    own.append(sets.best(node, before)[0])
+    own.append(sets.best(node, before))
     head = [0.0, *accumulate(behind)]  # those that come before the variable
     tail = [0.0, *accumulate(reversed(ahead))][::-1]  # those that come after it
     totals = [h + t + o for h, t, o in zip(head, tail, own, strict=True)]

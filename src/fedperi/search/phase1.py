@@ -12,14 +12,13 @@ from ..graph.knowledge import Constraints
 from ..graph.order import descendants
 from .families import ParentSets, RegretOracle
 from .orders import best_order, exact_order, parents_in
-from .screening import FULL, candidate_parents
+from .screening import FULL, MOST_CANDIDATES, candidate_parents
 from .worst import improve_worst, site_regrets
 
 Aggregate = Literal["sum", "worst"]
 
-LARGEST = 13
-"""Variables in one question: a node is given at most so many candidate parents, and so has at most so many parents."""
-
+LARGEST_BESIDE = 9
+"""Largest set beside which further variables are tried: a site looks at all its subsets for each of them."""
 
 MOST_ROUNDS = 7
 """Rounds after which phase 1 looks for no more candidates."""
@@ -80,7 +79,7 @@ def find_common_dag(
     parents = parents_in(sets, order)
     record("first search", parents)
     while p > FULL and rounds() < MOST_ROUNDS:
-        wider = _widened(sets, parents, candidates, constraints)
+        wider = _widened(sets, parents, constraints)
         if not wider:
             break
         sets.fetch((node, 0, free) for node, free in wider.items())
@@ -98,24 +97,37 @@ def restarts(p: int) -> int:
     return max(3, min(20, 600 // p))
 
 
-def _widened(sets: ParentSets, parents: list[int], candidates: list[int], constraints: Constraints) -> dict[int, int]:
-    """Ask what variables outside the candidates would add to each node's parents; return the sets that must grow.
+def _widened(sets: ParentSets, parents: list[int], constraints: Constraints) -> dict[int, int]:
+    """Ask what variables not yet tried would add to a node; return the lattices that should be asked next.
 
-    In the true DAG no non-descendant adds anything to a node's parents (the local Markov property).
+    They are tried beside the node's parents (in the true DAG no non-descendant adds anything to those: the local Markov
+    property) and beside the set that explains the node best in any order (which only neighbours add to).
     """
     p = len(parents)
+    everyone = (1 << p) - 1
     children = bits.transpose(parents)
-    asked = []
+    asked: dict[tuple[int, int, int], None] = {}
     for node, into in enumerate(parents):
-        outside = ~descendants(children, 1 << node) & ~candidates[node] & ~constraints.forbidden[node] & (1 << p) - 1
-        if into.bit_count() < LARGEST:
-            asked += [(node, into, 1 << j) for j in bits.members(outside)]
+        free = everyone & ~(1 << node) & ~constraints.forbidden[node]
+        blanket = sets.best_parents(node, everyone ^ 1 << node)
+        for beside, others in ((into, free & ~descendants(children, 1 << node)), (blanket, free)):
+            if beside.bit_count() <= LARGEST_BESIDE:
+                for j in bits.members(others & ~beside):
+                    if not sets.knows(node, beside | 1 << j):
+                        asked[node, beside, 1 << j] = None
     wider: dict[int, int] = {}
     for gain, node, other in sorted(sets.gains(asked), reverse=True):
         for head, tail in ((node, other), (other.bit_length() - 1, 1 << node)):  # the edge may point either way
-            now = wider.get(head, parents[head] | sets.candidates(head))
-            if gain > 0 and now.bit_count() < LARGEST and not tail & constraints.forbidden[head]:
+            now = wider.get(head, parents[head])
+            if gain > 0 and now.bit_count() < MOST_CANDIDATES and not tail & constraints.forbidden[head]:
                 wider[head] = now | tail
-    for node, free in wider.items():
-        candidates[node] |= free
-    return wider
+    return {node: _filled(free, sets.strong(node, 20)) for node, free in wider.items()}
+
+
+def _filled(free: int, strong: list[int]) -> int:
+    """Add the variables of a node's best parent sets, best first, while there is room."""
+    for other in strong:
+        for j in bits.members(other & ~free):
+            if free.bit_count() < MOST_CANDIDATES:
+                free |= 1 << j
+    return free

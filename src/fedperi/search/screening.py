@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..graph import bits
 from .families import ParentSets, total_regret
 
 Floats = NDArray[np.float64]
@@ -13,8 +12,11 @@ Floats = NDArray[np.float64]
 FULL = 12
 """Up to so many variables every parent set is asked, and the best order is found exactly."""
 
-MOST_CANDIDATES = 10
-"""Candidate parents a node is given at first: all their subsets are asked, 2^10 numbers."""
+MOST_CANDIDATES = 13
+"""Candidate parents a node is given at most: all their subsets are asked, up to 2^13 numbers."""
+
+FEWEST_CANDIDATES = 10
+"""Candidates a node is given even if they look unneeded: a weak parent beside a strong relative of it often does."""
 
 PAIRS = 60
 """Up to so many variables all pairs of parents are looked at; beyond, pairs of the strongest 30 candidates."""
@@ -23,9 +25,9 @@ PAIRS = 60
 def candidate_parents(sets: ParentSets) -> list[int]:
     """Choose candidate parents for every node, as bit sets.
 
-    A variable stays a candidate if it helps to explain the node alone and beside every other single variable; a true
-    parent does, in the limit. The relation is made symmetric, so that every edge may point either way. What the first
-    look misses, the search adds later (`fedperi.search.phase1`).
+    A variable stays a candidate if it helps to explain the node alone and beside every other single variable, or the
+    node helps to explain it; a true parent does, in the limit. What the first look misses, the search adds later
+    (`fedperi.search.phase1`).
     """
     p = len(sets.oracle.names)
     if p <= FULL:
@@ -33,15 +35,12 @@ def candidate_parents(sets: ParentSets) -> list[int]:
         return [everyone ^ 1 << node for node in range(p)]
     alone, beside = _gains(sets)
     strength = np.minimum(alone, beside)
+    strength = np.maximum(strength, strength.T)  # an edge may turn out to point either way
     chosen = [0] * p
     for node in range(p):
-        ranked = sorted((j for j in range(p) if strength[node, j] > 0), key=lambda j: -strength[node, j])
-        for j in ranked[:MOST_CANDIDATES]:
-            chosen[node] |= 1 << j
-    for node in range(p):
-        for j in bits.members(chosen[node]):
-            if chosen[j].bit_count() < MOST_CANDIDATES:
-                chosen[j] |= 1 << node
+        for place, j in enumerate(np.argsort(-strength[node], kind="stable")[:MOST_CANDIDATES].tolist()):
+            if strength[node, j] > 0 or (place < FEWEST_CANDIDATES and j != node):
+                chosen[node] |= 1 << j
     return chosen
 
 

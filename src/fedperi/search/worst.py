@@ -54,7 +54,8 @@ def _neighbours(sets: ParentSets, parents: list[int]) -> Iterator[list[int]]:
     children = bits.transpose(parents)
     for node, into in enumerate(parents):
         below = descendants(children, 1 << node)
-        for other in {m for _, m in sets.ranked(node)} | {into ^ 1 << j for j in bits.members(sets.candidates(node))}:
+        toggled = [into ^ 1 << j for j in bits.members(sets.candidates(node))]
+        for other in dict.fromkeys([*sets.strong(node, 30), *toggled]):
             if other != into and not other & below and _known(sets, node, other):
                 yield [*parents[:node], other, *parents[node + 1 :]]
     for node, into in enumerate(parents):
@@ -71,4 +72,4 @@ def _neighbours(sets: ParentSets, parents: list[int]) -> Iterator[list[int]]:
 
 
 def _known(sets: ParentSets, node: int, parents: int) -> bool:
-    return sets.allowed(node, parents) and sets.regrets(node, parents) is not None
+    return sets.constraints(node, parents) and sets.regrets(node, parents) is not None
