@@ -34,7 +34,7 @@ def options(
     """Find the causal graph that sites share when their tables cannot be pooled."""
 
 
-for _command in ("demo", "simulate", "check"):
+for _command in ("demo", "run", "check", "simulate"):
     import_module(f".{_command}", __name__)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +115,7 @@ def summarize(
     chunk: int = CHUNK,
     degree: int = 3,
     partial: bool = False,
+    resample: int | None = None,
 ) -> Statistics | Counts:
     """Read a site's table, twice and in chunks, and return its sufficient statistic.
 
@@ -138,6 +140,9 @@ def summarize(
     partial : bool
         Whether the schema may leave columns out. These are then inferred, and the order is the table's. For a table on
         its own: sites of a federation must agree on all columns.
+    resample : int, optional
+        A seed: every row is then taken as often as a Poisson variable of mean 1 says, which is the bootstrap for tables
+        that are read in pieces. Types, levels and scales stay those of the table itself.
 
     Raises
     ------
@@ -169,11 +174,17 @@ def summarize(
     kinds = {column.kind for column in agreed.columns}
     if data == "auto":
         data = "mixed" if len(kinds) > 1 else "discrete" if kinds == {"categorical"} else "linear"
+    rng = None if resample is None else np.random.default_rng(resample)
     if data == "discrete":
-        return _count(table, agreed, profile, chunk, missing)
+        return _count(table, agreed, profile, chunk, missing, rng)
     embedding = fit_embedding(agreed, profile, data, degree)
-    rows = (embedding.embed(frame, table.name) for frame in read_rows(table, agreed, chunk, missing))
-    return embedded_statistics(stream_moments(rows), embedding, profile)
+    rows = (_drawn(embedding.embed(frame, table.name), rng) for frame in read_rows(table, agreed, chunk, missing))
+    return embedded_statistics(stream_moments(part for part in rows if len(part)), embedding, profile)
+
+
+def _drawn(rows: NDArray[Any], rng: np.random.Generator | None) -> NDArray[Any]:
+    """Take every row as often as chance says; all of them once if there is no chance in it."""
+    return rows if rng is None else np.repeat(rows, rng.poisson(1.0, len(rows)), axis=0)
 
 
 def _undeclared(table: Table, schema: Schema) -> list[Finding]:
@@ -182,7 +193,14 @@ def _undeclared(table: Table, schema: Schema) -> list[Finding]:
     return [Finding("error", table.name, extra, "not in the schema", remedy)] if extra else []
 
 
-def _count(table: Table, schema: Schema, profile: TableProfile, chunk: int, missing: Missing) -> Counts:
+def _count(
+    table: Table,
+    schema: Schema,
+    profile: TableProfile,
+    chunk: int,
+    missing: Missing,
+    rng: np.random.Generator | None,
+) -> Counts:
     continuous = tuple(column.name for column in schema.columns if column.kind == "continuous")
     if continuous:
         raise InputError(
@@ -191,11 +209,11 @@ def _count(table: Table, schema: Schema, profile: TableProfile, chunk: int, miss
         )
     levels = tuple(column.levels or () for column in schema.columns)
     rows = (
-        np.column_stack([codes(frame[column.name], column, table.name) for column in schema.columns])
+        _drawn(np.column_stack([codes(frame[column.name], column, table.name) for column in schema.columns]), rng)
         for frame in read_rows(table, schema, chunk, missing)
     )
     distinct, counts = stream_counts(rows, tuple(map(len, levels)))
-    return Counts(schema.names, levels, distinct, counts, profile.rows, table.name, profile.dropped)
+    return Counts(schema.names, levels, distinct, counts, int(counts.sum()), table.name, profile.dropped)
 
 
 def embedded_statistics(moments: Moments, embedding: Embedding, profile: TableProfile) -> Statistics:

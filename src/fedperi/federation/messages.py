@@ -26,12 +26,13 @@ NOT_ADJACENT, PARENT, LINE, CHILD = range(4)
 
 @dataclass(frozen=True)
 class Settings:
-    """What all sites are told when a run opens."""
+    """What all sites are told when a run opens; with `resample`, they draw their rows anew from that seed."""
 
     masking: str
     local: str = "ges"
     alpha: float = 0.01
     penalty: float = 1.0
+    resample: int | None = None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from .masking import adaptive_mask, consensus_mask, supported_subset
 from .messages import CHILD, LINE, PARENT, Families, Floats, Orientations, Question, Settings, Welcome
 
 if TYPE_CHECKING:
-    from ..data import Schema, Statistics
+    from ..data import Counts, Schema, Statistics
     from ..data.table import Source
 
 
@@ -191,10 +192,9 @@ class Site(Respondent):
         return tuple(self.table.columns)
 
     def _scores(self, settings: Settings, names: tuple[str, ...]) -> tuple[LatticeScore, LatticeScore, float]:
-        from ..data import Counts, summarize
+        from ..data import Counts
 
-        how = self.reading
-        summary = summarize(self.table, how.schema, data=how.data, missing=how.missing, name=self.name)
+        summary = self._summarize(settings.resample)
         self._summary = summary
         if isinstance(summary, Counts):
             if summary.names != names:
@@ -203,6 +203,22 @@ class Site(Respondent):
                 )
             return DiscreteScore(summary), DiscreteScore(summary, "bic", penalty=0.0), summary.n
         return _ordered(summary, names, settings.penalty), _ordered(summary, names, 0.0), summary.n
+
+    def _summarize(self, resample: int | None) -> Statistics | Counts:
+        """Read the table, or draw its rows anew; a draw that misses a rare level altogether is drawn again."""
+        from ..data import summarize
+
+        how = self.reading
+
+        def read(seed: int | None) -> Statistics | Counts:
+            return summarize(self.table, how.schema, data=how.data, missing=how.missing, name=self.name, resample=seed)
+
+        for attempt in range(0 if resample is None else 10):
+            try:
+                return read(zlib.crc32(f"{resample} {attempt} {self.name}".encode()))
+            except InputError:
+                continue
+        return read(None)
 
     def fingerprint(self) -> str:
         """SHA-256 of the statistics, after a run has opened."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..federation import Coordinator, Families, Orientations, Settings
+from ..federation import Coordinator, Families, Orientations, Settings, Transport
 from ..federation.masking import MASKINGS
 from ..federation.messages import Floats, Ints
 from ..graph import bits
@@ -27,6 +27,7 @@ from .federate import as_transport
 from .manifest import manifest
 from .progress import watching
 from .result import Result
+from .stability import edge_stability
 
 SMALL_EDGE_PRICE = 1e-2
 """Price of an edge where the sites themselves charge for every edge: it only breaks ties."""
@@ -60,8 +61,10 @@ class IPERI:
         Level of the tests of ``local="pc"``.
     penalty : float
         Multiplies the price that a site charges for an edge.
+    bootstrap : int
+        How many times every site draws its rows anew and the search runs again, for `Result.stability`; 0 for none.
     seed : int
-        Of the search's restarts.
+        Of the search's restarts and of the bootstrap.
     progress : bool, optional
         Whether to show progress on standard error; if not given, only in a terminal.
 
@@ -88,6 +91,7 @@ class IPERI:
     missing: Literal["error", "drop"] = "error"
     alpha: float = 0.01
     penalty: float = 1.0
+    bootstrap: int = 0
     seed: int = 0
     progress: bool | None = None
 
@@ -105,8 +109,10 @@ class IPERI:
             raise InputError(f"alpha must lie between 0 and 1, not {self.alpha}")
         if not self.penalty >= 0:
             raise InputError(f"penalty must be zero or positive, not {self.penalty}")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise InputError(f"seed must be a whole number, zero or positive, not {self.seed!r}")
+        for option in ("seed", "bootstrap"):
+            value = getattr(self, option)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise InputError(f"{option} must be a whole number, zero or positive, not {value!r}")
         object.__setattr__(self, "knowledge", as_knowledge(self.knowledge))
 
     def fit(self, sites: Any) -> Result:
@@ -124,20 +130,44 @@ class IPERI:
         """
         own = self.local if callable(self.local) else None
         transport = as_transport(sites, schema=self.schema, data=self.data, missing=self.missing, local=own)
-        local = self.local if isinstance(self.local, str) else getattr(self.local, "__name__", "callable")
-        coordinator = Coordinator(transport, Settings(self.masking, local, self.alpha, self.penalty))
+        coordinator = Coordinator(transport, self._settings())
         names = coordinator.names
         known: Knowledge | None = self.knowledge
         constraints = known.constraints(names) if known is not None else unconstrained(names)
         found, directions, whole = self._search(coordinator, constraints)
-        return self._result(coordinator, constraints, found, directions, whole)
+        result = self._result(coordinator, constraints, found, directions, whole)
+        return self._with_stability(result, transport, constraints) if self.bootstrap and whole else result
 
-    def _search(self, coordinator: Coordinator, constraints: Constraints) -> tuple[Found, list[Direction], bool]:
+    def _with_stability(self, result: Result, transport: Transport, constraints: Constraints) -> Result:
+        """Run again on rows that every site draws anew, and count how often each edge comes back."""
+        graphs = []
+        try:
+            for draw in range(self.bootstrap):
+                settings = replace(self._settings(), resample=self.seed * 1_000_003 + draw)
+                coordinator = Coordinator(transport, settings)
+                found, directions, whole = self._search(
+                    coordinator, constraints, f"bootstrap {draw + 1}/{self.bootstrap}"
+                )
+                if not whole:
+                    break
+                graphs.append(self._result(coordinator, constraints, found, directions, whole).graph)
+        except KeyboardInterrupt:
+            pass
+        stability = edge_stability(result.graph, graphs) if graphs else ()
+        return replace(result, stability=stability, replicates=len(graphs), complete=len(graphs) == self.bootstrap)
+
+    def _settings(self) -> Settings:
+        local = self.local if isinstance(self.local, str) else getattr(self.local, "__name__", "callable")
+        return Settings(self.masking, local, self.alpha, self.penalty)
+
+    def _search(
+        self, coordinator: Coordinator, constraints: Constraints, title: str = ""
+    ) -> tuple[Found, list[Direction], bool]:
         """Run the phases; an interruption keeps what phase 1 had found, if it had found anything."""
         oracle = _Oracle(coordinator)
         so_far: list[Found] = []
         try:
-            with watching(self.progress, self._name) as note:
+            with watching(self.progress, title or self._name) as note:
                 found = self._phase_1(oracle, constraints, note, so_far.append)
                 return found, self._phase_2(oracle, constraints, found), True
         except KeyboardInterrupt:

@@ -13,6 +13,7 @@ from ..graph.formats import to_csv, to_dagitty, to_dot, to_gml
 from ..graph.pdag import PDAG
 from ..search.phase1 import Step
 from .evidence import EdgeEvidence
+from .stability import EdgeStability
 
 FORMAT, VERSION = "fedperi.result", 1
 
@@ -43,6 +44,8 @@ class Result:
         The name of the method and its options.
     manifest : dict
         What it takes to repeat the run: versions, seed, configuration, input hashes.
+    stability : tuple of EdgeStability
+        How often each edge and its direction came back in `replicates` bootstrap runs; empty without them.
     complete : bool
         Whether the run ended by itself; False if it was interrupted and holds what had been found by then.
     transcript : Transcript or None
@@ -71,6 +74,8 @@ class Result:
     edges: tuple[EdgeEvidence, ...]
     method: dict[str, Any]
     manifest: dict[str, Any] = field(default_factory=dict)
+    stability: tuple[EdgeStability, ...] = ()
+    replicates: int = 0
     complete: bool = True
     transcript: Transcript | None = None
 
@@ -94,6 +99,8 @@ class Result:
             "edges": [edge._asdict() for edge in self.edges],
             "method": self.method,
             "manifest": self.manifest,
+            "stability": [edge._asdict() for edge in self.stability],
+            "replicates": self.replicates,
             "complete": self.complete,
         }
         return json.dumps(record, indent=1)
@@ -108,12 +115,13 @@ class Result:
             values: dict[str, Any] = {
                 name: PDAG.from_json(json.dumps(record[name])) for name in ("graph", "phi_cpdag", "cpdag", "dag")
             }
-            for name in ("regrets", "rounds", "queries", "bytes", "method", "manifest"):
+            for name in ("regrets", "rounds", "queries", "bytes", "method", "manifest", "replicates"):
                 values[name] = record[name]
             return cls(
                 **values,
                 history=tuple(Step(**step) for step in record["history"]),
                 edges=tuple(EdgeEvidence(**{**edge, "sites": tuple(edge["sites"])}) for edge in record["edges"]),
+                stability=tuple(EdgeStability(**edge) for edge in record["stability"]),
                 complete=record["complete"],
             )
         except (json.JSONDecodeError, KeyError, TypeError, AttributeError):

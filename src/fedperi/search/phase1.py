@@ -17,7 +17,7 @@ from .worst import improve_worst, site_regrets
 
 Aggregate = Literal["sum", "worst"]
 
-LARGEST_BESIDE = 9
+LARGEST_BESIDE = 11
 """Largest set beside which further variables are tried: a site looks at all its subsets for each of them."""
 
 MOST_ROUNDS = 7
