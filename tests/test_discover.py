@@ -467,7 +467,10 @@ def test_a_million_rows(tmp_path: Path) -> None:
 
 
 def test_property_what_passes_check_runs_and_what_does_not_is_refused() -> None:
-    """Random tables with random mistakes: check says ok if and only if GES, the default of a run, works."""
+    """Random tables with random mistakes: check says ok if and only if GES, the default of a run, works.
+
+    With fewer rows than four a score looks at no set at all, so it cannot meet a collinear one; check still names it.
+    """
     rng = np.random.default_rng(5)
     verdicts = []
     for _ in range(300):
@@ -494,7 +497,7 @@ def test_property_what_passes_check_runs_and_what_does_not_is_refused() -> None:
             works = True
         except fp.InputError:
             works = False
-        assert report.ok == works, (frame, report.findings)
+        assert report.ok == works or (works and n < 4 and "exactly" in str(report.findings)), (frame, report.findings)
         if report.ok:
             try:
                 assert fp.is_cpdag(pc(frame))

@@ -154,19 +154,16 @@ def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
 
     p = len(report.schema.names)
     console.print(f"{method!r}", soft_wrap=True)
-    console.print(
-        "Each site would be told the settings above and asked, in rounds, for regrets: numbers that say how much"
-    )
-    console.print(
-        "worse than its own best a variable is explained by candidate parents. No row, mean or covariance leaves."
-    )
+    console.print("Each site would be told these settings, and be asked in rounds for regrets:")
+    console.print("how much worse than at its own best a variable is explained by candidate parents.")
+    console.print("No row, mean or covariance leaves a site.")
     if p <= FULL:
         console.print(f"  1 round:  {p} variables x {1 << (p - 1)} parent sets = {p << (p - 1)} numbers")
     else:
         first = p * (p - 1) * 2 + p * (p - 1) * (p - 2) // 2
         console.print(f"  1 round:  single parents and pairs, {first} numbers")
         low, high = p << FEWEST_CANDIDATES, p << MOST_CANDIDATES
-        console.print(f"  then at most 7 rounds: subsets of candidate parents, {low} to {high} numbers each time")
+        console.print(f"  up to 7:  subsets of candidate parents, {low} to {high} numbers each")
     console.print("  1 round:  directions of the edges still open, a few numbers an edge")
     if method.bootstrap:
         console.print(f"  and all of it {method.bootstrap} times more, on rows that each site draws anew")

@@ -20,7 +20,6 @@ from ..graph.validate import checked_names
 from ..local.discrete import DiscreteScore
 from ..local.gaussian import GaussianScore
 from ..local.ges import ges_fit
-from ..local.lattice import best_of_subsets
 from ..local.score import LatticeScore
 from .masking import adaptive_mask, consensus_mask, supported_subset
 from .messages import CHILD, LINE, PARENT, Families, Floats, Orientations, Question, Settings, Welcome
@@ -94,9 +93,10 @@ class Respondent(ABC):
         if self._settings.masking == "none":
             return lattice
         if self.targets is not None:
-            # Who declares targets vouches for the rest: other mechanisms are intact, so their parents all count.
+            # A declared target was set regardless of its causes, so none of them counts. Who declares targets vouches
+            # for the rest: other mechanisms are intact, so all their parents count.
             at_target = np.isin(nodes, self._intervened)[:, None]
-            return np.where(at_target, best_of_subsets(lattice), lattice)
+            return np.where(at_target, lattice[:, :1], lattice)
         if self._settings.masking == "adaptive":
             return adaptive_mask(lattice)
         assert self._graph is not None
@@ -138,11 +138,9 @@ class Respondent(ABC):
         return self._restricted[1], self._restricted[2]
 
     def _supported(self, node: int, parents: NDArray[np.int64]) -> int:
-        lattice = self._score.lattice(np.array([node]), parents[None, :])[0]
-        if self.targets is None:
-            best = supported_subset(lattice)
-        else:
-            best = int(np.argmax(lattice)) if node in self._intervened else len(lattice) - 1
+        if self.targets is not None:
+            return 0 if node in self._intervened else sum(1 << int(parent) for parent in parents)
+        best = supported_subset(self._score.lattice(np.array([node]), parents[None, :])[0])
         return sum(1 << int(parent) for t, parent in enumerate(parents) if best >> t & 1)
 
 
@@ -166,8 +164,8 @@ class Site(Respondent):
     name : str, optional
         The site's name: the file's, or "table", if not given.
     targets : iterable of str, optional
-        Variables on which this site knows to have intervened (an empty list: none). If not given, its interventions
-        are unknown, as in the paper.
+        Variables that this site knows to have set regardless of their causes, while it left all others alone (an empty
+        list: it set none). If not given, its interventions are unknown, as in the paper.
 
     Examples
     --------

@@ -262,7 +262,7 @@ class PERI(IPERI):
     Examples
     --------
     >>> import fedperi as fp
-    >>> sim = fp.simulate(4, clients=3, samples=2000, intervention="none", seed=2)
+    >>> sim = fp.simulate(4, clients=3, samples=2000, intervention="none", weights=(0.4, 1.0), seed=1)
     >>> fp.PERI().fit(sim.sites).cpdag == sim.cpdag
     True
     """
