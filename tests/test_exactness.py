@@ -117,21 +117,18 @@ def test_triangle_evidence_by_hand() -> None:
     assert "site 1" in found["A", "C"].words
 
 
-def test_without_an_observational_site_directions_may_be_missing_but_adjacencies_hold() -> None:
-    """Two sites, disjoint targets: every edge survives at one of them, so the skeleton is right; see docs/method.md."""
+def test_without_an_observational_site_the_answer_is_sound() -> None:
+    """Two sites with disjoint targets: every edge survives at one, and the fewest interventions explain the rest."""
     rng = np.random.default_rng(6)
-    sound = 0
-    for _ in range(60):
+    for _ in range(80):
         dag, _, _ = random_case(rng)
         able = [name for name in dag.names if dag.parents(name)]
         if len(able) < 2:
             continue
-        first, second = rng.permutation(able)[:2].tolist()
-        clients = [fp.mutilate(dag, first), fp.mutilate(dag, second)]
+        clients = [fp.mutilate(dag, target) for target in rng.permutation(able)[:2].tolist()]
         p = len(dag.names)
         weights = rng.uniform(0.3, 1, (p, p)) * rng.choice([-1, 1], (p, p))
         covariances = [implied_covariance(weights * c.adjacency, np.ones(p)) for c in clients]
         result = fp.IPERI().fit(oracle_sites(clients, covariances))
-        assert fp.includes(dag.skeleton, result.graph.skeleton)
-        sound += fp.includes(dag, result.graph)
-    assert sound >= 1
+        assert fp.includes(dag, result.graph)
+        assert result.graph.skeleton == dag.skeleton

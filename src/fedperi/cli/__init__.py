@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib import import_module
 
@@ -38,13 +39,22 @@ for _command in ("demo", "run", "check", "simulate"):
     import_module(f".{_command}", __name__)
 
 
+class Interrupted(BaseException):
+    """Ctrl-C at the command line. A KeyboardInterrupt would be answered with silence by typer, with a part by `fit`."""
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise Interrupted
+
+
 def main() -> None:
     """Run the command line; turn bad input into one line and exit code 2."""
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         app()
     except InputError as error:
         _fail(f"error: {error}", 2)
-    except KeyboardInterrupt:
+    except Interrupted:
         _fail("interrupted: nothing was written", 130)
     except BrokenPipeError:
         # Whoever read our output has closed it (`fedperi ... | head`): not an error, and nothing more can be said.

@@ -81,8 +81,6 @@ def run(
         _show_plan(console, checked, chosen)
         return
     result = chosen.fit(files)
-    if not result.complete:
-        raise KeyboardInterrupt
     if out is not None:
         result.save(out)
     if as_json:
