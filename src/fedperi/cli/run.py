@@ -141,7 +141,7 @@ def _checked(console: Console, files: list[str], options: dict[str, Any]) -> Che
     rows = sum(site.rows or 0 for site in report.sites)
     console.print(
         f"{len(report.sites)} sites, {rows} rows, {len(report.schema.names)} variables."
-        + (f" {doubts} warnings: `fedperi check` shows them." if doubts else "")
+        + (f" {doubts} warning{'s' * (doubts > 1)}: see `fedperi check`." if doubts else "")
     )
     return report
 

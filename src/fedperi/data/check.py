@@ -192,7 +192,8 @@ def _doubts(profile: TableProfile, schema: Schema, missing: Missing) -> list[Fin
         found.append(Finding("warning", site, lacking, message, "fine if values are missing at random"))
     if 1 < n <= p:
         message = f"{n} rows are not more than the {p} variables: most edges found would be chance"
-        found.append(Finding("warning", site, (), message, "drop variables, or collect more rows"))
+        level: Level = "error" if n < p else "warning"  # a federated run refuses a site that it cannot learn from
+        found.append(Finding(level, site, (), message, "drop variables, or collect more rows"))
     elif 1 < n < ROWS_PER_VARIABLE * p:
         message = f"{n} rows are few for {p} variables"
         found.append(

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import InputError
-from .messages import Floats, Question, Settings, Welcome
+from .messages import Families, Floats, Question, Settings, Welcome
 from .site import Respondent
 from .transcript import Transcript
 
@@ -74,6 +74,12 @@ class Coordinator:
             if site.site in seen:
                 raise InputError(f"two sites are called {site.site!r}: give each a name of its own")
             seen.add(site.site)
+        _common_names([(site.site, site.names) for site in self.sites])
+        for site in self.sites:
+            if site.names != self.names:
+                raise InputError(f"site {site.site!r} lists the variables in another order than {self.sites[0].site!r}")
+            if not (isinstance(site.n, int | float) and 0 < site.n < np.inf):
+                raise InputError(f"site {site.site!r} says that it has {site.n!r} rows")
         self.rounds = 0
         self.queries = 0
         self.transcript = Transcript(settings, self.sites)
@@ -91,10 +97,11 @@ class Coordinator:
         answers = self.transport.ask(questions)
         self.rounds += 1
         self.queries += sum(question.answers for question in questions)
+        if len(answers) != len(self.sites):
+            raise InputError(f"{len(answers)} of {len(self.sites)} sites answered")
         for welcome, mine in zip(self.sites, answers, strict=True):
-            for question, answer in zip(questions, mine, strict=True):
-                if answer.size != question.answers or np.isnan(answer).any():
-                    raise InputError(f"site {welcome.site!r} gave an answer that does not fit the question")
+            if len(mine) != len(questions) or not all(map(_fits, questions, mine)):
+                raise InputError(f"site {welcome.site!r} gave an answer that does not fit the question")
         stacked = [np.stack([mine[at] for mine in answers]) for at in range(len(questions))]
         self.transcript.rounds.append((questions, stacked))
         return stacked
@@ -103,6 +110,16 @@ class Coordinator:
     def bytes(self) -> int:
         """Size of the answers of one site, in bytes."""
         return 8 * self.queries
+
+
+def _fits(question: Question, answer: object) -> bool:
+    """Whether an answer holds a number for everything that was asked; infinity is one (a set too large to judge)."""
+    shape = (
+        (len(question.nodes), 1 << question.free.shape[1]) if isinstance(question, Families) else (question.answers,)
+    )
+    if not isinstance(answer, np.ndarray) or answer.dtype.kind != "f" or answer.shape != shape:
+        return False
+    return not np.isnan(answer).any()
 
 
 def _common_names(sites: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..graph import bits
+from ..graph.order import topological_order
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -69,10 +71,12 @@ class Families:
     def check(self, p: int) -> None:
         """Raise unless this is a question about p variables that a site may answer."""
         b = len(self.nodes)
+        if self.nodes.ndim != 1 or self.fixed.ndim != 2 or self.free.ndim != 2:
+            raise InputError("a question must have one row a node")
         for array in (self.nodes, self.fixed, self.free):
             if array.dtype.kind != "i" or (array.size and not (array.min() >= 0 and array.max() < p)):
                 raise InputError(f"a question names a variable that is not among the {p} of this run")
-        if self.nodes.shape != (b,) or self.fixed.shape[:1] != (b,) or self.free.shape[:1] != (b,):
+        if not len(self.fixed) == len(self.free) == b:
             raise InputError("the arrays of a question have different lengths")
         inside = np.column_stack([self.nodes[:, None], self.fixed, self.free])
         if inside.shape[1] - 1 > MAX_SET:
@@ -108,10 +112,15 @@ class Orientations:
         """Raise unless this is a question about p variables that a site may answer."""
         if self.dag.shape != (p, p) or self.marks.shape != (len(self.nodes), p):
             raise InputError(f"the arrays of a question do not fit the {p} variables of this run")
-        if self.nodes.size and not (self.nodes.min() >= 0 and self.nodes.max() < p):
+        if self.nodes.dtype.kind != "i" or (self.nodes.size and not (self.nodes.min() >= 0 and self.nodes.max() < p)):
             raise InputError(f"a question names a variable that is not among the {p} of this run")
-        if self.marks.size and not (self.marks.min() >= NOT_ADJACENT and self.marks.max() <= CHILD):
-            raise InputError("a question has a mark that is none of the four known ones")
+        known = np.isin(self.marks, (NOT_ADJACENT, PARENT, LINE, CHILD)).all()
+        if not known or self.marks[np.arange(len(self.nodes)), self.nodes].any():
+            raise InputError("a question has a mark that is none of the four known ones, or marks a node for itself")
+        if self.dag.dtype != bool or topological_order(bits.columns(self.dag)) is None:
+            raise InputError("a question holds a graph that is no DAG")
+        if self.dag.sum(axis=0).max(initial=0) > MAX_SET:
+            raise InputError(f"a question holds a DAG with a node of more than {MAX_SET} parents")
 
 
 Question = Families | Orientations

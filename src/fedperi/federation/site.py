@@ -16,7 +16,6 @@ from ..errors import InputError
 from ..graph import bits
 from ..graph.equivalence import complete, consistent_extension
 from ..graph.pdag import PDAG
-from ..graph.validate import checked_names
 from ..local.discrete import DiscreteScore
 from ..local.gaussian import GaussianScore
 from ..local.ges import ges_fit
@@ -123,8 +122,23 @@ class Respondent(ABC):
             kept |= line & (parents[node] | lines[node] | children[node])
             own = parents[node] | lines[node]
             queries += [(node, kept | own), (node, kept & own)]
+        return self._gaps(orientations.nodes, queries)
+
+    def _gaps(self, nodes: NDArray[np.int64], queries: list[tuple[int, int]]) -> Floats:
+        """How much better the first of two nested sets fits than the second, for pairs of queries.
+
+        A node with more neighbours than the rows can judge together has them judged one by one.
+        """
         fits = self._fit.local(queries)
-        return np.asarray(fits[0::2] - fits[1::2])
+        larger, smaller = fits[0::2], fits[1::2]
+        large = np.isin(nodes, nodes[~np.isfinite(larger)])
+        gaps = np.zeros(len(nodes))
+        gaps[~large] = larger[~large] - smaller[~large]
+        for at in np.flatnonzero(large).tolist():
+            (node, union), (_, common) = queries[2 * at : 2 * at + 2]
+            alone = self._fit.local([(node, 0), *((node, 1 << j) for j in bits.members(union & ~common))])
+            gaps[at] = float((alone[1:] - alone[0]).sum())
+        return gaps
 
     def _own_directions(self, dag: NDArray[np.bool_]) -> tuple[list[int], list[int]]:
         """The site's CPDAG as bit sets: its own, or that of the coordinator's DAG less what its data do not support."""
@@ -199,6 +213,11 @@ class Site(Respondent):
                 raise InputError(
                     f"site {self.name!r} has the columns {', '.join(summary.names)}, not {', '.join(names)}"
                 )
+            if settings.penalty != 1:
+                raise InputError(
+                    f"site {self.name!r} has categories only, and their score has no price that penalty="
+                    f"{settings.penalty:g} could multiply; use data='mixed', or leave penalty at 1"
+                )
             return DiscreteScore(summary), DiscreteScore(summary, "bic", penalty=0.0), summary.n
         return _ordered(summary, names, settings.penalty), _ordered(summary, names, 0.0), summary.n
 
@@ -209,7 +228,9 @@ class Site(Respondent):
         how = self.reading
 
         def read(seed: int | None) -> Statistics | Counts:
-            return summarize(self.table, how.schema, data=how.data, missing=how.missing, name=self.name, resample=seed)
+            return _enough(
+                summarize(self.table, how.schema, data=how.data, missing=how.missing, name=self.name, resample=seed)
+            )
 
         for attempt in range(0 if resample is None else 10):
             try:
@@ -228,7 +249,7 @@ class Site(Respondent):
         from ..local.discover import local_graph
 
         method = self.reading.local if self.reading.local is not None else settings.local
-        return local_graph(method, self._summary, alpha=settings.alpha, table=self.table)
+        return local_graph(method, self._summary, self.table, alpha=settings.alpha, penalty=settings.penalty)
 
 
 class OracleSite(Respondent):
@@ -269,12 +290,23 @@ class OracleSite(Respondent):
         name: str = "oracle",
         targets: Iterable[str] | None = None,
     ) -> None:
-        self._covariance = np.array(covariance, dtype=float)
-        self._own_names = checked_names(names, len(self._covariance))
-        self._n = float(n)
-        GaussianScore(self._covariance, self._n, self._own_names, site=name)  # raises if the moments are no moments
+        try:
+            self._covariance, self._n = np.array(covariance, dtype=float), float(n)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"the covariance and n at site {name!r} must be numbers, in rows of equal length"
+            ) from None
+        if np.isinf(self._n):
+            raise InputError(f"n at site {name!r} must be finite, not {n!r}; 1e10 is large enough for an oracle")
+        score = GaussianScore(self._covariance, self._n, names, site=name)  # raises if the moments are no moments
+        root = np.sqrt(np.diag(self._covariance))
+        if np.linalg.eigvalsh(self._covariance / np.outer(root, root))[0] <= 0:
+            raise InputError(f"the covariance at site {name!r} is not positive definite: it is of no distribution")
+        self._own_names = score.names
+        if cpdag is not None and not isinstance(cpdag, PDAG):
+            raise InputError(f"the cpdag at site {name!r} must be a fedperi.PDAG, not {type(cpdag).__name__}")
         if cpdag is not None:
-            cpdag.reordered(self._own_names)
+            consistent_extension(cpdag.reordered(self._own_names))
         self._cpdag = cpdag
         self.name = name
         self.targets = _checked_targets(targets, self._own_names, name)
@@ -296,6 +328,18 @@ class OracleSite(Respondent):
 
     def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
         return self._cpdag if self._cpdag is not None else ges_fit(score).graph
+
+
+def _enough(summary: Statistics | Counts) -> Statistics | Counts:
+    """Return the statistics of a table, if it has the rows to judge each of its variables."""
+    widest = max((len(block) for block in getattr(summary, "blocks", ())), default=1)
+    if summary.n < max(len(summary.names), 2 * widest):
+        what = f"{len(summary.names)} variables" + (f" of up to {widest} columns each" if widest > 1 else "")
+        raise InputError(
+            f"site {summary.site!r} has {summary.n} rows for {what}, too few to learn from: give it more rows, or "
+            "leave the site or some variables out"
+        )
+    return summary
 
 
 def _ordered(statistics: Statistics, names: tuple[str, ...], penalty: float) -> GaussianScore:
@@ -325,6 +369,8 @@ def _checked_targets(targets: Iterable[str] | None, names: Iterable[str], site: 
     if targets is None:
         return None
     known = tuple(names)
+    if not isinstance(targets, Iterable):
+        raise InputError(f"the targets of site {site!r} must be a list of variables, not {targets!r}")
     chosen = (targets,) if isinstance(targets, str) else tuple(targets)
     for target in chosen:
         if target not in known:

@@ -63,24 +63,38 @@ class Replay:
             record = json.loads(text)
             if record["format"] != FORMAT or record["version"] != VERSION:
                 raise InputError(f"this is no transcript of fedperi, version {VERSION}")
+            self._settings = dict(record["settings"])
             self._sites = [
                 Welcome(s["site"], tuple(s["names"]), s["n"], None if s["targets"] is None else tuple(s["targets"]))
                 for s in record["sites"]
             ]
-            self._rounds = iter(list(record["rounds"]))
-        except (json.JSONDecodeError, KeyError, TypeError):
+            self._rounds = [
+                (spoken["questions"], [np.array(answer, dtype=float) for answer in spoken["answers"]])
+                for spoken in record["rounds"]
+            ]
+            if any(len(answer) != len(self._sites) for _, answers in self._rounds for answer in answers):
+                raise ValueError("an answer of some site is missing")
+        except InputError:
+            raise
+        except (ValueError, KeyError, TypeError):
             raise InputError("this is no transcript of fedperi: the text is damaged") from None
+        self._next = 0
 
     def open(self, settings: Settings) -> list[Welcome]:
-        """Return who took part."""
+        """Begin at the first round again, and return who took part."""
+        for name, value in asdict(settings).items():
+            was = self._settings.get(name)
+            if was != value:
+                raise InputError(f"the transcript is of a run with {name}={was!r}, not {value!r}: repeat it as it was")
+        self._next = 0
         return self._sites
 
     def ask(self, questions: Sequence[Question]) -> list[list[Floats]]:
         """Answer the next round; it must be the one that was recorded."""
-        spoken = next(self._rounds, None)
-        if spoken is None or spoken["questions"] != [_question(q) for q in questions]:
+        recorded, answers = self._rounds[self._next] if self._next < len(self._rounds) else (None, [])
+        if recorded != [_question(q) for q in questions]:
             raise InputError("the transcript does not hold this question: it belongs to a run with other settings")
-        answers = [np.array(a) for a in spoken["answers"]]
+        self._next += 1
         return [[answer[k] for answer in answers] for k in range(len(self._sites))]
 
 

@@ -48,13 +48,13 @@ class Knowledge:
         required: Iterable[Pair] = (),
         tiers: Iterable[Iterable[str]] = (),
     ) -> None:
-        object.__setattr__(self, "forbidden", tuple(checked_pair(pair) for pair in forbidden))
-        object.__setattr__(self, "required", tuple(checked_pair(pair) for pair in required))
-        groups = list(tiers)
-        for tier in groups:
-            if isinstance(tier, str):
-                raise InputError(f"a tier is a list of variables, not the single string {tier!r}")
-        object.__setattr__(self, "tiers", tuple(tuple(tier) for tier in groups))
+        for what, pairs in (("forbidden", forbidden), ("required", required)):
+            if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+                raise InputError(f"{what} must be a list of pairs of names, not {pairs!r}")
+            object.__setattr__(self, what, tuple(checked_pair(pair) for pair in pairs))
+        if isinstance(tiers, str) or not isinstance(tiers, Iterable):
+            raise InputError(f"tiers must be a list of lists of variables, not {tiers!r}")
+        object.__setattr__(self, "tiers", tuple(_checked_tier(tier) for tier in tiers))
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Knowledge:
@@ -146,6 +146,18 @@ class Constraints:
             for parent in bits.members(need):
                 matrix[node, parent] = False
         return PDAG(matrix, graph.names)
+
+
+def _checked_tier(tier: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(tier, str):
+        raise InputError(f"a tier is a list of variables, not the single string {tier!r}")
+    if not isinstance(tier, Iterable):
+        raise InputError(f"a tier is a list of variables, not {tier!r}")
+    names = tuple(tier)
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(f"a tier is a list of variables; {list(names)!r} holds {name!r}, which is no string")
+    return names
 
 
 def unconstrained(names: Sequence[str]) -> Constraints:

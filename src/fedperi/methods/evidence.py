@@ -35,6 +35,8 @@ class EdgeEvidence(NamedTuple):
         "knowledge", or "Meek" (it follows from the others); empty if it is not directed.
     words : str
         The same in a sentence.
+    differing : tuple of str
+        The sites whose own graphs give the direction, if the reason is "difference".
     """
 
     a: str
@@ -44,10 +46,19 @@ class EdgeEvidence(NamedTuple):
     sites: tuple[str, ...]
     reason: str
     words: str
+    differing: tuple[str, ...] = ()
 
 
-Reasons = dict[tuple[str, str], tuple[str, str]]
-"""(tail, head) -> (reason, sentence)."""
+class Reason(NamedTuple):
+    """Why an edge is directed: the kind of reason, a sentence, and the sites whose difference it is."""
+
+    kind: str = ""
+    words: str = ""
+    differing: tuple[str, ...] = ()
+
+
+Reasons = dict[tuple[str, str], Reason]
+"""(tail, head) -> reason."""
 
 
 def reasons_in_cpdag(cpdag: PDAG) -> Reasons:
@@ -56,7 +67,7 @@ def reasons_in_cpdag(cpdag: PDAG) -> Reasons:
     for a, c, b in sorted(v_structures(cpdag)):
         for tail, other in ((a, b), (b, a)):
             out.setdefault(
-                (tail, c), ("v-structure", f"{tail} and {other} are both causes of {c} and are not adjacent")
+                (tail, c), Reason("v-structure", f"{tail} and {other} are both causes of {c} and are not adjacent")
             )
     pattern = PDAG.from_edges(
         [pair for pair in cpdag.directed if pair in out],
@@ -77,7 +88,7 @@ def reasons_by_meek(steps: Sequence[MeekStep]) -> Reasons:
             3: f"otherwise there would be a cycle or a new collider with {others}",
             4: f"otherwise there would be a cycle or a new collider with {others}",
         }[step.rule]
-        out[step.tail, step.head] = ("Meek", f"Meek's rule {step.rule}: {why}")
+        out[step.tail, step.head] = Reason("Meek", f"Meek's rule {step.rule}: {why}")
     return out
 
 
@@ -85,12 +96,9 @@ def reasons_by_difference(directions: Sequence[Direction], names: Sequence[str],
     """Say which sites' own graphs direct an edge that the common CPDAG does not."""
     out: Reasons = {}
     for d in directions:
-        who = [site for site, gain in zip(sites, d.sites, strict=True) if gain > RESOLUTION]
-        tail, head = names[d.tail], names[d.head]
-        out[tail, head] = (
-            "difference",
-            f"an intervention at {', '.join(who)} lays bare a collider that gives the direction",
-        )
+        who = tuple(site for site, gain in zip(sites, d.sites, strict=True) if gain > RESOLUTION)
+        words = f"an intervention at {', '.join(who)} lays bare a collider that gives the direction"
+        out[names[d.tail], names[d.head]] = Reason("difference", words, who)
     return out
 
 
@@ -106,9 +114,9 @@ def gather(
         tail, head = (i, j) if children[i] >> j & 1 else (j, i)  # as in the member DAG
         lost = _loss(sets, head, parents[head], tail)
         who = tuple(site for site, loss in zip(sites, lost, strict=True) if loss > RESOLUTION)
-        reason, words = reasons.get((a, b), ("", "")) if directed else ("", "")
+        reason = reasons.get((a, b), Reason()) if directed else Reason()
         gain = float(np.sort(lost).sum()) - sets.edge_price
-        out.append(EdgeEvidence(a, b, directed, gain, who, reason, words))
+        out.append(EdgeEvidence(a, b, directed, gain, who, *reason))
     return tuple(out)
 
 

@@ -20,9 +20,9 @@ from ..graph.meek import meek_closure, meek_steps
 from ..graph.pdag import PDAG
 from ..search.families import ParentSets
 from ..search.phase1 import Found, Step, find_common_dag
-from ..search.phase2 import Direction, orient_by_differences
+from ..search.phase2 import Direction, directed_as, orient_by_differences
 from ..search.worst import site_regrets
-from .evidence import Reasons, gather, reasons_by_difference, reasons_by_meek, reasons_in_cpdag
+from .evidence import Reason, Reasons, gather, reasons_by_difference, reasons_by_meek, reasons_in_cpdag
 from .federate import as_transport
 from .manifest import manifest
 from .progress import watching
@@ -43,7 +43,7 @@ class IPERI:
     ----------
     masking : {"adaptive", "consensus", "none"}
         What of a candidate parent set a site is judged by: the part that its data support; the part that its own local
-        graph has; or all of it.
+        graph has; or all of it, which takes it that no site was intervened on, so that phase 2 has nothing to add.
     aggregate : {"sum", "worst"}
         Make the sum of the sites' regrets small, or the largest, then the next largest, and so on.
     local : "ges", "pc" or callable
@@ -105,10 +105,10 @@ class IPERI:
             _one_of("local", self.local, ("ges", "pc"))
         _one_of("data", self.data, ("auto", "linear", "nonlinear", "discrete", "mixed"))
         _one_of("missing", self.missing, ("error", "drop"))
-        if not 0 < self.alpha < 1:
-            raise InputError(f"alpha must lie between 0 and 1, not {self.alpha}")
-        if not self.penalty >= 0:
-            raise InputError(f"penalty must be zero or positive, not {self.penalty}")
+        if not isinstance(self.alpha, int | float) or not 0 < self.alpha < 1:
+            raise InputError(f"alpha must lie between 0 and 1, not {self.alpha!r}")
+        if not isinstance(self.penalty, int | float) or not 0 <= self.penalty < np.inf:
+            raise InputError(f"penalty must be a finite number, zero or positive, not {self.penalty!r}")
         for option in ("seed", "bootstrap"):
             value = getattr(self, option)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
@@ -198,7 +198,7 @@ class IPERI:
 
     def _phase_2(self, oracle: _Oracle, constraints: Constraints, found: Found) -> list[Direction]:
         """Phase 2: directions that some site's own graph gives."""
-        if self._phases < 2:
+        if self._phases < 2 or self.masking == "none":  # no mask, no interventions: all sites have one graph
             return []
         start = _common(found.parents, oracle.names, constraints)
         return orient_by_differences(oracle, start, found.parents, aggregate=self.aggregate)[1]
@@ -215,12 +215,16 @@ class IPERI:
         sites = [site.site for site in coordinator.sites]
         cpdag = _common(found.parents, names, constraints)
         phi = _directed(cpdag, ((d.tail, d.head) for d in directions))
-        declared = _cut_by_targets(phi, found.parents, [site.targets for site in coordinator.sites])
-        before = _directed(phi, declared)
+        # Without a mask a declared target is judged like any other variable, and the DAG found tells nothing of it.
+        targets = [site.targets for site in coordinator.sites] if self.masking != "none" else []
+        before, declared = directed_as(phi, _cut_by_targets(phi, found.parents, targets))
         graph = meek_closure(before)
         reasons: Reasons = {
             **reasons_by_meek(meek_steps(before)),
-            **{(names[t], names[h]): ("target", "a site declared one end as a target") for t, h in declared},
+            **{
+                (names[d.tail], names[d.head]): Reason("target", "a site declared one end as a target")
+                for d in declared
+            },
             **reasons_by_difference(directions, names, sites),
             **_reasons_in_common(found.parents, names, constraints),
         }
@@ -246,7 +250,7 @@ class IPERI:
         for option in fields(self):
             value = getattr(self, option.name)
             if isinstance(value, Knowledge):
-                value = {"forbidden": value.forbidden, "required": value.required, "tiers": value.tiers}
+                value = {key: [list(entry) for entry in content] for key, content in vars(value).items()}
             elif value is not None and not isinstance(value, str | int | float | bool):
                 value = getattr(value, "__name__", str(value))
             options[option.name] = value
@@ -307,7 +311,7 @@ def _reasons_in_common(parents: Sequence[int], names: tuple[str, ...], constrain
     if constraints.free:
         return reasons
     refined = constraints.direct(cpdag)
-    why = ("knowledge", "background knowledge excludes the other direction")
+    why = Reason("knowledge", "background knowledge excludes the other direction")
     told: Reasons = dict.fromkeys(refined.directed - cpdag.directed, why)
     return reasons_by_meek(meek_steps(refined)) | told | reasons
 
@@ -319,15 +323,14 @@ def _directed(graph: PDAG, arrows: Iterable[tuple[int, int]]) -> PDAG:
     return PDAG(matrix, graph.names)
 
 
-def _cut_by_targets(
-    graph: PDAG, parents: Sequence[int], declared: Sequence[tuple[str, ...] | None]
-) -> list[tuple[int, int]]:
+def _cut_by_targets(graph: PDAG, parents: Sequence[int], declared: Sequence[tuple[str, ...] | None]) -> list[Direction]:
     """Undirected edges with one end among a site's declared targets: its data tell their direction."""
     out = []
     for a, b in sorted(graph.undirected):
         i, j = graph.index(a), graph.index(b)
         if any(targets is not None and (a in targets) != (b in targets) for targets in declared):
-            out.append((i, j) if parents[j] >> i & 1 else (j, i))
+            ends = (i, j) if parents[j] >> i & 1 else (j, i)
+            out.append(Direction(*ends, 0.0, np.zeros(0)))
     return out
 
 

@@ -23,7 +23,12 @@ def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]
         "method": method,
         "variables": list(coordinator.names),
         "sites": [
-            {"site": site.site, "n": site.n, "targets": site.targets, "sha256": mark}
+            {
+                "site": site.site,
+                "n": site.n,
+                "targets": None if site.targets is None else list(site.targets),
+                "sha256": mark,
+            }
             for site, mark in zip(coordinator.sites, marks, strict=True)
         ],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..federation import Transcript
@@ -14,6 +14,9 @@ from ..graph.pdag import PDAG
 from ..search.phase1 import Step
 from .evidence import EdgeEvidence
 from .stability import EdgeStability
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FORMAT, VERSION = "fedperi.result", 1
 
@@ -120,7 +123,10 @@ class Result:
             return cls(
                 **values,
                 history=tuple(Step(**step) for step in record["history"]),
-                edges=tuple(EdgeEvidence(**{**edge, "sites": tuple(edge["sites"])}) for edge in record["edges"]),
+                edges=tuple(
+                    EdgeEvidence(**{**edge, "sites": tuple(edge["sites"]), "differing": tuple(edge["differing"])})
+                    for edge in record["edges"]
+                ),
                 stability=tuple(EdgeStability(**edge) for edge in record["stability"]),
                 complete=record["complete"],
             )
@@ -128,7 +134,9 @@ class Result:
             raise InputError("this is no result of fedperi: the text is damaged") from None
 
     def save(self, directory: str | Path) -> Path:
-        """Write result.json, manifest.json and the graph in four formats into a directory, which is made if needed.
+        """Write report.html, result.json, manifest.json and the graph in four formats into a directory.
+
+        The directory is made if needed.
 
         Parameters
         ----------
@@ -147,8 +155,10 @@ class Result:
         >>> result = fp.IPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
         >>> with tempfile.TemporaryDirectory() as place:
         ...     sorted(path.name for path in result.save(place).iterdir())
-        ['graph.csv', 'graph.dagitty.txt', 'graph.dot', 'graph.gml', 'manifest.json', 'result.json']
+        ['graph.csv', 'graph.dagitty.txt', 'graph.dot', 'graph.gml', 'manifest.json', 'report.html', 'result.json']
         """
+        from ..report import render_report
+
         place = Path(directory)
         files = {
             "result.json": self.to_json(),
@@ -157,13 +167,40 @@ class Result:
             "graph.gml": to_gml(self.graph),
             "graph.csv": to_csv(self.graph),
             "graph.dagitty.txt": to_dagitty(self.graph),
+            "report.html": render_report(self),
         }
-        place.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            part = place / f".{name}.part"  # a reader never sees half a file
-            part.write_text(text, encoding="utf-8")
-            part.replace(place / name)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            for name, text in files.items():
+                part = place / f".{name}.part"  # a reader never sees half a file
+                part.write_text(text, encoding="utf-8")
+                part.replace(place / name)
+        except OSError as error:
+            raise InputError(f"cannot write the result to {str(place)!r}: {error.strerror or error}") from None
         return place
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw `graph` on matplotlib axes: arrows for directed edges, dashed lines for undirected ones.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from ..report import draw
+
+        return draw(self.graph, ax)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        from ..report import graph_svg
+
+        return f"<p>{escape(repr(self))}</p>{graph_svg(self.graph)}"
 
     def __repr__(self) -> str:
         state = "" if self.complete else " (interrupted)"

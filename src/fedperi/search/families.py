@@ -142,8 +142,8 @@ class ParentSets:
         """Parent sets of a node that beat all their subsets: the best few, best first."""
         found: dict[int, float] = {}
         for family in self._families[node]:
-            ahead = family.scores - best_of_proper_subsets(family.best)
-            promising = np.flatnonzero((ahead > 0) & (family.scores == family.best))
+            ahead = family.scores > best_of_proper_subsets(family.best)
+            promising = np.flatnonzero(ahead & (family.scores == family.best))
             for at in promising[np.argsort(-family.scores[promising], kind="stable")[:count]].tolist():
                 found[family.members(at)] = float(family.scores[at])
         return sorted(found, key=lambda parents: (-found[parents], parents))[:count]

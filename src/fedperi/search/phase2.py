@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..graph import bits
-from ..graph.equivalence import consistent_extension
+from ..graph.equivalence import consistent_extension, v_structures
 from ..graph.pdag import PDAG
 from ..local.score import RESOLUTION
 from .families import total_regret
@@ -47,7 +47,7 @@ def orient_by_differences(
     The regret of a graph H at a site is the sum of its nodes' discrepancies (`Orientations`). Directing one edge
     changes those of its two ends only, so one round tells all. Where sites disagree, the direction with the smaller
     aggregated regret wins; where they balance, the edge stays undirected. Directions are taken strongest first, and one
-    that contradicts those taken before it is left out, so that the result always has a member.
+    that contradicts those taken before it is left out, so that the result always has a member, of the same class.
     """
     lines = sorted((graph.index(a), graph.index(b)) for a, b in graph.undirected)
     if not lines:
@@ -73,7 +73,7 @@ def orient_by_differences(
         prefer = _preferred(both, base.sum(axis=1), aggregate)
         if prefer is not None:
             found.append(prefer)
-    return _accepted(graph, sorted(found, key=lambda d: (-d.gain, d.tail, d.head)))
+    return directed_as(graph, sorted(found, key=lambda d: (-d.gain, d.tail, d.head)))
 
 
 def _preferred(both: list[Direction], regrets: Floats, aggregate: Aggregate) -> Direction | None:
@@ -87,15 +87,19 @@ def _preferred(both: list[Direction], regrets: Floats, aggregate: Aggregate) -> 
     return best if improves and better(regrets - best.sites, regrets - other.sites) else None
 
 
-def _accepted(graph: PDAG, directions: list[Direction]) -> tuple[PDAG, list[Direction]]:
+def directed_as(graph: PDAG, directions: Sequence[Direction]) -> tuple[PDAG, list[Direction]]:
+    """Direct edges, one after the other; one that leaves no member with the same v-structures is left out."""
     taken = []
+    colliders = v_structures(graph)
     for direction in directions:
         matrix = np.array(graph.adjacency)
         matrix[direction.head, direction.tail] = False
         try:
             candidate = PDAG(matrix, graph.names)
-            consistent_extension(candidate)
+            member = consistent_extension(candidate)
         except InputError:
+            continue
+        if v_structures(member) != colliders:  # two directions that make a collider where all sites together see none
             continue
         graph = candidate
         taken.append(direction)

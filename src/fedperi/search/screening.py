@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InputError
 from .families import ParentSets, total_regret
 
 Floats = NDArray[np.float64]
@@ -36,9 +37,16 @@ def candidate_parents(sets: ParentSets) -> list[int]:
     alone, beside = _gains(sets)
     strength = np.minimum(alone, beside)
     strength = np.maximum(strength, strength.T)  # an edge may turn out to point either way
-    chosen = [0] * p
+    chosen = list(sets.constraints.required)
     for node in range(p):
+        if chosen[node].bit_count() > MOST_CANDIDATES:
+            raise InputError(
+                f"{chosen[node].bit_count()} edges into {sets.oracle.names[node]!r} are required; with more than "
+                f"{FULL} variables at most {MOST_CANDIDATES} can be"
+            )
         for place, j in enumerate(np.argsort(-strength[node], kind="stable")[:MOST_CANDIDATES].tolist()):
+            if chosen[node].bit_count() == MOST_CANDIDATES:
+                break
             if strength[node, j] > 0 or (place < FEWEST_CANDIDATES and j != node):
                 chosen[node] |= 1 << j
     return chosen
@@ -72,7 +80,7 @@ def _gains(sets: ParentSets) -> tuple[Floats, Floats]:
     node, j, k = triples[0], triples[1][:, 0], triples[1][:, 1]
     for this, other in ((j, k), (k, j)):
         matters = alone[node, other] > 0  # beside a variable that is nothing to the node, nothing is learnt
-        np.minimum.at(beside, (node[matters], this[matters]), (two - one[node, other])[matters])
+        np.minimum.at(beside, (node[matters], this[matters]), two[matters] - one[node[matters], other[matters]])
     return alone, beside
 
 

@@ -1,0 +1,72 @@
+"""What each site brought to a result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ..methods.evidence import EdgeEvidence
+    from ..methods.result import Result
+
+
+class Contribution(NamedTuple):
+    """One site's part.
+
+    Attributes
+    ----------
+    site : str
+        Its name.
+    rows : int or None
+        How many rows it has, if known.
+    regret : float
+        Its final regret, in nats.
+    supports, lacks : tuple of str
+        Edges that its own data ask for, and those that they do not.
+    directs : tuple of str
+        Edges that have their direction because this site differs.
+    targets : tuple of str or None
+        What it declared to have intervened on, if anything.
+    """
+
+    site: str
+    rows: int | None
+    regret: float
+    supports: tuple[str, ...]
+    lacks: tuple[str, ...]
+    directs: tuple[str, ...]
+    targets: tuple[str, ...] | None
+
+
+def contributions(result: Result) -> list[Contribution]:
+    """Collect for every site what the evidence says of it.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.report.contributions import contributions
+    >>> sim = fp.simulate(5, clients=3, samples=2000, seed=3)
+    >>> [site.rows for site in contributions(fp.IPERI().fit(sim.sites))]
+    [2000, 2000, 2000]
+    """
+    known = {entry["site"]: entry for entry in result.manifest.get("sites", ())}
+    out = []
+    for site, regret in result.regrets.items():
+        entry = known.get(site, {})
+        targets = entry.get("targets")
+        out.append(
+            Contribution(
+                site,
+                entry.get("n"),
+                regret,
+                tuple(edge_name(edge) for edge in result.edges if site in edge.sites),
+                tuple(edge_name(edge) for edge in result.edges if site not in edge.sites),
+                tuple(edge_name(edge) for edge in result.edges if site in edge.differing),
+                None if targets is None else tuple(targets),
+            )
+        )
+    return out
+
+
+def edge_name(edge: EdgeEvidence) -> str:
+    """Write an edge: ``a → b`` or ``a — b``."""
+    return f"{edge.a} {'→' if edge.directed else '—'} {edge.b}"

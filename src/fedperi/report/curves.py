@@ -1,0 +1,52 @@
+"""The course of an edge through the points that a layout gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+Point = tuple[float, float]
+STEEPEST = 0.9
+"""Steps to the side for one down, where an edge passes a layer: it must stay clear of the boxes beside it."""
+Curve = tuple[Point, Point, Point, Point]
+
+
+def curves(points: Sequence[Point], short: float = 0.0) -> list[Curve]:
+    """A route as cubic curves, each with its control points, beginning and ending `short` of its ends.
+
+    It leaves and arrives vertically, so that arrow heads can point straight at boxes. In between it takes the slope
+    of the line through the neighbouring points, so that a long edge is one sweep and not a flight of stairs.
+
+    Examples
+    --------
+    >>> from fedperi.report.curves import curves
+    >>> curves([(0, 0), (4, 10)])
+    [((0, 0.0), (0.0, 4.0), (4.0, 6.0), (4, 10.0))]
+    """
+    (x, y), (u, v) = points[0], points[-1]
+    at = [(x, y + short), *points[1:-1], (u, v - short)]
+    steps = [(b[0] - a[0]) / (b[1] - a[1]) for a, b in pairwise(at)]
+    slopes = [0.0, *(_slope(a, b) for a, b in pairwise(steps)), 0.0]
+    out: list[Curve] = []
+    for k, ((x, y), (u, v)) in enumerate(pairwise(at)):
+        one, two = (0.4 if end in (0, len(at) - 1) else 1 / 3 for end in (k, k + 1))
+        one, two = one * (v - y), two * (v - y)
+        out.append(((x, y), (x + slopes[k] * one, y + one), (u - slopes[k + 1] * two, v - two), (u, v)))
+    return out
+
+
+def _slope(before: float, after: float) -> float:
+    """Slope at a bend: none where the edge turns back; limited, so that it stays clear of boxes beside it."""
+    if before * after <= 0:
+        return 0.0
+    return float(np.clip(2 * before * after / (before + after), -STEEPEST, STEEPEST))
+
+
+def midpoint(points: Sequence[Point]) -> Point:
+    """The middle of the curve in the middle of a route: where a mark can be set."""
+    parts = curves(points)
+    a, b, c, d = np.array(parts[len(parts) // 2])
+    x, y = (a + 3 * b + 3 * c + d) / 8
+    return float(x), float(y)

@@ -1,0 +1,147 @@
+"""The edges of a result as the report shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..graph.pdag import PDAG
+from .layout import downward
+from .svg import edge_mark
+
+if TYPE_CHECKING:
+    from ..methods.evidence import EdgeEvidence
+    from ..methods.result import Result
+
+VIEWS = ("cpdag", "phi", "closed")
+SIGNS = {"down": "→", "up": "←", "line": "—", "none": "no edge with"}
+WHY = {
+    "v-structure": "common structure",
+    "difference": "sites differ",
+    "target": "declared target",
+    "knowledge": "background knowledge",
+    "Meek": "follows from others",
+}
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of the bootstrap runs: what the edge looked like there, how often, and a name for style sheets."""
+
+    looks: str
+    share: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class ShownEdge:
+    """An edge of the report.
+
+    Attributes
+    ----------
+    upper, lower : str
+        Its ends as drawn.
+    first, second : str
+        Its ends as written: the cause first, if the closed graph directs it.
+    sign : str
+        An arrow or a line, of the closed graph.
+    marks : dict
+        For each of `VIEWS`: ``down``, ``up``, ``line`` or ``none``.
+    looks : dict
+        For each of `VIEWS`: the edge in that graph, as text.
+    extra : str
+        ``differs`` if it is directed only because sites differ, ``follows`` if by Meek's rules from such, or empty.
+    evidence : EdgeEvidence or None
+        Why it is there.
+    why : str
+        Why it is directed, in one or two words.
+    stability : tuple of Share
+        What it looked like in bootstrap runs; empty if there were none.
+    kept : float or None
+        The share of bootstrap runs in which it looked as it does in the closed graph.
+    """
+
+    upper: str
+    lower: str
+    first: str
+    second: str
+    sign: str
+    marks: dict[str, str]
+    looks: dict[str, str]
+    extra: str
+    evidence: EdgeEvidence | None
+    why: str
+    stability: tuple[Share, ...]
+    kept: float | None
+
+
+def drawn_graph(result: Result) -> PDAG:
+    """A DAG with an edge for every pair that any graph of the result joins, along the order of its member DAG."""
+    graphs = [g.reordered(result.dag.names) for g in (result.dag, result.cpdag, result.phi_cpdag, result.graph)]
+    lines = np.logical_or.reduce([g.adjacency | g.adjacency.T for g in graphs])
+    directed = result.dag.adjacency & ~result.dag.adjacency.T
+    other = lines & ~(directed | directed.T)
+    graph = PDAG(directed | other, result.dag.names)
+    matrix = np.zeros_like(directed)
+    for i, j in downward(graph):
+        matrix[i, j] = True
+    return PDAG(matrix, result.dag.names)
+
+
+def shown_edges(result: Result, pairs: list[tuple[str, str]]) -> list[ShownEdge]:
+    """Collect what is known of every drawn edge.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.report.edges import drawn_graph, shown_edges
+    >>> result = fp.IPERI().fit(fp.simulate(5, clients=3, samples=2000, seed=3).sites)
+    >>> pairs = sorted(drawn_graph(result).directed)
+    >>> len(shown_edges(result, pairs)) == len(result.graph)
+    True
+    """
+    evidence = {frozenset((edge.a, edge.b)): edge for edge in result.edges}
+    stability = {frozenset((edge.a, edge.b)): edge for edge in result.stability}
+    graphs = dict(zip(VIEWS, (result.cpdag, result.phi_cpdag, result.graph), strict=True))
+    out = []
+    for upper, lower in pairs:
+        marks = {view: edge_mark(graph, upper, lower) for view, graph in graphs.items()}
+        pair = frozenset((upper, lower))
+        found, runs = evidence.get(pair), stability.get(pair)
+        first, second = (lower, upper) if marks["closed"] == "up" else (upper, lower)
+        shares: tuple[Share, ...] = ()
+        if runs is not None:
+            forward, backward = (runs.forward, runs.backward) if runs.a == first else (runs.backward, runs.forward)
+            shares = (
+                Share(f"{first} → {second}", forward, "forward"),
+                Share(f"{first} ← {second}", backward, "backward"),
+                Share(f"{first} — {second}", runs.undirected, "undirected"),
+                Share("no edge", runs.absent, "absent"),
+            )
+        sign = SIGNS["line" if marks["closed"] == "line" else "down"]
+        kept = (shares[2] if marks["closed"] == "line" else shares[0]).share if shares else None
+        out.append(
+            ShownEdge(
+                upper,
+                lower,
+                first,
+                second,
+                sign,
+                marks,
+                {view: f"{upper} {SIGNS[mark]} {lower}" for view, mark in marks.items()},
+                _extra(marks, found),
+                found,
+                WHY.get(found.reason, found.reason) if found is not None else "",
+                shares,
+                kept,
+            )
+        )
+    return out
+
+
+def _extra(marks: dict[str, str], found: EdgeEvidence | None) -> str:
+    if marks["cpdag"] != "line" or marks["closed"] not in ("down", "up"):
+        return ""
+    return "follows" if found is not None and found.reason == "Meek" else "differs"

@@ -1,0 +1,213 @@
+"""Where the variables and edges of a graph go in a picture: boxes in layers, causes above effects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..graph import bits
+from ..graph.order import topological_order
+from ..graph.pdag import PDAG
+from .curves import Point
+from .labels import FONT, wrapped
+from .layers import Layered, Pair, layered
+from .spread import spread
+
+LINE = FONT * 1.25
+MARGIN = 12.0
+BETWEEN = 26.0
+"""Free space between boxes of a layer."""
+PORTS = 15.0
+"""Space between the ends of edges at one side of a box, if it is wide enough."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A variable: its name, the lines to write, the centre and size of its box."""
+
+    name: str
+    lines: tuple[str, ...]
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A picture of a graph.
+
+    Attributes
+    ----------
+    width, height : float
+        Its size, margins included; y grows downwards.
+    boxes : tuple of Box
+        One a variable, in the order of the graph's names.
+    routes : dict
+        For every edge, as (upper, lower) names, the points that it runs through, downwards, for
+        `fedperi.report.curves` to join.
+    """
+
+    width: float
+    height: float
+    boxes: tuple[Box, ...]
+    routes: dict[tuple[str, str], tuple[Point, ...]]
+
+
+def layout(graph: PDAG) -> Layout:
+    """Lay out a graph: arrows run down; connected parts stand side by side, variables without an edge at the end.
+
+    Parameters
+    ----------
+    graph : PDAG
+        Undirected edges are laid out along one order that its arrows allow.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.report.layout import layout
+    >>> picture = layout(fp.PDAG.from_edges([("A", "B")], names=["A", "B", "C"]))
+    >>> [box.name for box in picture.boxes], list(picture.routes)
+    (['A', 'B', 'C'], [('A', 'B')])
+    >>> picture.boxes[0].y < picture.boxes[1].y
+    True
+    """
+    edges = downward(graph)
+    labels = [wrapped(name) for name in graph.names]
+    height = LINE * max((len(label.lines) for label in labels), default=1) + 12
+    ends = Counter((node, side) for edge in edges for side, node in enumerate(edge))
+    widths = [
+        max(44.0, label.width + 18, min(170.0, 11 * max(ends[i, 0], ends[i, 1]) + 8)) for i, label in enumerate(labels)
+    ]
+    parts = _parts(len(labels), edges)
+    placed = [_place(part, edges, widths, height) for part in parts if len(part) > 1]
+    alone = [_alone(part[0], widths, height) for part in parts if len(part) == 1]
+    at, routes, size = _packed(placed, alone)
+    boxes = tuple(Box(name, labels[i].lines, *at[i], widths[i], height) for i, name in enumerate(graph.names))
+    return Layout(*size, boxes, {(graph.names[i], graph.names[j]): points for (i, j), points in routes.items()})
+
+
+def downward(graph: PDAG) -> list[Pair]:
+    """All edges as index pairs, each along one order that the arrows allow."""
+    order = topological_order(bits.columns(graph.adjacency & ~graph.adjacency.T))
+    assert order is not None
+    rank = {node: k for k, node in enumerate(order)}
+    both = np.argwhere(np.triu(graph.adjacency | graph.adjacency.T)).tolist()
+    return [(i, j) if rank[i] < rank[j] else (j, i) for i, j in both]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A connected part, with its own origin: centres of boxes, routes, size."""
+
+    at: dict[int, Point]
+    routes: dict[Pair, tuple[Point, ...]]
+    size: Point
+
+
+def _parts(count: int, edges: Iterable[Pair]) -> list[list[int]]:
+    """Connected parts, the largest first."""
+    label = list(range(count))
+    for i, j in edges:
+        old, new = max(label[i], label[j]), min(label[i], label[j])
+        label = [new if x == old else x for x in label]
+    parts: dict[int, list[int]] = {}
+    for node in range(count):
+        parts.setdefault(label[node], []).append(node)
+    return sorted(parts.values(), key=lambda part: (-len(part), part[0]))
+
+
+def _alone(node: int, widths: Sequence[float], height: float) -> _Part:
+    return _Part({node: (widths[node] / 2, height / 2)}, {}, (widths[node], height))
+
+
+def _place(part: Sequence[int], edges: Sequence[Pair], widths: Sequence[float], height: float) -> _Part:
+    """Lay out one connected part."""
+    number = {node: k for k, node in enumerate(part)}
+    inner = [(number[i], number[j]) for i, j in edges if i in number]
+    shape = layered(len(part), inner)
+    wide = [widths[node] for node in part]
+    x = spread(shape, wide, BETWEEN)
+    y = _depths(shape, x, height)
+    ports = _ports(shape, x, wide)
+    routes = {}
+    for (tail, head), chain in shape.chains.items():
+        points = [(ports[tail, chain[1], 1], y[tail] + height / 2)]
+        for bend in chain[1:-1]:
+            points.append((x[bend], y[bend]))
+        points.append((ports[head, chain[-2], -1], y[head] - height / 2))
+        routes[part[tail], part[head]] = tuple(points)
+    across = [x[k] + side * wide[k] / 2 for k in range(len(part)) for side in (-1, 1)]
+    across += [point[0] for points in routes.values() for point in points]
+    left = min(across)
+    return _Part(
+        {node: (x[k] - left, y[k]) for k, node in enumerate(part)},
+        {pair: tuple((px - left, py) for px, py in points) for pair, points in routes.items()},
+        (max(across) - left, max(y) + height / 2),
+    )
+
+
+def _depths(shape: Layered, x: Sequence[float], height: float) -> list[float]:
+    """Centres of the layers; where edges run far to the side, layers stand further apart."""
+    depth = {vertex: d for d, row in enumerate(shape.rows) for vertex in row}
+    longest = [0.0] * len(shape.rows)
+    for upper, lower in shape.links:
+        longest[depth[lower]] = max(longest[depth[lower]], abs(x[upper] - x[lower]))
+    centre, centres = height / 2, []
+    for d in range(len(shape.rows)):
+        centre += height + 44 + min(64.0, 0.16 * longest[d]) if d else 0
+        centres.append(centre)
+    return [centres[depth[vertex]] for vertex in range(len(depth))]
+
+
+def _ports(shape: Layered, x: Sequence[float], widths: Sequence[float]) -> dict[tuple[int, int, int], float]:
+    """Where edges meet boxes: side by side, in the order in which they come. Keys: node, other end, side."""
+    ends: dict[tuple[int, int], list[int]] = {}
+    for upper, lower in shape.links:
+        ends.setdefault((upper, 1), []).append(lower)
+        ends.setdefault((lower, -1), []).append(upper)
+    out = {}
+    for (node, side), others in ends.items():
+        if node >= shape.count:
+            continue
+        others.sort(key=lambda other: x[other])
+        step = min(PORTS, (widths[node] - 18) / max(1, len(others) - 1))
+        for k, other in enumerate(others):
+            out[node, other, side] = x[node] + (k - (len(others) - 1) / 2) * step
+    return out
+
+
+def _packed(
+    placed: Sequence[_Part], alone: Sequence[_Part]
+) -> tuple[dict[int, Point], dict[Pair, tuple[Point, ...]], Point]:
+    """Set the parts out in centred rows of about one width, each row as high as its highest part."""
+    area = sum((part.size[0] + 2 * BETWEEN) * (part.size[1] + 2 * BETWEEN) for part in [*placed, *alone])
+    full = max([560.0, (1.7 * area) ** 0.5, *(part.size[0] for part in placed)])
+    rows = _shelves(placed, full, 2 * BETWEEN) + _shelves(alone, full, BETWEEN)
+    widest = max((width for _, width in rows), default=0.0)
+    at: dict[int, Point] = {}
+    routes: dict[Pair, tuple[Point, ...]] = {}
+    top = MARGIN
+    for parts, width in rows:
+        left = MARGIN + (widest - width) / 2
+        for part, shift in parts:
+            dx = left + shift
+            at |= {node: (x + dx, y + top) for node, (x, y) in part.at.items()}
+            routes |= {pair: tuple((x + dx, y + top) for x, y in points) for pair, points in part.routes.items()}
+        top += max(part.size[1] for part, _ in parts) + (2 if parts[0][0].routes else 1) * BETWEEN
+    return at, routes, (widest + 2 * MARGIN, max(top - BETWEEN, MARGIN) + MARGIN)
+
+
+def _shelves(parts: Sequence[_Part], full: float, gap: float) -> list[tuple[list[tuple[_Part, float]], float]]:
+    """Fill rows from left to right. For each row: its parts with their places, and its width."""
+    rows: list[tuple[list[tuple[_Part, float]], float]] = []
+    for part in parts:
+        if rows and rows[-1][1] + gap + part.size[0] <= full:
+            row, width = rows.pop()
+            rows.append(([*row, (part, width + gap)], width + gap + part.size[0]))
+        else:
+            rows.append(([(part, 0.0)], part.size[0]))
+    return rows

@@ -1,0 +1,171 @@
+"""The report: one HTML file that holds everything it shows and asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from .._version import __version__
+from .contributions import contributions
+from .convergence import convergence_svg
+from .edges import VIEWS, ShownEdge, drawn_graph, shown_edges
+from .layout import Layout, layout
+from .svg import edge_parts, node_parts, svg
+from .words import assumptions, citation, methods_text
+
+if TYPE_CHECKING:
+    from ..methods.result import Result
+
+WIDE = 850
+"""A wider picture takes the whole width of the page, and evidence is shown on top of it."""
+MOST_OTHERS = 30
+"""Pairs without an edge that the report lists when bootstrap runs joined them."""
+
+
+def render_report(result: Result) -> str:
+    """Write the report of a result.
+
+    Parameters
+    ----------
+    result : Result
+        Of any method; also one read back from JSON.
+
+    Returns
+    -------
+    str
+        An HTML document. It has no links to other files and works from disk.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.report import render_report
+    >>> page = render_report(fp.IPERI().fit(fp.simulate(4, clients=3, samples=500, seed=1).sites))
+    >>> page.startswith("<!doctype html>"), "http://" in page.replace("http://www.w3.org/2000/svg", "")
+    (True, False)
+    """
+    import jinja2
+    from markupsafe import Markup
+
+    folder = files(__package__) / "templates"
+    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["number"] = _number
+    template = environment.from_string((folder / "report.html").read_text(encoding="utf-8"))
+    picture = layout(drawn_graph(result))
+    edges = shown_edges(result, list(picture.routes))
+    safe = Markup
+    version = str(result.manifest.get("fedperi", __version__))
+    page: str = template.render(
+        result=result,
+        # A page that may run this one script and load nothing: names that slip through can do no harm.
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        style=safe(style),
+        script=safe(script),
+        picture=safe(_picture(picture, edges)),
+        wide=picture.width > WIDE,
+        names=[box.name for box in picture.boxes],
+        edges=edges,
+        listed=sorted(range(len(edges)), key=lambda k: _rank(edges[k])),
+        neighbours=_neighbours(picture, edges),
+        counts={
+            "edges": len(result.graph),
+            "directed": len(result.graph.directed),
+            "common": len(result.cpdag.directed),
+            "phi": len(result.phi_cpdag.directed) - len(result.cpdag.directed),
+            "closed": len(result.graph.directed) - len(result.phi_cpdag.directed),
+            "alone": sum(not result.graph.adjacent(name) for name in result.graph.names),
+        },
+        rows=sum(site["n"] for site in result.manifest.get("sites", ()) if site.get("n")),
+        worst=max(result.regrets, key=result.regrets.__getitem__, default=None),
+        sites=contributions(result),
+        widest=max((abs(regret) for regret in result.regrets.values()), default=0.0) or 1.0,
+        curves=[safe(convergence_svg(result.history, what)) for what in ("objective", "worst_regret")]
+        if len(result.history) > 1
+        else [],
+        others=_others(result),
+        privacy=_rows(_mapping(getattr(result, "privacy", None))),
+        assumptions=assumptions(result.method),
+        methods=methods_text(result),
+        citation=citation(version),
+        version=version,
+        configuration=json.dumps({"method": result.method, "manifest": result.manifest}, indent=2, ensure_ascii=False),
+    )
+    return page.lstrip()  # the template begins with macros
+
+
+def _picture(picture: Layout, edges: list[ShownEdge]) -> str:
+    """The graph, with all that the script needs to show it as any of three."""
+    drawn = []
+    for k, (edge, points) in enumerate(zip(edges, picture.routes.values(), strict=True)):
+        marks = " ".join(f'data-{view}="{edge.marks[view]}"' for view in VIEWS)
+        phi = edge.extra if edge.marks["phi"] in ("down", "up") else ""
+        drawn.append(
+            f'<g class="edge item {edge.marks["closed"]} {edge.extra}" data-edge="{k}" {marks} '
+            f'data-cpdag-extra="" data-phi-extra="{phi}" data-closed-extra="{edge.extra}" '
+            f'data-ends="{_number_of(picture, edge.upper)} {_number_of(picture, edge.lower)}" '
+            f'role="button" tabindex="-1" aria-controls="details" '
+            f'aria-label="edge between {escape(edge.upper)} and {escape(edge.lower)}">'
+            f"{edge_parts(points, edge.marks['closed'], everything=True)}</g>"
+        )
+    nodes = [
+        f'<g class="node item" data-node="{k}" role="button" tabindex="-1" aria-controls="details" '
+        f'aria-label="variable {escape(box.name)}">{node_parts(box)}</g>'
+        for k, box in enumerate(picture.boxes)
+    ]
+    about = f"causal graph of {len(nodes)} variables; arrow keys walk through variables and edges"
+    return svg(picture, drawn, nodes, f'id="graph" data-view="closed" role="group" aria-label="{about}"')
+
+
+def _number_of(picture: Layout, name: str) -> int:
+    return next(k for k, box in enumerate(picture.boxes) if box.name == name)
+
+
+def _neighbours(picture: Layout, edges: list[ShownEdge]) -> list[list[int]]:
+    """The edges at each variable."""
+    return [[k for k, edge in enumerate(edges) if box.name in (edge.upper, edge.lower)] for box in picture.boxes]
+
+
+def _rank(edge: ShownEdge) -> tuple[str, str]:
+    return edge.first.casefold(), edge.second.casefold()
+
+
+def _others(result: Result) -> list[tuple[str, str, float]]:
+    """Pairs without an edge that some bootstrap run joined, the most frequent first."""
+    found = [
+        (edge.a, edge.b, 1 - edge.absent)
+        for edge in result.stability
+        if edge.b not in result.graph.adjacent(edge.a) and edge.absent < 1
+    ]
+    return sorted(found, key=lambda pair: -pair[2])[:MOST_OTHERS]
+
+
+def _mapping(value: Any) -> Any:
+    """What a ledger of any kind has to say, as plain data."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return value
+
+
+def _rows(value: Any, path: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+    """Flatten nested mappings into rows of a table."""
+    if value is None and not path:
+        return []
+    if isinstance(value, Mapping):
+        return [row for key, inner in value.items() for row in _rows(_mapping(inner), (*path, str(key)))]
+    if isinstance(value, list | tuple):
+        return [row for k, inner in enumerate(value, 1) for row in _rows(_mapping(inner), (*path, str(k)))]
+    return [(" · ".join(path) or "privacy", f"{value:g}" if isinstance(value, float) else str(value))]
+
+
+def _number(value: float, digits: int = 1) -> str:
+    return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "\N{MINUS SIGN}")

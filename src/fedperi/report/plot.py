@@ -1,0 +1,101 @@
+"""Pictures of graphs on matplotlib axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..graph.pdag import PDAG
+from .curves import curves
+from .labels import FONT
+from .layout import LINE, Box, layout
+from .svg import SHORT, edge_mark
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.path import Path
+
+UNITS_PER_INCH = 96.0
+
+
+def draw(graph: PDAG, ax: Axes | None = None, color: str | None = None) -> Axes:
+    """Draw a graph: arrows are solid, undirected edges dashed without a head, causes above effects.
+
+    Text is drawn as outlines, so it keeps its place in the boxes whatever the size of the axes.
+
+    Parameters
+    ----------
+    graph : PDAG
+        Any graph.
+    ax : matplotlib Axes, optional
+        Where to draw. If not given, new axes of a fitting size.
+    color : str, optional
+        Of lines and text; matplotlib's colour of text if not given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import fedperi as fp
+    >>> from fedperi.report import draw
+    >>> axes = draw(fp.PDAG.from_edges([("A", "B")], [("B", "C")]))
+    >>> [line.get_linestyle() for line in axes.patches[:3]]         # an arrow, its head, an undirected edge
+    ['solid', 'solid', 'dashed']
+    """
+    import matplotlib as mpl
+    from matplotlib import pyplot as plt
+    from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
+
+    picture = layout(graph)
+    if ax is None:
+        size = (picture.width / UNITS_PER_INCH, picture.height / UNITS_PER_INCH)
+        ax = plt.figure(figsize=size).add_axes((0.0, 0.0, 1.0, 1.0))
+    ink = color or mpl.rcParams["text.color"]
+    for (upper, lower), points in picture.routes.items():
+        mark = edge_mark(graph, upper, lower)
+        style = "dashed" if mark == "line" else "solid"
+        ax.add_patch(PathPatch(_route(points), fill=False, edgecolor=ink, linewidth=1.2, linestyle=style))
+        if mark != "line":
+            x, y, back = (*points[-1], -10) if mark == "down" else (*points[0], 10)
+            tip = [(x, y), (x - 4.6, y + back), (x, y + 0.8 * back), (x + 4.6, y + back)]
+            ax.add_patch(Polygon(tip, closed=True, facecolor=ink, edgecolor="none"))
+    for box in picture.boxes:
+        corner = (box.x - box.width / 2, box.y - box.height / 2)
+        round_ = "round,pad=0,rounding_size=7"
+        ax.add_patch(FancyBboxPatch(corner, box.width, box.height, round_, fill=False, edgecolor=ink, linewidth=0.9))
+        for path in _letters(box):
+            ax.add_patch(PathPatch(path, facecolor=ink, linewidth=0))
+    ax.set_xlim(0, picture.width)
+    ax.set_ylim(picture.height, 0)
+    ax.set_aspect("equal")
+    ax.axis("off")
+    return ax
+
+
+def _route(points: tuple[tuple[float, float], ...]) -> Path:
+    from matplotlib.path import Path
+
+    pieces = curves(points, short=SHORT)
+    vertices = [pieces[0][0], *(point for piece in pieces for point in piece[1:])]
+    return Path(vertices, [Path.MOVETO, *[Path.CURVE4] * (3 * len(pieces))])
+
+
+def _letters(box: Box) -> list[Path]:
+    """The lines of a label, centred in its box. The y axis points down, so the outlines are turned over."""
+    from matplotlib.textpath import TextPath
+    from matplotlib.transforms import Affine2D
+
+    first = box.y - (len(box.lines) - 1) * LINE / 2
+    out: list[Path] = []
+    for k, line in enumerate(box.lines):
+        if not line.strip():
+            continue
+        text = TextPath((0, 0), line.replace("$", r"\$"), size=FONT)  # a dollar sign would begin a formula
+        width = text.get_extents().x1
+        out.append(
+            Affine2D().scale(1, -1).translate(box.x - width / 2, first + k * LINE + 0.36 * FONT).transform_path(text)
+        )
+    return out

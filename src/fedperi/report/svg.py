@@ -1,0 +1,131 @@
+"""Pictures of graphs as SVG text: no script, no style sheet and no identifiers needed, so they can stand anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from ..graph.pdag import PDAG
+from .curves import Point, curves, midpoint
+from .labels import FONT
+from .layout import LINE, Box, Layout, layout
+
+FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
+MARKS = {(True, True): "line", (True, False): "down", (False, True): "up", (False, False): "none"}
+SHORT = 2.5
+"""Edges end this far from the boxes, so that the tips of arrows stay sharp."""
+
+
+def graph_svg(graph: PDAG) -> str:
+    """Draw a graph as a small SVG picture, for notebooks: arrows are solid, undirected edges dashed without a head.
+
+    Parameters
+    ----------
+    graph : PDAG
+        Any graph. It takes the colour of the text around it.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.report import graph_svg
+    >>> picture = graph_svg(fp.PDAG.from_edges([("A", "B")], [("B", "C")]))
+    >>> picture.count("<rect"), picture.count("stroke-dasharray")
+    (3, 1)
+    """
+    picture = layout(graph)
+    edges = [
+        f"<g>{edge_parts(points, edge_mark(graph, upper, lower))}</g>"
+        for (upper, lower), points in picture.routes.items()
+    ]
+    about = f"graph of {len(graph.names)} variables with {len(graph)} edges"
+    return svg(
+        picture, edges, [f"<g>{node_parts(box)}</g>" for box in picture.boxes], f'role="img" aria-label="{about}"'
+    )
+
+
+def edge_mark(graph: PDAG, upper: str, lower: str) -> str:
+    """What a graph has between the ends of an edge that is drawn downwards: ``down``, ``up``, ``line`` or ``none``.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.report.svg import edge_mark
+    >>> edge_mark(fp.PDAG.from_edges([("A", "B")]), "B", "A")
+    'up'
+    """
+    i, j = graph.index(upper), graph.index(lower)
+    return MARKS[bool(graph.adjacency[i, j]), bool(graph.adjacency[j, i])]
+
+
+def svg(picture: Layout, edges: Sequence[str], nodes: Sequence[str], attributes: str) -> str:
+    """Put drawn edges and nodes into an ``<svg>`` element; `attributes` is markup."""
+    width, height = round(picture.width), round(picture.height)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'font-family="{escape(FONTS)}" font-size="{FONT:g}" {attributes}>'
+        f"<g>{''.join(edges)}</g><g>{''.join(nodes)}</g></svg>"
+    )
+
+
+def edge_parts(points: Sequence[Point], mark: str, everything: bool = False) -> str:
+    """Draw an edge.
+
+    Parameters
+    ----------
+    points : sequence of points
+        Its route in a `Layout`.
+    mark : {"down", "up", "line", "none"}
+        Which way it points.
+    everything : bool
+        Draw both arrow heads, the signs for "differs" and "follows" and a wide transparent line to point at, for a
+        style sheet to show or hide.
+    """
+    pieces = curves(points, short=SHORT)
+    path = f"M{_xy(pieces[0][0])} " + " ".join(f"C{_xy(b)} {_xy(c)} {_xy(d)}" for _, b, c, d in pieces)
+    (x, y), (u, v) = points[0], points[-1]
+    dashed = ' stroke-dasharray="6 4"' if mark == "line" and not everything else ""
+    line = f'<path class="stroke" d="{path}" fill="none" stroke="currentColor" stroke-width="1.6"{dashed}/>'
+    heads = {"up": _head("up", x, y + 0.5, 1), "down": _head("down", u, v - 0.5, -1)}
+    if not everything:
+        return "" if mark == "none" else line + heads.get(mark, "")
+    at = midpoint(points)
+    hit = f'<path class="hit" d="{path}" fill="none" stroke="transparent" stroke-width="14"/>'
+    return hit + line + "".join(heads.values()) + _diamond("differs", at) + _diamond("follows", at)
+
+
+def node_parts(box: Box) -> str:
+    """Draw a variable: its box, the lines of its name, and the whole name for the pointer to show."""
+    left, top = box.x - box.width / 2, box.y - box.height / 2
+    first = box.y - (len(box.lines) - 1) * LINE / 2
+    text = "".join(
+        f'<text x="{box.x:.1f}" y="{first + k * LINE:.1f}" dy="0.35em" text-anchor="middle" fill="currentColor">'
+        f"{escape(line)}</text>"
+        for k, line in enumerate(box.lines)
+    )
+    return (
+        f"<title>{escape(box.name)}</title>"
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="7" '
+        f'fill="none" stroke="currentColor" stroke-width="1.2"/>{text}'
+    )
+
+
+def _head(name: str, x: float, y: float, back: int) -> str:
+    """An arrow head with its tip at a point; `back` is where its base lies, below (1) or above (-1)."""
+    base = y + 10 * back
+    return (
+        f'<path class="head-{name}" d="M{x:.1f},{y:.1f} L{x - 4.6:.1f},{base:.1f} L{x:.1f},{base - 2 * back:.1f} '
+        f'L{x + 4.6:.1f},{base:.1f} Z" fill="currentColor"/>'
+    )
+
+
+def _xy(point: Point) -> str:
+    return f"{point[0]:.1f},{point[1]:.1f}"
+
+
+def _diamond(name: str, at: Point) -> str:
+    return f'<path class="{name}" d="M{at[0]:.1f},{at[1] - 6:.1f} l6,6 l-6,6 l-6,-6 Z"/>'

@@ -1,0 +1,221 @@
+"""What a run assumed and did, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ..methods.result import Result
+
+PAPER = "F. Baldo and C. K. Assaad. Regret-Based Federated Causal Discovery with Unknown Interventions. 2026."
+OURS = ("I-PERI", "PERI")
+SCORES = {
+    "linear": "the linear-Gaussian BIC",
+    "nonlinear": "a Gaussian BIC on Legendre polynomials of degree 1 to 3, with indicators for categories",
+    "mixed": "a Gaussian BIC with indicators for categories",
+    "discrete": "the multinomial BIC",
+    "auto": "BIC (linear-Gaussian for continuous columns, multinomial for categories, with indicators for a mix)",
+}
+MASKINGS = {
+    "adaptive": "A site judged a candidate parent set by the part of it that its own data support, so that an edge "
+    "removed there by an intervention cost nothing.",
+    "consensus": "A site judged a candidate parent set by the part of it that its own graph has, which it "
+    "learned with {local}.",
+    "none": "A site judged a candidate parent set as a whole, as there should be no interventions.",
+}
+AGGREGATES = {
+    "sum": "the sum of the sites' regrets",
+    "worst": "the largest regret of any site, then the next largest, and so on",
+}
+
+
+class Assumption(NamedTuple):
+    """An assumption: its name, what it says, what happens where it fails."""
+
+    name: str
+    says: str
+    fails: str
+
+
+def assumptions(method: Mapping[str, Any]) -> list[Assumption]:
+    """List what a method takes for granted.
+
+    Examples
+    --------
+    >>> from fedperi.report.words import assumptions
+    >>> [a.name for a in assumptions({"name": "I-PERI", "data": "linear"})][:2]
+    ['No hidden common causes', 'Nothing cancels out']
+    """
+    out = [
+        Assumption(
+            "No hidden common causes",
+            "Every common cause of two variables in the graph is itself in the graph (causal sufficiency). Nor were "
+            "rows selected by something that depends on them.",
+            "An edge may stand for a cause that was not measured, and its direction may be wrong.",
+        ),
+        Assumption(
+            "Nothing cancels out",
+            "Two variables that are connected in the true graph are also dependent in the data (faithfulness), and "
+            "there are enough rows to see it.",
+            "Edges that are weak, or that cancel along two paths, are missed.",
+        ),
+        Assumption(
+            "One graph, without cycles",
+            "All sites share one acyclic graph. What differs between them are strengths, and edges that an "
+            "intervention removed; no site has an edge of its own.",
+            "An edge of one site alone counts as chance or enters the common graph, depending on its strength.",
+        ),
+    ]
+    if method.get("name") == "PERI":
+        out.append(
+            Assumption(
+                "No interventions",
+                "No site was changed by an intervention on a variable of the graph.",
+                "Edges that an intervention removed at some site may be missed: use I-PERI.",
+            )
+        )
+    elif method.get("name") == "I-PERI":
+        out.append(
+            Assumption(
+                "At least one observational site",
+                "At one site at least, nobody intervened on the variables. It need not be known which. At the others, "
+                "unknown interventions may have removed influences on some variables.",
+                "Edges that are removed everywhere cannot be found, and colliders that they would shield are read "
+                "as if the edge were not there.",
+            )
+        )
+    out.append(_model(str(method.get("data", "auto"))))
+    rows = "Rows are independent of each other, and each person, thing or case is in one table once."
+    if method.get("missing") == "drop":
+        rows += " Rows that lacked a value were left out, as if values were missing at random."
+    out.append(Assumption("Independent rows", rows, "Evidence is overstated, and there are too many edges."))
+    if method.get("knowledge"):
+        out.append(
+            Assumption(
+                "Background knowledge is right",
+                "Edges and orders that were required or forbidden are taken as true, whatever the data say.",
+                "A wrong statement bends the graph around it.",
+            )
+        )
+    return out
+
+
+def _model(data: str) -> Assumption:
+    says = {
+        "linear": "Each variable is a linear function of its causes plus noise; scores are those of Gaussian noise.",
+        "nonlinear": "Each variable is a smooth function of its causes, the effects of which add up.",
+        "mixed": "Categories enter as indicators, and relations are linear in these; an approximation.",
+        "discrete": "Each category has its own distribution for every combination of its causes.",
+        "auto": "If all columns are continuous, each is a linear function of its causes plus noise. If all are "
+        "categories, each has its own distribution for every combination of its causes. In a mix of both, "
+        "categories enter as indicators, and relations are linear in these.",
+    }
+    return Assumption(
+        "The form of the relations",
+        says.get(data, says["auto"]),
+        "Relations of another form, such as a U shape under a linear score, can be missed.",
+    )
+
+
+def methods_text(result: Result) -> str:
+    """Describe a run as in the methods section of a paper, with its numbers.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.report.words import methods_text
+    >>> result = fp.IPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
+    >>> print(methods_text(result))
+    Causal structure was estimated with I-PERI (Baldo and Assaad, 2026) ...
+    """
+    method = result.method
+    regrets = [round(regret, 1) + 0.0 for regret in result.regrets.values()]
+    parts = [
+        _who(result),
+        *(_how(result) if method.get("name") in OURS else ()),
+        "Background knowledge restricted the search." if method.get("knowledge") else "",
+        _found(result),
+        f"Final regrets of the sites were {_range(regrets)} nats." if regrets else "",
+        f"The stability of edges was assessed with {result.replicates} bootstrap samples drawn within each site."
+        if result.replicates
+        else "",
+        "Answers were released under differential privacy with the parameters listed in the report."
+        if getattr(result, "privacy", None) is not None
+        else "",
+        "The run was interrupted before its end." if not result.complete else "",
+        f"The random seed was {method['seed']}." if "seed" in method else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _who(result: Result) -> str:
+    name = result.method.get("name", "a federated method")
+    version = result.manifest.get("fedperi")
+    rows = [site["n"] for site in result.manifest.get("sites", ()) if site.get("n") is not None]
+    counted = f" with {sum(rows):,} rows in total ({_range(rows)} each)" if rows else ""
+    source = " (Baldo and Assaad, 2026)" if name in OURS else ""
+    return (
+        f"Causal structure was estimated with {name}{source} as implemented in fedperi"
+        f"{f' {version}' if version else ''}. {_count(len(result.sites), 'site')}{counted} took part, and "
+        f"{_count(len(result.graph.names), 'variable')} were studied."
+    )
+
+
+def _how(result: Result) -> list[str]:
+    method = result.method
+    return [
+        "No rows left a site: sites answered questions about candidate sets of causes with regrets, that is, how much "
+        "worse than at the site's own optimum a variable is explained by them, in nats.",
+        f"Local scores were {SCORES.get(str(method.get('data')), SCORES['auto'])}{_penalty(method)}.",
+        MASKINGS.get(str(method.get("masking")), "").format(local=_local(method)),
+        f"The search minimised {AGGREGATES.get(str(method.get('aggregate')), AGGREGATES['sum'])}, over acyclic graphs, "
+        f"in {_count(result.rounds, 'round')} of communication and with {result.queries:,} regrets from each site.",
+    ]
+
+
+def _found(result: Result) -> str:
+    edges, directed = len(result.graph), len(result.graph.directed)
+    common, phi = len(result.cpdag.directed), len(result.phi_cpdag.directed)
+    text = f"The common graph (CPDAG) has {_count(edges, 'edge')}, {common} of them directed."
+    if result.method.get("name") == "I-PERI":
+        text += (
+            f" Differences between sites directed {phi - common} more (Phi-CPDAG), and Meek's rules {directed - phi} "
+            f"more, so that {directed} of {edges} edges have a direction."
+        )
+    return text
+
+
+def citation(version: str) -> str:
+    """How to cite the paper and the software.
+
+    Examples
+    --------
+    >>> from fedperi.report.words import citation
+    >>> print(citation("0.1"))
+    F. Baldo and C. K. Assaad. Regret-Based Federated Causal Discovery with Unknown Interventions. 2026.
+    The fedperi developers. fedperi: federated causal discovery with unknown interventions. Version 0.1. Apache-2.0.
+    """
+    software = "The fedperi developers. fedperi: federated causal discovery with unknown interventions."
+    return f"{PAPER}\n{software} Version {version}. Apache-2.0."
+
+
+def _local(method: Mapping[str, Any]) -> str:
+    local = method.get("local")
+    if local == "pc":
+        return f"PC (level {method.get('alpha', 0.01):g})"
+    return "GES" if local == "ges" else f"the function {local}"
+
+
+def _penalty(method: Mapping[str, Any]) -> str:
+    penalty = method.get("penalty", 1.0)
+    return "" if penalty == 1 else f", with a price of edges multiplied by {penalty:g}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _range(values: list[Any]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -1,0 +1,437 @@
+"""The report without a browser: layout, pictures, words, and what is on the page."""
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from html.parser import HTMLParser
+from itertools import combinations, pairwise
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fedperi as fp
+from fedperi.cli.demo import EDGES
+from fedperi.methods import EdgeEvidence, Result
+from fedperi.methods.stability import EdgeStability
+from fedperi.report import draw, graph_svg, render_report
+from fedperi.report.contributions import contributions
+from fedperi.report.curves import curves, midpoint
+from fedperi.report.edges import drawn_graph, shown_edges
+from fedperi.report.labels import WIDEST, text_width, wrapped
+from fedperi.report.layers import assign_layers, crossings, layered
+from fedperi.report.layout import layout
+from fedperi.report.spread import isotonic
+from fedperi.report.words import assumptions, methods_text
+from fedperi.search.phase1 import Step
+
+mpl.use("Agg")
+NAMES = list("abcde")
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def demo() -> Result:
+    sim = fp.simulate(fp.PDAG.from_edges(EDGES), clients=5, samples=1000, weights=(0.3, 1.0), seed=0)
+    return fp.IPERI().fit(sim.sites)
+
+
+def small(**changes) -> Result:
+    """a -> c <- b by the common structure; c -- d directed by a difference, d -- e only by Meek's rules."""
+    cpdag = fp.PDAG.from_edges([("a", "c"), ("b", "c")], [("c", "d"), ("d", "e")], NAMES)
+    phi = fp.PDAG.from_edges([("a", "c"), ("b", "c"), ("c", "d")], [("d", "e")], NAMES)
+    graph = fp.PDAG.from_edges([("a", "c"), ("b", "c"), ("c", "d"), ("d", "e")], names=NAMES)
+    words = "an intervention at north lays bare a collider that gives the direction"
+    edges = (
+        EdgeEvidence("a", "c", True, 12.34, ("north", "south"), "v-structure", "a and b are both causes of c"),
+        EdgeEvidence("b", "c", True, 5.0, ("south",), "v-structure", "a and b are both causes of c"),
+        EdgeEvidence("c", "d", True, 7.0, ("north",), "difference", words, ("north",)),
+        EdgeEvidence("d", "e", True, 8.0, (), "Meek", "Meek's rule 1: otherwise d would be a collider"),
+    )
+    values = {
+        "graph": graph,
+        "phi_cpdag": phi,
+        "cpdag": cpdag,
+        "dag": graph,
+        "regrets": {"north": 1.25, "south": -0.01},
+        "rounds": 2,
+        "queries": 80,
+        "bytes": 640,
+        "history": (Step("first search", 1, 50.0, 9.0), Step("restart 1", 2, 40.0, 1.25)),
+        "edges": edges,
+        "method": {"name": "I-PERI", "masking": "adaptive", "aggregate": "sum", "data": "linear", "seed": 3},
+        "manifest": {
+            "fedperi": "9.9",
+            "sites": [{"site": "north", "n": 1500, "targets": ["d"]}, {"site": "south", "n": 500}],
+        },
+    }
+    return Result(**{**values, **changes})
+
+
+class Text(HTMLParser):
+    """The elements of a page, and the text outside scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text, self.inside = "", ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.inside = tag
+
+    def handle_endtag(self, tag):
+        self.inside = ""
+
+    def handle_data(self, data):
+        if self.inside not in ("script", "style"):
+            self.text += " " + data
+
+
+def words_of(page: str) -> str:
+    return " ".join(Text(page).text.split())
+
+
+# -- layout -----------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def graphs(draw_, most=14):
+    count = draw_(st.integers(1, most))
+    pairs = list(combinations(range(count), 2))
+    kinds = draw_(st.lists(st.sampled_from("  ->-"), min_size=len(pairs), max_size=len(pairs)))
+    matrix = np.zeros((count, count), dtype=bool)
+    for (i, j), kind in zip(pairs, kinds, strict=True):
+        matrix[i, j] = kind != " "
+        matrix[j, i] = kind == "-"
+    order = draw_(st.permutations(range(count)))
+    return fp.PDAG(matrix[np.ix_(order, order)])
+
+
+@settings(max_examples=100)
+@given(graphs())
+def test_property_boxes_never_overlap_and_arrows_run_down(graph):
+    picture = layout(graph)
+    at = {box.name: box for box in picture.boxes}
+    for one, two in combinations(picture.boxes, 2):
+        apart = abs(one.x - two.x) >= (one.width + two.width) / 2 or abs(one.y - two.y) >= (one.height + two.height) / 2
+        assert apart, (one, two)
+    assert {frozenset(pair) for pair in picture.routes} == {frozenset(p) for p in graph.directed | graph.undirected}
+    for pair in graph.directed:
+        assert pair in picture.routes
+        assert at[pair[0]].y < at[pair[1]].y
+    for points in picture.routes.values():
+        assert all(a[1] < b[1] for a, b in pairwise(points))
+        assert all(0 <= x <= picture.width and 0 <= y <= picture.height for x, y in points)
+    for box in picture.boxes:
+        assert box.x - box.width / 2 >= 0
+        assert box.x + box.width / 2 <= picture.width
+        assert box.y - box.height / 2 >= 0
+        assert box.y + box.height / 2 <= picture.height
+
+
+@pytest.mark.parametrize(("variables", "seed"), [(8, 0), (20, 1), (40, 2), (60, 3)])
+def test_edges_run_around_the_boxes_of_other_variables(variables, seed):
+    rng = np.random.default_rng(seed)
+    dag = np.triu(rng.random((variables, variables)) < 4 / variables, 1)
+    picture = layout(fp.PDAG(dag, [f"variable_{i}" for i in range(variables)]))
+    t = np.linspace(0, 1, 40)[:, None]
+    for (upper, lower), points in picture.routes.items():
+        path = np.concatenate(
+            [
+                (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t**2 * c + t**3 * d
+                for a, b, c, d in (np.array(piece) for piece in curves(points))
+            ]
+        )
+        for box in picture.boxes:
+            if box.name not in (upper, lower):
+                inside = (np.abs(path - (box.x, box.y)) < (box.width / 2 - 1, box.height / 2 - 1)).all(axis=1)
+                assert not inside.any(), (upper, lower, box)
+
+
+def test_layers_by_hand():
+    # 0 -> 1 -> 2, 0 -> 2, 3 -> 2: node 3 could be at the top, but stands right above its child.
+    assert assign_layers(4, [(0, 1), (1, 2), (0, 2), (3, 2)]) == [0, 1, 2, 1]
+    assert max(np.bincount(assign_layers(60, [(0, k) for k in range(1, 60)]))) == 12  # a star is folded
+
+
+def test_crossings_by_hand_and_removed():
+    assert crossings([[0, 1, 2], [3, 4, 5]], [(0, 5), (1, 4), (2, 3)]) == 3
+    shape = layered(6, [(0, 5), (1, 4), (2, 3)])
+    assert crossings(shape.rows, shape.links) == 0
+    # the complete bipartite graph with 2 and 3 nodes cannot do with fewer than 3 in two layers
+    both = layered(5, [(i, j) for i in (0, 1) for j in (2, 3, 4)])
+    assert crossings(both.rows, both.links) == 3
+
+
+def test_isotonic_pools_by_weight():
+    assert isotonic(np.array([4.0, 1.0, 5.0]), np.array([1.0, 2.0, 1.0])).tolist() == [2.0, 2.0, 5.0]
+
+
+def test_same_graph_same_picture():
+    graph = fp.simulate(20, clients=2, samples=10, seed=5).dag
+    assert graph_svg(graph) == graph_svg(graph)
+
+
+def test_a_straight_edge_has_its_mark_in_the_middle():
+    assert midpoint([(0.0, 0.0), (10.0, 20.0)]) == (5.0, 10.0)
+
+
+@given(st.text(min_size=1, max_size=80))
+def test_property_labels_are_short(name):
+    label = wrapped(name)
+    assert 1 <= len(label.lines) <= 2
+    assert label.width <= WIDEST
+    assert label.width == max(text_width(line) for line in label.lines)
+
+
+def test_labels_by_hand():
+    assert wrapped("blood_pressure").lines == ("blood_pressure",)
+    assert wrapped("leftVentricularEjectionFraction").lines == ("leftVentricular", "EjectionFraction")
+    assert wrapped("x" * 60).lines == ("x" * 14 + "…",)
+    assert wrapped("a\x00b").lines == ("a b",)
+
+
+# -- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def test_graph_svg_tells_edges_apart_without_colour():
+    picture = graph_svg(fp.PDAG.from_edges([("A", "B")], [("B", "C")]))
+    assert picture.count("head-down") == 1
+    assert picture.count("stroke-dasharray") == 1
+    assert not re.search(r"\bid=", picture)  # several in one notebook do not disturb each other
+
+
+def test_graph_svg_of_an_arrow_between_undirected_edges():
+    assert graph_svg(fp.PDAG.from_edges([("B", "A")], names=["A", "B"])).count("head-") == 1
+
+
+@pytest.mark.parametrize("graph", [fp.PDAG(np.zeros((0, 0))), fp.PDAG([[0]]), fp.PDAG(np.zeros((30, 30)))])
+def test_graphs_without_edges_are_drawn(graph):
+    assert graph_svg(graph).count("<rect") == len(graph.names)
+    draw(graph).figure.canvas.draw()
+
+
+def test_names_are_escaped_in_svg():
+    picture = graph_svg(fp.PDAG.from_edges([(HOSTILE, '"&')]))
+    assert "<script" not in picture
+    assert "&lt;script&gt;" in picture
+
+
+def test_draw_uses_the_given_axes_and_shows_any_name():
+    from matplotlib import pyplot as plt
+
+    _, ax = plt.subplots()
+    graph = fp.PDAG.from_edges([("cost in $", "$x$"), (HOSTILE, "$x$")], [("$\\bad{", "$x$")])
+    assert draw(graph, ax) is ax
+    ax.figure.canvas.draw()
+    assert [patch.get_linestyle() for patch in ax.patches[:6]].count("dashed") == 1
+    assert len([p for p in ax.patches if type(p).__name__ == "Polygon"]) == 2
+    plt.close("all")
+
+
+# -- words ------------------------------------------------------------------------------------------------------------
+
+
+def test_methods_text_has_the_numbers_of_the_run():
+    assert methods_text(small(replicates=50)) == (
+        "Causal structure was estimated with I-PERI (Baldo and Assaad, 2026) as implemented in fedperi 9.9. 2 "
+        "sites with 2,000 rows in total (500 to 1,500 each) took part, and 5 variables were studied. No rows left "
+        "a site: sites answered questions about candidate sets of causes with regrets, that is, how much worse "
+        "than at the site's own optimum a variable is explained by them, in nats. Local scores were the linear-"
+        "Gaussian BIC. A site judged a candidate parent set by the part of it that its own data support, so that "
+        "an edge removed there by an intervention cost nothing. The search minimised the sum of the sites' "
+        "regrets, over acyclic graphs, in 2 rounds of communication and with 80 regrets from each site. The common "
+        "graph (CPDAG) has 4 edges, 2 of them directed. Differences between sites directed 1 more (Phi-CPDAG), and "
+        "Meek's rules 1 more, so that 4 of 4 edges have a direction. Final regrets of the sites were 0.0 to 1.2 "
+        "nats. The stability of edges was assessed with 50 bootstrap samples drawn within each site. The random "
+        "seed was 3."
+    )
+
+
+def test_methods_text_of_the_papers_variant():
+    method = {
+        "name": "I-PERI",
+        "masking": "consensus",
+        "local": "pc",
+        "alpha": 0.05,
+        "aggregate": "worst",
+        "penalty": 2.0,
+    }
+    text = methods_text(small(method=method))
+    assert "which it learned with PC (level 0.05)." in text
+    assert "minimised the largest regret of any site, then the next largest" in text
+    assert "with a price of edges multiplied by 2." in text
+
+
+def test_assumptions_depend_on_the_method():
+    def names(**method):
+        return [a.name for a in assumptions(method)]
+
+    assert "At least one observational site" in names(name="I-PERI")
+    assert "No interventions" in names(name="PERI")
+    assert "Background knowledge is right" in names(name="PERI", knowledge={"tiers": []})
+    texts = {data: assumptions({"name": "I-PERI", "data": data})[4].says for data in ("linear", "discrete", "mixed")}
+    assert len(set(texts.values())) == 3
+
+
+def test_contributions_by_hand():
+    north, south = contributions(small())
+    assert north == ("north", 1500, 1.25, ("a → c", "c → d"), ("b → c", "d → e"), ("c → d",), ("d",))
+    assert (south.rows, south.directs, south.targets) == (500, (), None)
+
+
+def test_contributions_of_a_real_run_agree_with_its_evidence(demo):
+    given_ = [edge for edge in demo.edges if edge.reason == "difference"]
+    assert given_
+    assert {name for site in contributions(demo) for name in site.directs} == {f"{e.a} → {e.b}" for e in given_}
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def test_marks_in_the_three_graphs():
+    result = small()
+    edges = shown_edges(result, list(layout(drawn_graph(result)).routes))
+    marks = {f"{e.first}{e.second}": (*e.marks.values(), e.extra) for e in edges}
+    assert marks == {
+        "ac": ("down", "down", "down", ""),
+        "bc": ("down", "down", "down", ""),
+        "cd": ("line", "down", "down", "differs"),
+        "de": ("line", "line", "down", "follows"),
+    }
+
+
+def test_stability_follows_the_direction_in_which_an_edge_is_written():
+    result = small(
+        stability=(EdgeStability("a", "c", 0.7, 0.1, 0.15, 0.05), EdgeStability("e", "d", 0.2, 0.6, 0.1, 0.1))
+    )
+    edges = {e.first + e.second: e for e in shown_edges(result, list(layout(drawn_graph(result)).routes))}
+    assert edges["ac"].kept == 0.7
+    assert edges["de"].kept == 0.6
+    assert [(s.looks, s.share) for s in edges["de"].stability[:2]] == [("d → e", 0.6), ("d ← e", 0.2)]
+    assert edges["cd"].kept is None
+
+
+def test_the_page_says_what_was_found():
+    text = words_of(render_report(small()))
+    assert "Causal graph of 5 variables from 2 sites" in text
+    assert "Without it, the sites\u2019 regrets would grow by 12.3 nats together." in text
+    assert "A and b are both causes of c." in text
+    assert "An intervention at north lays bare a collider that gives the direction." in text
+    assert "2,000 rows at 2 sites; none left a site" in text
+    assert "declared: d" in text
+    assert "This run was interrupted" not in text
+
+
+def test_an_interrupted_run_says_so():
+    assert "This run was interrupted." in words_of(render_report(small(complete=False)))
+
+
+def test_one_step_needs_no_curve():
+    assert 'class="curve"' in render_report(small())
+    page = render_report(small(history=(Step("first search", 1, 50.0, 9.0),)))
+    assert 'class="curve"' not in page
+    assert "There is no curve to show." in words_of(page)
+
+
+def test_stability_is_shown_with_pairs_that_have_no_edge_here():
+    shares = (EdgeStability("a", "c", 0.7, 0.1, 0.15, 0.05), EdgeStability("a", "b", 0.0, 0.0, 0.3, 0.7))
+    text = words_of(render_report(small(stability=shares, replicates=20)))
+    assert "Stability, 20 resampled runs" in text
+    assert "1 pair without an edge here that resampled runs joined" in text
+    assert "a, b 30 %" in text
+
+
+def test_privacy_is_shown_only_when_it_was_on():
+    @dataclass(frozen=True, eq=False, repr=False)
+    class Private(Result):
+        privacy: object = None
+
+    class Ledger:
+        def to_dict(self):
+            return {"mechanism": "statistics", "sites": {"north": {"epsilon": 2.0, "delta": 1e-06}}}
+
+    base = {name: getattr(small(), name) for name in small().__dataclass_fields__}
+    assert 'id="privacy"' not in render_report(small())
+    assert 'id="privacy"' not in render_report(Private(**base))
+    text = words_of(render_report(Private(**base, privacy=Ledger())))
+    assert "mechanism statistics sites · north · epsilon 2 sites · north · delta 1e-06" in text
+
+
+def test_untrusted_names_stay_text():
+    names = {"a": HOSTILE, "b": '" onmouseover="alert(1)', "c": "</style><script>", "d": "{{ 7*7 }}", "e": "'&amp;"}
+    base = small()
+    edges = tuple(e._replace(a=names[e.a], b=names[e.b], sites=(HOSTILE,), words=HOSTILE) for e in base.edges)
+    result = replace(
+        base,
+        **{name: getattr(base, name).renamed(names) for name in ("graph", "phi_cpdag", "cpdag", "dag")},
+        edges=edges,
+        regrets={HOSTILE: 1.0, "</script>": 2.0},
+        method={**base.method, "local": HOSTILE, "masking": "consensus"},
+        manifest={"fedperi": HOSTILE, "sites": [{"site": HOSTILE, "n": 5, "targets": None, "sha256": "</pre>"}]},
+        history=(Step(HOSTILE, 1, 2.0, 1.0), Step(HOSTILE, 2, 1.0, 1.0)),
+    )
+    page = render_report(result)
+    parsed = Text(page)
+    assert [tag for tag, _ in parsed.tags].count("script") == 1
+    assert not [name for _, attrs in parsed.tags for name in attrs if name.startswith("on")]
+    assert HOSTILE in parsed.text
+    assert "{{ 7*7 }}" in parsed.text
+
+
+def test_nothing_is_loaded_from_elsewhere(demo):
+    page = render_report(demo)
+    parsed = Text(page)
+    links = [
+        attrs[key] for _, attrs in parsed.tags for key in ("src", "href", "action", "data", "srcset") if key in attrs
+    ]
+    assert sorted(links) == ["#main", "data:,"]
+    assert "url(" not in page
+    assert "@import" not in page
+    assert set(re.findall(r"https?://[^\"' ]*", page)) == {"http://www.w3.org/2000/svg"}
+    policy = next(attrs["content"] for tag, attrs in parsed.tags if tag == "meta" and "http-equiv" in attrs)
+    assert policy.startswith("default-src 'none';")
+
+
+def test_identifiers_are_unique_and_what_they_control_exists(demo):
+    parsed = Text(render_report(demo))
+    identifiers = [attrs["id"] for _, attrs in parsed.tags if "id" in attrs]
+    assert len(identifiers) == len(set(identifiers))
+    for key in ("aria-controls", "aria-labelledby", "data-copy"):
+        assert {attrs[key] for _, attrs in parsed.tags if key in attrs} <= set(identifiers)
+
+
+def test_a_result_read_back_gives_the_same_page(demo):
+    assert render_report(Result.from_json(demo.to_json())) == render_report(demo)
+
+
+def test_pages_of_results_with_little_in_them():
+    names = ["only"]
+    empty = fp.PDAG([[0]], names)
+    result = small(
+        graph=empty,
+        phi_cpdag=empty,
+        cpdag=empty,
+        dag=empty,
+        edges=(),
+        regrets={},
+        history=(),
+        manifest={},
+        method={"name": "Other"},
+    )
+    text = words_of(render_report(result))
+    assert "No edge was found" in text
+    assert "Baldo and Assaad, 2026" not in methods_text(result)
+    assert "This method recorded none." in words_of(render_report(small(edges=())))
+
+
+def test_import_is_light():
+    slow = ("jinja2", "matplotlib", "pandas", "scipy")
+    code = f"import sys, fedperi.report; print([name for name in {slow} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

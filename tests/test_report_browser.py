@@ -1,0 +1,308 @@
+"""The report in a real browser: Debian's Chromium, from disk. Skipped where there is none."""
+
+import itertools
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fedperi as fp
+from fedperi.cli.demo import EDGES
+from fedperi.methods import EdgeEvidence, Result
+from fedperi.report import graph_svg, render_report
+from fedperi.search.phase1 import Step
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="chromium and chromedriver are not installed"),
+]
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1400,1000",
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def demo() -> Result:
+    sim = fp.simulate(fp.PDAG.from_edges(EDGES), clients=5, samples=1000, weights=(0.3, 1.0), seed=0)
+    return fp.IPERI(bootstrap=5).fit({f"Hospital {k}": site for k, site in enumerate(sim.sites)})
+
+
+def made_up(variables: int, seed: int = 0) -> Result:
+    """A result of the right shape, without the time of a search; some edges of each kind."""
+    rng = np.random.default_rng(seed)
+    names = [f"a_rather_long_variable_name_{i}" if i % 3 == 0 else f"X{i}" for i in range(variables)]
+    dag = fp.PDAG(np.triu(rng.random((variables, variables)) < 4 / variables, 1), names)
+    client = fp.mutilate(dag, names[1:variables:4])
+    cpdag, phi = fp.cpdag(dag), fp.phi_cpdag(dag, [dag, client])
+    graph = fp.meek_closure(phi)
+    edges = [EdgeEvidence(a, b, True, 3.0, ("one",), "v-structure", "why") for a, b in sorted(graph.directed)]
+    edges += [EdgeEvidence(a, b, False, 2.0, ("two",), "", "") for a, b in sorted(graph.undirected)]
+    return Result(
+        graph=graph,
+        phi_cpdag=phi,
+        cpdag=cpdag,
+        dag=dag,
+        regrets={"one": 1.0, "two": 0.5},
+        rounds=3,
+        queries=100,
+        bytes=800,
+        history=(Step("first search", 1, 9.0, 3.0), Step("restart", 2, 8.0, 1.0)),
+        edges=tuple(edges),
+        method={"name": "I-PERI", "data": "linear", "seed": 0},
+    )
+
+
+def opened(browser, page: str, folder: Path) -> None:
+    """Load a page from disk, in a window of the usual size, with all logs emptied before."""
+    file = folder / "report.html"
+    file.write_text(page, encoding="utf-8")
+    browser.set_window_size(1400, 1000)
+    browser.get_log("browser")
+    browser.get_log("performance")
+    browser.get(file.as_uri())
+
+
+def one(browser, selector: str):
+    return browser.find_element("css selector", selector)
+
+
+def edge_of(browser, result: Result, first: str, second: str):
+    """The drawn edge between two variables."""
+    for edge in browser.find_elements("css selector", ".edge"):
+        if edge.get_attribute("aria-label") in (
+            f"edge between {first} and {second}",
+            f"edge between {second} and {first}",
+        ):
+            return edge
+    raise AssertionError(f"no edge between {first} and {second}")
+
+
+def click(browser, element) -> None:
+    """Click an element where it is drawn: for a curved edge, half way along."""
+    browser.execute_script(
+        """const path = arguments[0].querySelector(".hit");
+        arguments[0].scrollIntoView({block: "center"});
+        const at = path.getPointAtLength(path.getTotalLength() / 2).matrixTransform(path.getScreenCTM());
+        const target = document.elementFromPoint(at.x, at.y);
+        target.dispatchEvent(new MouseEvent("click", {bubbles: true}));""",
+        element,
+    )
+
+
+def visible_entry(browser) -> str:
+    return " ".join(one(browser, "#details .entry:not([hidden])").text.split())
+
+
+def boxes(browser) -> np.ndarray:
+    """Left, top, right, bottom of every drawn variable."""
+    found = browser.execute_script(
+        """return [...document.querySelectorAll("#graph .node rect")].map((r) => {
+        const b = r.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; });"""
+    )
+    return np.array(found)
+
+
+@pytest.mark.parametrize("variables", [5, 12, 60])
+def test_it_loads_without_errors_or_requests_and_boxes_do_not_overlap(browser, tmp_path, variables):
+    opened(browser, render_report(made_up(variables)), tmp_path)
+    assert browser.get_log("browser") == []
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    assert asked
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert browser.execute_script("return performance.getEntriesByType('resource').map((e) => e.name)") == []
+    at = boxes(browser)
+    assert len(at) == variables
+    apart = (at[:, None, 2] <= at[None, :, 0]) | (at[:, None, 3] <= at[None, :, 1])
+    assert (apart | apart.T | np.eye(variables, dtype=bool)).all()
+
+
+def test_labels_fit_their_boxes(browser, tmp_path):
+    names = [
+        "systolic_blood_pressure_at_admission_in_mmHg",
+        "WWWWWWWWWWWWWWW",
+        "血圧と体重の測定値と年齢",
+        "mmmm mmmm mmmm",
+    ]
+    opened(browser, graph_svg(fp.PDAG.from_edges(itertools.pairwise(names))), tmp_path)
+    outside = browser.execute_script(
+        """return [...document.querySelectorAll("text")].filter((t) => {
+        const inner = t.getBBox(), outer = t.parentNode.querySelector("rect").getBBox();
+        return inner.x < outer.x || inner.x + inner.width > outer.x + outer.width;
+        }).map((t) => t.textContent);"""
+    )
+    assert outside == []
+
+
+def test_toggles_change_the_marks_and_leave_the_places(browser, tmp_path, demo):
+    opened(browser, render_report(demo), tmp_path)
+    before = boxes(browser)
+    graphs = {"cpdag": demo.cpdag, "phi": demo.phi_cpdag, "closed": demo.graph}
+    for view in ("cpdag", "phi", "closed", "cpdag"):
+        one(browser, f"#views input[value={view}]").click()
+        graph = graphs[view]
+        shown = {kind: len(browser.find_elements("css selector", f".edge.{kind}")) for kind in ("down", "up", "line")}
+        assert shown["down"] + shown["up"] == len(graph.directed)
+        assert shown["line"] == len(graph.undirected)
+        heads = [h for h in browser.find_elements("css selector", ".head-down, .head-up") if h.is_displayed()]
+        assert len(heads) == len(graph.directed)
+        dashed = browser.execute_script(
+            """return [...document.querySelectorAll(".edge .stroke")]
+            .filter((p) => getComputedStyle(p).strokeDasharray !== "none").length"""
+        )
+        assert dashed == len(graph.undirected)
+        signs = browser.find_elements("css selector", ".edge .differs, .edge .follows")
+        assert len([s for s in signs if s.is_displayed()]) == len(graph.directed) - len(demo.cpdag.directed)
+    assert (boxes(browser) == before).all()
+    assert browser.get_log("browser") == []
+
+
+def test_a_click_on_an_edge_shows_its_evidence(browser, tmp_path, demo):
+    opened(browser, render_report(demo), tmp_path)
+    evidence = next(edge for edge in demo.edges if edge.reason == "difference")
+    assert visible_entry(browser).startswith("Why is an edge there?")
+    edge = edge_of(browser, demo, evidence.a, evidence.b)
+    click(browser, edge)
+    text = visible_entry(browser)
+    assert text.startswith(f"{evidence.a} → {evidence.b}")
+    assert f"{evidence.gain:,.1f} nats" in text
+    assert all(site in text for site in evidence.sites)
+    assert evidence.words[1:] in text
+    assert "Stability, 5 resampled runs" in text
+    assert edge.get_attribute("aria-pressed") == "true"
+    click(browser, edge)
+    assert visible_entry(browser).startswith("Why is an edge there?")
+
+
+def test_the_keyboard_reaches_every_variable_and_edge(browser, tmp_path, demo):
+    from selenium.webdriver.common.keys import Keys
+
+    opened(browser, render_report(demo), tmp_path)
+    assert len(browser.find_elements("css selector", '#graph [tabindex="0"]')) == 1
+    one(browser, "#canvas").send_keys(Keys.TAB)
+    seen = []
+    for _ in range(len(demo.graph.names) + len(demo.graph)):
+        here = browser.switch_to.active_element
+        seen.append(here.get_attribute("aria-label"))
+        assert "nothing" not in one(browser, "#details .entry:not([hidden])").get_attribute("id")
+        here.send_keys(Keys.ARROW_RIGHT)
+    assert len(set(seen)) == len(seen)
+    here = browser.switch_to.active_element
+    here.send_keys(Keys.ENTER)
+    assert here.get_attribute("aria-pressed") == "true"
+    here.send_keys(Keys.ESCAPE)
+    assert here.get_attribute("aria-pressed") == "false"
+
+
+def test_the_table_filters_sorts_and_opens_evidence(browser, tmp_path, demo):
+    opened(browser, render_report(demo), tmp_path)
+    one(browser, "#edges th:nth-child(3) button").click()
+    gains = [
+        float(cell.get_attribute("data-key"))
+        for cell in browser.find_elements("css selector", "#edges td:nth-child(3)")
+    ]
+    assert gains == sorted((edge.gain for edge in demo.edges), reverse=True)
+    one(browser, "#filter").send_keys("stroke")
+    rows = [row for row in browser.find_elements("css selector", "#edges tbody tr") if row.is_displayed()]
+    assert len(rows) == len(demo.graph.adjacent("stroke"))
+    assert one(browser, "#matches").text == f"{len(rows)} of {len(demo.graph)}"
+    button = rows[0].find_element("css selector", "[data-open]")
+    name = " ".join(button.text.split())
+    button.click()
+    assert visible_entry(browser).startswith(name)
+
+
+def contrast(browser, one_: str, two: str) -> float:
+    """Contrast of two colours of the style sheet, as WCAG defines it."""
+    light = []
+    for name in (one_, two):
+        text = browser.execute_script(
+            "return getComputedStyle(document.documentElement).getPropertyValue(arguments[0]).trim()", name
+        )
+        red, green, blue = (
+            c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4
+            for c in (int(text[k : k + 2], 16) / 255 for k in (1, 3, 5))
+        )
+        light.append(0.2126 * red + 0.7152 * green + 0.0722 * blue)
+    return (max(light) + 0.05) / (min(light) + 0.05)
+
+
+def test_dark_and_light(browser, tmp_path, demo):
+    opened(browser, render_report(demo), tmp_path)
+    colours = []
+    for preferred in ("light", "dark"):
+        browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": preferred}]}
+        )
+        for _ in range(2):  # as preferred, then the other by the button
+            colours.append(browser.execute_script("return getComputedStyle(document.body).backgroundColor"))
+            for ink in ("--ink", "--muted", "--accent", "--differs"):
+                assert contrast(browser, ink, "--paper") >= 4.5
+                assert contrast(browser, ink, "--page") >= 4.5
+            one(browser, "#theme").click()
+        browser.refresh()
+    assert colours[0] == colours[3]
+    assert colours[1] == colours[2]
+    assert colours[0] != colours[1]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_untrusted_names_run_nothing(browser, tmp_path, demo):
+    bad = "<script>document.title='stolen'</script><img src=x onerror=document.title='stolen'>"
+    renamed = {n: getattr(demo, n).renamed({"age": bad}) for n in ("graph", "phi_cpdag", "cpdag", "dag")}
+    result = replace(demo, **renamed, regrets={bad: 1.0}, edges=(), stability=())
+    opened(browser, render_report(result), tmp_path)
+    assert browser.title == "Causal graph of 7 variables from 1 site"
+    assert browser.find_elements("css selector", "img") == []
+    assert bad in browser.execute_script("return document.querySelector('main').textContent")
+    assert browser.get_log("browser") == []
+
+
+def test_a_narrow_window_does_not_scroll_sideways(browser, tmp_path, demo):
+    opened(browser, render_report(demo), tmp_path)
+    try:
+        size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_buttons_for_size_and_copy(browser, tmp_path, demo):
+    opened(browser, render_report(demo), tmp_path)
+    width = one(browser, "#graph").size["width"]
+    one(browser, "[data-zoom=in]").click()
+    assert one(browser, "#graph").size["width"] > width
+    one(browser, "[data-zoom=fit]").click()
+    assert one(browser, "#graph").size["width"] == width
+    button = one(browser, "[data-copy=methods]")
+    button.click()
+    assert button.text in ("Copied", "Selected: press Ctrl-C")
+    assert browser.execute_script("return getSelection().toString()").startswith("Causal structure was estimated")
