@@ -36,7 +36,7 @@ DEFAULTS: dict[str, Any] = {
 def run(
     files: list[str] = typer.Argument(..., metavar="FILES", help="One table a site, CSV or Parquet."),
     out: Path | None = typer.Option(
-        None, "--out", metavar="DIR", help="Where to write the results. Must not exist yet."
+        None, "--out", metavar="DIR", help="Where to write the results."
     ),
     method: str | None = typer.Option(None, metavar="iperi|peri", help="I-PERI, or PERI without interventions."),
     masking: str | None = typer.Option(None, metavar="adaptive|consensus|none", help="What a site is judged by."),
@@ -154,7 +154,7 @@ def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
     console.print(f"{method!r}", soft_wrap=True)
     console.print("Each site would be told these settings, and be asked in rounds for regrets:")
     console.print("how much worse than at its own best a variable is explained by candidate parents.")
-    console.print("No row, mean or covariance leaves a site.")
+    console.print("No row leaves a site; but regrets without noise tell much of a table (docs/limits.md).")
     if p <= FULL:
         console.print(f"  1 round:  {p} variables x {1 << (p - 1)} parent sets = {p << (p - 1)} numbers")
     else:
