@@ -35,9 +35,7 @@ DEFAULTS: dict[str, Any] = {
 @app.command()
 def run(
     files: list[str] = typer.Argument(..., metavar="FILES", help="One table a site, CSV or Parquet."),
-    out: Path | None = typer.Option(
-        None, "--out", metavar="DIR", help="Where to write the results."
-    ),
+    out: Path | None = typer.Option(None, "--out", metavar="DIR", help="Where to write the results."),
     method: str | None = typer.Option(None, metavar="iperi|peri", help="I-PERI, or PERI without interventions."),
     masking: str | None = typer.Option(None, metavar="adaptive|consensus|none", help="What a site is judged by."),
     aggregate: str | None = typer.Option(None, metavar="sum|worst", help="How the sites' regrets are added up."),
