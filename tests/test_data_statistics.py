@@ -22,7 +22,7 @@ def normal(n=200, p=4, seed=0):
     return pd.DataFrame(rng.normal(size=(n, p)) @ rng.normal(size=(p, p)), columns=list("abcdefgh"[:p]))
 
 
-def agree(one, other, tolerance=1e-10):
+def assert_agree(one, other, tolerance=1e-10):
     assert one.names == other.names
     assert one.blocks == other.blocks
     assert one.n == other.n
@@ -31,7 +31,7 @@ def agree(one, other, tolerance=1e-10):
     np.testing.assert_allclose(one.correlation, other.correlation, atol=tolerance)
 
 
-def refused(frame, message, **options):
+def assert_refused(frame, message, **options):
     with pytest.raises(InputError) as error:
         summarize(frame, name="north", **options)
     assert str(error.value) == message
@@ -88,7 +88,7 @@ def test_bounds_replace_the_sites_own_scale():
     message = (
         "site 'north', column 'a': all values lie beyond the declared bounds (100.0, 200.0); correct the bounds in the"
     )
-    refused(frame, message + " schema", schema=outside, data="nonlinear")
+    assert_refused(frame, message + " schema", schema=outside, data="nonlinear")
 
 
 def test_a_basis_has_no_more_columns_than_the_values_can_carry():
@@ -134,13 +134,13 @@ def test_counts_keep_levels_of_other_sites_and_numeric_order():
 
 def test_text_under_linear_and_numbers_under_discrete_are_refused():
     frame = pd.DataFrame({"a": ["u", "v"], "b": ["u", "w"], "c": [0.5, 1.5]})
-    refused(
+    assert_refused(
         frame,
         "site 'north', columns 'a', 'b': data='linear' needs numbers, and this is text; "
         "use data='mixed', or code it as numbers",
         data="linear",
     )
-    refused(
+    assert_refused(
         frame,
         "site 'north', column 'c': data='discrete' needs categories, and this is continuous; "
         "bin it first, or use data='mixed'",
@@ -166,7 +166,7 @@ frames = st.builds(
 @quick
 @given(frames, st.integers(1, 70), st.sampled_from(["linear", "nonlinear"]))
 def test_property_the_chunk_size_does_not_matter(frame, chunk, data):
-    agree(summarize(frame, data=data), summarize(frame, data=data, chunk=chunk))
+    assert_agree(summarize(frame, data=data), summarize(frame, data=data, chunk=chunk))
 
 
 @quick
@@ -178,7 +178,7 @@ def test_property_the_order_of_columns_only_reorders(frame, random):
     back = [order.index(name) for name in frame.columns]
     np.testing.assert_allclose(shuffled.correlation[np.ix_(back, back)], found.correlation, atol=1e-12)
     schema = Schema(tuple(Column(name, "continuous") for name in frame.columns))
-    agree(summarize(frame[order], schema), found)
+    assert_agree(summarize(frame[order], schema), found)
 
 
 @quick
@@ -186,7 +186,7 @@ def test_property_the_order_of_columns_only_reorders(frame, random):
 def test_property_the_order_of_rows_does_not_matter(frame, random):
     order = list(range(len(frame)))
     random.shuffle(order)
-    agree(summarize(frame.iloc[order], chunk=7), summarize(frame, chunk=5))
+    assert_agree(summarize(frame.iloc[order], chunk=7), summarize(frame, chunk=5))
 
 
 @quick
@@ -245,8 +245,8 @@ def test_property_files_give_the_statistics_of_the_frame(tmp_path_factory, frame
     folder = tmp_path_factory.mktemp("files")
     frame.to_csv(folder / "a.csv", index=False)
     frame.to_parquet(folder / "a.parquet")
-    agree(summarize(folder / "a.csv", chunk=7), summarize(frame))
-    agree(summarize(folder / "a.parquet", chunk=7), summarize(frame), 1e-12)
+    assert_agree(summarize(folder / "a.csv", chunk=7), summarize(frame))
+    assert_agree(summarize(folder / "a.parquet", chunk=7), summarize(frame), 1e-12)
 
 
 # --- awkward tables ----------------------------------------------------------------------------------------------
@@ -278,20 +278,22 @@ def test_exact_collinearity_is_a_correlation_of_one():
 )
 def test_constant_columns_are_refused(column, message):
     frame = pd.DataFrame({"a": [1.5, 2.5, 3.0, 5.0], "b": column})
-    refused(frame, f"site 'north', column 'b': {message}; drop the column, or leave the site out")
+    assert_refused(frame, f"site 'north', column 'b': {message}; drop the column, or leave the site out")
 
 
 def test_one_row_is_refused():
     message = "site 'north': only 1 row; a site needs at least 2 (and many more to learn from)"
-    refused(pd.DataFrame({"a": [1.5], "b": [2.5]}), message)
+    assert_refused(pd.DataFrame({"a": [1.5], "b": [2.5]}), message)
     message = "site 'north': only 1 row is left after dropping those with missing values; a site needs at least 2"
-    refused(pd.DataFrame({"a": [1.5, None], "b": [2.5, 1]}), message + " (and many more to learn from)", missing="drop")
+    assert_refused(
+        pd.DataFrame({"a": [1.5, None], "b": [2.5, 1]}), message + " (and many more to learn from)", missing="drop"
+    )
 
 
 def test_missing_values_are_an_error_or_dropped():
     frame = pd.DataFrame({"a": [1.5, None, 3.5, 4.0], "b": ["u", "v", None, "v"], "c": [0.5, 1, 2, 3.5]})
     remedy = "fill them, drop the column, or leave incomplete rows out (missing=drop)"
-    refused(
+    assert_refused(
         frame,
         "2 problems:"
         f"\n  - site 'north', column 'a': 25.0 % of the values are missing (1 of 4); {remedy}"
@@ -299,7 +301,7 @@ def test_missing_values_are_an_error_or_dropped():
     )
     found = summarize(frame, missing="drop")
     assert (found.n, found.dropped) == (2, 2)
-    agree(found, summarize(frame.dropna()))
+    assert_agree(found, summarize(frame.dropna()))
     discrete = pd.DataFrame({"a": ["u", "v", None], "b": ["x", "y", "x"]})
     assert summarize(discrete, missing="drop").dropped == 1
 
@@ -307,8 +309,8 @@ def test_missing_values_are_an_error_or_dropped():
 @pytest.mark.parametrize("values", [[np.nan] * 3, [None] * 3, pd.array([pd.NA] * 3, dtype="Int64")])
 def test_all_missing(values):
     frame = pd.DataFrame({"a": [1.5, 2.5, 3.0], "b": values})
-    refused(frame, "site 'north', column 'b': all values are missing; drop the column")
-    refused(
+    assert_refused(frame, "site 'north', column 'b': all values are missing; drop the column")
+    assert_refused(
         frame,
         "site 'north', column 'b': every row has a missing value, in this column 100 % of them; "
         "drop the columns that are mostly missing",
@@ -319,19 +321,19 @@ def test_all_missing(values):
 def test_infinite_values_are_refused(tmp_path):
     frame = pd.DataFrame({"a": [1.5, np.inf, -np.inf, 2.5], "b": [1.5, 2, 1, 0.5]})
     message = "site 'north', column 'a': 2 infinite values; correct them, or mark them as missing"
-    refused(frame, message)
-    refused(frame, message, missing="drop")
+    assert_refused(frame, message)
+    assert_refused(frame, message, missing="drop")
     frame.to_csv(tmp_path / "x.csv", index=False)
-    refused(tmp_path / "x.csv", message)
+    assert_refused(tmp_path / "x.csv", message)
 
 
 @pytest.mark.parametrize("extreme", [1e300, 1.7e308])
 def test_values_too_extreme_to_be_squared_are_refused(extreme):
     frame = pd.DataFrame({"a": [1.5, extreme, -extreme], "b": [1.5, 2, 1]})
     message = f"site 'north', column 'a': values range from {-extreme:g} to {extreme:g}, too extreme to be squared"
-    refused(frame, message + "; use another unit of measurement")
+    assert_refused(frame, message + "; use another unit of measurement")
     tiny = pd.DataFrame({"a": [0.0, 1e-300, 2e-300], "b": [1.5, 2, 1]})
-    refused(
+    assert_refused(
         tiny,
         message.split(" range")[0]
         + " range from 0 to 2e-300, too extreme to be squared; use another unit of measurement",
@@ -341,7 +343,7 @@ def test_values_too_extreme_to_be_squared_are_refused(extreme):
 def test_a_table_that_does_not_fit_the_schema_is_refused():
     schema = Schema((Column("a", "continuous"), Column("b", "categorical", ("u", "v"))))
     frame = pd.DataFrame({"a": [1.5, 2.5], "b": ["u", "w"], "z": [1.5, 0.5]})
-    refused(
+    assert_refused(
         frame,
         "2 problems:"
         "\n  - site 'north', column 'b': values 'w' are not among the declared levels; "
@@ -361,13 +363,13 @@ def test_a_table_that_does_not_fit_the_schema_is_refused():
     ],
 )
 def test_bad_options_are_refused(options, message):
-    refused(normal(), message, **options)
+    assert_refused(normal(), message, **options)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "Float64", "float64[pyarrow]", "object"])
 def test_other_dtypes_of_numbers(dtype):
     frame = normal().round(2)
-    agree(summarize(frame.astype(dtype)), summarize(frame.astype(dtype).astype(float)), 1e-12)
+    assert_agree(summarize(frame.astype(dtype)), summarize(frame.astype(dtype).astype(float)), 1e-12)
 
 
 def test_decimals_and_text_dtypes():
@@ -376,7 +378,7 @@ def test_decimals_and_text_dtypes():
     frame = pd.DataFrame({"a": [Decimal("1.5"), Decimal("2.5"), Decimal("4")], "b": ["u", "v", "u"]})
     plain = pd.DataFrame({"a": [1.5, 2.5, 4.0], "b": ["u", "v", "u"]})
     for dtype in ("object", "string", "category"):
-        agree(summarize(frame.astype({"b": dtype})), summarize(plain), 1e-12)
+        assert_agree(summarize(frame.astype({"b": dtype})), summarize(plain), 1e-12)
 
 
 # --- rows are dropped, memory is bounded -------------------------------------------------------------------------
@@ -415,7 +417,7 @@ def test_a_million_rows_are_read_in_bounded_memory(tmp_path):
     tracemalloc.stop()
     assert found.n == 1_000_000
     assert peak < whole / 5
-    agree(
+    assert_agree(
         Statistics(found.names, found.blocks, 10_000, found.mean, found.scale, found.correlation),
         summarize(normal(10_000, 6).round(3)),
     )

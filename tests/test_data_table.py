@@ -14,7 +14,7 @@ from fedperi.data import infer_schema, open_table, open_tables, summarize
 FRAME = pd.DataFrame({"a": [1.5, 2.5, 4.0], "b": ["u", "v", "u"], "c": [3, 1, 2]})
 
 
-def refused(source, message, name=None):
+def assert_refused(source, message, name=None):
     with pytest.raises(InputError) as error:
         open_table(source, name)
     assert message in str(error.value), str(error.value)
@@ -34,7 +34,7 @@ def rows(table, size=2, text=()):
     return pd.concat(table.chunks(size, text)).reset_index(drop=True)
 
 
-def same(frame, other):
+def assert_same(frame, other):
     return frame.astype(object).values.tolist() == other.astype(object).values.tolist() and list(frame) == list(other)
 
 
@@ -51,7 +51,7 @@ def test_all_sources_give_the_same_rows(tmp_path, size):
         assert table.columns == ("a", "b", "c")
         assert table.name == name
         assert open_table(source, "x").name == open_table(table, "x").name == "x"
-        assert same(rows(table, size), FRAME)
+        assert assert_same(rows(table, size), FRAME)
         assert max(map(len, table.chunks(size))) <= size
 
 
@@ -99,7 +99,7 @@ def test_a_frame_is_not_written_to():
 def test_the_index_stored_in_parquet_is_not_a_column(tmp_path):
     path = tmp_path / "north.parquet"
     FRAME.set_axis(["x", "y", "z"]).to_parquet(path)
-    assert same(rows(open_table(path)), FRAME)
+    assert assert_same(rows(open_table(path)), FRAME)
 
 
 def test_codes_with_leading_zeros_do_not_depend_on_the_chunk(tmp_path):
@@ -178,13 +178,13 @@ def test_sites_are_named_after_their_files(tmp_path):
     ],
 )
 def test_what_is_not_a_table_is_refused(tmp_path, content, message):
-    refused(write(tmp_path, content), message)
+    assert_refused(write(tmp_path, content), message)
 
 
 def test_missing_files_and_folders_are_named(tmp_path):
-    refused(tmp_path / "no.csv", "no.csv' does not exist; check the path")
-    refused(tmp_path, f"{str(tmp_path)!r} is a folder; give the files in it, one per site")
-    refused("a\0b", "a\\x00b' ")
+    assert_refused(tmp_path / "no.csv", "no.csv' does not exist; check the path")
+    assert_refused(tmp_path, f"{str(tmp_path)!r} is a folder; give the files in it, one per site")
+    assert_refused("a\0b", "a\\x00b' ")
 
 
 @pytest.mark.parametrize(
@@ -224,11 +224,11 @@ def test_a_wrong_encoding_further_down_is_named(tmp_path):
     ],
 )
 def test_what_is_not_a_frame_of_variables_is_refused(source, message):
-    refused(source, message)
+    assert_refused(source, message)
 
 
 def test_bad_names_and_chunks_are_refused():
-    refused(FRAME, "a site's name must be a non-empty string, not ' '", " ")
+    assert_refused(FRAME, "a site's name must be a non-empty string, not ' '", " ")
     for size in (0, -1, 1.5, True):
         with pytest.raises(InputError, match="chunk must be a positive number of rows, not "):
             open_table(FRAME).chunks(size)
@@ -238,7 +238,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     path = tmp_path / "north.parquet"
     FRAME.to_parquet(path)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    refused(path, "is a Parquet file and pyarrow is not installed; pip install 'fedperi[parquet]'")
+    assert_refused(path, "is a Parquet file and pyarrow is not installed; pip install 'fedperi[parquet]'")
 
 
 def test_parquet_without_rows_or_with_repeated_names(tmp_path):
@@ -247,16 +247,16 @@ def test_parquet_without_rows_or_with_repeated_names(tmp_path):
 
     path = tmp_path / "north.parquet"
     FRAME.iloc[:0].to_parquet(path)
-    refused(path, "has columns but no rows; a site needs at least 2")
+    assert_refused(path, "has columns but no rows; a site needs at least 2")
     pq.write_table(pa.Table.from_arrays([pa.array([1.0, 2.0])] * 3, names=["x", "x", "x"]), path)
-    refused(path, "site 'north': 3 columns are named 'x'; rename them so that every name is unique")
+    assert_refused(path, "site 'north': 3 columns are named 'x'; rename them so that every name is unique")
 
 
 def test_a_truncated_parquet_file_is_refused(tmp_path):
     path = tmp_path / "north.parquet"
     FRAME.to_parquet(path)
     path.write_bytes(path.read_bytes()[:-20])
-    refused(path, "is not a complete Parquet file: ")
+    assert_refused(path, "is not a complete Parquet file: ")
 
 
 def test_the_room_is_imported_without_pandas():

@@ -329,7 +329,7 @@ def test_a_graph_of_causal_learn_that_is_no_pdag_is_refused(monkeypatch: pytest.
 # -- the awkward tables: each through check, pc and ges --------------------------------------------------------------
 
 
-def refused(source: object, message: str) -> None:
+def assert_refused(source: object, message: str) -> None:
     """Check finds the error, and both searches raise it."""
     report = check([source])  # type: ignore[list-item]
     errors = [str(finding) for finding in report.findings if finding.level == "error"]
@@ -341,7 +341,7 @@ def refused(source: object, message: str) -> None:
         assert message in str(error.value)
 
 
-def accepted(source: object) -> tuple[fp.PDAG, fp.PDAG]:
+def assert_accepted(source: object) -> tuple[fp.PDAG, fp.PDAG]:
     report = check([source])  # type: ignore[list-item]
     assert report.ok, report.findings
     found = pc(source), ges(source)  # type: ignore[arg-type]
@@ -381,8 +381,10 @@ def test_two_and_three_rows() -> None:
 @pytest.mark.parametrize("value", [1.5, 7, "u", True])
 def test_constant_columns_and_a_single_category(value: object) -> None:
     shown = repr(str(value)) if not isinstance(value, float) else f"{value}"
-    refused(collider(100).assign(k=value), f"column 'k': all values are the same ({shown}); drop the column, or leave")
-    refused(pd.DataFrame({"k": [value] * 50, "g": ["u", "v"] * 25}), "column 'k': all values are the same (")
+    assert_refused(
+        collider(100).assign(k=value), f"column 'k': all values are the same ({shown}); drop the column, or leave"
+    )
+    assert_refused(pd.DataFrame({"k": [value] * 50, "g": ["u", "v"] * 25}), "column 'k': all values are the same (")
 
 
 def test_exact_collinearity() -> None:
@@ -399,7 +401,7 @@ def test_exact_collinearity() -> None:
     # A category that another determines: refused beside numbers, fine among categories alone.
     g = np.where(frame["a"] > 1, "high", np.where(frame["a"] > 0, "middle", "low"))
     levels = pd.DataFrame({"g": g, "h": np.where(g == "low", "no", "yes"), "t": np.where(frame["b"] > 0, "u", "v")})
-    accepted(levels)
+    assert_accepted(levels)
     assert not check([levels.assign(b=frame["b"])]).ok
     for method in (pc, ges):
         with pytest.raises(fp.InputError, match=r"collinear|linear function"):
@@ -407,16 +409,16 @@ def test_exact_collinearity() -> None:
 
 
 def test_one_row() -> None:
-    refused(normal(1, 3), "only 1 row; a site needs at least 2")
+    assert_refused(normal(1, 3), "only 1 row; a site needs at least 2")
 
 
 def test_no_rows() -> None:
-    refused(normal(0, 3), "the DataFrame has no rows; a site needs at least 2")
+    assert_refused(normal(0, 3), "the DataFrame has no rows; a site needs at least 2")
 
 
 def test_all_values_missing() -> None:
-    refused(collider(100).assign(b=np.nan), "column 'b': all values are missing; drop the column")
-    refused(collider(100) * np.nan, "column 'a': all values are missing; drop the column")
+    assert_refused(collider(100).assign(b=np.nan), "column 'b': all values are missing; drop the column")
+    assert_refused(collider(100) * np.nan, "column 'a': all values are missing; drop the column")
     frame = collider(100).assign(b=np.nan)
     assert "every row has a missing value, in this column 100 % of them" in str(
         check([frame], missing="drop").findings[0]
@@ -430,16 +432,16 @@ def test_all_values_missing() -> None:
 def test_infinite_values(value: float, tmp_path: Path) -> None:
     frame = collider(100)
     frame.loc[5, "b"] = value
-    refused(frame, "column 'b': 1 infinite value; correct them, or mark them as missing")
+    assert_refused(frame, "column 'b': 1 infinite value; correct them, or mark them as missing")
     frame.to_csv(tmp_path / "north.csv", index=False)
-    refused(tmp_path / "north.csv", "column 'b': 1 infinite value; correct them, or mark them as missing")
+    assert_refused(tmp_path / "north.csv", "column 'b': 1 infinite value; correct them, or mark them as missing")
 
 
 def test_three_columns_with_the_same_name(tmp_path: Path) -> None:
     frame = collider(100).set_axis(["x"] * 3, axis=1)
-    refused(frame, "3 columns are named 'x'; rename them so that every name is unique")
+    assert_refused(frame, "3 columns are named 'x'; rename them so that every name is unique")
     frame.to_csv(tmp_path / "north.csv", index=False)
-    refused(tmp_path / "north.csv", "3 columns are named 'x'; rename them so that every name is unique")
+    assert_refused(tmp_path / "north.csv", "3 columns are named 'x'; rename them so that every name is unique")
 
 
 @pytest.mark.parametrize(
@@ -456,14 +458,14 @@ def test_three_columns_with_the_same_name(tmp_path: Path) -> None:
 )
 def test_a_file_that_is_not_a_table(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "north.csv").write_bytes(content)
-    refused(tmp_path / "north.csv", message)
+    assert_refused(tmp_path / "north.csv", message)
 
 
 def test_a_million_rows(tmp_path: Path) -> None:
     frame = collider(10**6)
-    assert accepted(frame) == (COLLIDER, COLLIDER)
+    assert assert_accepted(frame) == (COLLIDER, COLLIDER)
     levels = pd.DataFrame(np.where(frame > 0, "u", "v"), columns=frame.columns)
-    assert accepted(levels) == (COLLIDER, COLLIDER)
+    assert assert_accepted(levels) == (COLLIDER, COLLIDER)
 
 
 # -- check and the searches agree ------------------------------------------------------------------------------------

@@ -522,7 +522,7 @@ def tables(count: int = 2, p: int = 4, n: int = 100) -> list[pd.DataFrame]:
     return list(fp.simulate(p, count, n, seed=1).sites)
 
 
-def refused(sites: Any, message: str, **options: Any) -> None:
+def assert_refused(sites: Any, message: str, **options: Any) -> None:
     with pytest.raises(fp.InputError) as caught:
         fp.IPERI(**options).fit(sites)
     assert str(caught.value) == message
@@ -530,39 +530,39 @@ def refused(sites: Any, message: str, **options: Any) -> None:
 
 def test_what_is_no_list_of_sites() -> None:
     first, second = tables()
-    refused([], "a federation needs at least one site; the list is empty")
-    refused({}, "a federation needs at least one site; the list is empty")
-    refused(first, "give a list of tables, one per site, not a single table")
-    refused("north.csv", "give a list of tables, one per site, not a single table")
-    refused(fp.Site(first), "give a list of sites, even if there is only one")
-    refused(None, "sites must be a list of tables, files or sites, not NoneType")
-    refused(5, "sites must be a list of tables, files or sites, not int")
-    refused([first, 5], "a table must be a pandas DataFrame or the path of a CSV or Parquet file, not int")
-    refused(
+    assert_refused([], "a federation needs at least one site; the list is empty")
+    assert_refused({}, "a federation needs at least one site; the list is empty")
+    assert_refused(first, "give a list of tables, one per site, not a single table")
+    assert_refused("north.csv", "give a list of tables, one per site, not a single table")
+    assert_refused(fp.Site(first), "give a list of sites, even if there is only one")
+    assert_refused(None, "sites must be a list of tables, files or sites, not NoneType")
+    assert_refused(5, "sites must be a list of tables, files or sites, not int")
+    assert_refused([first, 5], "a table must be a pandas DataFrame or the path of a CSV or Parquet file, not int")
+    assert_refused(
         [fp.Site(first, name="north"), fp.Site(second, name="north")],
         "two sites are called 'north': give each a name of its own",
     )
-    refused(
+    assert_refused(
         [fp.OracleSite(first.cov(), 100, list(first.columns), name="north"), fp.Site(second, name="north")],
         "two sites are called 'north': give each a name of its own",
     )
-    refused([fp.OracleSite(np.eye(2), 9)] * 2, "two sites are called 'oracle': give each a name of its own")
+    assert_refused([fp.OracleSite(np.eye(2), 9)] * 2, "two sites are called 'oracle': give each a name of its own")
 
 
 def test_sites_that_do_not_fit_together() -> None:
     first, second = tables()
-    refused(
+    assert_refused(
         [first, second.rename(columns={"X0": "Z"})],
         "2 problems:\n"
         "  - column 'X0': present at 'site 1' but not at 'site 2'; give all sites the same columns\n"
         "  - column 'Z': present at 'site 2' but not at 'site 1'; give all sites the same columns",
     )
-    refused(
+    assert_refused(
         [first, second.assign(X1=np.where(second.X1 > 0, "u", "v"))],
         "column 'X1': numbers at 'site 1' but text such as 'u', 'v' at 'site 2'; store it alike at all sites, or "
         "declare it in a schema",
     )
-    refused(
+    assert_refused(
         [fp.OracleSite(np.eye(2), 9, ["X0", "Z"], name="theory"), first[["X0", "X1"]]],
         "the sites have different variables (only at 'theory': Z; only at 'site 1': X1)",
     )
@@ -571,7 +571,7 @@ def test_sites_that_do_not_fit_together() -> None:
 def test_sites_with_too_few_rows() -> None:
     first, second = tables()
     for options in ({}, {"masking": "consensus"}, {"masking": "none"}):
-        refused(
+        assert_refused(
             [first, second[:3]],
             "site 'site 2' has 3 rows for 4 variables, too few to learn from: give it more rows, or leave the site or "
             "some variables out",
@@ -580,13 +580,15 @@ def test_sites_with_too_few_rows() -> None:
         for rows in range(4, 12):  # few, but no nonsense
             regrets = fp.IPERI(**options).fit([first, second[:rows]]).regrets  # type: ignore[arg-type]
             assert np.isfinite(list(regrets.values())).all()
-    refused(
+    assert_refused(
         [first, second[:5]],
         "site 'site 2' has 5 rows for 4 variables of up to 3 columns each, too few to learn from: give it more rows, "
         "or leave the site or some variables out",
         data="nonlinear",
     )
-    refused([first, second[:1]], "site 'site 2': only 1 row; a site needs at least 2 (and many more to learn from)")
+    assert_refused(
+        [first, second[:1]], "site 'site 2': only 1 row; a site needs at least 2 (and many more to learn from)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -676,7 +678,7 @@ def endless(statistics: Any) -> fp.PDAG:
     ],
 )
 def test_local_methods_that_return_no_graph(method: Callable[[Any], Any], message: str) -> None:
-    refused(tables(), message, masking="consensus", local=method)
+    assert_refused(tables(), message, masking="consensus", local=method)
 
 
 def test_a_local_method_of_ones_own() -> None:
@@ -692,7 +694,7 @@ def test_the_penalty_reaches_the_local_graph_and_is_refused_where_it_means_nothi
     options: dict[str, Any] = {"masking": "consensus", "penalty": 20.0}
     assert len(fp.IPERI(**options).fit(sim.sites[:1]).graph) == len(fp.ges(sim.sites[0], penalty=20)) < len(sim.dag)
     words = pd.DataFrame({"a": ["u", "v"] * 20, "b": ["x", "x", "y", "y"] * 10})
-    refused(
+    assert_refused(
         [words],
         "site 'site 1' has categories only, and their score has no price that penalty=2 could multiply; use "
         "data='mixed', or leave penalty at 1",

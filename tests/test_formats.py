@@ -65,7 +65,7 @@ WRITERS: dict[str, tuple[Callable[[fp.PDAG], str], Callable[[str], fp.PDAG]]] = 
 }
 
 
-def same(read: fp.PDAG, written: fp.PDAG) -> None:
+def assert_same(read: fp.PDAG, written: fp.PDAG) -> None:
     """Equal, and in the same order of variables."""
     assert read.names == written.names
     assert np.array_equal(read.adjacency, written.adjacency)
@@ -77,58 +77,58 @@ def same(read: fp.PDAG, written: fp.PDAG) -> None:
 @quick
 @given(anything)
 def test_dot_round_trip(graph: fp.PDAG) -> None:
-    same(formats.from_dot(formats.to_dot(graph)), graph)
+    assert_same(formats.from_dot(formats.to_dot(graph)), graph)
 
 
 @quick
 @given(for_dagitty)
 def test_dagitty_round_trip(graph: fp.PDAG) -> None:
-    same(formats.from_dagitty(formats.to_dagitty(graph)), graph)
+    assert_same(formats.from_dagitty(formats.to_dagitty(graph)), graph)
 
 
 @quick
 @given(for_gml)
 def test_gml_round_trip(graph: fp.PDAG) -> None:
-    same(formats.from_gml(formats.to_gml(graph)), graph)
+    assert_same(formats.from_gml(formats.to_gml(graph)), graph)
 
 
 @quick
 @given(anything)
 def test_csv_round_trip(graph: fp.PDAG) -> None:
-    same(formats.from_csv(formats.to_csv(graph)), graph)
+    assert_same(formats.from_csv(formats.to_csv(graph)), graph)
 
 
 @quick
 @given(anything)
 def test_json_round_trip(graph: fp.PDAG) -> None:
-    same(formats.from_json(formats.to_json(graph)), graph)
+    assert_same(formats.from_json(formats.to_json(graph)), graph)
 
 
 @quick
 @given(anything)
 def test_networkx_round_trip(graph: fp.PDAG) -> None:
-    same(formats.from_networkx(formats.to_networkx(graph)), graph)
+    assert_same(formats.from_networkx(formats.to_networkx(graph)), graph)
 
 
 @quick
 @given(anything)
 def test_causallearn_round_trip(graph: fp.PDAG) -> None:
-    same(formats.from_causallearn(formats.to_causallearn(graph), graph.names), graph)
+    assert_same(formats.from_causallearn(formats.to_causallearn(graph), graph.names), graph)
 
 
 @quick
 @given(anything)
 def test_pgmpy_round_trip(graph: fp.PDAG) -> None:
-    same(formats.from_pgmpy(*formats.to_pgmpy(graph), names=graph.names), graph)
+    assert_same(formats.from_pgmpy(*formats.to_pgmpy(graph), names=graph.names), graph)
 
 
 @quick
 @given(for_dagitty.filter(lambda graph: not {"()", "[]"} & set(graph.names)))
 def test_methods_are_the_functions(graph: fp.PDAG) -> None:
     for x in ("dot", "dagitty", "gml", "csv", "json", "networkx"):
-        same(getattr(fp.PDAG, f"from_{x}")(getattr(graph, f"to_{x}")()), graph)
-    same(fp.PDAG.from_causallearn(graph.to_causallearn(), graph.names), graph)
-    same(fp.PDAG.from_pgmpy(*graph.to_pgmpy(), names=graph.names), graph)
+        assert_same(getattr(fp.PDAG, f"from_{x}")(getattr(graph, f"to_{x}")()), graph)
+    assert_same(fp.PDAG.from_causallearn(graph.to_causallearn(), graph.names), graph)
+    assert_same(fp.PDAG.from_pgmpy(*graph.to_pgmpy(), names=graph.names), graph)
 
 
 @pytest.mark.parametrize("name", NASTY + CONTROL)
@@ -140,7 +140,7 @@ def test_every_nasty_name_survives_every_text(form: str, name: str) -> None:
         with pytest.raises(fp.InputError, match="control characters"):
             write(graph)
         return
-    same(read(write(graph)), graph)
+    assert_same(read(write(graph)), graph)
 
 
 @quick
@@ -208,7 +208,7 @@ Z,"a ""b""\",->
 def test_text_by_hand(form: str) -> None:
     write, read = WRITERS[form]
     assert write(HAND) == SNAPSHOTS[form]
-    same(read(SNAPSHOTS[form]), HAND)
+    assert_same(read(SNAPSHOTS[form]), HAND)
 
 
 def test_objects_by_hand() -> None:
@@ -224,10 +224,10 @@ def test_a_dag_is_a_dag_for_dagitty_and_the_empty_graph_survives() -> None:
     assert formats.to_dagitty(fp.PDAG.from_edges([("A", "B")])).startswith("dag {\n")
     empty = fp.PDAG([], [])
     for write, read in WRITERS.values():
-        same(read(write(empty)), empty)
-    same(formats.from_networkx(formats.to_networkx(empty)), empty)
-    same(formats.from_causallearn(formats.to_causallearn(empty)), empty)
-    same(formats.from_pgmpy(*formats.to_pgmpy(empty)), empty)
+        assert_same(read(write(empty)), empty)
+    assert_same(formats.from_networkx(formats.to_networkx(empty)), empty)
+    assert_same(formats.from_causallearn(formats.to_causallearn(empty)), empty)
+    assert_same(formats.from_pgmpy(*formats.to_pgmpy(empty)), empty)
 
 
 def test_dagitty_spelling_of_backslashes_follows_its_grammar() -> None:
@@ -348,7 +348,7 @@ def test_dowhy_takes_our_gml_for_gml(graph: fp.PDAG) -> None:
 @given(for_gml)
 def test_we_read_the_gml_of_networkx(graph: fp.PDAG) -> None:
     out = nx.relabel_nodes(formats.to_networkx(graph), {name: name for name in graph.names})
-    same(formats.from_gml("\n".join(nx.generate_gml(out))), graph)
+    assert_same(formats.from_gml("\n".join(nx.generate_gml(out))), graph)
 
 
 def test_networkx_undirected_and_multigraphs() -> None:
@@ -374,8 +374,8 @@ def test_causallearn_builds_the_same_matrix(graph: fp.PDAG) -> None:
     for a, b in graph.undirected:
         general.add_edge(Edge(node[a], node[b], Endpoint.TAIL, Endpoint.TAIL))
     assert np.array_equal(general.graph, formats.to_causallearn(graph))
-    same(formats.from_causallearn(general), graph)
-    same(formats.from_causallearn(general.graph.astype(float), graph.names), graph)
+    assert_same(formats.from_causallearn(general), graph)
+    assert_same(formats.from_causallearn(general.graph.astype(float), graph.names), graph)
 
 
 def test_causallearn_result_of_pc() -> None:
@@ -664,7 +664,7 @@ def test_without_networkx_the_error_says_what_to_install(monkeypatch: pytest.Mon
     with pytest.raises(fp.InputError) as caught:
         HAND.to_networkx()
     assert str(caught.value) == "to_networkx needs networkx, which is not installed: pip install 'fedperi[networkx]'"
-    same(fp.PDAG.from_gml(HAND.to_gml()), HAND)
+    assert_same(fp.PDAG.from_gml(HAND.to_gml()), HAND)
 
 
 def test_the_formats_import_nothing_heavy() -> None:
