@@ -309,3 +309,31 @@ def test_progress_only_where_it_is_asked_for(capsys: pytest.CaptureFixture[str])
     out, err = capsys.readouterr()
     assert out == ""
     assert "I-PERI" in err or err == ""  # rich shows a status only where there is a terminal
+
+
+def test_notebooks_get_a_picture() -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    result = fp.IPERI().fit(fp.simulate(4, clients=2, samples=300, seed=1).sites)
+    axes = result.plot()
+    assert axes.figure is not None
+    assert result.plot(axes) is axes
+    page = result._repr_html_()
+    assert "<svg" in page
+    assert all(name in page for name in result.graph.names)
+
+
+def test_the_report_command_writes_the_page_anew(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from fedperi.cli import app
+
+    result = fp.IPERI().fit(fp.simulate(4, clients=2, samples=300, seed=1).sites)
+    result.save(tmp_path)
+    (tmp_path / "report.html").unlink()
+    assert CliRunner().invoke(app, ["report", str(tmp_path)]).exit_code == 0
+    assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    failed = CliRunner().invoke(app, ["report", str(tmp_path / "nowhere")])
+    assert isinstance(failed.exception, fp.InputError)
+    assert "cannot be read" in str(failed.exception)

@@ -265,7 +265,8 @@ class OracleSite(Respondent):
     names : sequence of str, optional
         The variables.
     cpdag : PDAG, optional
-        The site's CPDAG, instead of learning it (for ``masking="consensus"``).
+        The site's CPDAG (for ``masking="consensus"``). If not given, the site learns it by GES, whatever `local` says:
+        there are no rows that another method could look at.
     name : str
         The site's name.
     targets : iterable of str, optional
