@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..graph import bits
 from ..graph.order import topological_order
+from ..search.phase2 import CHILD, LINE, NOT_ADJACENT, PARENT
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MAX_SET = 14
 """Variables a family may hold, fixed and free together: its answer has up to 2^14 numbers."""
-
-NOT_ADJACENT, PARENT, LINE, CHILD = range(4)
-"""Marks in an orientation question: what another variable is to the node in the coordinator's graph."""
 
 
 @dataclass(frozen=True)

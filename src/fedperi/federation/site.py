@@ -20,12 +20,17 @@ from ..local.discrete import DiscreteScore
 from ..local.gaussian import GaussianScore
 from ..local.ges import ges_fit
 from ..local.score import LatticeScore
+from ..search.phase2 import CHILD, LINE, PARENT
 from .masking import adaptive_mask, consensus_mask, supported_subset
-from .messages import CHILD, LINE, PARENT, Families, Floats, Orientations, Question, Settings, Welcome
+from .messages import Families, Floats, Orientations, Question, Settings, Welcome
 
 if TYPE_CHECKING:
     from ..data import Counts, Schema, Statistics
     from ..data.table import Source
+
+
+DRAWS = 20
+"""How often rows are drawn anew before a bootstrap gives up: a level of one row is missed in a third of the draws."""
 
 
 class Respondent(ABC):
@@ -232,12 +237,14 @@ class Site(Respondent):
                 summarize(self.table, how.schema, data=how.data, missing=how.missing, name=self.name, resample=seed)
             )
 
-        for attempt in range(0 if resample is None else 10):
+        if resample is None:
+            return read(None)
+        for attempt in range(DRAWS):
             try:
                 return read(zlib.crc32(f"{resample} {attempt} {self.name}".encode()))
-            except InputError:
-                continue
-        return read(None)
+            except InputError as error:
+                reason = error
+        raise InputError(f"{DRAWS} bootstrap draws at site {self.name!r} could not be used; the last one: {reason}")
 
     def fingerprint(self) -> str:
         """SHA-256 of the statistics, after a run has opened."""

@@ -21,16 +21,13 @@ from ..graph.pdag import PDAG
 from ..search.families import ParentSets
 from ..search.phase1 import Found, Step, find_common_dag
 from ..search.phase2 import Direction, directed_as, orient_by_differences
-from ..search.worst import site_regrets
+from ..search.worst import EDGE_PRICE, site_regrets
 from .evidence import Reason, Reasons, gather, reasons_by_difference, reasons_by_meek, reasons_in_cpdag
 from .federate import as_transport
 from .manifest import manifest
 from .progress import watching
 from .result import Result
 from .stability import edge_stability
-
-SMALL_EDGE_PRICE = 1e-2
-"""Price of an edge where the sites themselves charge for every edge: it only breaks ties."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +184,9 @@ class IPERI:
         return find_common_dag(
             oracle,
             aggregate=self.aggregate,
-            # A site may leave any parent out; a price of its own keeps edges out that only chance asks for.
-            edge_price=float(np.log(rows)) / 2 if self.masking == "adaptive" else SMALL_EDGE_PRICE,
+            # A site may leave any parent out; a price of its own keeps edges out that only chance asks for. Under the
+            # other masks sites charge for every edge themselves, and the price only breaks ties.
+            edge_price=float(np.log(rows)) / 2 if self.masking == "adaptive" else EDGE_PRICE,
             constraints=constraints,
             seed=self.seed,
             rounds=lambda: oracle.coordinator.rounds,

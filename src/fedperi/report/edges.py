@@ -9,7 +9,7 @@ import numpy as np
 
 from ..graph.pdag import PDAG
 from .layout import downward
-from .svg import edge_mark
+from .svg import drawn_mark
 
 if TYPE_CHECKING:
     from ..methods.evidence import EdgeEvidence
@@ -107,7 +107,7 @@ def shown_edges(result: Result, pairs: list[tuple[str, str]]) -> list[ShownEdge]
     graphs = dict(zip(VIEWS, (result.cpdag, result.phi_cpdag, result.graph), strict=True))
     out = []
     for upper, lower in pairs:
-        marks = {view: edge_mark(graph, upper, lower) for view, graph in graphs.items()}
+        marks = {view: drawn_mark(graph, upper, lower) for view, graph in graphs.items()}
         pair = frozenset((upper, lower))
         found, runs = evidence.get(pair), stability.get(pair)
         first, second = (lower, upper) if marks["closed"] == "up" else (upper, lower)

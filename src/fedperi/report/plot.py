@@ -8,7 +8,7 @@ from ..graph.pdag import PDAG
 from .curves import curves
 from .labels import FONT
 from .layout import LINE, Box, layout
-from .svg import SHORT, edge_mark
+from .svg import SHORT, drawn_mark
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ def draw(graph: PDAG, ax: Axes | None = None, color: str | None = None) -> Axes:
         ax = plt.figure(figsize=size).add_axes((0.0, 0.0, 1.0, 1.0))
     ink = color or mpl.rcParams["text.color"]
     for (upper, lower), points in picture.routes.items():
-        mark = edge_mark(graph, upper, lower)
+        mark = drawn_mark(graph, upper, lower)
         style = "dashed" if mark == "line" else "solid"
         ax.add_patch(PathPatch(_route(points), fill=False, edgecolor=ink, linewidth=1.2, linestyle=style))
         if mark != "line":

@@ -9,9 +9,10 @@ from ..graph.pdag import PDAG
 from .curves import Point, curves, midpoint
 from .labels import FONT
 from .layout import LINE, Box, Layout, layout
+from .text import edge_mark
 
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
-MARKS = {(True, True): "line", (True, False): "down", (False, True): "up", (False, False): "none"}
+DRAWN = {"--": "line", "->": "down", "<-": "up", "": "none"}
 SHORT = 2.5
 """Edges end this far from the boxes, so that the tips of arrows stay sharp."""
 
@@ -39,7 +40,7 @@ def graph_svg(graph: PDAG) -> str:
     """
     picture = layout(graph)
     edges = [
-        f"<g>{edge_parts(points, edge_mark(graph, upper, lower))}</g>"
+        f"<g>{edge_parts(points, drawn_mark(graph, upper, lower))}</g>"
         for (upper, lower), points in picture.routes.items()
     ]
     about = f"graph of {len(graph.names)} variables with {len(graph)} edges"
@@ -48,18 +49,17 @@ def graph_svg(graph: PDAG) -> str:
     )
 
 
-def edge_mark(graph: PDAG, upper: str, lower: str) -> str:
+def drawn_mark(graph: PDAG, upper: str, lower: str) -> str:
     """What a graph has between the ends of an edge that is drawn downwards: ``down``, ``up``, ``line`` or ``none``.
 
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.svg import edge_mark
-    >>> edge_mark(fp.PDAG.from_edges([("A", "B")]), "B", "A")
+    >>> from fedperi.report.svg import drawn_mark
+    >>> drawn_mark(fp.PDAG.from_edges([("A", "B")]), "B", "A")
     'up'
     """
-    i, j = graph.index(upper), graph.index(lower)
-    return MARKS[bool(graph.adjacency[i, j]), bool(graph.adjacency[j, i])]
+    return DRAWN[edge_mark(graph, upper, lower)]
 
 
 def svg(picture: Layout, edges: Sequence[str], nodes: Sequence[str], attributes: str) -> str:

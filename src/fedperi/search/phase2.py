@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 NOT_ADJACENT, PARENT, LINE, CHILD = range(4)
+"""Marks in an orientation question: what another variable is to the node in the coordinator's graph."""
 
 
 class OrientationOracle(Protocol):
