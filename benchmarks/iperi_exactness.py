@@ -23,9 +23,9 @@ import fedperi as fp
 from fedperi.federation import Coordinator, InProcess, Settings
 from fedperi.graph import bits
 from fedperi.graph.knowledge import unconstrained
-from fedperi.methods.iperi import SMALL_EDGE_PRICE, _Oracle
+from fedperi.methods.iperi import _Oracle
 from fedperi.search.families import ParentSets
-from fedperi.search.worst import site_regrets
+from fedperi.search.worst import EDGE_PRICE, site_regrets
 from fedperi.simulation import implied_covariance
 
 ROWS = 1e10
@@ -75,7 +75,7 @@ def oracle_sites(dag: fp.PDAG, clients: list[fp.PDAG], moments: list[NDArray[np.
 def site_totals(sites: list[fp.OracleSite], dag: fp.PDAG, masking: str) -> NDArray[np.float64]:
     """Each site's regret of a DAG, largest first."""
     coordinator = Coordinator(InProcess(sites), Settings(masking))
-    price = float(np.log(ROWS * len(sites))) / 2 if masking == "adaptive" else SMALL_EDGE_PRICE
+    price = float(np.log(ROWS * len(sites))) / 2 if masking == "adaptive" else EDGE_PRICE
     sets = ParentSets(_Oracle(coordinator), price, unconstrained(coordinator.names))
     parents = bits.columns(dag.adjacency)
     sets.fetch((node, into, 0) for node, into in enumerate(parents))

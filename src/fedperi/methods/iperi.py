@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..graph.equivalence import complete, consistent_extension
 from ..graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
 from ..graph.meek import meek_closure, meek_steps
 from ..graph.pdag import PDAG
+from ..search.confidence import direction_shares
 from ..search.families import ParentSets
 from ..search.phase1 import Found, Step, find_common_dag
 from ..search.phase2 import Direction, directed_as, orient_by_differences
@@ -199,7 +201,8 @@ class IPERI:
         if self._phases < 2 or self.masking == "none":  # no mask, no interventions: all sites have one graph
             return []
         start = _common(found.parents, oracle.names, constraints)
-        return orient_by_differences(oracle, start, found.parents, aggregate=self.aggregate)[1]
+        weigh = partial(direction_shares, found.sets, found.parents) if self.masking == "adaptive" else None
+        return orient_by_differences(oracle, start, found.parents, aggregate=self.aggregate, weigh=weigh)[1]
 
     def _result(
         self,

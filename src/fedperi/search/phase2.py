@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..graph import bits
 from ..graph.equivalence import consistent_extension, v_structures
+from ..graph.meek import meek_closure
 from ..graph.pdag import PDAG
 from ..local.score import RESOLUTION
+from . import confidence
 from .families import total_regret
 from .phase1 import Aggregate
 from .worst import better
@@ -41,7 +43,12 @@ class Direction(NamedTuple):
 
 
 def orient_by_differences(
-    oracle: OrientationOracle, graph: PDAG, parents: Sequence[int], *, aggregate: Aggregate
+    oracle: OrientationOracle,
+    graph: PDAG,
+    parents: Sequence[int],
+    *,
+    aggregate: Aggregate,
+    weigh: Callable[[int], Floats] | None = None,
 ) -> tuple[PDAG, list[Direction]]:
     """Direct an undirected edge where that brings the graph closer to the sites' own directions.
 
@@ -49,6 +56,9 @@ def orient_by_differences(
     changes those of its two ends only, so one round tells all. Where sites disagree, the direction with the smaller
     aggregated regret wins; where they balance, the edge stays undirected. Directions are taken strongest first, and one
     that contradicts those taken before it is left out, so that the result always has a member, of the same class.
+
+    `weigh` gives the shares of all directions around some nodes (`direction_shares`), once, if there is a direction to
+    weigh. Then only directions with a share of `CONFIDENCE` count.
     """
     lines = sorted((graph.index(a), graph.index(b)) for a, b in graph.undirected)
     if not lines:
@@ -74,7 +84,9 @@ def orient_by_differences(
         prefer = _preferred(both, base.sum(axis=1), aggregate)
         if prefer is not None:
             found.append(prefer)
-    return directed_as(graph, sorted(found, key=lambda d: (-d.gain, d.tail, d.head)))
+    found.sort(key=lambda d: (-d.gain, d.tail, d.head))
+    heads = sum({1 << d.head for d in found})
+    return directed_as(graph, found, weigh(heads) if weigh is not None and found else None)
 
 
 def _preferred(both: list[Direction], regrets: Floats, aggregate: Aggregate) -> Direction | None:
@@ -88,10 +100,16 @@ def _preferred(both: list[Direction], regrets: Floats, aggregate: Aggregate) -> 
     return best if improves and better(regrets - best.sites, regrets - other.sites) else None
 
 
-def directed_as(graph: PDAG, directions: Sequence[Direction]) -> tuple[PDAG, list[Direction]]:
-    """Direct edges, one after the other; one that leaves no member with the same v-structures is left out."""
+def directed_as(
+    graph: PDAG, directions: Sequence[Direction], shares: Floats | None = None
+) -> tuple[PDAG, list[Direction]]:
+    """Direct edges, one after the other; one that leaves no member with the same v-structures is left out.
+
+    If there are shares, so is one that has too small a share, or from which such a one follows by Meek's rules.
+    """
     taken = []
     colliders = v_structures(graph)
+    certain = graph.adjacency & ~graph.adjacency.T
     for direction in directions:
         matrix = np.array(graph.adjacency)
         matrix[direction.head, direction.tail] = False
@@ -102,6 +120,11 @@ def directed_as(graph: PDAG, directions: Sequence[Direction]) -> tuple[PDAG, lis
             continue
         if v_structures(member) != colliders:  # two directions that make a collider where all sites together see none
             continue
+        if shares is not None:
+            # Two directions that are likely enough each may imply a third that is not: it must not come in with them.
+            closed = meek_closure(candidate).adjacency
+            if (shares[closed & ~closed.T & ~certain] < confidence.CONFIDENCE).any():
+                continue
         graph = candidate
         taken.append(direction)
     return graph, taken

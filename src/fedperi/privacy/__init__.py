@@ -1,0 +1,1 @@
+"""Differential privacy: mechanisms, prices, the ledger and the release file. Wraps statistics or answers."""
