@@ -298,12 +298,12 @@ def fingerprint(table: Table, chunk: int = CHUNK) -> str:
     import pandas as pd
 
     names = sorted(table.columns)
-    rows, first, second = 0, np.uint64(0), np.uint64(0)
+    rows = first = second = 0
     for frame in table.chunks(chunk):
         plain = pd.DataFrame({name: _plain(frame[name]) for name in names})
         marks = pd.util.hash_pandas_object(plain, index=False).to_numpy(dtype=np.uint64)
-        rows, first, second = rows + len(frame), first + marks.sum(), second + (marks * marks).sum()
-    return hashlib.sha256(repr((names, rows, int(first), int(second))).encode()).hexdigest()
+        rows, first, second = rows + len(frame), first + int(marks.sum()), second + int((marks * marks).sum())
+    return hashlib.sha256(repr((names, rows, first % (1 << 64), second % (1 << 64))).encode()).hexdigest()
 
 
 def _plain(series: pd.Series[Any]) -> pd.Series[Any]:

@@ -8,6 +8,7 @@ A single set is a family without free variables; all subsets of some candidates 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +38,17 @@ class Settings:
 
 @dataclass(frozen=True)
 class Welcome:
-    """What a site tells when a run opens: its name, variables, number of rows, and the targets it declares."""
+    """What a site tells when a run opens: its name, variables, number of rows, declared targets, privacy.
+
+    Under differential privacy the number of rows is the one that the noisy moments are worth, and `privacy` tells what
+    was promised, at which price, and what the site's ledger says (plain values only).
+    """
 
     site: str
     names: tuple[str, ...]
     n: float
     targets: tuple[str, ...] | None = None
+    privacy: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)

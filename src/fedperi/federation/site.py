@@ -38,6 +38,7 @@ class Respondent(ABC):
 
     name: str
     targets: tuple[str, ...] | None
+    privacy: dict[str, Any] | None = None
 
     @property
     @abstractmethod
@@ -72,7 +73,7 @@ class Respondent(ABC):
         self._reference = self._score.local(list(enumerate(bits.columns(dag.adjacency))))
         self._intervened = [] if self.targets is None else [self._names.index(t) for t in self.targets]
         self._restricted: tuple[bytes, list[int], list[int]] | None = None
-        return Welcome(self.name, self._names, n, self.targets)
+        return Welcome(self.name, self._names, n, self.targets, self.privacy)
 
     def answer(self, question: Question) -> Floats:
         """Answer a question of the coordinator with numbers, and nothing else."""
@@ -224,7 +225,7 @@ class Site(Respondent):
                     f"{settings.penalty:g} could multiply; use data='mixed', or leave penalty at 1"
                 )
             return DiscreteScore(summary), DiscreteScore(summary, "bic", penalty=0.0), summary.n
-        return _ordered(summary, names, settings.penalty), _ordered(summary, names, 0.0), summary.n
+        return ordered_score(summary, names, settings.penalty), ordered_score(summary, names, 0.0), summary.n
 
     def _summarize(self, resample: int | None) -> Statistics | Counts:
         """Read the table, or draw its rows anew; a draw that misses a rare level altogether is drawn again."""
@@ -250,7 +251,7 @@ class Site(Respondent):
         """SHA-256 of the statistics, after a run has opened."""
         summary = self._summary
         arrays = [v for v in vars(summary).values() if isinstance(v, np.ndarray)]
-        return _digest(summary.names, summary.n, *arrays)
+        return digest(summary.names, summary.n, *arrays)
 
     def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
         from ..local.discover import local_graph
@@ -332,7 +333,7 @@ class OracleSite(Respondent):
 
     def fingerprint(self) -> str:
         """SHA-256 of the moments."""
-        return _digest(self._own_names, self._n, self._covariance)
+        return digest(self._own_names, self._n, self._covariance)
 
     def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
         return self._cpdag if self._cpdag is not None else ges_fit(score).graph
@@ -350,7 +351,8 @@ def _enough(summary: Statistics | Counts) -> Statistics | Counts:
     return summary
 
 
-def _ordered(statistics: Statistics, names: tuple[str, ...], penalty: float) -> GaussianScore:
+def ordered_score(statistics: Statistics, names: tuple[str, ...], penalty: float) -> GaussianScore:
+    """Score statistics with the variables in the order of a run."""
     order = [statistics.names.index(name) for name in names]
     return GaussianScore(
         statistics.correlation,
@@ -362,7 +364,8 @@ def _ordered(statistics: Statistics, names: tuple[str, ...], penalty: float) -> 
     )
 
 
-def _digest(names: tuple[str, ...], n: float, *arrays: NDArray[Any]) -> str:
+def digest(names: tuple[str, ...], n: float, *arrays: NDArray[Any]) -> str:
+    """SHA-256 of names, a number and arrays."""
     digest = hashlib.sha256(repr((names, n)).encode())
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())

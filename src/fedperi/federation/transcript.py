@@ -65,7 +65,13 @@ class Replay:
                 raise InputError(f"this is no transcript of fedperi, version {VERSION}")
             self._settings = dict(record["settings"])
             self._sites = [
-                Welcome(s["site"], tuple(s["names"]), s["n"], None if s["targets"] is None else tuple(s["targets"]))
+                Welcome(
+                    s["site"],
+                    tuple(s["names"]),
+                    s["n"],
+                    None if s["targets"] is None else tuple(s["targets"]),
+                    s.get("privacy"),
+                )
                 for s in record["sites"]
             ]
             self._rounds = [

@@ -1,0 +1,103 @@
+"""What a user asks for: how much privacy, by which mechanism, and what is publicly known of the columns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from os import PathLike
+from typing import Any, Literal
+
+from ..errors import InputError
+from .bounds import as_bounds
+from .noise import Noise, SecureNoise, SeededNoise
+
+MECHANISMS = ("statistics", "regret")
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """Differential privacy for every site of a run: adding or removing one row changes no probability by much more.
+
+    The promise is per site and per row: whatever anybody computes from all that a site ever sends in this run, no event
+    becomes more likely than ``exp(epsilon)`` times, plus ``delta``, by one person's row being in the table. A person
+    with rows at several sites is promised the sum. The number of rows is protected as well.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The price of the whole run at every site: all rounds, all questions. Below 1 is strong, above 10 is little.
+        Delta must be far below one over the number of rows.
+    mechanism : {"statistics", "regret"}
+        "statistics": noise is added once to the moments of each table; all answers come from these, so any number of
+        questions costs the same. "regret": the paper's mechanism, noise on every answer, for comparison: at the same
+        total price it is far less exact.
+    bounds : mapping, Schema or path
+        For every column the lowest and highest value that is possible, or the levels of a category, as they are known
+        without looking at the table: ``{"age": (0, 120), "sex": ["f", "m"]}``. A schema with bounds does as well.
+    ceiling : float, optional
+        The largest total epsilon that a site gives in its life, over all runs on the same table. Its ledger refuses
+        before anything is released; without it, `fedperi.privacy.ledger.Ceiling` has the default.
+    store : path, optional
+        Where sites keep their ledger and their noise, one folder a site. Without it, a folder of the user's, one for
+        every table.
+    sensitivity : float, optional
+        For "regret": how much one row can change a regret. Without it, a bound that is proven for clipped rows;
+        see also `fedperi.privacy.lemma_sensitivity`.
+    answers : int, optional
+        For "regret" and more than 12 variables: how many answers to share the budget among.
+    test_seed : int, optional
+        For tests: noise from a seed. Nothing is private then, and the results say so.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> fp.Privacy(epsilon=1.0, delta=1e-6, bounds={"age": (0, 120), "dose": (0, 50)}).epsilon
+    1.0
+    >>> fp.Privacy(epsilon=0)
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: epsilon must be a positive, finite number, not 0; 1 is usual
+    """
+
+    epsilon: float = 2.0
+    delta: float = 1e-6
+    mechanism: Literal["statistics", "regret"] = "statistics"
+    bounds: Any = None
+    ceiling: float | None = None
+    store: str | PathLike[str] | None = None
+    sensitivity: float | None = None
+    answers: int | None = None
+    test_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if not _positive(self.epsilon):
+            raise InputError(f"epsilon must be a positive, finite number, not {self.epsilon!r}; 1 is usual")
+        if not _positive(self.delta) or self.delta >= 1:
+            raise InputError(
+                f"delta must be a number above 0 and far below 1 over the number of rows, not {self.delta!r}; 1e-6 is "
+                "usual"
+            )
+        if self.mechanism not in MECHANISMS:
+            raise InputError(f"mechanism is one of {', '.join(MECHANISMS)}; not {self.mechanism!r}")
+        for name in ("ceiling", "sensitivity"):
+            if getattr(self, name) is not None and not _positive(getattr(self, name)):
+                raise InputError(f"{name} must be a positive, finite number, not {getattr(self, name)!r}")
+        for name in ("answers", "test_seed"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+                raise InputError(f"{name} must be a whole number, not {value!r}")
+        for name in ("sensitivity", "answers"):
+            if getattr(self, name) is not None and self.mechanism != "regret":
+                raise InputError(f"{name} belongs to mechanism='regret', not to {self.mechanism!r}")
+        object.__setattr__(self, "bounds", as_bounds(self.bounds))
+
+    def noise(self, site: str) -> Noise:
+        """Return the source of noise: OpenDP, unless this is a test."""
+        if self.test_seed is None:
+            return SecureNoise()
+        return SeededNoise([self.test_seed, *site.encode()])
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf

@@ -1,0 +1,125 @@
+"""From noisy moments back to statistics: everything here looks at a release only, so it costs no privacy.
+
+The steps, each of them measured (docs/privacy.md has the experiment):
+
+- centre, and give every eigenvalue at least the size of the noise's: a covariance again;
+- undo the clipping: for elliptical data, clipping rows to a ball keeps the eigenvectors and shrinks large eigenvalues
+  more than small ones, by a known function;
+- count the rows that the moments are worth: noise of standard deviation tau on a correlation is worth as much as
+  sampling 1 / tau^2 rows, and conditioning on other noisy columns makes it larger (`AMPLIFICATION`).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+AMPLIFICATION = 3.0
+"""How much larger the noise of a partial correlation is than that of a correlation, as a factor of its variance."""
+
+POINTS = 4096
+"""Points of the integral over normal directions."""
+
+
+def covariance_of(moments: Floats, constant: float, noise: float) -> tuple[Floats, float]:
+    """Return a positive definite covariance, and the number of rows, from the noisy sum of outer products.
+
+    Parameters
+    ----------
+    moments : array, shape (q + 1, q + 1)
+        Sum over rows of the outer product of (constant, z).
+    constant : float
+    noise : float
+        Standard deviation of the noise on a diagonal entry.
+
+    Examples
+    --------
+    >>> covariance, rows = covariance_of(np.array([[100.0, 0.0], [0.0, 50.0]]), 1.0, 1.0)
+    >>> covariance.tolist(), rows
+    ([[0.5]], 100.0)
+    """
+    rows = max(float(moments[0, 0]) / constant**2, 2.0)
+    mean = moments[0, 1:] / constant / rows
+    covariance = moments[1:, 1:] / rows - np.outer(mean, mean)
+    values, vectors = np.linalg.eigh(covariance)
+    floor = max(noise / rows * math.sqrt(len(values)), 1e-6)
+    return (vectors * np.maximum(values, floor)) @ vectors.T, rows
+
+
+def undo_clipping(covariance: Floats, limit: float) -> Floats:
+    """Return the covariance of normal rows that have the given one after clipping to norm `limit`.
+
+    Examples
+    --------
+    >>> clipped = clipped_eigenvalues(np.array([0.5, 1.0, 4.0]), 1.5)
+    >>> clipped.round(2).tolist()
+    [0.27, 0.47, 1.15]
+    >>> np.diag(undo_clipping(np.diag(clipped), 1.5)).round(2).tolist()
+    [0.5, 1.0, 4.0]
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    # The trace of a clipped covariance is below limit^2; noise can lift it above, where no answer exists.
+    wanted = values * min(1.0, MOST_CLIPPED * limit**2 / values.sum())
+    found = wanted.copy()
+    for _ in range(200):
+        step = np.clip(wanted / clipped_eigenvalues(found, limit), 0.5, 2.0)
+        found = found * step
+        if np.abs(step - 1).max() < 1e-6:
+            break
+    out: Floats = (vectors * found) @ vectors.T
+    return out
+
+
+MOST_CLIPPED = 0.95
+"""Share of limit^2 that the mean square of clipped rows may have: closer to 1 the unclipped size is anybody's guess."""
+
+
+def clipped_eigenvalues(values: Floats, limit: float) -> Floats:
+    """Return the eigenvalues of a normal variable's second moments after clipping to norm `limit`.
+
+    Examples
+    --------
+    >>> clipped_eigenvalues(np.array([1.0, 1.0]), 100.0).round(3).tolist()
+    [1.0, 1.0]
+    """
+    squares = _normal_squares(len(values))
+    lengths = squares @ values
+    kept = np.minimum(1.0, limit**2 / lengths)
+    out: Floats = values * (kept @ squares) / len(squares)
+    return out
+
+
+@lru_cache(maxsize=8)
+def _normal_squares(q: int) -> Floats:
+    """Squares of normal coordinates on a low-discrepancy sequence, the same at every call: an integral, not noise."""
+    from scipy.special import ndtri
+    from scipy.stats.qmc import Sobol
+
+    uniform = Sobol(q, rng=np.random.default_rng(0)).random(POINTS)
+    squares: Floats = ndtri(np.clip(uniform, 1e-12, 1 - 1e-12)) ** 2
+    return np.asarray(squares / squares.mean(axis=0))
+
+
+def effective_rows(rows: float, noise: float, spread: float) -> float:
+    """Return how many rows without noise would tell as much.
+
+    Parameters
+    ----------
+    rows : float
+        Rows behind the moments.
+    noise : float
+        Standard deviation of the noise on a mean product of two columns.
+    spread : float
+        Mean variance of a column.
+
+    Examples
+    --------
+    >>> effective_rows(1000, 0.0, 1.0), round(effective_rows(1000, 0.05, 1.0))
+    (1000.0, 118)
+    """
+    return 1 / (1 / rows + AMPLIFICATION * (noise / spread) ** 2)
