@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .federation import OracleSite, Replay, Site
     from .local.discover import ges, pc
     from .methods import IPERI, PERI, EdgeEvidence, Result
+    from .privacy import Privacy
     from .simulation import Simulation, simulate
 
 # Names whose rooms import pandas or scipy are loaded when first used, so that `import fedperi` stays quick.
@@ -46,6 +47,7 @@ _LAZY = {
     "EdgeEvidence": ".methods",
     "OracleSite": ".federation",
     "Replay": ".federation",
+    "Privacy": ".privacy",
     "Result": ".methods",
     "Simulation": ".simulation",
     "Site": ".federation",
@@ -63,6 +65,7 @@ __all__ = [
     "Knowledge",
     "MeekStep",
     "OracleSite",
+    "Privacy",
     "Replay",
     "Result",
     "Simulation",

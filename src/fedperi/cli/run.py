@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ..data.check import CheckReport
     from ..methods import IPERI, Result
+    from ..privacy import Privacy
 
 DEFAULTS: dict[str, Any] = {
     "method": "iperi",
@@ -29,12 +30,19 @@ DEFAULTS: dict[str, Any] = {
     "penalty": 1.0,
     "bootstrap": 0,
     "seed": 0,
+    "epsilon": None,
+    "delta": None,
+    "mechanism": None,
+    "bounds": None,
+    "ceiling": None,
+    "store": None,
 }
+PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "store")
 
 
 @app.command()
 def run(
-    files: list[str] = typer.Argument(..., metavar="FILES", help="One table a site, CSV or Parquet."),
+    files: list[str] = typer.Argument(..., metavar="FILES", help="One a site: a table (CSV, Parquet) or a release."),
     out: Path | None = typer.Option(None, "--out", metavar="DIR", help="Where to write the results."),
     method: str | None = typer.Option(None, metavar="iperi|peri", help="I-PERI, or PERI without interventions."),
     masking: str | None = typer.Option(None, metavar="adaptive|consensus|none", help="What a site is judged by."),
@@ -48,6 +56,12 @@ def run(
     penalty: float | None = typer.Option(None, help="Multiplies the price of an edge."),
     bootstrap: int | None = typer.Option(None, metavar="N", help="Stability of edges from N resampled runs."),
     seed: int | None = typer.Option(None, help="Of the search and the bootstrap."),
+    epsilon: float | None = typer.Option(None, help="Differential privacy: the price of the run for each site."),
+    delta: float | None = typer.Option(None, help="And the probability that it fails [1e-6]."),
+    mechanism: str | None = typer.Option(None, metavar="statistics|regret", help="Where the noise is added."),
+    bounds: str | None = typer.Option(None, metavar="FILE", help="Public limits and levels of the columns (TOML)."),
+    ceiling: float | None = typer.Option(None, help="Largest total epsilon of a site, over all runs."),
+    store: str | None = typer.Option(None, metavar="DIR", help="Where sites keep ledger and noise."),
     config: str | None = typer.Option(None, "--config", metavar="FILE", help="These options from a TOML file."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show what would be asked of each site, and stop."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON and nothing else."),
@@ -66,6 +80,12 @@ def run(
         "penalty": penalty,
         "bootstrap": bootstrap,
         "seed": seed,
+        "epsilon": epsilon,
+        "delta": delta,
+        "mechanism": mechanism,
+        "bounds": bounds,
+        "ceiling": ceiling,
+        "store": store,
     }
     options = {**DEFAULTS, **_from_file(config), **{k: v for k, v in given.items() if v is not None}}
     _check_place(out, dry_run, as_json)
@@ -74,9 +94,15 @@ def run(
     from rich.console import Console
 
     console = Console(highlight=False, quiet=as_json)
-    checked = _checked(console, files, options)
+    tables = _split(files)
+    if chosen.privacy is not None and tables:
+        _show_prices(console, tables, chosen, dry_run)
+    elif tables:
+        checked = _checked(console, tables, options)
+        if dry_run:
+            _show_plan(console, checked, chosen)
     if dry_run:
-        _show_plan(console, checked, chosen)
+        console.print("Nothing was asked: this was a dry run.")
         return
     result = chosen.fit(files)
     if out is not None:
@@ -122,7 +148,26 @@ def _method(options: dict[str, Any]) -> IPERI:
     name = options["method"]
     if name not in classes:
         raise InputError(f"method is one of {', '.join(classes)}; not {name!r}")
-    return classes[name](**{k: v for k, v in options.items() if k != "method" and v is not None})
+    rest = {k: v for k, v in options.items() if k != "method" and k not in PRIVACY and v is not None}
+    return classes[name](privacy=_privacy(options), **rest)
+
+
+def _privacy(options: dict[str, Any]) -> Privacy | None:
+    from ..privacy import Privacy
+
+    given = {name: options[name] for name in PRIVACY if options[name] is not None}
+    if not given:
+        return None
+    if "epsilon" not in given:
+        raise InputError(f"--{next(iter(given))} is about privacy, which needs a price: add --epsilon 1")
+    return Privacy(**given)
+
+
+def _split(files: list[str]) -> list[str]:
+    """Return the files that are tables; the others are releases, which `fit` opens."""
+    from ..privacy import is_release
+
+    return [file for file in files if not is_release(file)]
 
 
 def _checked(console: Console, files: list[str], options: dict[str, Any]) -> CheckReport:
@@ -144,6 +189,33 @@ def _checked(console: Console, files: list[str], options: dict[str, Any]) -> Che
     return report
 
 
+def _show_prices(console: Console, tables: list[str], method: IPERI, dry_run: bool) -> None:
+    """What a private run would cost every site, and what its ledger says; nothing is drawn."""
+    from rich.table import Table as Grid
+
+    from ..data import open_tables
+    from ..privacy.site_release import prepare_release
+
+    assert method.privacy is not None
+    grid = Grid(box=None, pad_edge=False)
+    for heading in ("site", "price", "spent before", "left before", "ceiling"):
+        grid.add_column(heading, justify="left" if heading == "site" else "right")
+    for table in open_tables(tables):
+        pending = prepare_release(table, method.privacy, schema=method.schema, data=method.data, missing=method.missing)
+        if pending.budget is None:
+            grid.add_row(table.name, "test noise", "", "", "")
+            continue
+        ledger = pending.budget.ledger
+        price = "0 (drawn before)" if pending.kept else f"{method.privacy.epsilon:g}"
+        grid.add_row(table.name, price, f"{ledger.spent:.3g}", f"{ledger.remaining:.3g}", f"{ledger.ceiling.epsilon:g}")
+    console.print(
+        f"Differential privacy, mechanism {method.privacy.mechanism!r}: epsilon = {method.privacy.epsilon:g}, "
+        f"delta = {method.privacy.delta:g} for each site, for the whole run."
+    )
+    if dry_run:
+        console.print(grid)
+
+
 def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
     """What a run would ask of each site."""
     from ..search.screening import FEWEST_CANDIDATES, FULL, MOST_CANDIDATES
@@ -163,7 +235,6 @@ def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
     console.print("  1 round:  directions of the edges still open, a few numbers an edge")
     if method.bootstrap:
         console.print(f"  and all of it {method.bootstrap} times more, on rows that each site draws anew")
-    console.print("Nothing was asked: this was a dry run.")
 
 
 def summarize(console: Console, result: Result, out: Path | None) -> None:
@@ -179,7 +250,23 @@ def summarize(console: Console, result: Result, out: Path | None) -> None:
     )
     worst = max(result.regrets, key=result.regrets.__getitem__)
     console.print(f"Worst regret: {result.regrets[worst]:.1f} nats at {worst}. {result.rounds} rounds.")
+    if result.privacy is not None:
+        _say_privacy(console, result.privacy)
     if result.stability:
         console.print(f"Stability from {result.replicates} resampled runs is in the report.")
     if out is not None:
         console.print(f"Wrote report.html, result.json, manifest.json and graph.* to {out}.", soft_wrap=True)
+
+
+def _say_privacy(console: Console, sites: dict[str, dict[str, Any]]) -> None:
+    """Say what was promised to the people in the tables."""
+    bare = [name for name, told in sites.items() if not told.get("private")]
+    if bare:
+        console.print(f"NOT PRIVATE: {', '.join(bare)}. Do not call this result differentially private.")
+    kept = [told for told in sites.values() if told.get("private")]
+    if kept:
+        dearest = max(kept, key=lambda told: float(told["epsilon"]))
+        console.print(
+            f"Differential privacy for one row of {len(kept)} site{'s' * (len(kept) > 1)}: epsilon = "
+            f"{dearest['epsilon']:g}, delta = {dearest['delta']:g} (mechanism {dearest['mechanism']!r})."
+        )

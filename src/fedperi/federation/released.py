@@ -83,7 +83,7 @@ def _telling(statistics: Statistics, release: Release) -> None:
     widest = max(map(len, statistics.blocks))
     if statistics.n < max(len(statistics.names), 2 * widest):
         raise InputError(
-            f"site {statistics.site!r}: at epsilon = {release.epsilon:g} its noisy moments are worth {statistics.n} rows, "
-            f"too few for {len(statistics.names)} variables; release with a larger epsilon, leave variables out, or "
-            "leave the site out"
+            f"site {statistics.site!r}: at epsilon = {release.epsilon:g} its noisy moments are worth {statistics.n} "
+            f"rows, too few for {len(statistics.names)} variables; release with a larger epsilon, or leave variables "
+            "or the site out"
         )

@@ -1,14 +1,19 @@
-"""From what a user hands in to a federation: tables, files, sites, or a transport that is already connected."""
+"""From what a user hands in to a federation: tables, files, releases, sites, or a connected transport."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from os import PathLike
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InputError
 from ..federation import InProcess, Respondent, Site, Transport
+from ..federation.released import ReleasedSite
 from ..federation.site import Reading
 from ..graph.pdag import PDAG
+
+if TYPE_CHECKING:
+    from ..privacy import Privacy
 
 
 def as_transport(
@@ -18,23 +23,67 @@ def as_transport(
     data: str = "auto",
     missing: str = "error",
     local: Callable[..., PDAG] | None = None,
+    privacy: Privacy | None = None,
 ) -> Transport:
-    """Make a transport of tables (DataFrames, paths), sites, a mapping of names to them, or a transport itself."""
+    """Make a transport of tables (DataFrames, paths), releases, sites, a mapping of names to them, or a transport."""
     if hasattr(sites, "open") and hasattr(sites, "ask"):
+        if privacy is not None:
+            raise InputError("these sites are connected already, and each decides about its own privacy; leave it out")
         return cast(Transport, sites)
     respondents = _respondents(sites)
-    tables = {site.name: site for site in respondents if isinstance(site, Site)}
-    if len(tables) < sum(isinstance(site, Site) for site in respondents):
-        names = [site.name for site in respondents]
-        twice = next(name for name in names if names.count(name) > 1)
+    names = [site.name for site in respondents]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
         raise InputError(f"two sites are called {twice!r}: give each a name of its own")
+    _same_schema([site for site in respondents if isinstance(site, ReleasedSite)])
+    for site in respondents:
+        if isinstance(site, ReleasedSite):
+            site.local = local
+    if privacy is not None:
+        return InProcess(_protected(respondents, privacy, schema, data, missing, local))
+    tables = {site.name: site for site in respondents if isinstance(site, Site)}
     if tables:
         from ..data import infer_schema
 
         shared = infer_schema({name: site.table for name, site in tables.items()}, schema)
-        for site in tables.values():
-            site.reading = Reading(shared, data, missing, local)  # type: ignore[arg-type]
+        for table in tables.values():
+            table.reading = Reading(shared, data, missing, local)  # type: ignore[arg-type]
     return InProcess(respondents)
+
+
+def _protected(
+    respondents: list[Respondent],
+    privacy: Privacy,
+    schema: Any,
+    data: Any,
+    missing: Any,
+    local: Callable[..., PDAG] | None,
+) -> list[Respondent]:
+    """Put every table behind its noise. All sites are checked before the first one pays."""
+    for site in respondents:
+        if isinstance(site, ReleasedSite):
+            raise InputError(f"site {site.name!r} is a release, and its price is settled; leave privacy out")
+        if not isinstance(site, Site):
+            raise InputError(f"site {site.name!r} has no rows that privacy could protect; leave privacy out")
+    tables = [site for site in respondents if isinstance(site, Site)]
+    options = {"schema": schema, "data": data, "missing": missing}
+    if privacy.mechanism == "regret":
+        from ..federation.noisy import NoisySite
+
+        return [NoisySite(site.table, privacy, targets=site.targets, local=local, **options) for site in tables]
+    from ..privacy.site_release import prepare_release
+
+    pending = [prepare_release(site.table, privacy, targets=site.targets, **options) for site in tables]
+    return [ReleasedSite(one.draw()[0], local) for one in pending]
+
+
+def _same_schema(sites: list[ReleasedSite]) -> None:
+    from ..data.schema import differences
+
+    for site in sites[1:]:
+        found = differences(sites[0].release.schema, site.release.schema, (repr(sites[0].name), repr(site.name)))
+        if found:
+            raise InputError(f"the releases follow different schemas: {found[0]}; release again with the same bounds")
 
 
 def _respondents(sites: Any) -> list[Respondent]:
@@ -44,15 +93,26 @@ def _respondents(sites: Any) -> list[Respondent]:
     if isinstance(sites, Respondent):
         raise InputError("give a list of sites, even if there is only one")
     if isinstance(sites, Mapping):
-        return [_named(name, source) for name, source in sites.items()]
+        return [_named(name, _opened(source)) for name, source in sites.items()]
     if not isinstance(sites, Iterable):
         raise InputError(f"sites must be a list of tables, files or sites, not {type(sites).__name__}")
     if hasattr(sites, "columns") or isinstance(sites, str):
         named_sources(cast(Any, sites))  # a single table or path: raises, and says what to give instead
-    entries = list(sites)
+    entries = [_opened(entry) for entry in sites]
     sources: list[Any] = [entry for entry in entries if not isinstance(entry, Respondent)]
     named = iter(named_sources(sources))
     return [entry if isinstance(entry, Respondent) else _named(*next(named)) for entry in entries]
+
+
+def _opened(source: Any) -> Any:
+    """Turn a release, or the path of a release file, into a site; leave the rest as it is."""
+    from ..privacy import Release, is_release, load_release
+
+    if isinstance(source, Release):
+        return ReleasedSite(source)
+    if isinstance(source, str | PathLike) and is_release(source):
+        return ReleasedSite(load_release(source))
+    return source
 
 
 def _named(name: str, source: Any) -> Respondent:

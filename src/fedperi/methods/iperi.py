@@ -19,6 +19,7 @@ from ..graph.equivalence import complete, consistent_extension
 from ..graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
 from ..graph.meek import meek_closure, meek_steps
 from ..graph.pdag import PDAG
+from ..privacy import Privacy
 from ..search.confidence import direction_shares
 from ..search.families import ParentSets
 from ..search.phase1 import Found, Step, find_common_dag
@@ -50,6 +51,8 @@ class IPERI:
         table, if it has the attribute ``wants_table``) and returns a PDAG.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
         How columns are taken, see docs/site.md.
+    privacy : Privacy, optional
+        Differential privacy: noise at every site, at a price that its ledger keeps. Without it, answers are exact.
     knowledge : Knowledge or path, optional
         Edges that must or must not be there, and tiers.
     schema : Schema or path, optional
@@ -85,6 +88,7 @@ class IPERI:
     aggregate: Literal["sum", "worst"] = "sum"
     local: str | Callable[..., PDAG] = "ges"
     data: Literal["auto", "linear", "nonlinear", "discrete", "mixed"] = "auto"
+    privacy: Privacy | None = None
     knowledge: Any = None
     schema: Any = None
     missing: Literal["error", "drop"] = "error"
@@ -112,6 +116,8 @@ class IPERI:
             value = getattr(self, option)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise InputError(f"{option} must be a whole number, zero or positive, not {value!r}")
+        if self.privacy is not None and not isinstance(self.privacy, Privacy):
+            raise InputError(f"privacy must be a fedperi.Privacy, not {type(self.privacy).__name__}")
         object.__setattr__(self, "knowledge", as_knowledge(self.knowledge))
 
     def fit(self, sites: Any) -> Result:
@@ -128,7 +134,9 @@ class IPERI:
         Result
         """
         own = self.local if callable(self.local) else None
-        transport = as_transport(sites, schema=self.schema, data=self.data, missing=self.missing, local=own)
+        transport = as_transport(
+            sites, schema=self.schema, data=self.data, missing=self.missing, local=own, privacy=self.privacy
+        )
         coordinator = Coordinator(transport, self._settings())
         names = coordinator.names
         known: Knowledge | None = self.knowledge
@@ -244,6 +252,7 @@ class IPERI:
             manifest=manifest(self._described(), coordinator),
             complete=whole,
             transcript=coordinator.transcript,
+            privacy=_privacy(coordinator),
         )
 
     def _described(self) -> dict[str, Any]:
@@ -252,6 +261,8 @@ class IPERI:
             value = getattr(self, option.name)
             if isinstance(value, Knowledge):
                 value = {key: [list(entry) for entry in content] for key, content in vars(value).items()}
+            elif isinstance(value, Privacy):
+                value = {"epsilon": value.epsilon, "delta": value.delta, "mechanism": value.mechanism}
             elif value is not None and not isinstance(value, str | int | float | bool):
                 value = getattr(value, "__name__", str(value))
             options[option.name] = value
@@ -344,6 +355,13 @@ def _member(graph: PDAG, parents: Sequence[int]) -> PDAG:
 
 def _regrets(sets: ParentSets, parents: Sequence[int]) -> list[float]:
     return [float(r) for r in site_regrets(sets, parents, edge_price=0.0)]
+
+
+def _privacy(coordinator: Coordinator) -> dict[str, dict[str, Any]] | None:
+    """What every site tells about its privacy; None if none has any."""
+    if all(site.privacy is None for site in coordinator.sites):
+        return None
+    return {site.site: site.privacy or {"mechanism": "none", "private": False} for site in coordinator.sites}
 
 
 def _one_of(option: str, value: object, legal: Sequence[str]) -> None:

@@ -51,6 +51,8 @@ class Result:
         How often each edge and its direction came back in `replicates` bootstrap runs; empty without them.
     complete : bool
         Whether the run ended by itself; False if it was interrupted and holds what had been found by then.
+    privacy : dict of str to dict, or None
+        For every site what it promised, at which price, and what its ledger says; None if no site has noise.
     transcript : Transcript or None
         Every message of the run; not part of the JSON.
 
@@ -81,6 +83,7 @@ class Result:
     replicates: int = 0
     complete: bool = True
     transcript: Transcript | None = None
+    privacy: dict[str, dict[str, Any]] | None = None
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -105,6 +108,7 @@ class Result:
             "stability": [edge._asdict() for edge in self.stability],
             "replicates": self.replicates,
             "complete": self.complete,
+            "privacy": self.privacy,
         }
         return json.dumps(record, indent=1)
 
@@ -129,6 +133,7 @@ class Result:
                 ),
                 stability=tuple(EdgeStability(**edge) for edge in record["stability"]),
                 complete=record["complete"],
+                privacy=record.get("privacy"),
             )
         except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
             raise InputError("this is no result of fedperi: the text is damaged") from None

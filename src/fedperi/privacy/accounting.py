@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 ROUNDING = 1e-12
 # Beyond this nothing is private in any sense, and floating point begins to overflow.
 _LARGEST = 1e6
-# The composition of privacy loss distributions runs on Fourier transforms, whose rounding noise is near 1e-15: at this
-# delta it is still far below what is measured, at 1e-15 the epsilon found was too small by 0.2 %.
-_SMALLEST_PLD_DELTA = 1e-12
+# Privacy loss distributions are composed by Fourier transforms, whose rounding noise grows with the number of answers
+# and can make epsilon too small. Measured on Gaussians, whose total is known: 4 answers, exact to 1e-4 at delta 1e-12
+# and too small by 0.07 % at 1e-14; 10^4 answers, exact at 1e-10 and too small by 0.2 % at 1e-13; 10^6, exact at 1e-8.
+# With 10^7 the grid is as coarse as one answer, and a total takes 12 s.
+_PLD_DELTA, _PLD_DELTA_EACH, _PLD_ANSWERS = 1e-12, 1e-14, 10**6
 # Grid points per standard deviation of the summed privacy loss: k equal Gaussians are then exact to 1e-4.
 _RESOLUTION = 3000
 
@@ -85,8 +87,8 @@ class Price:
         if attainable > self.epsilon * (1 + 1e-9):
             gives = "no finite epsilon" if math.isinf(attainable) else f"epsilon {attainable:.7g}"
             raise InputError(
-                f"a price claims epsilon {self.epsilon:g} at delta {self.delta:g}, but its mechanisms only give {gives}: "
-                "claim at least that, or add noise"
+                f"a price claims epsilon {self.epsilon:g} at delta {self.delta:g}, but its mechanisms only give "
+                f"{gives}: claim at least that, or add noise"
             )
 
     @property
@@ -150,14 +152,16 @@ class Totals:
     zcdp_epsilon : float
         Epsilon by zCDP.
     pld_epsilon : float or None
-        Epsilon by privacy loss distributions, the tightest for Gaussian and Laplace noise; selections enter as any pure
-        mechanism, so with many of them zCDP can be below. None if dp-accounting is not installed, or delta is below 1e-12.
+        Epsilon by privacy loss distributions, the tightest for Gaussian and Laplace noise; selections enter as any
+        pure mechanism, so with many of them zCDP can be below. None if dp-accounting is not installed, or where its
+        arithmetic does not reach: delta below 1e-12, or below 1e-14 times the number of Laplace answers and selections,
+        more than a million of these, or one with an epsilon above 700.
 
     Examples
     --------
     >>> totals = total([Price(1.56, 1e-6, gaussian=1 / 18)] * 2, 1e-6, pld=False)
     >>> totals.releases, totals.basic_epsilon, round(totals.zcdp_epsilon, 4)
-    (2, 3.12, 2.2727)
+    (2, 3.12, 2.2685)
     """
 
     releases: int
@@ -214,7 +218,7 @@ def spent(prices: Iterable[Price], delta: float) -> float:
     >>> spent([Price(0.1, 0.0, laplace=(0.1, 1))] * 2, 1e-6)
     0.2
     >>> round(spent([Price(0.1, 0.0, laplace=(0.1, 1))] * 1000, 1e-6), 2)
-    19.97
+    20.55
     """
     totals = total(prices, delta, pld=False)
     if totals.basic_delta <= totals.delta * (1 + ROUNDING):
@@ -225,7 +229,7 @@ def spent(prices: Iterable[Price], delta: float) -> float:
 def zcdp_epsilon(rho: float, delta: float) -> float:
     """Epsilon at a delta of what is rho-zCDP.
 
-    The conversion of Canonne, Kamath and Steinke ("The Discrete Gaussian for Differential Privacy", 2020, corollary 13): with
+    The conversion of Canonne, Kamath and Steinke ("The Discrete Gaussian for Differential Privacy", 2020): with
     a = alpha - 1, the smallest over a > 0 of (1 + a) rho + (log(1/delta) - log(1 + a)) / a - log(1 + 1/a).
 
     Examples
@@ -259,7 +263,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     --------
     >>> rho = zcdp_rho(1.0, 1e-6)
     >>> round(rho, 7), zcdp_epsilon(rho, 1e-6) <= 1.0
-    (0.0247304, True)
+    (0.024356, True)
     """
     epsilon, delta = positive(epsilon, "epsilon"), probability(delta)
     low, high = 0.0, epsilon
@@ -293,7 +297,7 @@ def _real(value: object, what: str, needs: str, fits: Callable[[float], bool]) -
 def _repeated(value: object, what: str) -> tuple[float, int]:
     if isinstance(value, tuple | list) and len(value) == 2:
         epsilon, count = value
-        if isinstance(count, Integral) and not isinstance(count, bool) and 0 <= count <= 10**12:
+        if isinstance(count, Integral) and not isinstance(count, bool) and 0 <= int(count) <= 10**12:
             if not count and epsilon == 0:
                 return 0.0, 0
             if count:
@@ -321,7 +325,8 @@ def _gaussian_epsilon(rho: float, delta: float) -> float:
 
 
 def _pld_epsilon(prices: tuple[Price, ...], delta: float) -> float | None:
-    if delta < _SMALLEST_PLD_DELTA:
+    answers = sum(price.laplace[1] + price.selections[1] for price in prices)
+    if answers > _PLD_ANSWERS or delta < max(_PLD_DELTA, _PLD_DELTA_EACH * answers):
         return None
     try:
         from dp_accounting.pld import privacy_loss_distribution as pld
@@ -347,7 +352,8 @@ def _pld_epsilon(prices: tuple[Price, ...], delta: float) -> float | None:
     composed = parts[0]
     for part in parts[1:]:
         composed = composed.compose(part, tail_mass_truncation=cut)
-    return float(composed.get_epsilon_for_delta(delta))
+    epsilon = float(composed.get_epsilon_for_delta(delta))
+    return epsilon if math.isfinite(epsilon) else None
 
 
 def _laplace_loss(epsilon: float, grid: float) -> PrivacyLossDistribution:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._version import __version__
 from .contributions import contributions
 from .convergence import convergence_svg
 from .edges import VIEWS, ShownEdge, drawn_graph, shown_edges
 from .layout import Layout, layout
+from .privacy import promises, shown_number
+from .privacy_words import alarm, cautions, pledge, redrawn, rows_in_all, rows_worth
 from .svg import edge_parts, node_parts, svg
 from .words import assumptions, citation, methods_text
 
@@ -58,9 +58,13 @@ def render_report(result: Result) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["number"] = _number
+    environment.filters["price"] = shown_number
     template = environment.from_string((folder / "report.html").read_text(encoding="utf-8"))
     picture = layout(drawn_graph(result))
     edges = shown_edges(result, list(picture.routes))
+    told = promises(result)
+    if told:
+        style += (folder / "privacy.css").read_text(encoding="utf-8")
     safe = Markup
     version = str(result.manifest.get("fedperi", __version__))
     page: str = template.render(
@@ -91,8 +95,15 @@ def render_report(result: Result) -> str:
         if len(result.history) > 1
         else [],
         others=_others(result),
-        privacy=_rows(_mapping(getattr(result, "privacy", None))),
-        assumptions=assumptions(result.method),
+        privacy={one.site: one for one in told},
+        alarm=alarm(told),
+        cautions=cautions(told),
+        pledge=pledge(told),
+        noisy_rows=rows_in_all(told),
+        worth_rows=rows_worth(told),
+        redrawn=redrawn(told),
+        free_answers=bool(told) and all(one.mechanism == "statistics" for one in told),
+        assumptions=assumptions(result.method, any(one.noisy for one in told)),
         methods=methods_text(result),
         citation=citation(version),
         version=version,
@@ -145,26 +156,6 @@ def _others(result: Result) -> list[tuple[str, str, float]]:
         if edge.b not in result.graph.adjacent(edge.a) and edge.absent < 1
     ]
     return sorted(found, key=lambda pair: -pair[2])[:MOST_OTHERS]
-
-
-def _mapping(value: Any) -> Any:
-    """What a ledger of any kind has to say, as plain data."""
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    return value
-
-
-def _rows(value: Any, path: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-    """Flatten nested mappings into rows of a table."""
-    if value is None and not path:
-        return []
-    if isinstance(value, Mapping):
-        return [row for key, inner in value.items() for row in _rows(_mapping(inner), (*path, str(key)))]
-    if isinstance(value, list | tuple):
-        return [row for k, inner in enumerate(value, 1) for row in _rows(_mapping(inner), (*path, str(k)))]
-    return [(" · ".join(path) or "privacy", f"{value:g}" if isinstance(value, float) else str(value))]
 
 
 def _number(value: float, digits: int = 1) -> str:

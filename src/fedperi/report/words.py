@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .privacy import Promise, promises
+from .privacy_words import methods_sentences, redrawn, rows_in_all
+
 if TYPE_CHECKING:
     from ..methods.result import Result
 
@@ -17,6 +20,9 @@ SCORES = {
     "discrete": "the multinomial BIC",
     "auto": "BIC (linear-Gaussian for continuous columns, multinomial for categories, with indicators for a mix)",
 }
+# What a site can answer with noise is a Gaussian score of moments; counts of categories are not among them.
+NOISY_SCORES = {**SCORES, "auto": "a Gaussian BIC, with indicators for categories"}
+RELEASED_SCORES = "a Gaussian BIC of the columns as each site released them"
 MASKINGS = {
     "adaptive": "A site judged a candidate parent set by the part of it that its own data support, so that an edge "
     "removed there by an intervention cost nothing.",
@@ -38,8 +44,8 @@ class Assumption(NamedTuple):
     fails: str
 
 
-def assumptions(method: Mapping[str, Any]) -> list[Assumption]:
-    """List what a method takes for granted.
+def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumption]:
+    """List what a method takes for granted; with `noisy`, from statistics or answers with noise.
 
     Examples
     --------
@@ -85,7 +91,17 @@ def assumptions(method: Mapping[str, Any]) -> list[Assumption]:
                 "as if the edge were not there.",
             )
         )
-    out.append(_model(str(method.get("data", "auto"))))
+    data = str(method.get("data", "auto"))
+    out.append(_model(data if not noisy else f"noisy {data}" if method.get("privacy") else "released"))
+    if noisy:
+        out.append(
+            Assumption(
+                "Bounds that fit, and enough rows for the noise",
+                "Values outside the public bounds were moved to the nearest one, long rows were shortened, and noise was "
+                "added.",
+                "Edges that are weak against the noise are missed, and bounds that are too narrow bend relations.",
+            )
+        )
     rows = "Rows are independent of each other, and each person, thing or case is in one table once."
     if method.get("missing") == "drop":
         rows += " Rows that lacked a value were left out, as if values were missing at random."
@@ -110,10 +126,13 @@ def _model(data: str) -> Assumption:
         "auto": "If all columns are continuous, each is a linear function of its causes plus noise. If all are "
         "categories, each has its own distribution for every combination of its causes. In a mix of both, "
         "categories enter as indicators, and relations are linear in these.",
+        "released": "Each variable is taken as its site released it: linear in its causes, or smooth with effects that "
+        "add up; categories as indicators.",
+        "noisy auto": "Each variable is a linear function of its causes plus noise; categories enter as indicators.",
     }
     return Assumption(
         "The form of the relations",
-        says.get(data, says["auto"]),
+        says.get(data) or says.get(data.removeprefix("noisy "), says["auto"]),
         "Relations of another form, such as a U shape under a linear score, can be missed.",
     )
 
@@ -129,31 +148,40 @@ def methods_text(result: Result) -> str:
     >>> print(methods_text(result))
     Causal structure was estimated with I-PERI (Baldo and Assaad, 2026) ...
     """
-    method = result.method
+    method, told = result.method, promises(result)
     regrets = [round(regret, 1) + 0.0 for regret in result.regrets.values()]
     parts = [
-        _who(result),
-        *(_how(result) if method.get("name") in OURS else ()),
+        _who(result, told),
+        *methods_sentences(told),
+        *(_how(result, told) if method.get("name") in OURS else ()),
         "Background knowledge restricted the search." if method.get("knowledge") else "",
         _found(result),
         f"Final regrets of the sites were {_range(regrets)} nats." if regrets else "",
-        f"The stability of edges was assessed with {result.replicates} bootstrap samples drawn within each site."
-        if result.replicates
-        else "",
-        "Answers were released under differential privacy with the parameters listed in the report."
-        if getattr(result, "privacy", None) is not None
-        else "",
+        _resampled(result, told),
         "The run was interrupted before its end." if not result.complete else "",
         f"The random seed was {method['seed']}." if "seed" in method else "",
     ]
     return " ".join(part for part in parts if part)
 
 
-def _who(result: Result) -> str:
+def _resampled(result: Result, told: list[Promise]) -> str:
+    if not result.replicates:
+        return ""
+    if any(one.noisy for one in told):
+        return (
+            f"The stability of edges was assessed with {result.replicates} parametric bootstrap samples: {redrawn(told)}."
+        )
+    return f"The stability of edges was assessed with {result.replicates} bootstrap samples drawn within each site."
+
+
+def _who(result: Result, told: list[Promise]) -> str:
     name = result.method.get("name", "a federated method")
     version = result.manifest.get("fedperi")
     rows = [site["n"] for site in result.manifest.get("sites", ()) if site.get("n") is not None]
     counted = f" with {sum(rows):,} rows in total ({_range(rows)} each)" if rows else ""
+    if told:
+        noisy = [one.rows for one in told if one.rows is not None]
+        counted = f" with {total} rows in total (noisy counts, {_range(noisy)} each)" if (total := rows_in_all(told)) else ""
     source = " (Baldo and Assaad, 2026)" if name in OURS else ""
     return (
         f"Causal structure was estimated with {name}{source} as implemented in fedperi"
@@ -162,12 +190,12 @@ def _who(result: Result) -> str:
     )
 
 
-def _how(result: Result) -> list[str]:
+def _how(result: Result, told: list[Promise]) -> list[str]:
     method = result.method
     return [
         "No rows left a site: sites answered questions about candidate sets of causes with regrets, that is, how much "
         "worse than at the site's own optimum a variable is explained by them, in nats.",
-        f"Local scores were {SCORES.get(str(method.get('data')), SCORES['auto'])}{_penalty(method)}.",
+        f"Local scores were {_score(method, told)}{_penalty(method)}.",
         MASKINGS.get(str(method.get("masking")), "").format(local=_local(method)),
         f"The search minimised {AGGREGATES.get(str(method.get('aggregate')), AGGREGATES['sum'])}, over acyclic graphs, "
         f"in {_count(result.rounds, 'round')} of communication and with {result.queries:,} regrets from each site.",
@@ -198,6 +226,15 @@ def citation(version: str) -> str:
     """
     software = "The fedperi developers. fedperi: federated causal discovery with unknown interventions."
     return f"{PAPER}\n{software} Version {version}. Apache-2.0."
+
+
+def _score(method: Mapping[str, Any], told: list[Promise]) -> str:
+    data = str(method.get("data"))
+    exact = SCORES.get(data, SCORES["auto"])
+    if not any(one.noisy for one in told):
+        return exact
+    noisy = NOISY_SCORES.get(data, NOISY_SCORES["auto"]) if method.get("privacy") else RELEASED_SCORES
+    return noisy if all(one.noisy for one in told) else f"{noisy}, and at sites without noise {exact}"
 
 
 def _local(method: Mapping[str, Any]) -> str:

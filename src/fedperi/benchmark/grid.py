@@ -1,0 +1,159 @@
+"""Run a grid of cells: in parallel, resumable, one failing cell at a time.
+
+A cell is a plain dictionary, configuration and seed; a worker turns it into a dictionary of numbers. Each finished cell
+is a line of ``cells.jsonl``, so that a run can be stopped and go on, and any number can be traced to its cell. Workers
+are handed out by joblib: within ``joblib.parallel_config(backend=...)`` the same grid runs on a cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .._version import __version__
+from ..errors import InputError
+
+Cell = dict[str, Any]
+Worker = Callable[[Cell], dict[str, float]]
+
+
+def run_grid(
+    cells: Sequence[Cell], worker: Worker, out: Path, *, jobs: int = 1, note: Callable[[int, int], None] | None = None
+) -> list[Cell]:
+    """Run the cells that are not in the folder yet, and return all, each with its numbers or its error.
+
+    Parameters
+    ----------
+    cells : sequence of dict
+        Plain values only.
+    worker : callable
+        Must be importable by name: it runs in other processes.
+    out : Path
+        The folder, made if needed.
+    jobs : int
+        Processes.
+    note : callable, optional
+        Told how many cells are done, and of how many.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> run_grid([{"x": 2.0}], _square, folder)
+    [{'x': 2.0, 'version': '...', 'square': 4.0}]
+    """
+    from joblib import Parallel, delayed
+
+    if jobs < 1:
+        raise InputError(f"--jobs must be a positive number of processes, not {jobs}")
+    cells = [{**cell, "version": __version__} for cell in cells]
+    file = _folder(out) / "cells.jsonl"
+    done = _read(file)
+    todo = [cell for cell in cells if _key(cell) not in done]
+    if note is not None:
+        note(len(cells) - len(todo), len(cells))
+    with file.open("a", encoding="utf-8") as stream, _one_thread():
+        found = Parallel(n_jobs=min(jobs, max(len(todo), 1)), return_as="generator_unordered")(
+            delayed(_work)(worker, cell) for cell in todo
+        )
+        for count, (cell, numbers) in enumerate(found, start=len(cells) - len(todo) + 1):
+            done[_key(cell)] = numbers
+            stream.write(json.dumps({"cell": cell, "found": numbers}) + "\n")
+            stream.flush()
+            if note is not None:
+                note(count, len(cells))
+    return [{**cell, **done[_key(cell)]} for cell in cells]
+
+
+def summarize_cells(rows: Sequence[Cell], by: Sequence[str], numbers: Sequence[str]) -> list[Cell]:
+    """Average numbers over the cells that agree in `by`: mean, standard deviation, half of the 95 % interval, count.
+
+    Examples
+    --------
+    >>> rows = [{"p": 5, "seed": 0, "shd": 1.0}, {"p": 5, "seed": 1, "shd": 3.0}, {"p": 5, "seed": 2, "error": "no"}]
+    >>> summarize_cells(rows, ["p"], ["shd"])
+    [{'p': 5, 'cells': 2, 'failed': 1, 'shd': 2.0, 'shd_sd': 1.414..., 'shd_ci': 12.7...}]
+    """
+    from scipy.special import stdtrit
+
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in by), []).append(row)
+    out = []
+    for key, members in groups.items():
+        fine = [row for row in members if "error" not in row]
+        entry: Cell = {**dict(zip(by, key, strict=True)), "cells": len(fine), "failed": len(members) - len(fine)}
+        for name in numbers:
+            values = [float(row[name]) for row in fine]
+            mean = math.fsum(values) / len(values) if values else math.nan
+            spread = (
+                math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)) if len(values) > 1 else 0.0
+            )
+            reach = float(stdtrit(len(values) - 1, 0.975)) if len(values) > 1 else 0.0
+            entry |= {name: mean, f"{name}_sd": spread, f"{name}_ci": reach * spread / math.sqrt(max(len(values), 1))}
+        out.append(entry)
+    return out
+
+
+def write_table(rows: Sequence[Cell], file: Path) -> None:
+    """Write rows as CSV."""
+    import pandas as pd
+
+    pd.DataFrame(list(rows)).to_csv(file, index=False, float_format="%.6g")
+
+
+def _work(worker: Worker, cell: Cell) -> tuple[Cell, dict[str, Any]]:
+    try:
+        return cell, dict(worker(cell))
+    except Exception as error:  # one failing cell must not stop the rest; it is counted and shown
+        return cell, {"error": f"{type(error).__name__}: {error}"}
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """One thread a process: with small matrices more threads only get in each other's way."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _folder(out: Path) -> Path:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot make the folder {str(out)!r}: {error.strerror or error}") from None
+    return out
+
+
+def _read(file: Path) -> dict[str, dict[str, Any]]:
+    if not file.exists():
+        return {}
+    done = {}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        try:
+            entry = json.loads(line)
+            done[_key(entry["cell"])] = entry["found"]
+        except (ValueError, KeyError, TypeError):
+            continue  # the line that was being written when a run was stopped: its cell runs again
+    return done
+
+
+def _key(cell: Cell) -> str:
+    return json.dumps(cell, sort_keys=True)
+
+
+def _square(cell: Cell) -> dict[str, float]:
+    return {"square": cell["x"] ** 2}

@@ -1,0 +1,92 @@
+"""`fedperi inspect`: a release file in plain words, for those who must decide whether it may be sent."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from . import app
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ..privacy.explain import Section
+    from ..privacy.release import Release
+
+
+@app.command()
+def inspect(
+    file: str = typer.Argument(..., metavar="FILE", help="A file that `fedperi release` wrote."),
+    as_json: bool = typer.Option(False, "--json", help="Print the same as JSON and nothing else."),
+) -> None:
+    """Explain a release file: what it promises, what it holds, what can be learned from it."""
+    from ..privacy.explain import explain
+    from ..privacy.release_file import load_release
+
+    release = load_release(file)
+    sections = explain(release)
+    if as_json:
+        typer.echo(json.dumps(_values(file, release, sections), indent=2))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for section in sections:
+        console.print(Text(section.heading, style="bold red" if section.heading == "NOT PRIVATE" else "bold"))
+        for part in _body(section):
+            console.print(part)
+        console.print()
+    console.print("The file is whole: its checksum fits, and its noise is as large as its promise needs.")
+    if not release.private:
+        console.print(Text("NOT PRIVATE: its noise is from a test.", style="bold red"))
+
+
+def _body(section: Section) -> list[RenderableType]:
+    from rich import box
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    parts: list[RenderableType] = [Padding(Text(paragraph), (0, 0, 0, 2)) for paragraph in section.paragraphs]
+    if section.table:
+        head, *rows = section.table
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for heading in head:
+            table.add_column(heading, overflow="fold")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        parts.append(Padding(table, (1, 0, 0, 2)))
+    return parts
+
+
+def _values(file: str, release: Release, sections: list[Section]) -> dict[str, Any]:
+    from ..privacy.explain import guesses
+
+    claimed, average = guesses(release.price)
+    return {
+        "file": file,
+        "site": release.site,
+        "identifier": release.identifier,
+        "created": release.created,
+        "fedperi": release.version,
+        "private": release.private,
+        "price": release.price.to_dict(),
+        "membership_guess": {"by_promise": claimed, "on_average": average},
+        "data": release.data,
+        "columns": list(release.schema.names),
+        "targets": None if release.targets is None else list(release.targets),
+        "rows": release.rows,
+        "effective_rows": release.statistics().n,
+        "ledger": release.ledger,
+        "explanation": [
+            {
+                "heading": section.heading,
+                "paragraphs": list(section.paragraphs),
+                "table": list(map(list, section.table)),
+            }
+            for section in sections
+        ],
+    }

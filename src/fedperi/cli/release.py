@@ -1,0 +1,287 @@
+"""`fedperi release`: a site's table as one file of noisy statistics, which may be read and then sent by any channel."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import typer
+
+from ..errors import InputError
+from . import app
+
+if TYPE_CHECKING:
+    from ..data.embedding import Data
+    from ..data.profile import Missing
+    from ..data.table import Table
+    from ..privacy.ledger import Ledger
+    from ..privacy.options import Privacy
+    from ..privacy.release import Plan, Release, Witness
+    from ..privacy.site_release import Budget
+
+DATA = ("auto", "linear", "nonlinear", "mixed")
+
+
+@app.command()
+def release(
+    file: str = typer.Argument(..., metavar="FILE", help="The site's table, CSV or Parquet."),
+    out: Path | None = typer.Option(None, "--out", metavar="FILE", help="The release file to write: h1.fedperi."),
+    epsilon: float | None = typer.Option(None, "--epsilon", help="The promise: 1 is strong, 10 is little."),
+    delta: float = typer.Option(1e-6, "--delta", help="Far below one over the number of rows."),
+    bounds: str | None = typer.Option(None, "--bounds", metavar="FILE", help="Public limits and levels (TOML)."),
+    schema: str | None = typer.Option(None, "--schema", metavar="FILE", help="Types, levels and bounds, as of check."),
+    name: str | None = typer.Option(None, "--name", help="The site's name; the file's if not given."),
+    data: str = typer.Option("auto", "--data", metavar="TYPE", help="auto, linear, nonlinear or mixed."),
+    missing: str = typer.Option(
+        "error", "--missing", metavar="error|drop", help="Refuse incomplete rows, or drop them."
+    ),
+    targets: str | None = typer.Option(None, "--targets", metavar="A,B", help="Columns that the site has set itself."),
+    store: str | None = typer.Option(None, "--store", metavar="DIR", help="Where the site keeps ledger and noise."),
+    ceiling: float | None = typer.Option(None, "--ceiling", metavar="E", help="The most that the site ever gives."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Show price and ledger; draw and write nothing."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON and nothing else."),
+) -> None:
+    """Write a table's noisy statistics to one file: no row, no exact number, at a price that is paid once."""
+    if epsilon is None:
+        raise InputError("give the price of the release: --epsilon 1 is usual")
+    if data not in DATA:
+        raise InputError(f"--data is one of {', '.join(DATA)}; not {data!r}")
+    if missing not in ("error", "drop"):
+        raise InputError(f"--missing is error or drop, not {missing!r}")
+    if not dry_run:
+        _check_place(out)
+
+    from ..data.table import open_table
+    from ..privacy.options import Privacy
+    from ..privacy.release_file import is_release
+    from ..privacy.site_release import plan_release
+
+    if is_release(file):
+        raise InputError(f"{file!r} is a release file already; `fedperi inspect {file}` explains it")
+    privacy = Privacy(epsilon, delta, bounds=bounds, ceiling=ceiling, store=store)
+    table = open_table(file, name)
+    plan = plan_release(table, privacy, schema=schema, data=cast("Data", data))
+    declared = _targets(targets, plan)
+    if dry_run:
+        _show(_planned(table, plan, privacy, cast("Missing", missing)), as_json)
+        return
+    _show(_released(table, privacy, schema, data, missing, declared, cast("Path", out)), as_json)
+
+
+def _check_place(out: Path | None) -> None:
+    """Refuse, before anything is paid, a place where nothing can be written, and anything but a release file there."""
+    from ..privacy.release_file import is_release
+
+    if out is None:
+        raise InputError("give the file to write: --out h1.fedperi (or --dry-run to see the price)")
+    if not out.parent.is_dir():
+        raise InputError(f"--out {str(out)!r}: there is no folder {str(out.parent)!r}; make it first")
+    if (out.exists() or out.is_symlink()) and not is_release(out):
+        raise InputError(f"--out {str(out)!r} is there already and is no release file; choose another name")
+    if not os.access(out.parent, os.W_OK):
+        raise InputError(f"--out {str(out)!r}: the folder {str(out.parent)!r} cannot be written; choose another")
+
+
+def _targets(text: str | None, plan: Plan) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    for name in names:
+        if name not in plan.schema:
+            raise InputError(
+                f"--targets: there is no column {name!r}; there are {', '.join(map(repr, plan.schema.names))}"
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def _released(
+    table: Table,
+    privacy: Privacy,
+    schema: str | None,
+    data: str,
+    missing: str,
+    targets: tuple[str, ...] | None,
+    out: Path,
+) -> dict[str, Any]:
+    """Make the release, or take the one that was made before, and write it."""
+    from ..privacy.release import undoes_clipping
+    from ..privacy.release_file import save_release
+    from ..privacy.site_release import prepare_release
+
+    pending = prepare_release(
+        table, privacy, schema=schema, data=cast("Data", data), missing=cast("Missing", missing), targets=targets
+    )
+    if out.exists() and not pending.kept:
+        raise InputError(f"--out {str(out)!r} holds another release; choose another name. Nothing was drawn or paid")
+    with _undisturbed():
+        release, witness = pending.draw()
+    there = out.exists()
+    if there:
+        _check_same(release, out)
+    else:
+        save_release(release, out)
+    return {
+        "file": str(out),
+        "site": release.site,
+        "identifier": release.identifier,
+        "private": release.private,
+        "epsilon": release.epsilon,
+        "delta": release.delta,
+        "kept": witness is None,
+        "written": not there,
+        "ledger": release.ledger,
+        "for_the_site_only": None
+        if witness is None
+        else _secrets(witness, undoes_clipping(release.schema, release.data)),
+    }
+
+
+def _check_same(release: Release, out: Path) -> None:
+    """Let a file stand that holds this release, though the ledger in it may be an older one; refuse any other."""
+    from dataclasses import replace
+
+    from ..privacy.release_file import load_release, write_release
+
+    there = load_release(out)
+    if write_release(replace(there, ledger=None)) != write_release(replace(release, ledger=None)):
+        raise InputError(f"--out {str(out)!r} holds another release; choose another name. Nothing was drawn or paid")
+
+
+def _secrets(witness: Witness, undone: bool) -> dict[str, Any]:
+    return {"rows": witness.rows, "clipped": witness.clipped, "clipping_is_undone": undone}
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let Ctrl-C wait: between the charge and the keeping of the noise it would cost budget for nothing."""
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed and callable(before):
+        before(signal.SIGINT, None)
+
+
+def _planned(table: Table, plan: Plan, privacy: Privacy, missing: Missing) -> dict[str, Any]:
+    """Look at the price and the ledger; the ledger is not begun by looking, nor its ceiling changed."""
+    from ..privacy.accounting import spent
+    from ..privacy.release import count_rows
+    from ..privacy.site_release import Pending
+
+    budget = _standing(table, privacy)
+    ledger = budget.ledger
+    kept = Pending(table, plan, privacy, missing, None, budget, {}).kept
+    if not kept:
+        count_rows(table, plan, missing)
+    prices = [entry.price for entry in ledger.releases]
+    then = spent(prices if kept else [*prices, plan.price], ledger.ceiling.delta)
+    return {
+        "dry_run": True,
+        "site": table.name,
+        "data": plan.data,
+        "columns": list(plan.schema.names),
+        "price": plan.price.to_dict(),
+        "noise": plan.noise,
+        "kept": kept,
+        "ledger": {**ledger.summary(), "spent_after": then, "remaining_after": max(0.0, ledger.ceiling.epsilon - then)},
+        "refused": None if kept else _refused(ledger, plan),
+    }
+
+
+def _standing(table: Table, privacy: Privacy) -> Budget:
+    from dataclasses import replace
+
+    from ..data.bounded import fingerprint
+    from ..privacy.ledger import Ceiling, Ledger
+    from ..privacy.site_release import Budget
+    from ..privacy.store import Store
+
+    mark = fingerprint(table)
+    place = Store(privacy.store).place(table.name, mark)
+    asked = None if privacy.ceiling is None else Ceiling(privacy.ceiling)
+    if not (place.path / "ledger").exists():
+        return Budget(place, Ledger(place, table.name, mark, (("", asked or Ceiling()),)))
+    ledger = Ledger.open(place, site=table.name, table=mark)
+    if asked is not None and asked.epsilon > ledger.ceiling.epsilon:
+        raise InputError(
+            f"--ceiling {asked.epsilon:g} is above the {ledger.ceiling.epsilon:g} of site {table.name!r}; keep it"
+        )
+    return Budget(place, ledger if asked is None else replace(ledger, ceilings=(*ledger.ceilings, ("", asked))))
+
+
+def _refused(ledger: Ledger, plan: Plan) -> str | None:
+    try:
+        ledger.check(plan.price)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def _show(values: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(values, indent=2))
+    else:
+        from rich.console import Console
+        from rich.text import Text
+
+        from ..privacy.explain import printable
+
+        console = Console(highlight=False)
+        for line in _plan_lines(values) if "dry_run" in values else _release_lines(values):
+            console.print(Text(printable(line)), soft_wrap=line.startswith("Wrote "))
+    if values.get("refused"):
+        raise InputError(values["refused"])
+
+
+def _release_lines(made: dict[str, Any]) -> list[str]:
+    file, secret, ledger = made["file"], made["for_the_site_only"], made["ledger"]
+    lines = [
+        f"Wrote {file}: noisy statistics of site {made['site']!r}."
+        if made["written"]
+        else f"{file} holds this release already, and was left as it is."
+    ]
+    if made["kept"]:
+        lines.append("It is the same release as before, no new price.")
+    else:
+        lines.append(f"Price: epsilon = {made['epsilon']:g}, delta = {made['delta']:g}, paid once.")
+    lines += _ledger_lines(ledger)
+    if secret is not None:
+        share = 100 * secret["clipped"] / secret["rows"]
+        why = "most are, by design, and the effect is undone" if secret["clipping_is_undone"] else "the others fit"
+        lines += [
+            "",
+            "For this site only, and not in the file:",
+            f"  {secret['rows']:,} rows, {share:.1f} % of them longer than the limit and shortened ({why}).",
+        ]
+    return [*lines, "", f"To read it in words: fedperi inspect {file}"]
+
+
+def _plan_lines(plan: dict[str, Any]) -> list[str]:
+    price, ledger = plan["price"], plan["ledger"]
+    lines = [
+        f"A release of site {plan['site']!r}: {len(plan['columns'])} columns, taken as {plan['data']}.",
+        f"Price: epsilon = {price['epsilon']:g}, delta = {price['delta']:g}."
+        if not plan["kept"]
+        else "It was drawn before: the same release again, no new price.",
+        *_ledger_lines(ledger),
+    ]
+    if not plan["kept"]:
+        lines.append(
+            f"After this release: spent {ledger['spent_after']:.4g}, remaining {ledger['remaining_after']:.4g}."
+        )
+    return [*lines, "Nothing was drawn, paid or written: this was a dry run."]
+
+
+def _ledger_lines(ledger: dict[str, Any]) -> list[str]:
+    count, ceiling = len(ledger["releases"]), ledger["ceiling"]
+    return [
+        f"Ledger: {count} release{'s' * (count != 1)}, spent {ledger['spent']:.4g} of {ceiling['epsilon']:g} "
+        f"(epsilon at delta = {ceiling['delta']:g}), remaining {ledger['remaining']:.4g}."
+    ]

@@ -1,0 +1,473 @@
+"""Membership inference against our own releases: can somebody who knows all but the noise tell two tables apart.
+
+The attacker knows a table, one more row (the *canary*, as telling as a row can be), the code, and all that is public; a
+release is of the table with or without that row, and the attacker scores which is likelier. From many releases of both
+follow two lower bounds on epsilon, valid together with the stated confidence. A bound above the claim is a violation.
+
+- *Assumption-free*: false positives and false negatives of one threshold, chosen on other runs, each bounded by Clopper
+  and Pearson. An (epsilon, delta)-private mechanism has ``1 - delta - FNR <= exp(epsilon) FPR``, and the same with the
+  rates exchanged. It holds for every mechanism, and is loose: delta = 1e-6 is far beyond what runs can show.
+- *Shaped*: runs are taken in pairs, one of each table, and counted is how often the score of the larger table is the
+  higher one. No attack on a mu-GDP mechanism wins more than ``Phi(mu / sqrt 2)`` of the pairs; so a Clopper-Pearson
+  bound on that share bounds mu, and the exact curve of Gaussian noise turns mu into epsilon at delta. It is tight, and
+  rests on the trade-off between both errors having the shape that the noise should give it: a Gaussian's, or for
+  single answers a Laplace variable's. No threshold is needed, and one binomial share instead of two rates needs 1.6
+  times fewer runs for the same certainty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.bounded import CONSTANT, GRID, clipped_rows, limits
+from ..data.schema import Column, Schema
+from ..data.table import Table, open_table
+from ..errors import InputError
+from .accounting import _gaussian_epsilon, positive, probability
+from .noise import Noise, SecureNoise, noise_scale
+from .regret_noise import proven_sensitivity, ridge_covariance
+from .release import BESIDE, CELLS, DIAGONAL, QUARTILES, Plan, Release, count_rows, draw_release
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+CALIBRATION = 0.2
+"""Runs that choose the threshold, as a share of those that are counted."""
+
+FEWEST = 50
+"""Pairs of runs below which no bound is worth its name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """A table, and one row more that an attacker looks for; what is public of both.
+
+    Examples
+    --------
+    >>> worst_case().row
+    {'a': 1.0, 'b': 1.0}
+    """
+
+    schema: Schema
+    rows: pd.DataFrame
+    row: dict[str, Any]
+
+    @property
+    def larger(self) -> pd.DataFrame:
+        """The table with the row, which is its last."""
+        import pandas as pd
+
+        return pd.concat([self.rows, pd.DataFrame([self.row])], ignore_index=True)
+
+
+def worst_case(rows: int = 40) -> Neighbours:
+    """Return two columns of numbers far from their bounds, and a row at the bounds, clipped whatever the units.
+
+    Examples
+    --------
+    >>> len(worst_case().rows), len(worst_case().larger)
+    (40, 41)
+    """
+    import pandas as pd
+
+    values = np.linspace(-0.4, 0.4, rows)
+    schema = Schema(tuple(Column(name, "continuous", bounds=(-1.0, 1.0)) for name in "ab"))
+    return Neighbours(schema, pd.DataFrame({"a": values, "b": values[::-1]}), {"a": 1.0, "b": 1.0})
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an attack found.
+
+    Attributes
+    ----------
+    mechanism : {"statistics", "regret"}
+        What was attacked: a release, or a single answer with noise.
+    epsilon, delta : float
+        The claim.
+    confidence : float
+        Probability, at least, that both bounds are below the truth.
+    runs, calibration : int
+        Releases of each table that were counted, and that chose the threshold.
+    false_positives, false_negatives : float
+        Error rates of the attacker at the threshold.
+    wins : float
+        Share of pairs in which the larger table has the higher score; one half is guessing.
+    free : float
+        Lower bound on epsilon without assumptions.
+    shaped : float
+        Lower bound on epsilon if the trade-off has the shape that the noise should give it.
+    at_half : float
+        What `shaped` would be, on average, had the noise been half of what it should be: whether an audit of so many
+        runs can fail at all.
+    """
+
+    mechanism: str
+    epsilon: float
+    delta: float
+    confidence: float
+    runs: int
+    calibration: int
+    false_positives: float
+    false_negatives: float
+    wins: float
+    free: float
+    shaped: float
+    at_half: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether a bound is above the claim."""
+        return max(self.free, self.shaped) > self.epsilon
+
+    @property
+    def telling(self) -> bool:
+        """Whether half the noise would probably have been noticed."""
+        return self.at_half > self.epsilon
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the audit as JSON values."""
+        return asdict(self) | {"violated": self.violated, "telling": self.telling}
+
+
+def audit_statistics(
+    epsilon: float = 1.0,
+    delta: float = 1e-6,
+    *,
+    runs: int = 4000,
+    confidence: float = 0.999,
+    noise: Noise | None = None,
+    neighbours: Neighbours | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Audit:
+    """Attack the `statistics` mechanism: many releases of a table and of its neighbour, each with fresh noise.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The claim under attack.
+    runs : int
+        Releases of each of the two tables that are counted; a fifth as many more choose the threshold.
+    confidence : float
+        Of both bounds together.
+    noise : Noise, optional
+        Where noise comes from: OpenDP. Another source serves to see that the audit can fail.
+    neighbours : Neighbours, optional
+        The two tables; `worst_case` if not given.
+    progress : callable, optional
+        Told how many releases are done, and of how many.
+
+    Examples
+    --------
+    >>> audit_statistics(8.0, 1e-6, runs=60).violated
+    False
+    """
+    pair = worst_case() if neighbours is None else neighbours
+    plan = Plan.of(pair.schema, "auto", positive(epsilon, "epsilon"), probability(delta))
+    check_runs(runs, confidence)
+    source = SecureNoise() if noise is None else noise
+    calibration = math.ceil(runs * CALIBRATION)
+    tables = [open_table(frame, "audit") for frame in (pair.rows, pair.larger)]
+    counts = [count_rows(table, plan, "error")[0] for table in tables]
+    attacker = Attacker(pair, plan, [_quartile_scores(*world, plan) for world in zip(tables, counts, strict=True)])
+    scores = np.empty((2, calibration + runs))
+    for run in range(calibration + runs):
+        for world, (table, cells) in enumerate(zip(tables, counts, strict=True)):
+            scores[world, run] = attacker.score(draw_release(table, plan, cells, source, "error")[0])
+        if progress is not None:
+            progress(run + 1, calibration + runs)
+    claim = Claim("statistics", plan.epsilon, plan.delta, 2 * math.sqrt(2 * plan.price.gaussian))
+    return measure(scores[:, :calibration], scores[:, calibration:], claim, confidence)
+
+
+def audit_answer(
+    epsilon: float = 1.0,
+    *,
+    runs: int = 4000,
+    confidence: float = 0.999,
+    noise: Noise | None = None,
+    rows: int = 2000,
+) -> Audit:
+    """Attack a single answer of the `regret` mechanism, for which pure `epsilon` is claimed.
+
+    A run gives many answers, each with a share of its budget; this is the noise on one of them.
+
+    Parameters
+    ----------
+    epsilon : float
+        The claim for one answer.
+    runs, confidence, noise
+        As in `audit_statistics`.
+    rows : int
+        Rows of the smaller table.
+
+    Examples
+    --------
+    >>> audit_answer(1.0, runs=500).violated
+    False
+    """
+    epsilon = positive(epsilon, "epsilon")
+    check_runs(runs, confidence)
+    source = SecureNoise() if noise is None else noise
+    answers, sensitivity = worst_regrets(rows)
+    calibration = math.ceil(runs * CALIBRATION)
+    # A row makes this regret smaller, so the larger table has the higher score if scores are answers with a minus.
+    scores = -np.stack(
+        [source.laplace(np.full(calibration + runs, answer), sensitivity / epsilon) for answer in answers]
+    )
+    claim = Claim("regret", epsilon, 0.0, 2 * epsilon * (answers[0] - answers[1]) / sensitivity)
+    return measure(scores[:, :calibration], scores[:, calibration:], claim, confidence)
+
+
+def worst_regrets(rows: int, limit: float = 2.0, ridge: float = 0.01) -> tuple[tuple[float, float], float]:
+    """Return a regret before and after one row is added that changes it nearly as much as a row can, and the bound.
+
+    Two columns agree in all rows, and in the further row they are opposite. The regret is that of leaving one without
+    the other as its parent, as `fedperi.federation.noisy` computes it: moments with a ridge, the best set as reference.
+
+    Examples
+    --------
+    >>> (before, after), bound = worst_regrets(2000)
+    >>> round(before - after), round(bound)
+    (181, 182)
+    """
+    row = np.array([0.0, limit, limit]) / math.sqrt(2)
+    total = rows * np.outer(row, row)  # singular but for the ridge, and the further row points where nothing else does
+    regrets = []
+    for moments in (total, total + np.outer(row * [1, 1, -1], row * [1, 1, -1])):
+        covariance = ridge_covariance(moments, rows, ridge)
+        squared = covariance[0, 1] ** 2 / covariance[0, 0] / covariance[1, 1]
+        regrets.append(max(0.0, -rows / 2 * math.log1p(-squared) - math.log(rows) / 2))
+    return (regrets[0], regrets[1]), proven_sensitivity(rows, limit, ridge)
+
+
+class Attacker:
+    """Who knows two tables and the mechanism, and is shown a release of one of them.
+
+    Parameters
+    ----------
+    pair : Neighbours
+    plan : Plan
+    quartiles : list of list of int arrays
+        For both tables, the scores from which the edges of the units are selected, in order.
+    """
+
+    def __init__(self, pair: Neighbours, plan: Plan, quartiles: list[list[Integers]]) -> None:
+        self._rows, self._plan = pair.larger, plan
+        at = np.triu_indices(plan.columns + 1)
+        self._at = at
+        # Standard deviations of the noise, in standard units: the claimed ones, all that the attacker can know.
+        self._spread = np.where(at[0] == at[1], 1.0, DIAGONAL / BESIDE) * plan.noise
+        scale = noise_scale(3, plan.price.selections[0] ** 2 / 8) if plan.numeric else 1.0
+        without, with_row = ([_log_chances(scores / scale) for scores in world] for world in quartiles)
+        self._evidence = [b - a for a, b in zip(without, with_row, strict=True)]
+        pairs = list(zip(without, with_row, strict=True))
+        # What both quartiles coinciding tells, summed over all the ways in which that happens.
+        self._fallback = [
+            _log_crossed(lower[1], upper[1]) - _log_crossed(lower[0], upper[0])
+            for lower, upper in zip(pairs[0::2], pairs[1::2], strict=True)
+        ]
+
+    def score(self, release: Release) -> float:
+        """Return the log-likelihood ratio of the larger table against the smaller one."""
+        exact, change = self._moments(release)
+        seen = release.moments[self._at] - exact
+        gaussian = float(((seen - change / 2) * change / self._spread**2).sum())
+        return gaussian + math.fsum(self._units(at, column, release) for at, column in enumerate(self._plan.numeric))
+
+    def _moments(self, release: Release) -> tuple[Floats, Floats]:
+        """The smaller table's moments in the release's units, without noise, and what the last row adds to them."""
+        z, _ = clipped_rows(release.embedding.embed(self._rows, "audit"), release.limit)
+        rows = np.column_stack([np.full(len(z), CONSTANT), z / GRID])
+        table, canary = rows[:-1], rows[-1]
+        return (table.T @ table)[self._at], np.outer(canary, canary)[self._at]
+
+    def _units(self, at: int, column: Column, release: Release) -> float:
+        """What the choice of a column's quartiles tells: the chances of a selection are known exactly."""
+        centre, scale = release.units[column.name]
+        low, high = limits(column)
+        ends = [(centre + side * scale * QUARTILES / 2 - low) / (high - low) * CELLS - 1 for side in (-1, 1)]
+        lower, upper = (round(end) for end in ends)
+        if max(abs(ends[0] - lower), abs(ends[1] - upper)) > 1e-6:  # between the edges: not chosen, a fallback
+            return self._fallback[at]
+        return float(self._evidence[2 * at][lower] + self._evidence[2 * at + 1][upper])
+
+
+class _Listener:
+    """A source without noise that keeps what it is given: the exact scores of the selections, by the real code."""
+
+    private = False
+
+    def __init__(self) -> None:
+        self.scores: list[Integers] = []
+
+    def gaussian(self, values: Integers, sensitivity: float, rho: float) -> Integers:
+        return values
+
+    def select(self, scores: Integers, sensitivity: int, rho: float) -> int:
+        self.scores.append(scores)
+        return int(np.argmax(scores))
+
+    def laplace(self, values: Floats, scale: float) -> Floats:
+        return values
+
+
+def _quartile_scores(table: Table, counts: dict[str, Integers], plan: Plan) -> list[Integers]:
+    listener = _Listener()
+    draw_release(table, plan, counts, listener, "error")
+    return listener.scores
+
+
+def _log_chances(exponents: Floats) -> Floats:
+    """Log-probabilities of the exponential mechanism."""
+    from scipy.special import log_softmax
+
+    out: Floats = log_softmax(exponents)
+    return out
+
+
+def _log_crossed(lower: Floats, upper: Floats) -> float:
+    """Log-probability that the upper quartile is chosen at or below the lower one."""
+    from scipy.special import logsumexp
+
+    below = np.logaddexp.accumulate(upper)
+    return float(logsumexp(lower + below))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is promised of a mechanism.
+
+    Parameters
+    ----------
+    mechanism : {"statistics", "regret"}
+        Says which shape the trade-off should have: a Gaussian's, or a Laplace variable's.
+    epsilon, delta : float
+    half : float
+        How far apart, in units of its noise, an attacker would see the two tables if that noise were half.
+    """
+
+    mechanism: str
+    epsilon: float
+    delta: float
+    half: float
+
+    def wins(self, distance: float) -> float:
+        """Share of pairs that an attacker wins who sees two tables so far apart."""
+        from scipy.special import ndtr
+
+        if self.mechanism == "statistics":
+            return float(ndtr(distance / math.sqrt(2)))
+        return 1 - math.exp(-distance) * (2 + distance) / 4
+
+    def shown(self, wins: float) -> float:
+        """Smallest epsilon, at delta, with which an attacker can win such a share of pairs."""
+        from scipy.special import ndtri
+
+        if wins <= 0.5:
+            return 0.0
+        if self.mechanism == "statistics":
+            return _gaussian_epsilon(float(ndtri(wins)) ** 2, self.delta)  # rho = mu^2 / 2
+        low, high = 0.0, 50.0
+        while low < (middle := (low + high) / 2) < high:
+            low, high = (middle, high) if self.wins(middle) <= wins else (low, middle)
+        return low
+
+
+def measure(calibration: Floats, counted: Floats, claim: Claim, confidence: float) -> Audit:
+    """Turn scores of both tables into lower bounds on epsilon.
+
+    Parameters
+    ----------
+    calibration, counted : array, shape (2, runs)
+        Scores of releases of the smaller and of the larger table: those that choose the threshold, those that count.
+    claim : Claim
+    confidence : float
+        Of both bounds together; each takes half of what is left to 1.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal([[0.0], [1.0]], 1.0, (2, 3000))     # mu = 1, which is epsilon = 4.89 at delta = 1e-6
+    >>> found = measure(scores[:, :1000], scores[:, 1000:], Claim("statistics", 4.0, 1e-6, 2.0), 0.999)
+    >>> round(found.free, 2), round(found.shaped, 2), found.violated
+    (1.37, 4.55, True)
+    """
+    doubt = (1 - confidence) / 2
+    runs = counted.shape[1]
+    positives, negatives = _errors(counted, _threshold(calibration, claim.delta, doubt))
+    wins = int((counted[1] > counted[0]).sum())  # a tie counts as lost, which can only lower the bound
+    won, at_half = _at_most(np.array([runs - wins, runs * (1 - claim.wins(claim.half))]), runs, doubt).tolist()
+    return Audit(
+        claim.mechanism,
+        claim.epsilon,
+        claim.delta,
+        confidence,
+        runs,
+        calibration.shape[1],
+        float(positives[0]) / runs,
+        float(negatives[0]) / runs,
+        wins / runs,
+        math.log(max(1.0, float(_free_ratio(positives, negatives, runs, claim.delta, doubt)[0]))),
+        claim.shown(1 - won),
+        claim.shown(1 - at_half),
+    )
+
+
+def check_runs(runs: object, confidence: object) -> None:
+    """Raise unless so many runs and such a confidence make sense.
+
+    Examples
+    --------
+    >>> check_runs(10, 0.999)
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: an audit needs a whole number of runs, 50 at least, not 10; 4000 tell half the noise from
+    all of it at epsilon = 1
+    """
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < FEWEST:
+        raise InputError(
+            f"an audit needs a whole number of runs, {FEWEST} at least, not {runs!r}; 4000 tell half the noise "
+            "from all of it at epsilon = 1"
+        )
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence < 1:
+        raise InputError(f"the confidence of an audit must be at least 0.5 and below 1, not {confidence!r}; try 0.999")
+
+
+def _errors(scores: Floats, thresholds: Floats) -> tuple[Floats, Floats]:
+    """How often, for each threshold, the smaller table scores above it, and the larger one does not."""
+    smaller, larger = np.sort(scores, axis=1)
+    above = len(smaller) - np.searchsorted(smaller, thresholds, "right")
+    return above.astype(np.float64), np.searchsorted(larger, thresholds, "right").astype(np.float64)
+
+
+def _threshold(scores: Floats, delta: float, doubt: float) -> Floats:
+    """The threshold, as an array of one, that gives the best bound on these scores; certainty counts, luck does not."""
+    candidates = np.unique(scores)
+    best = int(np.argmax(_free_ratio(*_errors(scores, candidates), scores.shape[1], delta, doubt)))
+    return candidates[best : best + 1]
+
+
+def _free_ratio(positives: Floats, negatives: Floats, runs: int, delta: float, doubt: float) -> Floats:
+    """Lower bound on exp(epsilon) from counts of both errors; each rate takes half of the doubt."""
+    fpr, fnr = (_at_most(errors, runs, doubt / 2) for errors in (positives, negatives))
+    out: Floats = np.maximum((1 - delta - fnr) / fpr, (1 - delta - fpr) / fnr)
+    return out
+
+
+def _at_most(errors: Floats, runs: int, doubt: float) -> Floats:
+    """Upper bound of Clopper and Pearson on a rate."""
+    from scipy.special import betaincinv
+
+    some = np.minimum(errors, runs - 1)
+    out: Floats = np.where(errors >= runs, 1.0, betaincinv(some + 1, runs - some, 1 - doubt))
+    return out

@@ -1,0 +1,313 @@
+"""Where a site keeps what must outlive a run: its ledger, and the noise that was drawn once."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import InputError
+
+_REMEDY = "choose a folder that you can write, by the store option or the environment variable FEDPERI_STORE"
+
+
+class Store:
+    """A folder on the site's own disk, with one place for each site or table.
+
+    Parameters
+    ----------
+    root : path, optional
+        The folder. Given, every *site* has one place in it, whatever its table: the ledger there refuses another table.
+        Not given, it is ``$FEDPERI_STORE``, else ``$XDG_DATA_HOME/fedperi``, else ``~/.local/share/fedperi``, and every
+        *table*, by its content, has one place.
+
+    Examples
+    --------
+    >>> Store("budget").place("Hospital 1", "0" * 64).path.as_posix()
+    'budget/site-Hospital_1-5498c8a960dfdb3d729a3fb9527a1314'
+    """
+
+    def __init__(self, root: str | Path | None = None) -> None:
+        self._per_site = root is not None
+        self.root = _folder(root) if root is not None else _default_root()
+
+    def place(self, site: str, fingerprint: str) -> Place:
+        """Find the place of a site and its table. Nothing is written before something is kept or locked there.
+
+        Parameters
+        ----------
+        site : str
+            The site's name.
+        fingerprint : str
+            Hexadecimal digest of the table, at least 32 digits.
+
+        Examples
+        --------
+        >>> Store().place("h1", "c0ffee" * 10).path.name
+        'c0ffeec0ffeec0ffeec0ffeec0ffeec0'
+        """
+        if not isinstance(site, str) or not site:
+            raise InputError(f"the name of a site is {site!r:.80}, but must be a text that is not empty")
+        if not isinstance(fingerprint, str) or not re.fullmatch(r"[0-9a-f]{32,}", fingerprint):
+            raise InputError(
+                f"the fingerprint of the table of site {site!r} is {fingerprint!r:.80}, but must be a hexadecimal "
+                "digest of at least 32 digits: take it from fedperi"
+            )
+        return Place(self.root / (_safe(site) if self._per_site else fingerprint[:32]))
+
+
+@dataclass(frozen=True)
+class Place:
+    """One folder of a store: texts under keys, and a lock between processes. Only its owner can read it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     place = Store(folder).place("h1", "0" * 64)
+    ...     with place.locked():
+    ...         if place.kept("noise") is None:
+    ...             place.keep("noise", "0.25")
+    ...     place.kept("noise")
+    '0.25'
+    """
+
+    path: Path
+
+    def kept(self, key: str) -> str | None:
+        """Return the text that was kept under a key, or None.
+
+        Examples
+        --------
+        >>> Store("nowhere").place("h1", "0" * 64).kept("noise") is None
+        True
+        """
+        return self.read(_file(key))
+
+    def keep(self, key: str, text: str) -> None:
+        """Keep a text under a key, in place of what was there; on the disk for good when this returns.
+
+        To keep only what nobody kept before, ask `kept` and call this under one `locked`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     place = Store(folder).place("h1", "0" * 64)
+        ...     place.keep("noise", "0.25")
+        ...     place.kept("noise")
+        '0.25'
+        """
+        self.write(_file(key), text)
+
+    def read(self, name: str) -> str | None:
+        """Return the text of a file of the place, or None if there is no such file."""
+        path = self.path / name
+        with _explained(path):
+            try:
+                return path.read_bytes().decode("utf-8", "surrogatepass")
+            except FileNotFoundError:
+                return None
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the place: after a crash at any moment it has its old content or the new one, whole."""
+        self._make()
+        _write(self.path / name, text)
+
+    def create(self, folder: str, texts: dict[str, str]) -> None:
+        """Write a folder with files, which after a crash at any moment is there with all of them or not at all."""
+        self._make()
+        with _explained(self.path / folder):
+            made = Path(tempfile.mkdtemp(prefix=".new-", dir=self.path))
+            for name, text in texts.items():
+                _write(made / name, text)
+            made.rename(self.path / folder)
+            _sync_folder(self.path)
+
+    @contextlib.contextmanager
+    def locked(self, seconds: float = 60.0) -> Iterator[None]:
+        """Keep all other threads and processes that lock the same place waiting; may be nested.
+
+        Parameters
+        ----------
+        seconds : float
+            How long to wait for another holder before it is an error.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     place = Store(folder).place("h1", "0" * 64)
+        ...     with place.locked(), place.locked():
+        ...         sorted(p.name for p in place.path.iterdir())
+        ['lock']
+        """
+        self._make()
+        path = self.path / "lock"
+        with _explained(path):
+            lock = _LOCKS.setdefault(os.path.realpath(path), _Lock())
+        end = time.monotonic() + seconds
+        if not lock.thread.acquire(timeout=seconds):
+            raise _busy(path, seconds)
+        try:
+            if not lock.depth:
+                with _explained(path):
+                    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+                lock.handle = handle
+                try:
+                    _wait(handle, path, end, seconds)
+                except BaseException:
+                    os.close(handle)
+                    raise
+            lock.depth += 1
+            try:
+                yield
+            finally:
+                lock.depth -= 1
+                if not lock.depth:
+                    _unlock(lock.handle)
+                    os.close(lock.handle)
+        finally:
+            lock.thread.release()
+
+    def _make(self) -> None:
+        with _explained(self.path):
+            for folder in (self.path.parent, self.path):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if os.name == "posix" and self.path.stat().st_mode & 0o077:
+                self.path.chmod(0o700)
+
+
+@dataclass
+class _Lock:
+    """What this process holds of one lock file: files know no threads, and would lock out a nested use."""
+
+    thread: threading.RLock = field(default_factory=threading.RLock)
+    depth: int = 0
+    handle: int = -1
+
+
+_LOCKS: dict[str, _Lock] = {}
+if hasattr(os, "register_at_fork"):
+    # A forked child holds nothing of what its parent has locked.
+    os.register_at_fork(after_in_child=_LOCKS.clear)
+
+
+def _wait(handle: int, path: Path, end: float, seconds: float) -> None:
+    while True:
+        with _explained(path):
+            if _try_lock(handle):
+                return
+        if time.monotonic() >= end:
+            raise _busy(path, seconds)
+        time.sleep(0.02)
+
+
+def _busy(path: Path, seconds: float) -> InputError:
+    return InputError(
+        f"another run has held the lock {str(path)!r} for {seconds:g} s: wait for it to end, or end it; the lock then "
+        "opens by itself"
+    )
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(handle: int) -> bool:
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+
+    def _unlock(handle: int) -> None:
+        os.lseek(handle, 0, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(handle: int) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _unlock(handle: int) -> None:
+        # Not left to closing: a child that was forked meanwhile has the same open file.
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def _default_root() -> Path:
+    if given := os.environ.get("FEDPERI_STORE"):
+        return _folder(given)
+    # The standard for these folders says that a relative one is to be ignored.
+    base = os.environ.get("XDG_DATA_HOME", "")
+    try:
+        return (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "share") / "fedperi"
+    except RuntimeError:
+        raise InputError(f"there is no home folder to keep the privacy ledger in: {_REMEDY}") from None
+
+
+def _folder(path: object) -> Path:
+    if isinstance(path, str | Path) and str(path) and "\0" not in str(path):
+        with contextlib.suppress(RuntimeError):  # the home folder of an unknown user
+            return Path(path).expanduser()
+    raise InputError(f"the store of the privacy ledger is {path!r:.80}, but must be a folder: {_REMEDY}")
+
+
+def _safe(site: str) -> str:
+    # The digest alone tells names apart ("a/b" and "a_b", or "A" and "a" where case does not count); the rest is for
+    # people who look into the folder.
+    digest = hashlib.sha256(site.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return f"site-{re.sub(r'[^A-Za-z0-9-]', '_', site)[:40]}-{digest}"
+
+
+def _file(key: str) -> str:
+    return f"kept-{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def _write(path: Path, text: str) -> None:
+    with _explained(path):
+        handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)  # mode 0600
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(text.encode("utf-8", "surrogatepass"))
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
+        _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    """Make the names in a folder durable; Windows cannot open one, and needs it less."""
+    if os.name == "posix":
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError(f"the privacy store cannot use {str(path)!r} ({reason}): {_REMEDY}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"the privacy store cannot read {str(path)!r}, it is not text: restore it") from None

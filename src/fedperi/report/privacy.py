@@ -1,0 +1,243 @@
+"""What each site of a result promised about one person's row, at which price, and what its ledger says.
+
+A result may have been read from a file that anybody could have edited. What cannot be read counts as not private, and
+what is missing is shown as missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ..methods.result import Result
+
+MECHANISMS = {"statistics": "noisy statistics, drawn once", "regret": "noise on every answer", "none": "no noise"}
+
+
+class Entry(NamedTuple):
+    """One line of a ledger: when, what was released, and its claim."""
+
+    when: str
+    what: str
+    epsilon: float | None
+    delta: float | None
+
+
+class Account(NamedTuple):
+    """What a site's ledger says.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+        Everything that was released of the table, this run included.
+    ceilings : tuple of (str, float or None)
+        When the site set which ceiling, the last one being in force.
+    spent, left, ceiling : float or None
+        Epsilon, at `delta`.
+    basic, basic_delta, zcdp, pld : float or None
+        Totals by three ways of adding up; the last two hold at `delta`.
+    """
+
+    entries: tuple[Entry, ...]
+    ceilings: tuple[tuple[str, float | None], ...]
+    spent: float | None
+    left: float | None
+    ceiling: float | None
+    delta: float | None
+    basic: float | None
+    basic_delta: float | None
+    zcdp: float | None
+    pld: float | None
+
+    @property
+    def share(self) -> float:
+        """How much of the ceiling is spent, from 0 to 1."""
+        if self.spent is None or not self.ceiling:
+            return 0.0
+        return min(1.0, max(0.0, self.spent / self.ceiling))
+
+
+class Promise(NamedTuple):
+    """What one site promised.
+
+    Attributes
+    ----------
+    site : str
+        Its name.
+    mechanism : str
+        ``statistics``, ``regret``, ``none``, or ``unknown``.
+    private : bool
+        Whether anything is promised; False for noise of a test.
+    epsilon, delta, rho : float or None
+        The price of the run.
+    rows, worth : int or None
+        The number of rows as far as the noise lets it be known, and how many rows without noise would tell as much (of
+        ``statistics``). Of a site without noise, the exact number.
+    each, sensitivity, bound : float or None
+        Of ``regret``: epsilon of one answer, how much one row is taken to change an answer, and how much it is proven
+        to change it at most.
+    proven : bool
+        Of ``regret``: False if the sensitivity was claimed by the user.
+    used, planned : int or None
+        Of ``regret``: answers.
+    account : Account or None
+        The ledger, if the site told it.
+    """
+
+    site: str
+    mechanism: str
+    private: bool
+    epsilon: float | None
+    delta: float | None
+    rho: float | None
+    rows: int | None
+    worth: int | None
+    each: float | None
+    sensitivity: float | None
+    bound: float | None
+    proven: bool
+    used: int | None
+    planned: int | None
+    account: Account | None
+
+    @property
+    def noisy(self) -> bool:
+        """Whether its numbers carry noise, be it of a test."""
+        return self.mechanism in ("statistics", "regret")
+
+    @property
+    def claimed(self) -> bool:
+        """Whether it rests on a number that nobody has proven."""
+        return self.private and self.mechanism == "regret" and not self.proven
+
+    @property
+    def early(self) -> bool:
+        """Whether it was told before the first answer, so that neither answers nor ledger are those of the end."""
+        return self.mechanism == "regret" and not self.used
+
+    @property
+    def how(self) -> str:
+        """The mechanism in a few words."""
+        words = MECHANISMS.get(self.mechanism, "not known")
+        return f"{words}, from a test seed" if self.noisy and not self.private else words
+
+
+def promises(result: Result) -> list[Promise]:
+    """List what every site promised; empty if the run had no privacy.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from dataclasses import replace
+    >>> from fedperi.report.privacy import promises
+    >>> result = fp.IPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
+    >>> promises(result)
+    []
+    >>> [one.private for one in promises(replace(result, privacy={"site 1": {"mechanism": "none"}}))]
+    [False, False]
+    """
+    if result.privacy is None:
+        return []
+    told = _mapping(result.privacy)
+    counted = {entry.get("site"): entry.get("n") for entry in result.manifest.get("sites", ())}
+    sites = list(dict.fromkeys((*result.sites, *told)))
+    return [_promise(site, _mapping(told.get(site)), _count(counted.get(site))) for site in sites]
+
+
+def shown_number(value: float | None, direction: int = 1) -> str:
+    """Write a price with three digits, rounded up, or down for what is left: never more privacy than there is.
+
+    Examples
+    --------
+    >>> from fedperi.report.privacy import shown_number
+    >>> shown_number(1.0), shown_number(2.2721), shown_number(7.7279, -1), shown_number(1e-6), shown_number(None)
+    ('1', '2.28', '7.72', '10⁻⁶', '–')
+    """
+    if value is None:
+        return "–"
+    if value <= 0:
+        return "0"
+    exponent = math.floor(math.log10(value)) - 2
+    # A computer's 1.1 * 100 is a little above 110: what is that close to a whole number is one.
+    scaled = round(value / 10.0**exponent, 6)
+    digits = math.ceil(scaled) if direction > 0 else math.floor(scaled)
+    plain = f"{digits * 10.0**exponent:.3g}" if value < 1000 else f"{digits * 10.0**exponent:,.0f}"
+    factor, _, power = plain.partition("e")
+    if not power:
+        return plain
+    raised = f"10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    return raised if factor == "1" else f"{factor}·{raised}"
+
+
+def _promise(site: str, told: Mapping[str, Any], counted: int | None) -> Promise:
+    mechanism = told.get("mechanism")
+    if mechanism not in MECHANISMS:
+        mechanism = "unknown"
+    noisy = mechanism in ("statistics", "regret")
+    epsilon, delta = _real(told.get("epsilon")), _real(told.get("delta"))
+    return Promise(
+        site=site,
+        mechanism=mechanism,
+        private=told.get("private") is True and noisy and epsilon is not None and delta is not None,
+        epsilon=epsilon,
+        delta=delta,
+        rho=_real(told.get("rho")),
+        rows=_count(told.get("rows")) if noisy else counted,
+        # Under "regret" it is told of the release that stays at the site, and not of the answers.
+        worth=_count(told.get("worth")) if mechanism == "statistics" else None if noisy else counted,
+        each=_real(told.get("epsilon_per_answer")),
+        sensitivity=_real(told.get("sensitivity")),
+        bound=_real(told.get("sensitivity_proven")),
+        proven=str(told.get("sensitivity_is")).startswith("proven"),
+        used=_count(told.get("answers_used")),
+        planned=_count(told.get("answers_planned")),
+        account=_account(told.get("ledger")),
+    )
+
+
+def _account(told: object) -> Account | None:
+    if not isinstance(told, Mapping):
+        return None
+    totals, ceiling = _mapping(told.get("totals")), _mapping(told.get("ceiling"))
+    return Account(
+        entries=tuple(_entry(line) for line in _list(told.get("releases"))),
+        ceilings=tuple((_date(line), _real(line.get("epsilon"))) for line in _list(told.get("ceilings"))),
+        spent=_real(told.get("spent")),
+        left=_real(told.get("remaining")),
+        ceiling=_real(ceiling.get("epsilon")),
+        delta=_real(ceiling.get("delta")),
+        basic=_real(totals.get("basic_epsilon")),
+        basic_delta=_real(totals.get("basic_delta")),
+        zcdp=_real(totals.get("zcdp_epsilon")),
+        pld=_real(totals.get("pld_epsilon")),
+    )
+
+
+def _entry(line: Mapping[str, Any]) -> Entry:
+    price = _mapping(line.get("price"))
+    return Entry(_date(line), str(line.get("what", "–")), _real(price.get("epsilon")), _real(price.get("delta")))
+
+
+def _date(line: Mapping[str, Any]) -> str:
+    return str(line.get("when", "–")).replace("T", " ").replace("+00:00", " UTC")
+
+
+def _list(value: object) -> list[Mapping[str, Any]]:
+    return [_mapping(line) for line in value] if isinstance(value, list | tuple) else []
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _real(value: object) -> float | None:
+    ok = isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < math.inf
+    return float(value) if ok else None  # type: ignore[arg-type]
+
+
+def _count(value: object) -> int | None:
+    number = _real(value)
+    return None if number is None else round(number)

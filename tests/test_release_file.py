@@ -1,0 +1,626 @@
+"""The release file: what it says, that it comes back unchanged, and everything that is not read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedperi.data import Column, Schema
+from fedperi.data.bounded import CONSTANT, GRID, bounded_moments, fingerprint, is_number, limits
+from fedperi.data.table import open_table
+from fedperi.errors import InputError
+from fedperi.privacy.accounting import Price, zcdp_rho
+from fedperi.privacy.bounds import as_bounds
+from fedperi.privacy.explain import about, explain, guesses, printable
+from fedperi.privacy.noise import SeededNoise
+from fedperi.privacy.release import Plan, Release, count_rows, draw_release
+from fedperi.privacy.release_file import is_release, load_release, read_release, save_release, write_release
+
+AGAIN = "have the site run `fedperi release` again: it writes the same release, at no new price"
+BOUNDS = {"age": (0, 120), "größe": (0, 250), "arm": ["placebo", "low", "high"]}
+
+
+def table(n: int = 1987) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    age = rng.normal(60, 10, n)
+    return pd.DataFrame({"age": age, "größe": 40 + age / 2 + rng.normal(0, 8, n), "arm": rng.choice(BOUNDS["arm"], n)})
+
+
+def draw(private: bool = True, epsilon: float = 1.0) -> Release:
+    plan = Plan.of(as_bounds(BOUNDS), "auto", epsilon, 1e-6)
+    rows = open_table(table(), "north")
+    with pytest.warns(UserWarning, match="NOTHING in this run is private"):
+        noise = SeededNoise(1)
+    release, _ = draw_release(rows, plan, count_rows(rows, plan, "error")[0], noise, "error", ("arm",))
+    return replace(release, private=private, identifier="0123456789abcdef", created="2026-11-03", version="1.0")
+
+
+@pytest.fixture(scope="module")
+def release() -> Release:
+    return draw()
+
+
+def sealed(content: dict[str, Any]) -> str:
+    """The text of an edited content, with the checksum calculated again as a forger would."""
+    content = {key: value for key, value in content.items() if key != "checksum"}
+    plain = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return json.dumps({**content, "checksum": f"sha256:{hashlib.sha256(plain.encode()).hexdigest()}"})
+
+
+def forged(release: Release, change: Callable[[dict[str, Any]], object]) -> str:
+    content = json.loads(write_release(release))
+    change(content)
+    return sealed(content)
+
+
+def assert_same(one: Release, other: Release) -> None:
+    for field in fields(Release):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        assert np.array_equal(a, b) if field.name == "moments" else a == b, field.name
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(InputError) as caught:
+        read_release(text, "h1.fedperi")
+    message = str(caught.value)
+    assert message.startswith("release file 'h1.fedperi' ")
+    return message.removeprefix("release file 'h1.fedperi' ")
+
+
+# What it says
+
+
+def test_the_file_is_read_by_people(release: Release) -> None:
+    text = write_release(release)
+    assert text.splitlines() == [
+        "{",
+        '  "format": "fedperi.release",',
+        '  "version": 1,',
+        '  "about": [',
+        *(f"    {json.dumps(line)}{',' * (line != about(release)[-1])}" for line in about(release)),
+        "  ],",
+        '  "private": true,',
+        '  "site": "north",',
+        '  "targets": ["arm"],',
+        '  "identifier": "0123456789abcdef",',
+        '  "created": "2026-11-03",',
+        '  "fedperi": "1.0",',
+        '  "price": {',
+        '    "neighbours": "one row added or removed",',
+        '    "epsilon": 1.0,',
+        '    "delta": 1e-06,',
+        f'    "gaussian": {release.price.gaussian!r},',
+        f'    "selections": [{release.price.selections[0]!r}, 4],',
+        '    "laplace": [0.0, 0]',
+        "  },",
+        '  "columns": [',
+        '    {"name": "age", "kind": "continuous", "bounds": [0.0, 120.0], '
+        '"centre": 59.296875, "unit": 10.076908821349148},',
+        '    {"name": "größe", "kind": "continuous", "bounds": [0.0, 250.0], '
+        '"centre": 69.82421875, "unit": 9.410906226834692},',
+        '    {"name": "arm", "kind": "categorical", "levels": ["placebo", "low", "high"]}',
+        "  ],",
+        '  "made": {',
+        '    "how": [',
+        '      "Units: from 4 quartiles, chosen at random near the true ones (exponential mechanism, '
+        'epsilon = 0.06979 each: rho = epsilon^2 / 8, together 10 % of the budget).",',
+        '      "Rows: in these units, shortened to length 2 where longer, rounded towards zero to steps of 1/4096.",',
+        '      "Moments: the sum over all rows of the products of (0.5, row) with itself. One row changes it by '
+        'sensitivity = constant^2 + limit^2 = 4.25 at most (Frobenius norm).",',
+        '      "Noise: discrete Gaussian, standard deviation 20.29785 on the diagonal and 14.35701 beside it: '
+        'zero-concentrated differential privacy with rho = sensitivity^2 / (2 noise^2) = 0.02192."',
+        "    ],",
+        '    "data": "mixed",',
+        '    "degree": 3,',
+        '    "limit": 2.0,',
+        '    "constant": 0.5,',
+        '    "grid": 4096,',
+        '    "weights": [29, 41],',
+        '    "sensitivity": 4.25,',
+        f'    "noise": {release.noise!r},',
+        f'    "noise_beside": {release.noise_beside!r}',
+        "  },",
+        '  "moments": {',
+        '    "columns": ["constant", "age", "größe", "arm = low", "arm = high"],',
+        '    "lower_triangle": [',
+        "      [ 488.689],",
+        "      [  38.378,  1438.71],",
+        "      [  -3.183,  587.828, 1411.918],",
+        "      [ -15.806,  -56.012,  -12.982,  1544.07],",
+        "      [  11.634,   38.384,     0.99, -757.589, 1581.269]",
+        "    ]",
+        "  },",
+        '  "ledger": null,',
+        text.splitlines()[-2],
+        "}",
+    ]
+    assert re.fullmatch(r'  "checksum": "sha256:[0-9a-f]{64}"', text.splitlines()[-2])
+
+
+def test_the_sentences_at_the_top_are_pinned_because_files_with_others_are_not_read(release: Release) -> None:
+    assert about(release) == [
+        "This file holds noisy statistics of one table of site 'north', made by fedperi to find causes that sites "
+        "share.",
+        "It holds no row of the table and no exact statistic: every number that was computed from the table was drawn "
+        "at random around the true one, which is not here and cannot be had from here.",
+        "Promised to every person with one row in the table: whatever anybody computes from this file, knowing "
+        "whatever else, no outcome is more than exp(epsilon) times as likely, plus delta, as it would be without that "
+        "row; and the same the other way round. Here epsilon = 1 and delta = 1e-06.",
+        "Compared are tables that differ by one row added or removed: so the number of rows is protected as well. A "
+        "person with several rows, here or at several sites, is promised less.",
+        "Not protected, because it was declared without looking at the table: the names of the site and of the "
+        "columns, their bounds and levels, and what the site says it has set.",
+        "The price is paid once: anything may be computed from this file, as often as wanted, by anybody.",
+        "The checksum at the end shows changes by accident. It is no signature: take the file from somebody you know.",
+    ]
+
+
+def test_the_file_holds_no_row_and_no_exact_statistic(release: Release) -> None:
+    text = write_release(release)
+    rows = table()
+    for value in [*rows["age"], *rows["größe"]]:
+        assert repr(value) not in text
+        assert f"{value:.6f}" not in text
+    told = json.loads(text)
+    numbers = np.array([abs(x) for row in told["moments"]["lower_triangle"] for x in row])
+    exact = bounded_moments(open_table(rows, "north"), release.embedding, release.limit, "error")
+    sums = exact.total[np.tril_indices(5)] / GRID**2
+    clear = rows[["age", "größe"]].to_numpy()
+    others = [*clear.mean(axis=0), *clear.std(axis=0), *np.corrcoef(clear.T).ravel(), *clear.min(axis=0), len(rows)]
+    for secret in [*sums, *(sums / len(rows)), *others]:
+        assert np.abs(numbers - abs(secret)).min() > 1e-3
+    assert str(len(rows)) not in text
+    assert fingerprint(open_table(rows))[:16] not in text
+    # The noise is there, and of the size that the file says.
+    misses = (np.array([x for row in told["moments"]["lower_triangle"] for x in row]) - sums) / release.noise
+    assert 0.3 < np.sqrt((misses**2).mean()) < 2
+
+
+def test_test_noise_shouts_everywhere() -> None:
+    loud = draw(private=False)
+    told = json.loads(write_release(loud))
+    assert told["private"] is False
+    assert told["about"][0].startswith("NOT PRIVATE: the noise in this file was drawn from a seed, in a test.")
+    assert told["about"][3].startswith("What would be promised if the noise were not from a seed: ")
+    again = read_release(write_release(loud), "h1.fedperi")
+    assert again.private is False
+    sections = explain(again)
+    assert sections[0].heading == "NOT PRIVATE"
+    assert "What is promised" not in [section.heading for section in sections]
+    # A switch from test noise to private noise in the file does not pass for its sentences.
+    message = refusal(forged(loud, lambda content: content.update(private=True)))
+    assert message == f"contradicts itself: 'about' does not say what follows from the rest; {AGAIN}"
+
+
+# There and back
+
+
+NAMES = st.text(min_size=1, max_size=8).filter(lambda name: bool(name.strip()))
+NUMBERS = st.floats(-1e12, 1e12)
+LEVELS = st.lists(st.text(max_size=4) | st.integers(0, 9).map(str), min_size=2, max_size=4)
+
+
+@st.composite
+def releases(draw: st.DrawFn) -> Release:
+    columns: list[Column] = []
+    for name in draw(st.lists(NAMES, min_size=1, max_size=4, unique=True)):
+        try:
+            levels = tuple(draw(LEVELS)) if draw(st.booleans()) else None
+            column = (
+                Column(name, "categorical", levels)
+                if levels
+                else Column(name, "continuous", bounds=tuple(sorted(draw(st.tuples(NUMBERS, NUMBERS)))))  # type: ignore[arg-type]
+            )
+        except InputError:  # levels that are one, bounds that coincide
+            column = Column(name, "continuous", bounds=(0, 1))
+        columns.append(column)
+    schema = Schema(tuple(columns))
+    numeric = all(math.isfinite(limit) for column in columns for limit in limits(column))
+    data = draw(st.sampled_from(["mixed", "nonlinear", *(["linear"] if numeric else [])]))
+    plan = Plan.of(schema, data, draw(st.floats(0.01, 20)), draw(st.floats(1e-12, 1e-3)))
+    size = plan.columns + 1
+    half = np.tril(np.array(draw(st.lists(NUMBERS, min_size=size**2, max_size=size**2))).reshape(size, size))
+    units = {c.name: (draw(NUMBERS), draw(st.floats(1e-9, 1e9))) for c in columns if is_number(c, plan.data)}
+    names = draw(st.none() | st.lists(st.sampled_from(schema.names), unique=True).map(tuple))
+    text = st.text(max_size=10)
+    return Release(
+        draw(NAMES), schema, plan.data, plan.epsilon, plan.delta, plan.price, units, plan.limit, plan.noise,
+        half + np.tril(half, -1).T, names, draw(st.booleans()), draw(text), draw(text), draw(text),
+    )  # fmt: skip
+
+
+@given(releases())
+@settings(max_examples=300)
+def test_property_a_release_comes_back_equal_and_its_text_identical(one: Release) -> None:
+    text = write_release(one)
+    again = read_release(text, "h1.fedperi")
+    assert_same(one, again)
+    assert write_release(again) == text
+    assert all(c.isprintable() or c == "\n" for c in text)
+
+
+@given(releases())
+@settings(max_examples=100)
+def test_property_what_can_be_read_can_be_explained(one: Release) -> None:
+    said = [part for section in explain(one) for part in (*section.paragraphs, *sum(section.table, ()))]
+    assert all(part.isprintable() for part in said)
+    assert not any("nan" in part or "inf" in part.split() for part in said if "nan" not in "".join(one.schema.names))
+
+
+@given(releases(), st.data())
+@settings(max_examples=200)
+def test_property_a_file_that_is_cut_or_has_a_character_changed_is_refused(one: Release, data: st.DataObject) -> None:
+    text = write_release(one)
+    at = data.draw(st.integers(0, len(text) - 3))
+    with pytest.raises(InputError, match="release file 'x' "):
+        read_release(text[:at], "x")
+    put = data.draw(st.sampled_from([c for c in "09aZ,:{" if c != text[at]]))
+    changed = text[:at] + put + text[at + 1 :]
+    try:
+        read = read_release(changed, "x")
+    except InputError:
+        return
+    assert write_release(read) == text  # white space, or another spelling of the same
+
+
+def test_strange_names_do_no_harm(release: Release) -> None:
+    strange = replace(release, site="north\udcff\x1b[2J\u202e\U000e0001", targets=("\n", '"'))
+    text = write_release(strange)
+    assert text.encode().decode() == text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert_same(read_release(text, "x"), strange)
+    assert all(part.isprintable() for section in explain(strange) for part in section.paragraphs)
+    assert printable("größe 5 µg") == "größe 5 µg"
+
+
+def test_a_release_that_is_not_finite_is_not_written(release: Release) -> None:
+    moments = release.moments.copy()
+    moments[1, 0] = math.nan
+    with pytest.raises(InputError) as caught:
+        write_release(replace(release, moments=moments))
+    place = "'moments.lower_triangle.1.0'"
+    assert str(caught.value) == f"the release of site 'north' cannot be written: {place} is not a finite number"
+
+
+# What is refused
+
+
+def test_a_file_that_is_cut_off(release: Release) -> None:
+    text = write_release(release)
+    assert refusal(text[: len(text) // 2]).startswith("is cut off or not JSON (line ")
+    assert refusal("") == f"is cut off or not JSON (line 1: Expecting value); {AGAIN}"
+    assert refusal("[" * 100_000) == f"is not JSON that fedperi wrote; {AGAIN}"
+    assert refusal('{"format": ' + "9" * 5000 + "}") == f"is not JSON that fedperi wrote; {AGAIN}"
+
+
+@pytest.mark.parametrize(("text", "found"), [('{"format": "fedperi.graph"}', "'fedperi.graph'"), ("[1]", "None")])
+def test_another_format(text: str, found: str) -> None:
+    advice = "give a file that `fedperi release` wrote"
+    assert refusal(text) == f"is none: its format is {found}, not 'fedperi.release'; {advice}"
+
+
+def test_another_version(release: Release) -> None:
+    newer = forged(release, lambda content: content.update(version=2))
+    assert refusal(newer) == "has version 2, newer than the 1 that this fedperi reads; update fedperi"
+    for version in (0, None, "1", 1.0, True):
+        other = forged(release, lambda content, version=version: content.update(version=version))
+        assert refusal(other) == f"has version {version!r}, and this fedperi reads 1; {AGAIN}"
+
+
+def test_an_edited_file(release: Release) -> None:
+    text = write_release(release)
+    changed = text.replace('"site": "north"', '"site": "south"')
+    assert refusal(changed) == f"was changed after it was made: its checksum does not fit; {AGAIN}"
+    assert (
+        refusal(text.replace("488.689", "488.688"))
+        == f"was changed after it was made: its checksum does not fit; {AGAIN}"
+    )
+    assert refusal(re.sub(r',\s*"checksum".*"', "", text)) == f"has no checksum; {AGAIN}"
+    assert refusal(text.replace('"version": 1,', '"version": 1, "site": "west",')) == f"has a field twice; {AGAIN}"
+    # White space is no content: an editor that changes line ends does no harm.
+    assert_same(read_release(text.replace("\n", "\r\n"), "x"), release)
+
+
+@pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_numbers_that_are_not_finite(release: Release, literal: str) -> None:
+    text = write_release(release).replace("488.689", literal)
+    assert refusal(text) == f"holds a number that is not finite, 'moments.lower_triangle.0.0'; {AGAIN}"
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("made", "noise", 0),
+        ("made", "noise", 0.0),
+        ("made", "noise", None),
+        ("price", "epsilon", math.inf),
+        ("price", "epsilon", None),
+    ],
+)
+def test_a_file_for_exact_statistics(release: Release, part: str, key: str, value: object) -> None:
+    message = (
+        "holds exact statistics: it has no noise or promises no epsilon. Such files are not used, because exact "
+        "moments can give people away; have the site make one with `fedperi release --epsilon 1`"
+    )
+    assert refusal(forged(release, lambda content: content[part].update({key: value}))) == message
+    assert refusal(forged(release, lambda content: content[part].pop(key))) == message
+
+
+def broken(release: Release, claimed: str, kept: str, noise: float) -> str:
+    return (
+        f"does not keep what it promises: epsilon = {claimed} at delta = 1e-06 is claimed, and its noise of {noise:g} "
+        f"gives epsilon = {kept}; do not use it, and {AGAIN}"
+    )
+
+
+def test_half_the_noise_is_noticed_though_the_checksum_fits(release: Release) -> None:
+    half = release.noise / 2
+    text = write_release(replace(release, noise=half))  # sentences, derived numbers and checksum all fit
+    assert refusal(text) == broken(release, "1", "2.02409", half)
+    # Gaussian rho four times as large: 0.9 * 4 + 0.1 = 3.7 times the whole.
+    assert pytest.approx(_epsilon(3.7 * release.price.rho), rel=1e-5) == 2.02409
+
+
+def _epsilon(rho: float) -> float:
+    """The conversion, by brute force."""
+    alpha = 1 + np.geomspace(1e-3, 1e5, 200_001)
+    a = alpha - 1
+    return float((alpha * rho + (np.log(1e6) - np.log(alpha)) / a + np.log(a / alpha)).min())
+
+
+def test_rows_longer_than_the_noise_allows(release: Release) -> None:
+    assert "does not keep what it promises" in refusal(write_release(replace(release, limit=2.001)))
+    slightly = replace(release, noise=release.noise * (1 - 1e-5))
+    assert "does not keep what it promises" in refusal(write_release(slightly))
+    more = replace(release, noise=2 * release.noise)  # than promised, which harms nobody
+    assert_same(read_release(write_release(more), "x"), more)
+
+
+def test_a_smaller_claim_than_the_price(release: Release) -> None:
+    message = refusal(forged(release, lambda content: content["price"].update(epsilon=0.5)))
+    assert message.startswith("has a price that does not hold: a price claims epsilon 0.5 at delta 1e-06, but its ")
+
+
+def test_a_price_that_counts_less_than_the_noise_costs(release: Release) -> None:
+    """A ledger that adds up such prices would run too long."""
+    cheap = replace(release, price=replace(release.price, gaussian=release.price.gaussian / 2))
+    assert "does not keep what it promises" in refusal(write_release(cheap))
+
+
+def test_units_that_were_chosen_for_nothing(release: Release) -> None:
+    rho = zcdp_rho(1.0, 1e-6)
+    free = replace(release, price=Price(1.0, 1e-6, gaussian=rho))
+    assert refusal(write_release(free)) == (
+        "has a price that does not fit how it was made, 4 choices of quartiles and Gaussian noise; do not use it, and "
+        + AGAIN
+    )
+    answers = replace(release, price=replace(release.price, epsilon=2.0, laplace=(0.001, 1)), epsilon=2.0)
+    assert "has a price that does not fit how it was made" in refusal(write_release(answers))
+
+
+def test_no_delta(release: Release) -> None:
+    pure = replace(release, price=Price(1.0, 0.0, selections=(0.1, 4)), delta=0.0)
+    assert "does not keep what it promises" in refusal(write_release(pure))
+
+
+def drop(*path: str | int) -> Callable[[dict[str, Any]], object]:
+    def change(content: Any) -> None:
+        for key in path[:-1]:
+            content = content[key]
+        del content[path[-1]]
+
+    return change
+
+
+def put(value: object, *path: str | int) -> Callable[[dict[str, Any]], object]:
+    def change(content: Any) -> None:
+        for key in path[:-1]:
+            content = content[key]
+        content[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (drop("site"), "lacks the field 'site'"),
+        (drop("price"), "lacks the field 'price'"),
+        (drop("made", "limit"), "lacks the field 'made.limit'"),
+        (drop("moments", "columns"), "lacks the field 'moments.columns'"),
+        (drop("columns", 0, "unit"), "lacks the field 'columns[0].unit'"),
+        (drop("columns", 0, "bounds"), "has no bounds in 'columns[0]'"),
+        (drop("columns", 2, "levels"), "has no levels in 'columns[2]'"),
+        (drop("price", "neighbours"), "does not promise for neighbours that are one row added or removed"),
+        (put([[61.2, 70.1]], "rows"), "has a field that does not belong there, 'rows'"),
+        (put(3, "columns", 0, "smallest"), "has a field that does not belong there, 'columns[0].smallest'"),
+        (put(1987, "made", "rows"), "has a field that does not belong there, 'made.rows'"),
+        (put(1987, "moments", "rows"), "has a field that does not belong there, 'moments.rows'"),
+        (put(" ", "site"), "has ' ' as 'site', which must be the name of a site"),
+        (put("yes", "private"), "has 'yes' as 'private', which must be true or false"),
+        (put([3], "targets"), "has targets that are not names"),
+        (put("arm", "targets"), "has 'arm' as 'targets', which must be a list or null"),
+        (put([], "price"), "has [] as 'price', which must be a group of fields"),
+        (put("spent", "ledger"), "has 'spent' as 'ledger', which must be a group of fields or null"),
+        (put("2", "made", "limit"), "has '2' as 'made.limit', which must be a number above 0"),
+        (put(-2.0, "made", "noise"), "has -2.0 as 'made.noise', which must be a number above 0"),
+        (put(True, "made", "noise"), "has True as 'made.noise', which must be a number above 0"),
+        (put("discrete", "made", "data"), "has 'discrete' as 'made.data', which must be linear, nonlinear or mixed"),
+        (put([1], "made", "data"), "has [1] as 'made.data', which must be linear, nonlinear or mixed"),
+        (put(0, "made", "degree"), "has 0 as 'made.degree', which must be a whole number from 1 to 10"),
+        (put(1.0, "made", "constant"), "was made with constant = 1.0, and this fedperi computes with 0.5"),
+        (put([1, 1], "made", "weights"), "was made with weights = [1, 1], and this fedperi computes with [29, 41]"),
+        (put([], "columns"), "has no column"),
+        (put([1], "columns"), "has no name of a column in 'columns[0]'"),
+        (put("date", "columns", 0, "kind"), "has a column that is none: column 'age': kind must be 'continuous' or "
+         "'categorical', not 'date'"),
+        (put([120, 0], "columns", 0, "bounds"), "has a column that is none: column 'age': bounds must be finite and "
+         "increasing, not 120, 0"),
+        (put(["low"], "columns", 2, "levels"), "has one level only for column 'arm'"),
+        (put([["x"]], "columns", 2, "levels"), "has one level only for column 'arm'"),
+        (put("age", "columns", 1, "name"), "the schema names column 'age' twice; names must be unique"),
+        (put(0.0, "columns", 0, "unit"), "has 0.0 as 'columns[0].unit', which must be a number above 0"),
+        (put(1e300, "columns", 0, "centre"), "has 1e+300 as 'columns[0].centre', which must be a number "
+         "of a possible size"),
+        (put([[1.0]], "moments", "lower_triangle"), "has moments of a wrong shape: its columns need a triangle of 5 "
+         "rows of 1 to 5 numbers"),
+        (put(7, "moments", "lower_triangle", 1), "has moments of a wrong shape: its columns need a triangle of 5 "
+         "rows of 1 to 5 numbers"),
+        (put("7", "moments", "lower_triangle", 0, 0), "has moments that are not numbers of a possible size"),
+        (put(1e200, "moments", "lower_triangle", 0, 0), "has moments that are not numbers of a possible size"),
+        (put(-1.0, "price", "delta"), "has a price that does not hold: delta of a price is -1.0, but must be a number: "
+         "0 <= delta < 1"),
+        (put(["All is well."], "about"), "contradicts itself: 'about' does not say what follows from the rest"),
+        (put(1.0, "made", "sensitivity"), "contradicts itself: 'made' does not say what follows from the rest"),
+        (put(["a"] * 5, "moments", "columns"), "contradicts itself: 'moments' does not say what follows from the rest"),
+    ],
+)  # fmt: skip
+def test_fields_that_are_missing_strange_or_too_many(release: Release, change: Any, message: str) -> None:
+    assert refusal(forged(release, change)) == f"{message}; {AGAIN}"
+
+
+# Files
+
+
+def test_saved_and_loaded(release: Release, tmp_path: Path) -> None:
+    file = tmp_path / "h1.fedperi"
+    save_release(release, file)
+    assert is_release(file)
+    assert_same(load_release(str(file)), release)
+    assert [path.name for path in tmp_path.iterdir()] == ["h1.fedperi"]
+    before = file.stat().st_mtime_ns
+    save_release(release, file)  # the same again: nothing to do
+    assert file.stat().st_mtime_ns == before
+    with_mark = tmp_path / "marked.fedperi"
+    with_mark.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert is_release(with_mark)
+    assert_same(load_release(with_mark), release)
+
+
+def test_nothing_else_is_overwritten(release: Release, tmp_path: Path) -> None:
+    for name, make in {
+        "file": lambda path: path.write_text("precious"),
+        "folder": lambda path: path.mkdir(),
+        "link": lambda path: path.symlink_to("nowhere"),
+        "other": lambda path: save_release(replace(release, site="south"), path),
+    }.items():
+        make(tmp_path / name)
+        with pytest.raises(InputError) as caught:
+            save_release(release, tmp_path / name)
+        place = str(tmp_path / name)
+        assert str(caught.value) == (
+            f"release file {place!r}: something else is there already; remove it, or choose another name"
+        )
+    assert (tmp_path / "file").read_text() == "precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "link", "other"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace", "interrupt"])
+def test_nothing_is_half_written(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    def full(*_: object) -> None:
+        raise KeyboardInterrupt if step == "interrupt" else OSError(28, "No space left on device")
+
+    if step == "replace":
+        monkeypatch.setattr(Path, "replace", full)
+    else:
+        monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(KeyboardInterrupt if step == "interrupt" else InputError) as caught:
+        save_release(release, tmp_path / "h1.fedperi")
+    if step != "interrupt":
+        assert str(caught.value).endswith("it cannot be written: No space left on device; choose another place")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_of_the_disk_are_told(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "h1.fedperi"
+    save_release(release, file)
+
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", denied)
+    monkeypatch.setattr(Path, "read_text", denied)
+    assert not is_release(file)
+    with pytest.raises(InputError, match="cannot be read: Permission denied; check its permissions"):
+        load_release(file)
+    with pytest.raises(InputError, match="it cannot be written: Permission denied; choose another place"):
+        save_release(release, tmp_path / "h2.fedperi")
+
+
+def test_what_is_no_release_file(tmp_path: Path) -> None:
+    assert not is_release(tmp_path)
+    assert not is_release(tmp_path / "missing")
+    assert not is_release("nul\0")
+    os.mkfifo(tmp_path / "pipe")
+    assert not is_release(tmp_path / "pipe")
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    assert not is_release(tmp_path / "t.csv")
+    (tmp_path / "latin").write_bytes(b'{"format": "fedperi.release", "site": "\xff"}')
+    assert is_release(tmp_path / "latin")
+    for name, words in {
+        "": "is not a file; give one that `fedperi release` wrote",
+        "pipe": "is not a file; give one that `fedperi release` wrote",
+        "missing": "does not exist; check the path",
+        "latin": f"is not text; {AGAIN}",
+        "t.csv": f"is cut off or not JSON (line 1: Expecting value); {AGAIN}",
+    }.items():
+        with pytest.raises(InputError) as caught:
+            load_release(tmp_path / name)
+        assert str(caught.value) == f"release file {str(tmp_path / name)!r} {words}"
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(1 << 27)
+    with pytest.raises(InputError, match="is far too large to be one"):
+        load_release(tmp_path / "huge")
+
+
+# In words
+
+
+def test_the_explanation(release: Release) -> None:
+    told = {section.heading: section for section in explain(release)}
+    assert list(told) == [
+        "What this is",
+        "What is promised",
+        "What it holds",
+        "How much noise",
+        "What can be learned",
+        "The ledger",
+    ]
+    assert told["What this is"].paragraphs == (
+        "Noisy statistics of one table of site 'north'. No row is in it, and no exact statistic. It was made on "
+        "2026-11-03 with fedperi 1.0. The site says that it has set arm.",
+    )
+    assert told["What it holds"].table == (
+        ("Column", "Taken as", "Public limits", "Centre", "Unit"),
+        ("age", "number", "0 to 120", "59.3", "10.08"),
+        ("größe", "number", "0 to 250", "69.82", "9.411"),
+        ("arm", "category", "placebo, low, high", "", ""),
+    )
+    # One standard deviation of the noise on a sum of constants, 20.3, in rows: divided by the constant's square.
+    one = f"give or take {release.noise / CONSTANT**2:.0f} (one standard deviation of the noise)."
+    assert told["How much noise"].paragraphs[0].endswith(one)
+
+
+def test_how_much_a_guess_of_membership_can_gain() -> None:
+    """By hand: epsilon = ln 3 makes 3 : 1 of 1 : 1; rho = 0.02 is a distance of 0.1 at most, half of it is gain."""
+    claimed, average = guesses(Price(math.log(3), 1e-6, gaussian=0.02))
+    assert claimed == pytest.approx(0.75, abs=1e-6)
+    assert average == pytest.approx(0.55)
+    # The exact gain of Gaussian noise is below both.
+    mu = math.sqrt(2 * 0.02)
+    assert 0.5 + math.erf(mu / 2 / math.sqrt(2)) / 2 < average
+    assert guesses(Price(800.0, 1e-6, gaussian=100.0)) == (1.0, 1.0)
