@@ -55,10 +55,11 @@ def test_conversion_agrees_with_opendp() -> None:
         curve = dp.c.make_zCDP_to_approxDP(noise)
         for delta in (1e-12, 1e-9, 1e-6, 1e-3, 0.1):
             theirs = dp.c.make_fix_delta(curve, delta=delta).map(1.0)[0]
-            assert zcdp_epsilon(rho, delta) == pytest.approx(theirs, rel=1e-6, abs=1e-9), (rho, delta)
+            assert zcdp_epsilon(rho, delta) == pytest.approx(theirs, rel=1e-12), (rho, delta)
 
 
 @given(st.floats(-12, 4).map(lambda x: 10.0**x), deltas)
+@settings(max_examples=200)
 def test_property_conversion_is_the_minimum_over_alpha(rho: float, delta: float) -> None:
     def bound(a: float) -> float:
         return (1 + a) * rho + (-math.log(delta) - math.log1p(a)) / a - math.log1p(1 / a)
@@ -77,7 +78,7 @@ def test_property_inverse_never_exceeds_and_is_tight(epsilon: float, delta: floa
 
 
 @given(epsilons, deltas)
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_property_conversion_is_above_the_exact_gaussian_curve(epsilon: float, delta: float) -> None:
     exact = gaussian_epsilon(zcdp_rho(epsilon, delta), delta)
     assert exact <= epsilon * (1 + 1e-9)
@@ -179,7 +180,7 @@ def test_bad_price(arguments: dict[str, object], message: str) -> None:
 
 
 @given(epsilons, st.floats(-12, -1).map(lambda x: 10.0**x))
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_property_a_claim_may_be_as_small_as_the_exact_curve_and_no_smaller(epsilon: float, delta: float) -> None:
     rho = zcdp_rho(epsilon, delta)
     exact = gaussian_epsilon(rho, delta)

@@ -33,6 +33,7 @@ from fedperi.privacy.regret_noise import (
     own_privacy,
     proven_sensitivity,
 )
+from fedperi.privacy.release import Plan
 from fedperi.search.screening import FULL
 
 MASKINGS = ("none", "consensus", "adaptive")
@@ -165,7 +166,7 @@ def test_property_no_row_changes_a_score_or_a_regret_by_more_than_is_proven(
 
 
 def test_the_proven_bound_is_nearly_reached():
-    """Two columns that always agree, and a row where they are opposite: the best set suffers, the empty one does not."""
+    """Two columns that always agree, a row where they are opposite: the best set suffers, the empty one does not."""
     n, ridge, limit = 1000, 0.05, 1.0
     rows = clipped(np.tile([[1.0, 1.0], [-1.0, -1.0]], (2000, 1)), limit)
     extra = clipped(np.array([[1.0, -1.0]]), limit)
@@ -237,12 +238,10 @@ def test_collinear_columns_are_no_error_that_would_tell_of_the_rows():
     columns=st.integers(1, 12),
     batches=st.integers(1, 4),
 )
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_property_all_planned_answers_cost_the_budget_and_no_more(epsilon, delta, answers, columns, batches):
     privacy = fp.Privacy(epsilon, delta, mechanism="regret", bounds={f"v{i}": (0, 1) for i in range(columns)})
     share = own_privacy(privacy)
-    from fedperi.privacy.release import Plan
-
     own = Plan.of(privacy.bounds, "linear", share.epsilon, share.delta).price
     plan = RegretPlan(epsilon, delta, own, answers)
     parts = [len(part) for part in np.array_split(np.arange(answers), min(batches, answers))]
@@ -268,6 +267,7 @@ def test_answers_are_counted_as_the_search_asks_them():
     assert most_answers([3] * 4, [3] * 4) == 4 * 2**3 + 4 + 2 * 4 * 3  # p nodes, and p (p - 1) / 2 edges four times
 
 
+@settings(max_examples=200)
 @given(st.floats(10, 1e7), st.floats(0.1, 10), st.floats(1e-6, 1e6))
 def test_property_a_ridge_stays_within_its_limits_and_vanishes_with_the_noise(n, limit, each):
     ridge = chosen_ridge(n, limit, each)
@@ -394,9 +394,9 @@ def test_more_answers_than_planned_are_refused_before_release(tmp_path):
     paid = site.privacy["ledger"]["releases"]
     site._plan = RegretPlan(site._plan.epsilon, site._plan.delta, site._plan.own, 11)  # 1 + 11 more is one too many
     assert refused(lambda: site.answer(everything(3))) == (
-        "site 'north': epsilon = 2 was divided among 11 answers; 1 are given, and 11 more are asked. Nothing of these is "
-        "released; plan for more with Privacy(..., answers=...), or use mechanism='statistics', which answers any number "
-        "at one price"
+        "site 'north': epsilon = 2 was divided among 11 answers; 1 are given, and 11 more are asked. Nothing of these "
+        "is released; plan for more with Privacy(..., answers=...), or use mechanism='statistics', which answers any "
+        "number at one price"
     )
     assert site.privacy["ledger"]["releases"] == paid
     assert site._kept().keys() == site._known.keys()
@@ -409,7 +409,8 @@ def test_the_ceiling_is_kept_before_release(tmp_path):
     words = refused(lambda: quiet_site(table, asked(table, 3.0, store=tmp_path, ceiling=2.5)))
     assert words.startswith("site 'north' has spent epsilon 0; a release at epsilon 3, delta 1e-06 would bring it to ")
     site = quiet_site(table, privacy)
-    ask_all(site, "none")  # no mask, no phase 2: its directions are more than planned
+    site.open(Settings("none"), site.names)
+    site.answer(everything(3))
     paid = site.privacy["ledger"]["releases"]
     other = quiet_site(table, privacy)
     words = refused(lambda: other.open(Settings("adaptive", penalty=2.0), other.names))  # other questions, a new price
@@ -426,8 +427,8 @@ def test_a_bootstrap_and_too_many_variables_are_refused(tmp_path):
     assert refused(lambda: site.open(Settings("adaptive", resample=1), site.names)).startswith(words)
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 13)), columns=[f"v{i}" for i in range(13)])
     assert refused(lambda: quiet_site(wide, asked(wide, 2.0, store=tmp_path / "wide"))).startswith(
-        "site 'north' has 13 variables; with more than 12 it is not known beforehand how many answers a run asks for. Say "
-        "among how many to share the budget, such as Privacy(..., answers=20000)"
+        "site 'north' has 13 variables; with more than 12 it is not known beforehand how many answers a run asks for. "
+        "Say among how many to share the budget, such as Privacy(..., answers=20000)"
     )
 
 
@@ -467,9 +468,8 @@ def test_with_an_enormous_budget_the_graph_is_right(masking):
 def test_answers_approach_the_exact_regrets_of_bounded_rows():
     """Rows so short that nothing is clipped: what is left of the difference to a plain site is ridge and noise."""
     rng = np.random.default_rng(0)
-    a = rng.uniform(-1, 1, 4000)
-    b = a + rng.uniform(-1, 1, 4000)
-    table = pd.DataFrame({"a": a, "b": b, "c": rng.uniform(-1, 1, 4000)})
+    a, other, c = np.sin(rng.uniform(0, 2 * np.pi, (3, 4000)))  # 0.95 standard units at most, by its quartiles
+    table = pd.DataFrame({"a": a, "b": np.where(rng.random(4000) < 0.4, other, a), "c": c})
     plain = fp.Site(table, name="north")
     plain.open(Settings("none"), tuple(table.columns))
     exact = plain.answer(everything(3))
@@ -480,7 +480,7 @@ def test_answers_approach_the_exact_regrets_of_bounded_rows():
             site.open(Settings("none"), site.names)
             errors.append(np.abs(np.diff(site.answer(everything(3)) - exact, axis=1)).max())
     assert errors[0] > errors[1] > errors[2]
-    assert errors[2] < 0.1 * np.abs(np.diff(exact, axis=1)).max()
+    assert errors[2] < 0.05 * np.abs(np.diff(exact, axis=1)).max()
 
 
 def test_a_claimed_sensitivity_is_called_a_claim(tmp_path):
@@ -502,8 +502,8 @@ def test_a_claimed_sensitivity_is_called_a_claim(tmp_path):
 @pytest.mark.parametrize("masking", MASKINGS)
 @pytest.mark.parametrize("targets", [None, ()])
 def test_a_run_never_asks_for_more_than_is_planned(masking, targets):
-    for seed in range(6):
-        sim = fp.simulate(3 + seed % 4, clients=3, samples=300, seed=seed)
+    for seed in range(4):
+        sim = fp.simulate(3 + seed, clients=3, samples=300, seed=seed)
         for epsilon in (1.0, 1e5):
             privacy = asked(sim.sites[0], epsilon, test_seed=seed)
             sites = [quiet_site(table, privacy, name=f"h{k}", targets=targets) for k, table in enumerate(sim.sites)]

@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import combinations, pairwise
 
@@ -17,6 +17,8 @@ import fedperi as fp
 from fedperi.cli.demo import EDGES
 from fedperi.methods import EdgeEvidence, Result
 from fedperi.methods.stability import EdgeStability
+from fedperi.privacy.accounting import Price, zcdp_rho
+from fedperi.privacy.explain import guesses
 from fedperi.report import draw, graph_svg, render_report
 from fedperi.report.contributions import contributions
 from fedperi.report.curves import curves, midpoint
@@ -24,6 +26,8 @@ from fedperi.report.edges import drawn_graph, shown_edges
 from fedperi.report.labels import WIDEST, text_width, wrapped
 from fedperi.report.layers import assign_layers, crossings, layered
 from fedperi.report.layout import layout
+from fedperi.report.privacy import MISSING, Promise, promises, shown_number
+from fedperi.report.privacy_words import pledge, right_guesses
 from fedperi.report.spread import isotonic
 from fedperi.report.words import assumptions, methods_text
 from fedperi.search.phase1 import Step
@@ -347,22 +351,6 @@ def test_stability_is_shown_with_pairs_that_have_no_edge_here():
     assert "a, b 30 %" in text
 
 
-def test_privacy_is_shown_only_when_it_was_on():
-    @dataclass(frozen=True, eq=False, repr=False)
-    class Private(Result):
-        privacy: object = None
-
-    class Ledger:
-        def to_dict(self):
-            return {"mechanism": "statistics", "sites": {"north": {"epsilon": 2.0, "delta": 1e-06}}}
-
-    base = {name: getattr(small(), name) for name in small().__dataclass_fields__}
-    assert 'id="privacy"' not in render_report(small())
-    assert 'id="privacy"' not in render_report(Private(**base))
-    text = words_of(render_report(Private(**base, privacy=Ledger())))
-    assert "mechanism statistics sites · north · epsilon 2 sites · north · delta 1e-06" in text
-
-
 def test_untrusted_names_stay_text():
     names = {"a": HOSTILE, "b": '" onmouseover="alert(1)', "c": "</style><script>", "d": "{{ 7*7 }}", "e": "'&amp;"}
     base = small()
@@ -428,6 +416,249 @@ def test_pages_of_results_with_little_in_them():
     assert "No edge was found" in text
     assert "Baldo and Assaad, 2026" not in methods_text(result)
     assert "This method recorded none." in words_of(render_report(small(edges=())))
+
+
+# -- privacy ----------------------------------------------------------------------------------------------------------
+
+
+def fitted(privacy: fp.Privacy | None, sites=None, **options) -> Result:
+    """A small run under privacy, by default at the sites north and south."""
+    tables = dict(zip(("north", "south"), simulated(), strict=True)) if sites is None else sites
+    return fp.IPERI(privacy=privacy, **options).fit(tables)
+
+
+def simulated():
+    return fp.simulate(3, clients=2, samples=3000, seed=1).sites
+
+
+BOUNDS = dict.fromkeys(("X0", "X1", "X2"), (-8, 8))
+
+
+@pytest.fixture(scope="module")
+def private(tmp_path_factory) -> Result:
+    store = tmp_path_factory.mktemp("store")
+    return fitted(fp.Privacy(2.0, 1e-6, bounds=BOUNDS, store=store), bootstrap=2)
+
+
+@pytest.fixture(scope="module")
+def tested() -> Result:
+    with pytest.warns(UserWarning, match="NOTHING in this run is private"):
+        return fitted(fp.Privacy(1.0, 1e-6, bounds=BOUNDS, test_seed=1))
+
+
+def promise(**changes) -> Promise:
+    values = {"mechanism": "statistics", "private": True, "epsilon": 1.0, "delta": 1e-6, "rows": 100, "worth": 50}
+    return promises(small(privacy={"north": {**values, **changes}, "south": {**values, **changes}}))[0]
+
+
+def panel(result: Result) -> str:
+    page = render_report(result)
+    return words_of(page[page.index('id="privacy"') - 40 : page.index('id="h-assumptions"')])
+
+
+def test_without_privacy_no_word_of_it():
+    page = render_report(small())
+    assert 'id="privacy"' not in page
+    assert "privacy" not in words_of(page).lower()
+    assert ".not-private" not in page  # nor its style
+
+
+def test_the_panel_of_a_real_private_run(private):
+    text = panel(private)
+    assert "guesses whether this person\u2019s row is in the table too is right in at most 89 of 100 cases." in text
+    assert "to a person with one row at each of these 2 sites, ε = 4 and δ = 2·10⁻⁶." in text
+    for site in ("north", "south"):
+        told = private.privacy[site]
+        ledger = told["ledger"]
+        row = f"{site} yes noisy statistics, drawn once 2 10⁻⁶ {told['rows']:,} {told['worth']:,}"
+        assert row in text
+        totals = ledger["totals"]
+        spent, left = shown_number(ledger["spent"]), shown_number(ledger["remaining"], -1)
+        ways = [
+            shown_number(totals[f"{way}_epsilon"]) for way in ("zcdp", "pld") if totals[f"{way}_epsilon"] is not None
+        ]
+        assert f"{site} 1 {spent} of 10 {left} 2 (δ 10⁻⁶) {' '.join(ways)}" in text
+        assert f"{site} {ledger['releases'][0]['when'][:10]}" in text
+    assert text.count("noisy moments of the table 2 10⁻⁶") == 2
+    assert "NOT PRIVATE" not in render_report(private)
+
+
+def test_rows_are_never_exact_under_privacy(private):
+    text = words_of(render_report(private))
+    rows, worth = (sum(site[key] for site in private.privacy.values()) for key in ("rows", "worth"))
+    assert f"about {rows:,} rows at 2 sites, worth about {worth:,} without noise; none left a site" in text
+    north = private.privacy["north"]
+    assert f"north about {north['rows']:,} worth about {north['worth']:,}" in text
+    assert "3,000" not in text
+    assert "n is what its noisy statistics are worth or a noisy count, and never the exact number of rows." in text
+
+
+def test_methods_text_of_a_private_run(private):
+    text = methods_text(private)
+    rows = [site["rows"] for site in private.privacy.values()]
+    assert f"2 sites with about {sum(rows):,} rows in total (noisy counts, {min(rows):,} to {max(rows):,} each)" in text
+    assert (
+        "Every site released the second moments of its table once, with noise, under differential privacy with epsilon "
+        "= 2 and delta = 10⁻⁶ for the whole run; neighbouring tables differ by one row, added or removed, so that the "
+        "number of rows is protected as well. Values outside public bounds were moved to the nearest bound, columns of "
+        "numbers were scaled by quartiles chosen with the exponential mechanism, rows were clipped to a fixed norm, "
+        "and discrete Gaussian noise was added to their moments, both by OpenDP; prices were counted in zero-concentrated "
+        "differential privacy (rho = 0.0882 at each site)."
+    ) in text
+    assert "2 parametric bootstrap samples: the statistics of each site were drawn from a normal distribution" in text
+    assert "and no row was touched" in text
+    assert "multinomial" not in text  # no release has counts of categories
+    assert "NOT PRIVATE" not in text
+
+
+def test_a_private_result_read_back_gives_the_same_page(private):
+    assert render_report(Result.from_json(private.to_json())) == render_report(private)
+
+
+def test_noise_of_a_test_is_loud(tested):
+    page = render_report(tested)
+    assert page.count("NOT PRIVATE") >= 4  # title, top, panel, methods
+    assert "<title>NOT PRIVATE: Causal graph" in page
+    assert '<div class="not-private" role="alert">' in page
+    text = panel(tested)
+    assert "The noise at north and south came from a seed, in a test" in text
+    assert "Nothing is promised to anybody in this run." in text
+    assert "north NO noisy statistics, drawn once, from a test seed (1) (10⁻⁶)" in text
+    assert "right in at most" not in text
+    assert "differentially private" not in page
+    words = methods_text(tested)
+    assert "This run is NOT PRIVATE." in words
+    assert "under differential privacy" not in words
+    assert "OpenDP" not in words
+
+
+def test_one_site_without_noise_makes_a_run_loud(private):
+    told = {**private.privacy, "south": {"mechanism": "none", "private": False}}
+    mixed = replace(private, privacy=told)
+    page, text = render_report(mixed), panel(mixed)
+    assert "NOT PRIVATE" in page
+    assert "south took part without noise: nothing is promised to the people in its table." in text
+    assert "What one person is promised, at north: whoever knows" in text
+    assert "To a person with a row at south, nothing is promised." in text
+    assert f"south NO no noise {MISSING} {MISSING}" in text
+    assert "only at south, without noise, rows were drawn" in methods_text(mixed)
+    assert "north released the second moments" in methods_text(mixed)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        [],
+        {"north": None},
+        {"north": {"mechanism": "statistics", "private": "yes", "epsilon": 1.0, "delta": 1e-6}},
+        {"north": {"mechanism": "statistics", "private": True, "epsilon": "1", "delta": float("nan")}},
+        {"north": {"mechanism": "statistics", "private": True, "epsilon": 10**400, "delta": 1e-6, "rows": -1}},
+        {"north": {"mechanism": "statistics", "private": True, "epsilon": 0, "delta": 1e-6}},
+        {"north": {"mechanism": ["x"], "private": True, "epsilon": 1.0, "delta": 1e-6, "ledger": {"releases": [3]}}},
+        {"north": {"mechanism": HOSTILE, "private": True, "ledger": {"totals": 1, "ceiling": [], "ceilings": [None]}}},
+    ],
+)
+def test_what_cannot_be_read_counts_as_not_private(told):
+    result = small(privacy=told)
+    assert not any(one.private for one in promises(result))
+    page = render_report(result)
+    assert "NOT PRIVATE" in page
+    assert "Nothing is promised to anybody" in words_of(page)
+    assert "<script>alert" not in page
+
+
+def test_a_claimed_sensitivity_is_said_to_be_claimed():
+    told = {
+        "mechanism": "regret",
+        "private": True,
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "rows": 1490,
+        "epsilon_per_answer": 0.0125,
+        "answers_used": 80,
+        "answers_planned": 100,
+        "sensitivity": 5.0,
+        "sensitivity_proven": 39.5,
+        "sensitivity_is": "as claimed, not proven",
+    }
+    proven = {**told, "sensitivity": 39.5, "sensitivity_is": "proven for clipped rows and a ridge"}
+    text = panel(small(privacy={"north": told, "south": proven}))
+    assert "What one person is promised, if what was claimed (see below) is true: whoever" in text
+    assert "At north one row is taken to change an answer by 5 nats at most. That was claimed and is not proven" in text
+    assert "(proven: 39.5): if it is wrong, so is the promise." in text
+    used = "80 of 100 planned answers used, ε = 0.0125 each; one row changes an answer by"
+    assert f"north as claimed noise on every answer {used} 5 nats at most, as claimed, not proven 1 10⁻⁶" in text
+    assert f"south yes noise on every answer {used} 39.5 nats at most, proven 1 10⁻⁶" in text
+    assert "Worth" not in text
+    assert "which was claimed and is not proven" in methods_text(small(privacy={"north": told, "south": told}))
+    assert "was proven to change an answer by at most 39.5" in methods_text(
+        small(privacy=dict.fromkeys(("north", "south"), proven))
+    )
+    assert "Claimed, not proven." not in panel(small(privacy={"north": proven, "south": proven}))
+
+
+def test_the_panel_of_a_real_run_with_noise_on_answers():
+    with pytest.warns(UserWarning, match="NOTHING in this run is private"):
+        result = fitted(fp.Privacy(5.0, 1e-6, mechanism="regret", bounds=BOUNDS, test_seed=1))
+    one = promises(result)[0]
+    assert (one.mechanism, one.private, one.proven) == ("regret", False, True)
+    assert one.planned
+    assert one.each
+    text = panel(result)
+    assert "noise on every answer, from a test seed" in text
+    assert f"one row changes an answer by {shown_number(one.sensitivity)} nats at most, proven" in text
+
+
+def test_ledgers_that_grew_and_ceilings_that_changed(tmp_path):
+    table = simulated()[0]
+    for epsilon in (0.5, 1.0):
+        result = fitted(fp.Privacy(epsilon, 1e-6, bounds=BOUNDS, store=tmp_path), {"north": table})
+    again = fitted(fp.Privacy(1.0, 1e-6, bounds=BOUNDS, store=tmp_path, ceiling=4.0), {"north": table})
+    ledger = again.privacy["north"]["ledger"]
+    assert [line["price"]["epsilon"] for line in ledger["releases"]] == [0.5, 1.0]
+    assert promises(result)[0].account.share == pytest.approx(ledger["spent"] / 10)
+    text = panel(again)
+    assert (
+        f"north 2 {shown_number(ledger['spent'])} of 4 {shown_number(ledger['remaining'], -1)} 1.5 (δ 2·10⁻⁶)" in text
+    )
+    assert "north changed its ceiling: ε = 10 from" in text
+    assert "a person with several rows in the table is protected less" in text  # one site: nothing to add up
+
+
+def test_the_guess_is_the_one_that_inspect_tells():
+    price = Price(1.0, 1e-6, gaussian=zcdp_rho(1.0, 1e-6))
+    assert right_guesses(1.0, 1e-6) == pytest.approx(guesses(price)[0], abs=1e-15)
+
+
+def test_the_promise_in_words_grows_weaker_with_epsilon():
+    assert "right in at most 51 of 100 cases." in pledge([promise(epsilon=0.01)])[0]
+    assert "right in at most 74 of 100 cases." in pledge([promise()])[0]
+    assert "may still be right nearly always: ε = 10 promises little." in pledge([promise(epsilon=10.0)])[0]
+
+
+@given(st.floats(1e-12, 1e6))
+def test_property_prices_are_never_shown_smaller_than_they_are(value):
+    digits = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+    def read(text):
+        factor, _, power = text.replace(",", "").rpartition("10" if "⁻" in text else "\0")
+        return float(power) if "⁻" not in text else float(factor.rstrip("·") or 1) * 10 ** int(power.translate(digits))
+
+    assert value * (1 - 1e-6) <= read(shown_number(value)) <= value * 1.02
+    assert value * 0.98 <= read(shown_number(value, -1)) <= value * (1 + 1e-6)
+
+
+def test_sites_whose_names_are_code_stay_text_in_the_panel(private):
+    told = {
+        HOSTILE: {
+            **private.privacy["north"],
+            "ledger": {**private.privacy["north"]["ledger"], "releases": [{"when": HOSTILE, "what": HOSTILE}]},
+        }
+    }
+    page = render_report(replace(private, privacy=told, regrets={HOSTILE: 1.0}))
+    assert [tag for tag, _ in Text(page).tags].count("script") == 1
+    assert Text(page).text.count(HOSTILE) >= 4
 
 
 def test_import_is_light():

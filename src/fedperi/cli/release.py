@@ -147,7 +147,12 @@ def _check_same(release: Release, out: Path) -> None:
 
     from ..privacy.release_file import load_release, write_release
 
-    there = load_release(out)
+    try:
+        there = load_release(out)
+    except InputError:
+        raise InputError(
+            f"--out {str(out)!r} is a release file that was cut off or changed; remove it, or choose another name"
+        ) from None
     if write_release(replace(there, ledger=None)) != write_release(replace(release, ledger=None)):
         raise InputError(f"--out {str(out)!r} holds another release; choose another name. Nothing was drawn or paid")
 
@@ -211,7 +216,8 @@ def _standing(table: Table, privacy: Privacy) -> Budget:
     ledger = Ledger.open(place, site=table.name, table=mark)
     if asked is not None and asked.epsilon > ledger.ceiling.epsilon:
         raise InputError(
-            f"--ceiling {asked.epsilon:g} is above the {ledger.ceiling.epsilon:g} of site {table.name!r}; keep it"
+            f"--ceiling {asked.epsilon:g} is above the {ledger.ceiling.epsilon:g} of site {table.name!r}, which its "
+            "ledger keeps; ask for less"
         )
     return Budget(place, ledger if asked is None else replace(ledger, ceilings=(*ledger.ceilings, ("", asked))))
 
@@ -235,7 +241,7 @@ def _show(values: dict[str, Any], as_json: bool) -> None:
 
         console = Console(highlight=False)
         for line in _plan_lines(values) if "dry_run" in values else _release_lines(values):
-            console.print(Text(printable(line)), soft_wrap=line.startswith("Wrote "))
+            console.print(Text(printable(line)), soft_wrap=True)
     if values.get("refused"):
         raise InputError(values["refused"])
 
@@ -254,11 +260,11 @@ def _release_lines(made: dict[str, Any]) -> list[str]:
     lines += _ledger_lines(ledger)
     if secret is not None:
         share = 100 * secret["clipped"] / secret["rows"]
-        why = "most are, by design, and the effect is undone" if secret["clipping_is_undone"] else "the others fit"
+        undone = " Most are, by design, and the effect is undone." if secret["clipping_is_undone"] else ""
         lines += [
             "",
             "For this site only, and not in the file:",
-            f"  {secret['rows']:,} rows, {share:.1f} % of them longer than the limit and shortened ({why}).",
+            f"  {secret['rows']:,} rows, {share:.1f} % of them longer than the limit and shortened.{undone}",
         ]
     return [*lines, "", f"To read it in words: fedperi inspect {file}"]
 
@@ -274,7 +280,7 @@ def _plan_lines(plan: dict[str, Any]) -> list[str]:
     ]
     if not plan["kept"]:
         lines.append(
-            f"After this release: spent {ledger['spent_after']:.4g}, remaining {ledger['remaining_after']:.4g}."
+            f"After this release: epsilon = {ledger['spent_after']:.4g}, remaining {ledger['remaining_after']:.4g}."
         )
     return [*lines, "Nothing was drawn, paid or written: this was a dry run."]
 
@@ -282,6 +288,7 @@ def _plan_lines(plan: dict[str, Any]) -> list[str]:
 def _ledger_lines(ledger: dict[str, Any]) -> list[str]:
     count, ceiling = len(ledger["releases"]), ledger["ceiling"]
     return [
-        f"Ledger: {count} release{'s' * (count != 1)}, spent {ledger['spent']:.4g} of {ceiling['epsilon']:g} "
-        f"(epsilon at delta = {ceiling['delta']:g}), remaining {ledger['remaining']:.4g}."
+        f"Ledger: {count} release{'s' * (count != 1)}, together epsilon = {ledger['spent']:.4g} at "
+        f"delta = {ceiling['delta']:g}.",
+        f"Ceiling: {ceiling['epsilon']:g}; remaining: {ledger['remaining']:.4g}.",
     ]

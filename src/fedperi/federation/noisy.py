@@ -135,8 +135,7 @@ class NoisySite(Respondent):
         self._intervened = [] if self.targets is None else [self._names.index(t) for t in self.targets]
         self._restricted = None
         self._release = self._pending.draw()[0]
-        if self._ledger is not None:  # as it is now: the release, and what other processes paid meanwhile
-            self._ledger = Ledger.open(self._ledger.place, site=self.name, table=self._ledger.table)
+        self._read_ledger()
         self._summary = self._release.statistics()
         # Who declares targets tells the rest by the coordinator's DAG alone, without a look at the rows.
         by_targets = self.targets is not None and settings.masking != "consensus"
@@ -266,6 +265,7 @@ class NoisySite(Respondent):
             budget = self._pending.budget
             with nullcontext() if budget is None else budget.place.locked():
                 self._known = self._kept()
+                self._read_ledger()
                 new = {key: value for key, value in zip(keys, exact.tolist(), strict=True) if key not in self._known}
                 if new:
                     self._pay(len(new))
@@ -287,6 +287,11 @@ class NoisySite(Respondent):
             )
         if self._ledger is not None:
             self._ledger = self._ledger.charge(self._plan.price(count), f"{count} regrets with noise on each")
+
+    def _read_ledger(self) -> None:
+        """Read the ledger as it is now, with what other processes of the site paid meanwhile."""
+        if self._ledger is not None:
+            self._ledger = Ledger.open(self._ledger.place, site=self.name, table=self._ledger.table)
 
     def _source(self) -> Noise:
         if self._noise is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from .repair import covariance_of
 
 if TYPE_CHECKING:
     from ..data.schema import Column
+    from ..data.statistics import Statistics
     from .accounting import Price
     from .release import Release
 
@@ -235,18 +236,18 @@ def _learned(release: Release) -> tuple[Section, Section]:
     statistics = release.statistics()
     covariance, rows = covariance_of(release.moments, CONSTANT, release.noise)
     uncertain = release.noise / CONSTANT**2
-    noise = release.noise_beside / rows / float(np.diag(covariance).mean())
+    noise, chance = release.noise_beside / rows / float(np.diag(covariance).mean()), 1 / math.sqrt(rows)
     worth = min(1.0, statistics.n / rows)
-    weak = "" if noise < 0.2 else " That is nearly nothing: take more rows together, or a larger epsilon."
+    weak = "" if noise < 0.2 else " That is nearly nothing: a larger epsilon or more rows are needed."
     amount = Section(
         "How much noise",
         (
             f"About {rows:,.0f} rows, give or take {uncertain:,.0f} (one standard deviation of the noise).",
             f"For finding a graph they are worth about {statistics.n:,} rows without noise ({100 * worth:.2g} %): the "
-            f"noise on a correlation is about {noise:.2g}, and less than twice that cannot be told from it.{weak}",
+            f"noise on a correlation is about {noise:.2g}, beside {chance:.2g} from so few rows alone.{weak}",
         ),
     )
-    strongest = _strongest(release, statistics.names, statistics.blocks, statistics.correlation, 2 * noise)
+    strongest = _strongest(statistics, 2 * math.hypot(noise, chance))
     return amount, Section(
         "What can be learned",
         (
@@ -254,18 +255,19 @@ def _learned(release: Release) -> tuple[Section, Section]:
             + (f"The strongest: {strongest}. " if strongest else "No correlation stands out of the noise. ")
             + "That is what the file is for; and what holds of people in general can be said of a person, in the table "
             "or not.",
-            "Not of one person: whether the row is in the table, its values, the smallest or largest value of a "
-            "column, a rare combination, the exact number of rows; beyond what the promise allows.",
+            "Not of one person, beyond what the promise allows: whether the row is in the table, its values, the "
+            "smallest or largest value of a column, a rare combination; nor the exact number of rows.",
         ),
     )
 
 
-def _strongest(release: Release, names: tuple[str, ...], blocks: Any, correlation: Any, least: float) -> str:
+def _strongest(statistics: Statistics, least: float) -> str:
     """Name the largest correlations of variables that are one column each."""
-    single = [(name, block[0]) for name, block in zip(names, blocks, strict=True) if len(block) == 1]
-    pairs = [(float(correlation[i, j]), a, b) for k, (a, i) in enumerate(single) for b, j in single[:k]]
+    blocks = zip(statistics.names, statistics.blocks, strict=True)
+    single = [(name, block[0]) for name, block in blocks if len(block) == 1]
+    pairs = [(float(statistics.correlation[i, j]), b, a) for k, (a, i) in enumerate(single) for b, j in single[:k]]
     found = sorted((pair for pair in pairs if abs(pair[0]) > least), key=lambda pair: -abs(pair[0]))[:FEW]
-    return printable(", ".join(f"{b} and {a} {value:.2f}" for value, a, b in found))
+    return printable(", ".join(f"{one} and {other} {value:.2f}" for value, one, other in found))
 
 
 def _ledger(release: Release) -> Section:
@@ -278,7 +280,7 @@ def _ledger(release: Release) -> Section:
     return Section(
         "The ledger",
         (
-            f"The site has given {'this release' if one else f'{len(releases)} releases'} of the table when the file "
+            f"The site had given {'this release' if one else f'{len(releases)} releases'} of the table when the file "
             f"was written: {total}, of {ceiling['epsilon']:g} that it allows in all; {told['remaining']:.4g} is left."
             + ("" if one else " Whoever has them all is held to this total, not to the price of this file alone."),
         ),

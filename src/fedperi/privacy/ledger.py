@@ -1,10 +1,10 @@
 """What a site has released of a table, at which price, and what it may still release.
 
 The ledger is a folder ``ledger`` in the site's place: ``ledger.jsonl``, one line of JSON a release, to be read by
-people; ``key``, random; ``head``, how long the file is. Every line ends with an HMAC-SHA256, under the key, of itself and
-the line before, so that a line that is edited, added, cut out or moved is noticed; the head tells of lines cut off at the
-end. This stops accidents and tempting edits. It cannot stop the owner of the disk from deleting the whole folder, or
-from putting an old copy of it back: no file can.
+people; ``key``, random; ``head``, how long the file is. Every line ends with an HMAC-SHA256, under the key, of itself
+and the line before, so that a line that is edited, added, cut out or moved is noticed; the head tells of lines cut off
+at the end. This stops accidents and tempting edits. It cannot stop the owner of the disk from deleting the whole
+folder, or from putting an old copy of it back: no file can.
 """
 
 from __future__ import annotations

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from ..methods.result import Result
 
 MECHANISMS = {"statistics": "noisy statistics, drawn once", "regret": "noise on every answer", "none": "no noise"}
+
+MISSING = "\N{EN DASH}"
+LARGEST = 1e12
+"""Numbers beyond this are none that a run could have."""
 
 
 class Entry(NamedTuple):
@@ -157,7 +160,7 @@ def shown_number(value: float | None, direction: int = 1) -> str:
     ('1', '2.28', '7.72', '10⁻⁶', '–')
     """
     if value is None:
-        return "–"
+        return MISSING
     if value <= 0:
         return "0"
     exponent = math.floor(math.log10(value)) - 2
@@ -173,15 +176,13 @@ def shown_number(value: float | None, direction: int = 1) -> str:
 
 
 def _promise(site: str, told: Mapping[str, Any], counted: int | None) -> Promise:
-    mechanism = told.get("mechanism")
-    if mechanism not in MECHANISMS:
-        mechanism = "unknown"
+    mechanism = next((name for name in MECHANISMS if name == told.get("mechanism")), "unknown")
     noisy = mechanism in ("statistics", "regret")
     epsilon, delta = _real(told.get("epsilon")), _real(told.get("delta"))
     return Promise(
         site=site,
         mechanism=mechanism,
-        private=told.get("private") is True and noisy and epsilon is not None and delta is not None,
+        private=told.get("private") is True and noisy and bool(epsilon) and delta is not None and delta < 1,
         epsilon=epsilon,
         delta=delta,
         rho=_real(told.get("rho")),
@@ -218,11 +219,11 @@ def _account(told: object) -> Account | None:
 
 def _entry(line: Mapping[str, Any]) -> Entry:
     price = _mapping(line.get("price"))
-    return Entry(_date(line), str(line.get("what", "–")), _real(price.get("epsilon")), _real(price.get("delta")))
+    return Entry(_date(line), str(line.get("what", MISSING)), _real(price.get("epsilon")), _real(price.get("delta")))
 
 
 def _date(line: Mapping[str, Any]) -> str:
-    return str(line.get("when", "–")).replace("T", " ").replace("+00:00", " UTC")
+    return str(line.get("when", MISSING)).replace("T", " ").replace("+00:00", " UTC")
 
 
 def _list(value: object) -> list[Mapping[str, Any]]:
@@ -234,8 +235,9 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _real(value: object) -> float | None:
-    ok = isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < math.inf
-    return float(value) if ok else None  # type: ignore[arg-type]
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST:
+        return float(value)
+    return None
 
 
 def _count(value: object) -> int | None:

@@ -41,9 +41,7 @@ def alarm(told: Sequence[Promise]) -> list[str]:
         names = [one.site for one in open_ if applies(one)]
         if names:
             several = len(names) > 1
-            out.append(
-                words.format(names=listed(names), its="their" if several else "its", s="s" if several else "")
-            )
+            out.append(words.format(names=listed(names), its="their" if several else "its", s="s" if several else ""))
     return out
 
 
@@ -51,8 +49,8 @@ def cautions(told: Sequence[Promise]) -> list[str]:
     """Say which promises rest on a number that somebody claimed."""
     return [
         f"At {one.site} one row is taken to change an answer by {shown_number(one.sensitivity)} nats at most. That was "
-        f"claimed and is not proven{f' (proven: {shown_number(one.bound)})' if one.bound is not None else ''}: if it is "
-        "wrong, so is the promise."
+        f"claimed and is not proven{f' (proven: {shown_number(one.bound)})' if one.bound is not None else ''}: if it "
+        "is wrong, so is the promise."
         for one in told
         if one.claimed
     ]
@@ -74,8 +72,8 @@ def pledge(told: Sequence[Promise]) -> list[str]:
         else f"may still be right nearly always: ε = {shown_number(epsilon)} promises little."
     )
     out = [
-        f"What one person is promised{where}: whoever knows all other rows of the table, sees all that the site sent in "
-        f"this run, and guesses whether this person’s row is in the table too {guess}",
+        f"What one person is promised{where}: whoever knows all other rows of the table, sees all that the site sent "
+        f"in this run, and guesses whether this person\N{RIGHT SINGLE QUOTATION MARK}s row is in the table too {guess}",
         "That holds whatever else is known, now or later, and for all that is computed from it, this page included. "
         "The number of rows is protected as well.",
     ]
@@ -166,9 +164,7 @@ def _statistics(who: str, sites: Sequence[Promise], private: bool) -> list[str]:
     source = "both by OpenDP" if private else "both from a seed, in a test"
     worth = [one.worth for one in sites if one.worth is not None]
     rows = [one.rows for one in sites if one.rows is not None]
-    counted = (
-        f" ({_span(worth)}, of about {_span(rows)})" if len(worth) == len(rows) == len(sites) else ""
-    )
+    counted = f" ({_span(worth)}, of about {_span(rows)})" if len(worth) == len(rows) == len(sites) else ""
     return [
         f"{who} released the second moments of its table once, with noise{', ' if private else ' '}"
         f"{_price(sites, private)} for the whole run; neighbouring tables differ by one row, added or removed, so that "
@@ -177,7 +173,8 @@ def _statistics(who: str, sites: Sequence[Promise], private: bool) -> list[str]:
         "chosen with the exponential mechanism, rows were clipped to a fixed norm, and discrete Gaussian noise was "
         f"added to their moments, {source}; prices were counted in zero-concentrated differential privacy"
         f"{_rho(sites)}.",
-        f"All answers were computed from these releases; scores counted the rows that noisy moments are worth{counted}.",
+        "All answers were computed from these releases; scores counted the rows that noisy moments are "
+        f"worth{counted}.",
     ]
 
 
@@ -194,8 +191,8 @@ def _regret(who: str, sites: Sequence[Promise], private: bool) -> list[str]:
     )
     return [
         f"{who} added Laplace noise ({'OpenDP' if private else 'from a seed, in a test'}) to each answer, "
-        f"{_price(sites, private)} for the whole run, divided among {count} and a noisy release that stays at the site; "
-        "neighbouring tables differ by one row, added or removed.",
+        f"{_price(sites, private)} for the whole run, divided among {count} and a noisy release that stays at the "
+        "site; neighbouring tables differ by one row, added or removed.",
         "Values outside public bounds were moved to the nearest bound, rows were clipped to a fixed norm, and scores "
         f"had a ridge. {changes} The same question got the same noisy answer.",
     ]

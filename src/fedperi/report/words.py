@@ -97,8 +97,8 @@ def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumpti
         out.append(
             Assumption(
                 "Bounds that fit, and enough rows for the noise",
-                "Values outside the public bounds were moved to the nearest one, long rows were shortened, and noise was "
-                "added.",
+                "Values outside the public bounds were moved to the nearest one, long rows were shortened, and noise "
+                "was added.",
                 "Edges that are weak against the noise are missed, and bounds that are too narrow bend relations.",
             )
         )
@@ -168,10 +168,10 @@ def _resampled(result: Result, told: list[Promise]) -> str:
     if not result.replicates:
         return ""
     if any(one.noisy for one in told):
-        return (
-            f"The stability of edges was assessed with {result.replicates} parametric bootstrap samples: {redrawn(told)}."
-        )
-    return f"The stability of edges was assessed with {result.replicates} bootstrap samples drawn within each site."
+        drawn = f"parametric bootstrap samples: {redrawn(told)}"
+    else:
+        drawn = "bootstrap samples drawn within each site"
+    return f"The stability of edges was assessed with {result.replicates} {drawn}."
 
 
 def _who(result: Result, told: list[Promise]) -> str:
@@ -181,7 +181,9 @@ def _who(result: Result, told: list[Promise]) -> str:
     counted = f" with {sum(rows):,} rows in total ({_range(rows)} each)" if rows else ""
     if told:
         noisy = [one.rows for one in told if one.rows is not None]
-        counted = f" with {total} rows in total (noisy counts, {_range(noisy)} each)" if (total := rows_in_all(told)) else ""
+        counted = (
+            f" with {total} rows in total (noisy counts, {_range(noisy)} each)" if (total := rows_in_all(told)) else ""
+        )
     source = " (Baldo and Assaad, 2026)" if name in OURS else ""
     return (
         f"Causal structure was estimated with {name}{source} as implemented in fedperi"

@@ -1,0 +1,134 @@
+"""`fedperi audit`: attack our own releases, and say what was found."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from . import app
+
+if TYPE_CHECKING:
+    from ..federation.reconstruct import Closeness
+    from ..privacy.audit import Audit
+
+SITES, VARIABLES, ROWS, SEED = 4, 5, 2000, 0
+"""The federation on which reconstruction is shown: simulated, the same every time."""
+
+BOUND = 6.0
+"""Public bounds of its columns, which have a standard deviation near 1."""
+
+
+@app.command()
+def audit(
+    epsilon: float = typer.Option(1.0, help="The claim to attack."),
+    delta: float = typer.Option(1e-6, help="The claim to attack."),
+    runs: int = typer.Option(4000, help="Releases of each of two tables; fewer are faster and show less."),
+    confidence: float = typer.Option(0.999, help="Probability that the bounds are below the truth."),
+    as_json: bool = typer.Option(False, "--json", help="Print what was found as JSON and nothing else."),
+) -> None:
+    """Attack our own releases. Exit code 0 if what is claimed holds, 1 if it is violated: that would be our fault."""
+    from ..privacy.audit import audit_answer, audit_statistics, check_runs
+
+    check_runs(runs, confidence)
+    with _progress() as note:
+        release = audit_statistics(epsilon, delta, runs=runs, confidence=confidence, progress=note)
+    answer = audit_answer(epsilon, runs=runs, confidence=confidence)
+    unprotected, protected = _reconstructions(epsilon, delta)
+    violated = release.violated or answer.violated
+    if as_json:
+        found = {
+            "membership": {"release": release.to_dict(), "answer": answer.to_dict()},
+            "reconstruction": {"without_privacy": vars(unprotected), "with_privacy": vars(protected)},
+            "violated": violated,
+        }
+        typer.echo(json.dumps(found, indent=2))
+    else:
+        _tell(release, answer, unprotected, protected)
+    if violated:
+        raise typer.Exit(1)
+
+
+def _reconstructions(epsilon: float, delta: float) -> tuple[Closeness, Closeness]:
+    """How close an eavesdropper comes to every site's correlations and graph, without privacy and with it."""
+    from ..data import open_table, summarize
+    from ..data.schema import Column, Schema
+    from ..federation.reconstruct import closeness, reconstruct
+    from ..federation.released import ReleasedSite
+    from ..local.discover import ges
+    from ..methods import IPERI
+    from ..privacy.noise import SecureNoise
+    from ..privacy.release import Plan, count_rows, draw_release
+    from ..simulation import simulate
+
+    sim = simulate(VARIABLES, clients=SITES, samples=ROWS, seed=SEED)
+    tables = {f"site {k}": table for k, table in enumerate(sim.sites)}
+    schema = Schema(tuple(Column(name, "continuous", bounds=(-BOUND, BOUND)) for name in sim.dag.names))
+    plan = Plan.of(schema, "auto", epsilon, delta)
+
+    def released(name: str, table: Any) -> ReleasedSite:
+        # Simulated rows, so there is no ledger to charge and no noise to keep.
+        source = open_table(table, name)
+        return ReleasedSite(draw_release(source, plan, count_rows(source, plan, "error")[0], SecureNoise(), "error")[0])
+
+    correlations = {name: table.corr().to_numpy() for name, table in tables.items()}
+    graphs = {name: ges(table) for name, table in tables.items()}
+    method = IPERI(progress=False)
+    runs = (method.fit(tables), method.fit([released(*entry) for entry in tables.items()]))
+    first, second = (closeness(reconstruct(run.transcript), correlations, graphs) for run in runs)
+    return first, second
+
+
+def _tell(release: Audit, answer: Audit, unprotected: Closeness, protected: Closeness) -> None:
+    say = typer.echo
+    say(f"1. Was one person in the table? ({release.runs} releases with and {release.runs} without one telling row;")
+    say("   the attacker knows all other rows, the row itself, and the code: everything but the noise)")
+    _tell_membership(release, "mechanism 'statistics', the release of a whole table", f", delta = {release.delta:g}")
+    _tell_membership(answer, "mechanism 'regret', a single answer", "")
+    say(
+        f"2. What does a listener learn of each site? ({SITES} simulated sites, {ROWS} rows, {VARIABLES} variables; the"
+    )
+    say("   listener reads every message and sees no table)")
+    _tell_closeness(unprotected, "without privacy")
+    _tell_closeness(protected, f"with epsilon = {release.epsilon:g}, delta = {release.delta:g}")
+    if release.violated or answer.violated:
+        say("VIOLATED: the claim does not hold. This is a defect of fedperi: please report it, and release nothing.")
+    else:
+        say("No violation found. That is no proof: an audit can refute a claim, never show that it is true.")
+
+
+def _tell_membership(found: Audit, what: str, delta: str) -> None:
+    say = typer.echo
+    say(f"   {what}: claimed epsilon = {found.epsilon:g}{delta}")
+    say(f"     told two tables apart in {found.wins:.1%} of pairs; guessing gives 50 %")
+    say(f"     so epsilon is at least {found.shaped:.2f} if the noise has its shape, {found.free:.2f} whatever it is")
+    say(f"     (confidence {found.confidence:.2%})".replace(".00%", "%"))
+    say(
+        f"     {'VIOLATED' if found.violated else 'below the claim'}; half the noise would have shown {found.at_half:.2f}"
+    )
+    if not found.telling:
+        say("     which is no more than the claim: so few runs would not notice it; use --runs with more")
+
+
+def _tell_closeness(found: Closeness, when: str) -> None:
+    say = typer.echo
+    say(f"   {when}: correlations to {found.typical_error:.4f} (median), {found.largest_error:.4f} (the worst one);")
+    say(f"     the site's own graph exactly at {found.exact_graphs:.0%} of the sites")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
+    """Show how far an attack is, on standard error, for a person at a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("attacking our own releases", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
