@@ -206,7 +206,8 @@ def test_prices_add_up_to_the_ceiling(folder: Path, fedperi: Run) -> None:
     told = " ".join(fedperi("inspect", "newer.fedperi")[1].split())
     assert (
         "The site had given 2 releases of the table when the file was written: epsilon = 2.043 at delta = 1e-05, of 3 "
-        "that it allows in all; 0.9569 is left. Whoever has them all is held to this total, not to the price of this file alone."
+        "that it allows in all; 0.9569 is left. Whoever has them all is held to this total, not to the price of "
+        "this file alone."
     ) in told
 
 
@@ -239,24 +240,39 @@ def test_json(folder: Path, fedperi: Run) -> None:
         ((*ARGUMENTS,), "give the file to write: --out h1.fedperi (or --dry-run to see the price)"),
         ((*ARGUMENTS, "--out", "no/x"), "--out 'no/x': there is no folder 'no'; make it first"),
         ((*ARGUMENTS, "--out", "."), "--out '.' is there already and is no release file; choose another name"),
-        ((*ARGUMENTS, "--out", "h1.csv"), "--out 'h1.csv' is there already and is no release file; choose another name"),
-        ((*ARGUMENTS, "--out", "x", "--data", "discrete"), "--data is one of auto, linear, nonlinear, mixed; not 'discrete'"),
+        (
+            (*ARGUMENTS, "--out", "h1.csv"),
+            "--out 'h1.csv' is there already and is no release file; choose another name",
+        ),
+        (
+            (*ARGUMENTS, "--out", "x", "--data", "discrete"),
+            "--data is one of auto, linear, nonlinear, mixed; not 'discrete'",
+        ),
         ((*ARGUMENTS, "--out", "x", "--missing", "fill"), "--missing is error or drop, not 'fill'"),
-        ((*ARGUMENTS, "--out", "x", "--targets", "dose"), "--targets: there is no column 'dose'; there are 'age', 'weight', "
-         "'arm'"),
+        (
+            (*ARGUMENTS, "--out", "x", "--targets", "dose"),
+            "--targets: there is no column 'dose'; there are 'age', 'weight', 'arm'",
+        ),
         (("--epsilon", "0", "--out", "x"), "epsilon must be a positive, finite number, not 0.0; 1 is usual"),
         (("--epsilon", "nan", "--out", "x"), "epsilon must be a positive, finite number, not nan; 1 is usual"),
-        ((*ARGUMENTS, "--delta", "0", "--out", "x"), "delta must be a number above 0 and far below 1 over the number of rows, "
-         "not 0.0; 1e-6 is usual"),
-        ((*ARGUMENTS, "--ceiling", "0.5", "--out", "x"), "site 'h1' has spent epsilon 0; a release at epsilon 1, delta 1e-06 "
-         "would bring it to 0.884, above its ceiling of epsilon 0.5 at delta 1e-05; nothing is released: ask for less, "
-         "use what was released before, or have the site raise its ceiling"),
-        (("--epsilon", "1", "--bounds", "none.toml", "--out", "x"), "cannot read the bounds 'none.toml': No such file or "
-         "directory"),
+        (
+            (*ARGUMENTS, "--delta", "0", "--out", "x"),
+            "delta must be a number above 0 and far below 1 over the number of rows, not 0.0; 1e-6 is usual",
+        ),
+        (
+            (*ARGUMENTS, "--ceiling", "0.5", "--out", "x"),
+            "site 'h1' has spent epsilon 0; a release at epsilon 1, delta "
+            "1e-06 would bring it to 0.884, above its ceiling of epsilon 0.5 at delta 1e-05; nothing is released: ask "
+            "for less, use what was released before, or have the site raise its ceiling",
+        ),
+        (
+            ("--epsilon", "1", "--bounds", "none.toml", "--out", "x"),
+            "cannot read the bounds 'none.toml': No such file or directory",
+        ),
         (("--epsilon", "1", "--out", "x"), "site 'h1', column 'age': no public bounds. "),
         ((*ARGUMENTS, "--store", "h1.csv", "--out", "x"), "the privacy store cannot use "),
     ],
-)  # fmt: skip
+)
 def test_refusals_before_anything_is_drawn(
     folder: Path, fedperi: Run, arguments: tuple[str, ...], message: str
 ) -> None:

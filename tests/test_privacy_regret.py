@@ -39,7 +39,7 @@ from fedperi.search.screening import FULL
 MASKINGS = ("none", "consensus", "adaptive")
 
 
-def table_of(p=3, rows=400, seed=1):
+def table_of(p=3, rows=2000, seed=1):
     return fp.simulate(p, clients=2, samples=rows, weights=(0.4, 1.0), seed=seed).sites[0]
 
 
@@ -295,7 +295,7 @@ def test_a_run_that_asks_all_that_was_planned_spends_its_epsilon(tmp_path, epsil
 
 
 def test_the_noise_has_the_scale_that_it_is_paid_for(tmp_path):
-    table = table_of(8, seed=3)
+    table = table_of(8, rows=5000, seed=3)
     privacy = asked(table, 1.0, store=tmp_path)
     site = quiet_site(table, privacy)
     site.open(Settings("adaptive"), site.names)
@@ -335,9 +335,9 @@ def test_the_same_question_gets_the_same_answer_at_no_new_price(tmp_path, maskin
 
 
 def test_questions_that_a_mask_makes_the_same_are_paid_once(tmp_path):
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(500, 3)), columns=["a", "b", "c"])  # no edge in the site's own graph
-    site = quiet_site(table, asked(table, 5.0, store=tmp_path))
+    table = table_of()
+    empty = fp.PDAG.from_edges([], [], table.columns)
+    site = quiet_site(table, asked(table, 5.0, store=tmp_path), local=lambda statistics: empty)
     welcome = site.open(Settings("consensus"), site.names)
     assert welcome.privacy["answers_planned"] == 3
     answers = site.answer(everything(3))
@@ -405,8 +405,8 @@ def test_more_answers_than_planned_are_refused_before_release(tmp_path):
 
 def test_the_ceiling_is_kept_before_release(tmp_path):
     table = table_of()
-    privacy = asked(table, 2.0, store=tmp_path, ceiling=2.5)
-    words = refused(lambda: quiet_site(table, asked(table, 3.0, store=tmp_path, ceiling=2.5)))
+    privacy = asked(table, 2.0, store=tmp_path, ceiling=2)
+    words = refused(lambda: quiet_site(table, asked(table, 3.0, store=tmp_path, ceiling=2)))
     assert words.startswith("site 'north' has spent epsilon 0; a release at epsilon 3, delta 1e-06 would bring it to ")
     site = quiet_site(table, privacy)
     site.open(Settings("none"), site.names)
@@ -415,7 +415,7 @@ def test_the_ceiling_is_kept_before_release(tmp_path):
     other = quiet_site(table, privacy)
     words = refused(lambda: other.open(Settings("adaptive", penalty=2.0), other.names))  # other questions, a new price
     assert words.startswith("site 'north' has spent epsilon ")
-    assert "above its ceiling of epsilon 2.5 at delta 1e-05; nothing is released" in words
+    assert "above its ceiling of epsilon 2 at delta 1e-05; nothing is released" in words
     assert quiet_site(table, privacy)._pending.budget.ledger.summary()["releases"] == paid
 
 

@@ -25,9 +25,11 @@ from fedperi.errors import InputError
 from fedperi.privacy.accounting import Price, zcdp_rho
 from fedperi.privacy.bounds import as_bounds
 from fedperi.privacy.explain import about, explain, guesses, printable
+from fedperi.privacy.ledger import Ceiling, Ledger
 from fedperi.privacy.noise import SeededNoise
 from fedperi.privacy.release import Plan, Release, count_rows, draw_release
 from fedperi.privacy.release_file import is_release, load_release, read_release, save_release, write_release
+from fedperi.privacy.store import Store
 
 AGAIN = "have the site run `fedperi release` again: it writes the same release, at no new price"
 BOUNDS = {"age": (0, 120), "größe": (0, 250), "arm": ["placebo", "low", "high"]}
@@ -243,7 +245,7 @@ def releases(draw: st.DrawFn) -> Release:
 
 
 @given(releases())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_property_a_release_comes_back_equal_and_its_text_identical(one: Release) -> None:
     text = write_release(one)
     again = read_release(text, "h1.fedperi")
@@ -261,7 +263,7 @@ def test_property_what_can_be_read_can_be_explained(one: Release) -> None:
 
 
 @given(releases(), st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_property_a_file_that_is_cut_or_has_a_character_changed_is_refused(one: Release, data: st.DataObject) -> None:
     text = write_release(one)
     at = data.draw(st.integers(0, len(text) - 3))
@@ -466,31 +468,85 @@ def put(value: object, *path: str | int) -> Callable[[dict[str, Any]], object]:
         (put([1, 1], "made", "weights"), "was made with weights = [1, 1], and this fedperi computes with [29, 41]"),
         (put([], "columns"), "has no column"),
         (put([1], "columns"), "has no name of a column in 'columns[0]'"),
-        (put("date", "columns", 0, "kind"), "has a column that is none: column 'age': kind must be 'continuous' or "
-         "'categorical', not 'date'"),
-        (put([120, 0], "columns", 0, "bounds"), "has a column that is none: column 'age': bounds must be finite and "
-         "increasing, not 120, 0"),
+        (
+            put("date", "columns", 0, "kind"),
+            "has a column that is none: column 'age': kind must be 'continuous' or 'categorical', not 'date'",
+        ),
+        (
+            put([120, 0], "columns", 0, "bounds"),
+            "has a column that is none: column 'age': bounds must be finite and increasing, not 120, 0",
+        ),
         (put(["low"], "columns", 2, "levels"), "has one level only for column 'arm'"),
         (put([["x"]], "columns", 2, "levels"), "has one level only for column 'arm'"),
         (put("age", "columns", 1, "name"), "the schema names column 'age' twice; names must be unique"),
         (put(0.0, "columns", 0, "unit"), "has 0.0 as 'columns[0].unit', which must be a number above 0"),
-        (put(1e300, "columns", 0, "centre"), "has 1e+300 as 'columns[0].centre', which must be a number "
-         "of a possible size"),
-        (put([[1.0]], "moments", "lower_triangle"), "has moments of a wrong shape: its columns need a triangle of 5 "
-         "rows of 1 to 5 numbers"),
-        (put(7, "moments", "lower_triangle", 1), "has moments of a wrong shape: its columns need a triangle of 5 "
-         "rows of 1 to 5 numbers"),
+        (
+            put(1e300, "columns", 0, "centre"),
+            "has 1e+300 as 'columns[0].centre', which must be a number of a possible size",
+        ),
+        (
+            put([[1.0]], "moments", "lower_triangle"),
+            "has moments of a wrong shape: its columns need a triangle of 5 rows of 1 to 5 numbers",
+        ),
+        (
+            put(7, "moments", "lower_triangle", 1),
+            "has moments of a wrong shape: its columns need a triangle of 5 rows of 1 to 5 numbers",
+        ),
         (put("7", "moments", "lower_triangle", 0, 0), "has moments that are not numbers of a possible size"),
         (put(1e200, "moments", "lower_triangle", 0, 0), "has moments that are not numbers of a possible size"),
-        (put(-1.0, "price", "delta"), "has a price that does not hold: delta of a price is -1.0, but must be a number: "
-         "0 <= delta < 1"),
+        (
+            put(-1.0, "price", "delta"),
+            "has a price that does not hold: delta of a price is -1.0, but must be a number: 0 <= delta < 1",
+        ),
         (put(["All is well."], "about"), "contradicts itself: 'about' does not say what follows from the rest"),
         (put(1.0, "made", "sensitivity"), "contradicts itself: 'made' does not say what follows from the rest"),
         (put(["a"] * 5, "moments", "columns"), "contradicts itself: 'moments' does not say what follows from the rest"),
     ],
-)  # fmt: skip
+)
 def test_fields_that_are_missing_strange_or_too_many(release: Release, change: Any, message: str) -> None:
     assert refusal(forged(release, change)) == f"{message}; {AGAIN}"
+
+
+def with_ledger(release: Release, tmp_path: Path, releases: int = 1) -> Release:
+    place = Store(tmp_path / "store").place("north", "0" * 64)
+    ledger = Ledger.open(place, site="north", table="0" * 64, ceiling=Ceiling(5))
+    for number in range(releases):
+        ledger = ledger.charge(release.price, f"release {number + 1}")
+    return replace(release, ledger=ledger.summary())
+
+
+def test_the_ledger_comes_along_without_the_tables_fingerprint(release: Release, tmp_path: Path) -> None:
+    one = with_ledger(release, tmp_path, 2)
+    text = write_release(one)
+    assert "0" * 32 not in text
+    again = read_release(text, "x")
+    assert_same(again, one)
+    assert write_release(again) == text
+    section = explain(again)[-1]
+    assert section.paragraphs[0].startswith("The site had given 2 releases of the table when the file was written: ")
+    assert [row[1:] for row in section.table] == [
+        ("What", "epsilon", "delta"),
+        ("release 1", "1", "1e-06"),
+        ("release 2", "1", "1e-06"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (drop("ledger", "ceiling"), "has a ledger that cannot be read"),
+        (put(None, "ledger", "ceiling"), "has a ledger that cannot be read"),
+        (put(["x"], "ledger", "releases"), "has a ledger that cannot be read"),
+        (put("0", "ledger", "spent"), "has a ledger that cannot be read"),
+        (put(-1, "ledger", "ceiling", "delta"), "has a ledger that cannot be read"),
+        (put(7, "ledger", "releases", 0, "what"), "has a ledger that does not name this release or does not add up"),
+        (put([], "ledger", "releases"), "has a ledger that does not name this release or does not add up"),
+        (put(0.1, "ledger", "spent"), "has a ledger that does not name this release or does not add up"),
+        (put(9.0, "ledger", "remaining"), "has a ledger that does not name this release or does not add up"),
+    ],
+)
+def test_a_ledger_that_is_wrong(release: Release, tmp_path: Path, change: Any, message: str) -> None:
+    assert refusal(forged(with_ledger(release, tmp_path), change)) == f"{message}; {AGAIN}"
 
 
 # Files

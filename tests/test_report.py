@@ -502,8 +502,8 @@ def test_methods_text_of_a_private_run(private):
         "= 2 and delta = 10⁻⁶ for the whole run; neighbouring tables differ by one row, added or removed, so that the "
         "number of rows is protected as well. Values outside public bounds were moved to the nearest bound, columns of "
         "numbers were scaled by quartiles chosen with the exponential mechanism, rows were clipped to a fixed norm, "
-        "and discrete Gaussian noise was added to their moments, both by OpenDP; prices were counted in zero-concentrated "
-        "differential privacy (rho = 0.0882 at each site)."
+        "and discrete Gaussian noise was added to their moments, both by OpenDP; prices were counted in zero-"
+        "concentrated differential privacy (rho = 0.0882 at each site)."
     ) in text
     assert "2 parametric bootstrap samples: the statistics of each site were drawn from a normal distribution" in text
     assert "and no row was touched" in text
@@ -565,6 +565,8 @@ def test_what_cannot_be_read_counts_as_not_private(told):
     page = render_report(result)
     assert "NOT PRIVATE" in page
     assert "Nothing is promised to anybody" in words_of(page)
+    assert "What north and south promised cannot be read from this result, and counts as nothing." in words_of(page)
+    assert "exact" not in panel(result)
     assert "<script>alert" not in page
 
 

@@ -54,6 +54,13 @@ def demo() -> Result:
     return fp.IPERI(bootstrap=5).fit({f"Hospital {k}": site for k, site in enumerate(sim.sites)})
 
 
+def protected(**options) -> Result:
+    """A small run under privacy at two sites."""
+    tables = fp.simulate(3, clients=2, samples=3000, seed=1).sites
+    privacy = fp.Privacy(1.0, 1e-6, bounds=dict.fromkeys(tables[0].columns, (-8, 8)), **options)
+    return fp.IPERI(privacy=privacy).fit({"St. Mary's Hospital": tables[0], "Registry of the South": tables[1]})
+
+
 def made_up(variables: int, seed: int = 0) -> Result:
     """A result of the right shape, without the time of a search; some edges of each kind."""
     rng = np.random.default_rng(seed)
@@ -306,3 +313,51 @@ def test_the_buttons_for_size_and_copy(browser, tmp_path, demo):
     button.click()
     assert button.text in ("Copied", "Selected: press Ctrl-C")
     assert browser.execute_script("return getSelection().toString()").startswith("Causal structure was estimated")
+
+
+def test_the_privacy_panel_of_a_private_run(browser, tmp_path):
+    result = protected(store=tmp_path / "store")
+    opened(browser, render_report(result), tmp_path)
+    assert browser.get_log("browser") == []
+    link = one(browser, ".facts a[href='#privacy']")
+    assert "1" in link.find_element("xpath", "./..").text
+    link.click()
+    panel = one(browser, "#privacy")
+    assert panel.is_displayed()
+    assert 0 <= browser.execute_script("return arguments[0].getBoundingClientRect().top", panel) < 500
+    assert "right in at most 74 of 100 cases" in panel.text
+    assert [cell.text for cell in panel.find_elements("css selector", ".promises td:nth-child(2)")] == ["yes", "yes"]
+    bars = panel.find_elements("css selector", ".ledgers .meter")
+    spent = [site["ledger"]["spent"] / site["ledger"]["ceiling"]["epsilon"] for site in result.privacy.values()]
+    for bar, share in zip(bars, spent, strict=True):
+        filled = one(bar, "span").size["width"]
+        assert filled == pytest.approx(share * bar.size["width"], abs=1)
+    assert not panel.find_element("css selector", "details table").is_displayed()
+    panel.find_element("css selector", "summary").click()
+    assert "noisy moments of the table" in panel.find_element("css selector", "details").text
+    assert "NOT PRIVATE" not in one(browser, "body").text
+
+
+@pytest.mark.filterwarnings("ignore:test_seed")
+def test_not_private_is_loud_in_any_light_and_on_paper(browser, tmp_path):
+    opened(browser, render_report(protected(test_seed=1)), tmp_path)
+    assert browser.title.startswith("NOT PRIVATE")
+    try:
+        for media, light in (("", "light"), ("", "dark"), ("print", "light")):
+            features = [{"name": "prefers-color-scheme", "value": light}]
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+            banners = browser.find_elements("css selector", ".not-private")
+            assert len(banners) == 2
+            for banner in banners:
+                assert banner.text.startswith("NOT PRIVATE")
+                assert float(banner.value_of_css_property("border-top-width").removesuffix("px")) >= 4
+            assert banners[0].location["y"] < 300  # seen before anything else
+            if not media:
+                assert contrast(browser, "--warn-ink", "--warn") >= 4.5
+        size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..errors import InputError
 from . import app
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def audit(
     if as_json:
         found = {
             "membership": {"release": release.to_dict(), "answer": answer.to_dict()},
-            "reconstruction": {"without_privacy": vars(unprotected), "with_privacy": vars(protected)},
+            "reconstruction": {"without_privacy": vars(unprotected), "with_privacy": protected and vars(protected)},
             "violated": violated,
         }
         typer.echo(json.dumps(found, indent=2))
@@ -53,9 +54,9 @@ def audit(
         raise typer.Exit(1)
 
 
-def _reconstructions(epsilon: float, delta: float) -> tuple[Closeness, Closeness]:
+def _reconstructions(epsilon: float, delta: float) -> tuple[Closeness, Closeness | None]:
     """How close an eavesdropper comes to every site's correlations and graph, without privacy and with it."""
-    from ..data import open_table, summarize
+    from ..data import open_table
     from ..data.schema import Column, Schema
     from ..federation.reconstruct import closeness, reconstruct
     from ..federation.released import ReleasedSite
@@ -77,13 +78,21 @@ def _reconstructions(epsilon: float, delta: float) -> tuple[Closeness, Closeness
 
     correlations = {name: table.corr().to_numpy() for name, table in tables.items()}
     graphs = {name: ges(table) for name, table in tables.items()}
-    method = IPERI(progress=False)
-    runs = (method.fit(tables), method.fit([released(*entry) for entry in tables.items()]))
-    first, second = (closeness(reconstruct(run.transcript), correlations, graphs) for run in runs)
-    return first, second
+
+    def attacked(sites: Any) -> Closeness:
+        transcript = IPERI(progress=False).fit(sites).transcript
+        assert transcript is not None
+        return closeness(reconstruct(transcript), correlations, graphs)
+
+    releases = [released(*entry) for entry in tables.items()]
+    try:
+        protected = attacked(releases)
+    except InputError:  # so little budget that no site has anything to say: nothing was sent that could be attacked
+        protected = None
+    return attacked(tables), protected
 
 
-def _tell(release: Audit, answer: Audit, unprotected: Closeness, protected: Closeness) -> None:
+def _tell(release: Audit, answer: Audit, unprotected: Closeness, protected: Closeness | None) -> None:
     say = typer.echo
     say(f"1. Was one person in the table? ({release.runs} releases with and {release.runs} without one telling row;")
     say("   the attacker knows all other rows, the row itself, and the code: everything but the noise)")
@@ -94,7 +103,11 @@ def _tell(release: Audit, answer: Audit, unprotected: Closeness, protected: Clos
     )
     say("   listener reads every message and sees no table)")
     _tell_closeness(unprotected, "without privacy")
-    _tell_closeness(protected, f"with epsilon = {release.epsilon:g}, delta = {release.delta:g}")
+    when = f"with epsilon = {release.epsilon:g}, delta = {release.delta:g}"
+    if protected is None:
+        say(f"   {when}: nothing; there is so much noise that the sites refuse to run")
+    else:
+        _tell_closeness(protected, when)
     if release.violated or answer.violated:
         say("VIOLATED: the claim does not hold. This is a defect of fedperi: please report it, and release nothing.")
     else:
@@ -106,10 +119,8 @@ def _tell_membership(found: Audit, what: str, delta: str) -> None:
     say(f"   {what}: claimed epsilon = {found.epsilon:g}{delta}")
     say(f"     told two tables apart in {found.wins:.1%} of pairs; guessing gives 50 %")
     say(f"     so epsilon is at least {found.shaped:.2f} if the noise has its shape, {found.free:.2f} whatever it is")
-    say(f"     (confidence {found.confidence:.2%})".replace(".00%", "%"))
-    say(
-        f"     {'VIOLATED' if found.violated else 'below the claim'}; half the noise would have shown {found.at_half:.2f}"
-    )
+    verdict = "VIOLATED" if found.violated else "below the claim"
+    say(f"     (confidence {found.confidence:g}): {verdict}; half the noise would have shown {found.at_half:.2f}")
     if not found.telling:
         say("     which is no more than the claim: so few runs would not notice it; use --runs with more")
 

@@ -13,6 +13,7 @@ from . import app
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..data import Table
     from ..data.check import CheckReport
     from ..methods import IPERI, Result
     from ..privacy import Privacy
@@ -102,6 +103,8 @@ def run(
         if dry_run:
             _show_plan(console, checked, chosen)
     if dry_run:
+        if len(files) > len(tables):
+            console.print(f"{len(files) - len(tables)} releases: they are paid for, and a run costs nothing more.")
         console.print("Nothing was asked: this was a dry run.")
         return
     result = chosen.fit(files)
@@ -191,29 +194,42 @@ def _checked(console: Console, files: list[str], options: dict[str, Any]) -> Che
 
 def _show_prices(console: Console, tables: list[str], method: IPERI, dry_run: bool) -> None:
     """What a private run would cost every site, and what its ledger says; nothing is drawn."""
-    from rich.table import Table as Grid
-
     from ..data import open_tables
-    from ..privacy.site_release import prepare_release
 
     assert method.privacy is not None
-    grid = Grid(box=None, pad_edge=False)
-    for heading in ("site", "price", "spent before", "left before", "ceiling"):
-        grid.add_column(heading, justify="left" if heading == "site" else "right")
-    for table in open_tables(tables):
-        pending = prepare_release(table, method.privacy, schema=method.schema, data=method.data, missing=method.missing)
-        if pending.budget is None:
-            grid.add_row(table.name, "test noise", "", "", "")
-            continue
-        ledger = pending.budget.ledger
-        price = "0 (drawn before)" if pending.kept else f"{method.privacy.epsilon:g}"
-        grid.add_row(table.name, price, f"{ledger.spent:.3g}", f"{ledger.remaining:.3g}", f"{ledger.ceiling.epsilon:g}")
     console.print(
         f"Differential privacy, mechanism {method.privacy.mechanism!r}: epsilon = {method.privacy.epsilon:g}, "
-        f"delta = {method.privacy.delta:g} for each site, for the whole run."
+        f"delta = {method.privacy.delta:g} for each site, for the whole run.",
+        soft_wrap=True,
     )
-    if dry_run:
-        console.print(grid)
+    if not dry_run:
+        return
+    from rich.table import Table as Grid
+
+    grid = Grid(box=None, pad_edge=False)
+    for heading in ("site", "price", "spent", "left", "ceiling"):
+        grid.add_column(heading, justify="left" if heading == "site" else "right")
+    for table in open_tables(tables):
+        grid.add_row(table.name, *_price(table, method))
+    console.print(grid)
+    console.print("Spent and left: epsilon before this run, at the ceiling's delta, as releases add up under zCDP.")
+
+
+def _price(table: Table, method: IPERI) -> tuple[str, ...]:
+    """The price of a run at one site, and its ledger before."""
+    from ..privacy.site_release import Budget, prepare_release
+
+    assert method.privacy is not None
+    price = f"{method.privacy.epsilon:g}"
+    if method.privacy.mechanism == "regret":
+        ledger = Budget.of(table, method.privacy).ledger
+        price = f"at most {price}"
+    else:
+        pending = prepare_release(table, method.privacy, schema=method.schema, data=method.data, missing=method.missing)
+        assert pending.budget is not None
+        ledger = pending.budget.ledger
+        price = "0 (drawn before)" if pending.kept else price
+    return price, f"{ledger.spent:.3g}", f"{ledger.remaining:.3g}", f"{ledger.ceiling.epsilon:g}"
 
 
 def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
@@ -249,7 +265,9 @@ def summarize(console: Console, result: Result, out: Path | None) -> None:
         f"{directed - common} only because sites differ."
     )
     worst = max(result.regrets, key=result.regrets.__getitem__)
-    console.print(f"Worst regret: {result.regrets[worst]:.1f} nats at {worst}. {result.rounds} rounds.")
+    console.print(
+        f"Worst regret: {result.regrets[worst]:.1f} nats at {worst}. {result.rounds} round{'s' * (result.rounds != 1)}."
+    )
     if result.privacy is not None:
         _say_privacy(console, result.privacy)
     if result.stability:

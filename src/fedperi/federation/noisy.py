@@ -135,7 +135,6 @@ class NoisySite(Respondent):
         self._intervened = [] if self.targets is None else [self._names.index(t) for t in self.targets]
         self._restricted = None
         self._release = self._pending.draw()[0]
-        self._read_ledger()
         self._summary = self._release.statistics()
         # Who declares targets tells the rest by the coordinator's DAG alone, without a look at the rows.
         by_targets = self.targets is not None and settings.masking != "consensus"
@@ -309,8 +308,9 @@ class NoisySite(Respondent):
         settled = [self._release.identifier, plan.epsilon, plan.delta, plan.each, self._scale, self._ridge]
         under = json.dumps(["regret", 1, *settled, CLIP_ANSWERS, self._settings.penalty])
         if under != self._known_under:
-            self._known_under, self._known = under, {}
+            self._known_under, self._known, self._noise = under, {}, None
         self._known = self._kept()
+        self._read_ledger()  # after the answers, so that it has the price of all of them
         if self._ledger is not None and not self._known:
             self._ledger.check(plan.price(plan.answers))
         self.privacy = self._told()

@@ -130,7 +130,7 @@ def explain(release: Release) -> list[Section]:
     ['NOT PRIVATE', 'What this is', 'What would be promised with real noise', 'What it holds']
     >>> explain(release)[2].paragraphs[1]
     'For a patient: somebody who knows all other rows and must guess whether yours is in the table is right in 50 of 100
-    cases by tossing a coin, and with this file in at most 73.1; by the kind of noise, on average, in at most 55.6.'
+    cases by tossing a coin, and with this file in at most 73.11; by the kind of noise, on average, in at most 55.52.'
     """
     sections = [_what(release), _promise(release), _holds(release), *_learned(release), _ledger(release)]
     return sections if release.private else [Section("NOT PRIVATE", (NOT_PRIVATE,)), *sections]
@@ -147,7 +147,7 @@ def guesses(price: Price) -> tuple[float, float]:
     --------
     >>> from fedperi.privacy.accounting import Price, zcdp_rho
     >>> [round(share, 3) for share in guesses(Price(1.0, 1e-6, gaussian=zcdp_rho(1.0, 1e-6)))]
-    [0.731, 0.556]
+    [0.731, 0.555]
     """
     odds = math.exp(-price.epsilon)
     claimed = min(1.0, (1 + price.delta * odds) / (1 + odds))

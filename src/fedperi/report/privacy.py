@@ -177,18 +177,23 @@ def shown_number(value: float | None, direction: int = 1) -> str:
 
 def _promise(site: str, told: Mapping[str, Any], counted: int | None) -> Promise:
     mechanism = next((name for name in MECHANISMS if name == told.get("mechanism")), "unknown")
-    noisy = mechanism in ("statistics", "regret")
     epsilon, delta = _real(told.get("epsilon")), _real(told.get("delta"))
+    priced = bool(epsilon) and delta is not None and delta < 1
+    private = told.get("private")
+    if mechanism != "none" and not (priced and isinstance(private, bool)):
+        mechanism = "unknown"
+    noisy = mechanism in ("statistics", "regret")
+    exact = counted if mechanism == "none" else None
     return Promise(
         site=site,
         mechanism=mechanism,
-        private=told.get("private") is True and noisy and bool(epsilon) and delta is not None and delta < 1,
+        private=private is True and noisy,
         epsilon=epsilon,
         delta=delta,
         rho=_real(told.get("rho")),
-        rows=_count(told.get("rows")) if noisy else counted,
+        rows=_count(told.get("rows")) if noisy else exact,
         # Under "regret" it is told of the release that stays at the site, and not of the answers.
-        worth=_count(told.get("worth")) if mechanism == "statistics" else None if noisy else counted,
+        worth=_count(told.get("worth")) if mechanism == "statistics" else exact,
         each=_real(told.get("epsilon_per_answer")),
         sensitivity=_real(told.get("sensitivity")),
         bound=_real(told.get("sensitivity_proven")),

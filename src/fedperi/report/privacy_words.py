@@ -127,7 +127,7 @@ def rows_worth(told: Sequence[Promise]) -> str:
 
 def redrawn(told: Sequence[Promise]) -> str:
     """Say what bootstrap samples were drawn from."""
-    rows = [one.site for one in told if not one.noisy]
+    rows = [one.site for one in told if one.mechanism == "none"]
     text = "the statistics of each site were drawn from a normal distribution with its noisy moments"
     if not rows:
         return f"{text}, and no row was touched"

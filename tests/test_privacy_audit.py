@@ -1,0 +1,318 @@
+"""We attack our own releases: the claim holds, and the attack would notice if it did not."""
+
+import functools
+import json
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from typer.testing import CliRunner
+
+from fedperi.cli import app
+from fedperi.data import open_table
+from fedperi.data.bounded import GRID
+from fedperi.data.schema import Column, Schema
+from fedperi.errors import InputError
+from fedperi.privacy import accounting, audit, release
+from fedperi.privacy.audit import Claim, Neighbours, audit_answer, audit_statistics, measure, worst_case, worst_regrets
+from fedperi.privacy.noise import SecureNoise
+from fedperi.privacy.release import DIAGONAL, Plan, count_rows, draw_release
+
+
+class HalfNoise(SecureNoise):
+    """The mistake that an audit must find: half of the scale reaches OpenDP."""
+
+    def gaussian(self, values: Any, sensitivity: float, rho: float) -> Any:
+        return super().gaussian(values, sensitivity / 2, rho)
+
+    def laplace(self, values: Any, scale: float) -> Any:
+        return super().laplace(values, scale / 2)
+
+
+class Recorder:
+    """No noise: chooses what it is told to, and keeps what it is given."""
+
+    private = False
+
+    def __init__(self, choices: Sequence[int] = ()) -> None:
+        self.choices = list(choices)
+        self.scores: list[NDArray[np.int64]] = []
+        self.values = np.zeros(0, dtype=np.int64)
+
+    def gaussian(self, values: NDArray[np.int64], sensitivity: float, rho: float) -> NDArray[np.int64]:
+        self.values = values
+        return values
+
+    def select(self, scores: NDArray[np.int64], sensitivity: int, rho: float) -> int:
+        self.scores.append(scores)
+        return self.choices[len(self.scores) - 1]
+
+    def laplace(self, values: Any, scale: float) -> Any:
+        return values
+
+
+@pytest.fixture(autouse=True)
+def _remembered_rho(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The budget is the same number in every release of an audit, and takes a third of its time to compute."""
+    monkeypatch.setattr(release, "zcdp_rho", functools.lru_cache(accounting.zcdp_rho))
+
+
+def categories() -> Neighbours:
+    """Two categories: no units to choose, all of the budget is on the moments. The row is the rarest."""
+    schema = Schema(tuple(Column(name, "categorical", ("0", "1")) for name in "uv"))
+    return Neighbours(schema, pd.DataFrame({"u": [0, 1] * 20, "v": [1, 0] * 20}), {"u": 1, "v": 1})
+
+
+TABLES = {"numbers": worst_case, "categories": categories}
+
+
+# -- the claim holds, and the audit can fail --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_bounds_stay_below_the_claim_in_twenty_repetitions(kind: str) -> None:
+    """Ten of each kind; with so many runs half the noise would have been above it on average."""
+    for _ in range(10):
+        found = audit_statistics(8.0, 1e-6, runs=100, neighbours=TABLES[kind]())
+        assert not found.violated, found
+        assert found.telling
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_half_the_noise_is_a_violation(kind: str) -> None:
+    """By the binomial distribution of the pairs won, it is missed in 5 of a million runs of this test."""
+    found = audit_statistics(8.0, 1e-6, runs=300, noise=HalfNoise(), neighbours=TABLES[kind]())
+    assert found.violated, found
+    assert found.shaped > 8.0
+
+
+def test_default_number_of_runs_tells_half_the_noise_at_epsilon_one() -> None:
+    gaussian = 2 * math.sqrt(2 * Plan.of(worst_case().schema, "auto", 1.0, 1e-6).price.gaussian)
+    assert gaussian == pytest.approx(0.42, abs=0.005)
+    claim = Claim("statistics", 1.0, 1e-6, gaussian)
+    rng = np.random.default_rng(0)
+    noticed = [
+        measure(scores[:, :800], scores[:, 800:], claim, 0.999).violated
+        for scores in (rng.normal([[0.0], [gaussian]], 1.0, (2, 4800)) for _ in range(100))
+    ]
+    assert np.mean(noticed) > 0.97
+
+
+def test_single_answers_in_twenty_repetitions_and_with_half_the_noise() -> None:
+    for _ in range(20):
+        found = audit_answer(1.0, runs=1000)
+        assert not found.violated, found
+        assert found.telling
+    assert audit_answer(1.0, runs=2000, noise=HalfNoise()).violated
+
+
+# -- the attack -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_the_row_is_as_telling_as_a_row_can_be(kind: str) -> None:
+    """Without noise, the scores of both tables are mu^2 apart, and mu^2 = 2 rho for the worst row."""
+    pair = TABLES[kind]()
+    plan = Plan.of(pair.schema, "auto", 1.0, 1e-6)
+    tables = [open_table(frame, "t") for frame in (pair.rows, pair.larger)]
+    counts = [count_rows(table, plan, "error")[0] for table in tables]
+    quartiles = [audit._quartile_scores(*world, plan) for world in zip(tables, counts, strict=True)]
+    attacker = audit.Attacker(pair, plan, quartiles)
+    smaller, larger = (
+        attacker.score(draw_release(table, plan, cells, Recorder([100, 160, 90, 150]), "error")[0])
+        for table, cells in zip(tables, counts, strict=True)
+    )
+    least = 0.995 if kind == "numbers" else 0.7  # the longest row of indicators is shorter than the limit
+    assert least * 2 * plan.price.gaussian < larger - smaller <= 2 * plan.price.gaussian * (1 + 1e-6)
+
+
+def test_choice_of_units_is_evidence_with_the_right_odds() -> None:
+    """The likelihood ratio of what is chosen has mean 1 under the smaller table, quartiles that cross included."""
+    pair = worst_case()
+    plan = Plan.of(pair.schema, "auto", 20.0, 1e-6)
+    tables = [open_table(frame, "t") for frame in (pair.rows, pair.larger)]
+    counts = [count_rows(table, plan, "error")[0] for table in tables]
+    quartiles = [audit._quartile_scores(*world, plan) for world in zip(tables, counts, strict=True)]
+    attacker = audit.Attacker(pair, plan, quartiles)
+    scale = 3 / math.sqrt(2 * plan.price.selections[0] ** 2 / 8)
+    lower, upper = (np.exp(s / scale - np.logaddexp.reduce(s / scale)) for s in quartiles[0][:2])
+    chance = np.outer(lower, upper)
+    odds = np.exp(np.add.outer(attacker._evidence[0], attacker._evidence[1]))
+    apart = np.triu(np.ones(chance.shape, dtype=bool), 1)
+    crossed = chance[~apart].sum()
+    assert crossed > 1e-9
+    assert (chance * odds)[apart].sum() + crossed * math.exp(attacker._fallback[0]) == pytest.approx(1.0)
+
+
+def test_worst_regret_is_the_one_that_a_site_answers() -> None:
+    from fedperi.federation.noisy import RidgeScore
+    from fedperi.privacy.regret_noise import ridge_covariance
+
+    (before, after), bound = worst_regrets(500, limit=2.0, ridge=0.05)
+    row = np.array([0.0, 2.0, 2.0]) / math.sqrt(2)
+    other = row * [1, 1, -1]
+    for regret, total in (
+        (before, 500 * np.outer(row, row)),
+        (after, 500 * np.outer(row, row) + np.outer(other, other)),
+    ):
+        empty, full = RidgeScore(ridge_covariance(total, 500, 0.05), 500).local([(0, 0), (0, 2)])
+        assert max(empty, full) - empty == pytest.approx(regret)
+    assert 0.95 * bound < before - after <= bound
+
+
+# -- the bounds -------------------------------------------------------------------------------------------------------
+
+
+def test_bounds_by_hand() -> None:
+    # No error in 100 runs: the rate is below 1 - doubt^(1/100).
+    assert audit._at_most(np.array([0.0]), 100, 0.05)[0] == pytest.approx(1 - 0.05 ** (1 / 100))
+    assert audit._at_most(np.array([100.0]), 100, 0.05)[0] == 1.0
+    # Scores that never overlap: 1 - delta - FNR over FPR, each rate at a quarter of 1 - confidence.
+    scores = np.stack([np.arange(100.0), np.arange(100.0) + 1000])
+    found = measure(scores, scores, Claim("statistics", 1.0, 0.01, 1.0), 0.96)
+    rate = 1 - 0.01 ** (1 / 100)
+    assert found.free == pytest.approx(math.log((1 - 0.01 - rate) / rate))
+    assert (found.false_positives, found.false_negatives, found.wins) == (0.0, 0.0, 1.0)
+    # mu = 1 is epsilon = 4.88655 at delta = 1e-6 (the curve of Gaussian noise); Laplace noise wins 1 - e^-x (2 + x) / 4.
+    claim = Claim("statistics", 1.0, 1e-6, 1.0)
+    assert claim.shown(claim.wins(1.0)) == pytest.approx(4.886554, abs=1e-5)
+    claim = Claim("regret", 1.0, 0.0, 1.0)
+    assert claim.wins(0.0) == 0.5
+    assert claim.shown(claim.wins(1.5)) == pytest.approx(1.5)
+    draws = np.random.default_rng(0).laplace(size=(2, 400_000))
+    assert np.mean(draws[1] + 1.5 > draws[0]) == pytest.approx(claim.wins(1.5), abs=0.003)
+
+
+@pytest.mark.parametrize("mechanism", ["statistics", "regret"])
+def test_bounds_are_wrong_no_more_often_than_stated(mechanism: str) -> None:
+    """The claim is exactly the truth, the confidence low: 10 % of 400 audits may say otherwise; 5 % are expected."""
+    rng = np.random.default_rng(1)
+    distance = 0.8
+    claim = Claim(mechanism, 0.0, 1e-6 if mechanism == "statistics" else 0.0, 0.0)
+    truth = claim.shown(claim.wins(distance))
+    draw = rng.normal if mechanism == "statistics" else rng.laplace
+    wrong = 0
+    for _ in range(400):
+        scores = draw([[0.0], [distance]], 1.0, (2, 240))
+        found = measure(scores[:, :40], scores[:, 40:], claim, 0.9)
+        wrong += max(found.free, found.shaped) > truth
+    assert 4 < wrong < 40
+
+
+def test_guessing_shows_nothing() -> None:
+    scores = np.random.default_rng(2).normal(size=(2, 1200))
+    found = measure(scores[:, :200], scores[:, 200:], Claim("statistics", 1.0, 1e-6, 0.42), 0.999)
+    assert (found.free, found.shaped) == (0.0, 0.0)
+
+
+# -- what one row can change ------------------------------------------------------------------------------------------
+
+SCHEMA = Schema(
+    (
+        Column("a", "continuous", bounds=(-3, 5)),
+        Column("b", "continuous", bounds=(0, 1e-3)),
+        Column("c", "categorical", ("u", "v", "w")),
+    )
+)
+NUMBERS = st.floats(-10, 10) | st.sampled_from([0.0, -0.0, 1e300, -1e300, math.inf, -math.inf, 5e-324])
+ROWS = st.tuples(NUMBERS, NUMBERS, st.sampled_from(["u", "v", "w", "never heard of", ""]))
+
+
+def frame(rows: list[tuple[float, float, str]], names: str) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["a", "b", "c"]).astype({"a": float, "b": float})[list(names)]
+
+
+@pytest.mark.parametrize(("names", "data"), [("ab", "linear"), ("abc", "mixed"), ("ab", "nonlinear"), ("c", "mixed")])
+@given(
+    rows=st.lists(ROWS, min_size=2, max_size=12),
+    row=ROWS,
+    choices=st.lists(st.integers(0, 254), min_size=4, max_size=4),
+)
+@example(rows=[(0.0, 0.0, "u")] * 3, row=(math.inf, -math.inf, "never heard of"), choices=[0, 1, 0, 1])
+@example(rows=[(0.0, 0.0, "u")] * 3, row=(1e300, 1e300, "w"), choices=[254, 0, 0, 254])
+@settings(max_examples=40, deadline=None)
+def test_property_one_row_changes_no_more_than_the_noise_covers(
+    names: str, data: Any, rows: list[tuple[float, float, str]], row: tuple[float, float, str], choices: list[int]
+) -> None:
+    plan = Plan.of(Schema(tuple(c for c in SCHEMA.columns if c.name in names)), data, 1.0, 1e-6)
+    seen = []
+    for content in (rows, [*rows, row]):
+        table = open_table(frame(content, names), "t")
+        recorder = Recorder(choices)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            draw_release(table, plan, count_rows(table, plan, "error")[0], recorder, "error")
+        seen.append(recorder)
+    change = seen[1].values - seen[0].values
+    assert np.sqrt(np.sum(change.astype(float) ** 2)) <= plan.sensitivity
+    size = plan.columns + 1
+    upper = np.triu_indices(size)
+    on = upper[0] == upper[1]
+    moments = change / np.where(on, DIAGONAL, release.BESIDE)  # whole numbers again, each entry beside counted twice
+    assert np.array_equal(moments, np.rint(moments))
+    assert np.sqrt(np.sum(np.where(on, 1, 2) * moments**2)) <= plan.sensitivity / DIAGONAL
+    for before, after in zip(seen[0].scores, seen[1].scores, strict=True):
+        assert np.abs(after - before).max() <= 3
+
+
+def test_the_bounds_on_what_one_row_changes_are_reached() -> None:
+    pair = worst_case()
+    plan = Plan.of(pair.schema, "auto", 1.0, 1e-6)
+    seen = []
+    for content in (pair.rows, pair.larger):
+        table = open_table(content, "t")
+        recorder = Recorder([100, 160, 90, 150])
+        draw_release(table, plan, count_rows(table, plan, "error")[0], recorder, "error")
+        seen.append(recorder)
+    norm = np.linalg.norm((seen[1].values - seen[0].values).astype(float))
+    assert 0.999 * plan.sensitivity < norm <= plan.sensitivity
+    assert plan.sensitivity == pytest.approx(DIAGONAL * (0.25 + 0.75**2 * 2) * GRID**2)
+    assert max(np.abs(b - a).max() for a, b in zip(seen[0].scores, seen[1].scores, strict=True)) == 3
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_command_says_what_was_tried_and_found() -> None:
+    done = CliRunner().invoke(app, ["audit", "--epsilon", "8", "--runs", "60"])
+    assert done.exit_code == 0, done.output
+    for words in (
+        "Was one person in the table? (60 releases with and 60 without one telling row;",
+        "mechanism 'statistics', the release of a whole table: claimed epsilon = 8, delta = 1e-06",
+        "so few runs would not notice it; use --runs with more",
+        "without privacy: correlations to 0.0000 (median)",
+        "No violation found. That is no proof",
+    ):
+        assert words in done.output
+
+
+def test_command_fails_if_the_claim_is_violated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "SecureNoise", HalfNoise)
+    done = CliRunner().invoke(app, ["audit", "--epsilon", "8", "--runs", "300", "--json"])
+    assert done.exit_code == 1
+    found = json.loads(done.output)
+    assert found["violated"] is found["membership"]["release"]["violated"] is True
+    assert found["membership"]["release"]["shaped"] > 8
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilon": 0.0}, r"epsilon is 0.0, but must be a number: above 0 and at most 1e\+06"),
+        ({"delta": 2.0}, "delta is 2.0, but must be a number: 0 < delta < 1"),
+        ({"delta": 0.5}, "delta = 0.5 is not below one over the number of rows"),
+        ({"runs": 10}, "an audit needs a whole number of runs, 50 at least, not 10"),
+        ({"runs": True}, "an audit needs a whole number of runs, 50 at least, not True"),
+        ({"confidence": 1.0}, "the confidence of an audit must be at least 0.5 and below 1, not 1.0; try 0.999"),
+    ],
+)
+def test_bad_input(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        audit_statistics(**options)
