@@ -218,6 +218,27 @@ def test_a_lock_is_nested_within_a_thread_and_closed_to_others(place: Place) -> 
     assert found == ["out", "out", "in"]
 
 
+FORK = """
+import os, sys
+from pathlib import Path
+from fedperi.errors import InputError
+from fedperi.privacy.store import Place
+place = Place(Path(sys.argv[1]))
+with place.locked():
+    if not (child := os.fork()):
+        try:
+            with place.locked(seconds=0.05):
+                os._exit(1)
+        except InputError:
+            os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_forked_child_does_not_hold_the_lock_of_its_parent(place: Place) -> None:
+    assert python(FORK, place.path).communicate(timeout=60) == ("0\n", "")
+
+
 def test_a_lock_is_opened_by_an_error(place: Place) -> None:
     with pytest.raises(ZeroDivisionError), place.locked():
         _ = 1 / 0
@@ -295,8 +316,8 @@ def test_ceilings_fall_freely_and_rise_only_knowingly(place: Place) -> None:
             opened(place, ceiling=higher)
         assert str(caught.value) == (
             f"the ceiling of site 'h1' is epsilon 1 at delta 1e-05, and epsilon {higher.epsilon:g} at delta "
-            f"{higher.delta:g} would raise it: keep it, or have the site raise it knowingly (raise_ceiling=True), "
-            "which its ledger records"
+            f"{higher.delta:g} would raise it: keep it, or have the site raise it knowingly (`fedperi release "
+            "--raise-ceiling`), which its ledger records"
         )
     raised = opened(place, ceiling=Ceiling(3.0), raise_ceiling=True)
     assert raised.remaining == 1.0
@@ -355,8 +376,8 @@ def test_another_table_is_refused(place: Place) -> None:
         Ledger.open(place, site="h1", table=OTHER)
     assert str(caught.value) == (
         f"the ledger of site 'h1' in {str(place.path / 'ledger')!r} is that of another table; nothing is released, "
-        "because for a person who is in both tables the prices add up: restore the table as it was or, only if no person is in "
-        "both, begin a new store"
+        "because for a person who is in both tables the prices add up: restore the table as it was or, only if no "
+        "person is in both, begin a new store"
     )
 
 
@@ -465,8 +486,10 @@ def test_an_old_head_is_a_crash_by_one_line_and_an_edit_by_two(place: Place) -> 
     charged(place, 1)
     old = file(place, "head").read_text()
     charged(place, 1)
+    new = file(place, "head").read_text()
     file(place, "head").write_text(old)
     assert opened(place).spent == 2.0
+    assert file(place, "head").read_text() == new, "repaired at once, or a second crash would look like an edit"
     charged(place, 1)
     file(place, "head").write_text(old)
     raises_damaged(place, "its length is not the one that was recorded")

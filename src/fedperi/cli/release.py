@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..privacy.ledger import Ledger
     from ..privacy.options import Privacy
     from ..privacy.release import Plan, Release, Witness
-    from ..privacy.site_release import Budget
 
 DATA = ("auto", "linear", "nonlinear", "mixed")
 
@@ -43,6 +42,9 @@ def release(
     targets: str | None = typer.Option(None, "--targets", metavar="A,B", help="Columns that the site has set itself."),
     store: str | None = typer.Option(None, "--store", metavar="DIR", help="Where the site keeps ledger and noise."),
     ceiling: float | None = typer.Option(None, "--ceiling", metavar="E", help="The most that the site ever gives."),
+    raise_ceiling: bool = typer.Option(
+        False, "--raise-ceiling", help="Let --ceiling be above the one in the ledger, which records it."
+    ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show price and ledger; draw and write nothing."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON and nothing else."),
 ) -> None:
@@ -70,7 +72,21 @@ def release(
     if dry_run:
         _show(_planned(table, plan, privacy, cast("Missing", missing)), as_json)
         return
+    if raise_ceiling:
+        _raise_ceiling(table, privacy)
     _show(_released(table, privacy, schema, data, missing, declared, cast("Path", out)), as_json)
+
+
+def _raise_ceiling(table: Table, privacy: Privacy) -> None:
+    from ..data.bounded import fingerprint
+    from ..privacy.ledger import Ceiling, Ledger
+    from ..privacy.store import Store
+
+    if privacy.ceiling is None:
+        raise InputError("--raise-ceiling needs the new ceiling: --ceiling 12")
+    mark = fingerprint(table)
+    place = Store(privacy.store).place(table.name, mark)
+    Ledger.open(place, site=table.name, table=mark, ceiling=Ceiling(privacy.ceiling), raise_ceiling=True)
 
 
 def _check_place(out: Path | None) -> None:
@@ -178,11 +194,11 @@ def _planned(table: Table, plan: Plan, privacy: Privacy, missing: Missing) -> di
     """Look at the price and the ledger; the ledger is not begun by looking, nor its ceiling changed."""
     from ..privacy.accounting import spent
     from ..privacy.release import count_rows
-    from ..privacy.site_release import Pending
+    from ..privacy.site_release import Budget
 
-    budget = _standing(table, privacy)
+    budget = Budget.look(table, privacy)
     ledger = budget.ledger
-    kept = Pending(table, plan, privacy, missing, None, budget, {}).kept
+    kept = budget.holds(plan, missing)
     if not kept:
         count_rows(table, plan, missing)
     prices = [entry.price for entry in ledger.releases]
@@ -198,28 +214,6 @@ def _planned(table: Table, plan: Plan, privacy: Privacy, missing: Missing) -> di
         "ledger": {**ledger.summary(), "spent_after": then, "remaining_after": max(0.0, ledger.ceiling.epsilon - then)},
         "refused": None if kept else _refused(ledger, plan),
     }
-
-
-def _standing(table: Table, privacy: Privacy) -> Budget:
-    from dataclasses import replace
-
-    from ..data.bounded import fingerprint
-    from ..privacy.ledger import Ceiling, Ledger
-    from ..privacy.site_release import Budget
-    from ..privacy.store import Store
-
-    mark = fingerprint(table)
-    place = Store(privacy.store).place(table.name, mark)
-    asked = None if privacy.ceiling is None else Ceiling(privacy.ceiling)
-    if not (place.path / "ledger").exists():
-        return Budget(place, Ledger(place, table.name, mark, (("", asked or Ceiling()),)))
-    ledger = Ledger.open(place, site=table.name, table=mark)
-    if asked is not None and asked.epsilon > ledger.ceiling.epsilon:
-        raise InputError(
-            f"--ceiling {asked.epsilon:g} is above the {ledger.ceiling.epsilon:g} of site {table.name!r}, which its "
-            "ledger keeps; ask for less"
-        )
-    return Budget(place, ledger if asked is None else replace(ledger, ceilings=(*ledger.ceilings, ("", asked))))
 
 
 def _refused(ledger: Ledger, plan: Plan) -> str | None:

@@ -217,18 +217,19 @@ def _show_prices(console: Console, tables: list[str], method: IPERI, dry_run: bo
 
 def _price(table: Table, method: IPERI) -> tuple[str, ...]:
     """The price of a run at one site, and its ledger before."""
-    from ..privacy.site_release import Budget, prepare_release
+    from ..privacy import plan_release
+    from ..privacy.site_release import Budget
 
     assert method.privacy is not None
-    price = f"{method.privacy.epsilon:g}"
-    if method.privacy.mechanism == "regret":
-        ledger = Budget.of(table, method.privacy).ledger
-        price = f"at most {price}"
-    else:
-        pending = prepare_release(table, method.privacy, schema=method.schema, data=method.data, missing=method.missing)
-        assert pending.budget is not None
-        ledger = pending.budget.ledger
-        price = "0 (drawn before)" if pending.kept else price
+    budget = Budget.look(table, method.privacy)
+    price = f"at most {method.privacy.epsilon:g}"
+    if method.privacy.mechanism == "statistics":
+        plan = plan_release(table, method.privacy, schema=method.schema, data=method.data)
+        drawn = budget.holds(plan, method.missing)
+        if not drawn:
+            budget.ledger.check(plan.price)
+        price = "0 (drawn before)" if drawn else f"{method.privacy.epsilon:g}"
+    ledger = budget.ledger
     return price, f"{ledger.spent:.3g}", f"{ledger.remaining:.3g}", f"{ledger.ceiling.epsilon:g}"
 
 

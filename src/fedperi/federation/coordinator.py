@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -37,6 +37,10 @@ class InProcess:
     def fingerprints(self) -> list[str]:
         """Identify what the sites answer from, for the manifest of a run in one place; never sent over a network."""
         return [site.fingerprint() for site in self._sites]
+
+    def privacy(self) -> list[dict[str, Any] | None]:
+        """Return what the sites tell about their privacy by now; answers may have cost something since the welcome."""
+        return [site.privacy for site in self._sites]
 
     def ask(self, questions: Sequence[Question]) -> list[list[Floats]]:
         """Put the same questions to every site."""

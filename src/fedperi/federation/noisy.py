@@ -110,10 +110,10 @@ class NoisySite(Respondent):
             )
         budget = self._pending.budget
         self._ledger = None if budget is None else budget.ledger
-        if self._ledger is not None and not self._pending.kept:
+        if budget is not None and not budget.holds(self._pending.plan, missing):
             # The whole run, before its first part is paid. Noise of the same rho stands for whatever it will be.
             whole = zcdp_rho(privacy.epsilon, privacy.delta)
-            self._ledger.check(Price(privacy.epsilon, privacy.delta, gaussian=whole))
+            budget.ledger.check(Price(privacy.epsilon, privacy.delta, gaussian=whole))
         self._noise: Noise | None = None
         self._exact: NDArray[np.int64] | None = None
         self._known: dict[str, float] = {}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..federation import Coordinator, Families, Orientations, Settings, Transport
+from ..federation import Coordinator, Families, InProcess, Orientations, Settings, Transport
 from ..federation.masking import MASKINGS
 from ..federation.messages import Floats, Ints
 from ..graph import bits
@@ -358,10 +358,15 @@ def _regrets(sets: ParentSets, parents: Sequence[int]) -> list[float]:
 
 
 def _privacy(coordinator: Coordinator) -> dict[str, dict[str, Any]] | None:
-    """What every site tells about its privacy; None if none has any."""
-    if all(site.privacy is None for site in coordinator.sites):
+    """What every site tells about its privacy, at the end of the run; None if none has any."""
+    transport = coordinator.transport
+    told = transport.privacy() if isinstance(transport, InProcess) else [site.privacy for site in coordinator.sites]
+    if all(one is None for one in told):
         return None
-    return {site.site: site.privacy or {"mechanism": "none", "private": False} for site in coordinator.sites}
+    return {
+        site.site: one or {"mechanism": "none", "private": False}
+        for site, one in zip(coordinator.sites, told, strict=True)
+    }
 
 
 def _one_of(option: str, value: object, legal: Sequence[str]) -> None:

@@ -133,7 +133,7 @@ class Result:
                 ),
                 stability=tuple(EdgeStability(**edge) for edge in record["stability"]),
                 complete=record["complete"],
-                privacy=record.get("privacy"),
+                privacy=record["privacy"],
             )
         except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
             raise InputError("this is no result of fedperi: the text is damaged") from None

@@ -118,7 +118,7 @@ class Ledger:
         Traceback (most recent call last):
         ...
         fedperi.errors.InputError: the ceiling of site 'h1' is epsilon 1 at delta 1e-05, and epsilon 2 at delta 1e-05
-        would raise it: keep it, or have the site raise it knowingly (raise_ceiling=True), which its ledger records
+        would raise it: keep it, or have the site raise it knowingly (`fedperi release --raise-ceiling`), ...
         """
         with place.locked():
             file = _File.read(place, site)
@@ -131,7 +131,7 @@ class Ledger:
             if (ceiling.epsilon > old.epsilon or ceiling.delta > old.delta) and not raise_ceiling:
                 raise InputError(
                     f"the ceiling of site {site!r} is {_words(old)}, and {_words(ceiling)} would raise it: keep it, or "
-                    "have the site raise it knowingly (raise_ceiling=True), which its ledger records"
+                    "have the site raise it knowingly (`fedperi release --raise-ceiling`), which its ledger records"
                 )
             return file.append({"when": _now(), "ceiling": asdict(ceiling)}).ledger(site, table)
 

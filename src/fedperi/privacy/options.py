@@ -90,13 +90,15 @@ class Privacy:
         for name in ("sensitivity", "answers"):
             if getattr(self, name) is not None and self.mechanism != "regret":
                 raise InputError(f"{name} belongs to mechanism='regret', not to {self.mechanism!r}")
+        for name in ("epsilon", "delta"):
+            object.__setattr__(self, name, float(getattr(self, name)))  # 1 and 1.0 are one price, and one release
         object.__setattr__(self, "bounds", as_bounds(self.bounds))
 
     def noise(self, site: str) -> Noise:
         """Return the source of noise: OpenDP, unless this is a test."""
         if self.test_seed is None:
             return SecureNoise()
-        return SeededNoise([self.test_seed, *site.encode()])
+        return SeededNoise([self.test_seed, *site.encode(errors="surrogatepass")])
 
 
 def _positive(value: object) -> bool:

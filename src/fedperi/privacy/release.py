@@ -136,6 +136,7 @@ class Release:
         """Return what a result tells about this site's privacy: plain values."""
         return {
             "mechanism": "statistics",
+            "data": self.data,
             "private": self.private,
             "epsilon": self.epsilon,
             "delta": self.delta,

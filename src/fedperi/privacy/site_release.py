@@ -15,6 +15,7 @@ from ..data.infer import SchemaLike, as_schema
 from ..data.profile import Missing
 from ..data.schema import Schema
 from ..data.table import Source, Table, open_table
+from ..errors import InputError
 from .bounds import public_schema
 from .ledger import Ceiling, Ledger
 from .options import Privacy
@@ -37,8 +38,26 @@ class Budget:
         """Find the place and the ledger of a table, or begin them."""
         mark = fingerprint(table)
         place = Store(privacy.store).place(table.name, mark)
-        ceiling = None if privacy.ceiling is None else Ceiling(privacy.ceiling)
-        return cls(place, Ledger.open(place, site=table.name, table=mark, ceiling=ceiling))
+        return cls(place, Ledger.open(place, site=table.name, table=mark, ceiling=_ceiling(privacy)))
+
+    @classmethod
+    def look(cls, table: Table, privacy: Privacy) -> Budget:
+        """Show how things stand, for a dry run: no ledger is begun by looking, and no ceiling changed."""
+        mark, asked = fingerprint(table), _ceiling(privacy)
+        place = Store(privacy.store).place(table.name, mark)
+        if not (place.path / "ledger").exists():
+            return cls(place, Ledger(place, table.name, mark, (("", asked or Ceiling()),)))
+        ledger = Ledger.open(place, site=table.name, table=mark)
+        if asked is not None and asked.epsilon > ledger.ceiling.epsilon:
+            raise InputError(
+                f"a ceiling of {asked.epsilon:g} is above the {ledger.ceiling.epsilon:g} of site {table.name!r}, which "
+                "its ledger keeps; ask for less, or let the site raise it (fedperi release --raise-ceiling)"
+            )
+        return cls(place, ledger if asked is None else replace(ledger, ceilings=(*ledger.ceilings, ("", asked))))
+
+    def holds(self, plan: Plan, missing: Missing) -> bool:
+        """Whether the release was drawn before, so that it costs nothing."""
+        return self.place.kept(_key(plan, missing)) is not None
 
 
 def plan_release(
@@ -132,7 +151,7 @@ def prepare_release(
         return Pending(table, plan, privacy, missing, declared, None, count_rows(table, plan, missing)[0])
     budget = Budget.of(table, privacy)
     counts: dict[str, Integers] = {}
-    if budget.place.kept(_key(plan, missing)) is None:
+    if not budget.holds(plan, missing):
         budget.ledger.check(plan.price)
         counts = count_rows(table, plan, missing)[0]
     return Pending(table, plan, privacy, missing, declared, budget, counts)
@@ -153,7 +172,7 @@ class Pending:
     @property
     def kept(self) -> bool:
         """Whether it was drawn before, so that it will cost nothing."""
-        return self.budget is not None and self.budget.place.kept(_key(self.plan, self.missing)) is not None
+        return self.budget is not None and self.budget.holds(self.plan, self.missing)
 
     def draw(self) -> tuple[Release, Witness | None]:
         """Return what was drawn before; else charge the ledger, draw, and keep it."""
@@ -163,7 +182,7 @@ class Pending:
         with place.locked():
             kept = place.kept(key)
             if kept is not None:
-                drawn = read_release(kept, f"the store of site {self.table.name!r}")
+                drawn = self._kept(kept)
                 return replace(drawn, targets=self.targets, ledger=self.budget.ledger.summary()), None
             # Charged before it is drawn: a crash in between costs budget, and never privacy.
             ledger = self.budget.ledger.charge(self.plan.price, "noisy moments of the table")
@@ -172,9 +191,24 @@ class Pending:
             place.keep(key, write_release(release))
         return release, witness
 
+    def _kept(self, text: str) -> Release:
+        assert self.budget is not None
+        try:
+            return read_release(text, "it")
+        except InputError as error:
+            raise InputError(
+                f"the release of site {self.table.name!r} that was kept in {str(self.budget.place.path)!r} is damaged "
+                f"({error}), and another one would cost its price again; restore the folder from a backup. Nothing is "
+                "released"
+            ) from None
+
     def _draw(self) -> tuple[Release, Witness]:
         noise = self.privacy.noise(self.table.name)
         return draw_release(self.table, self.plan, self.counts, noise, self.missing, self.targets)
+
+
+def _ceiling(privacy: Privacy) -> Ceiling | None:
+    return None if privacy.ceiling is None else Ceiling(privacy.ceiling)
 
 
 def _key(plan: Plan, missing: Missing) -> str:

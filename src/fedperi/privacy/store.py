@@ -35,7 +35,7 @@ class Store:
     'budget/site-Hospital_1-5498c8a960dfdb3d729a3fb9527a1314'
     """
 
-    def __init__(self, root: str | Path | None = None) -> None:
+    def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
         self._per_site = root is not None
         self.root = _folder(root) if root is not None else _default_root()
 
@@ -259,7 +259,7 @@ def _default_root() -> Path:
 
 
 def _folder(path: object) -> Path:
-    if isinstance(path, str | Path) and str(path) and "\0" not in str(path):
+    if isinstance(path, str | os.PathLike) and str(path) and "\0" not in str(path):
         with contextlib.suppress(RuntimeError):  # the home folder of an unknown user
             return Path(path).expanduser()
     raise InputError(f"the store of the privacy ledger is {path!r:.80}, but must be a folder: {_REMEDY}")
