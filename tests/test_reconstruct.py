@@ -32,9 +32,9 @@ def simulated(variables: int, samples: int, seed: int, **options: Any) -> dict[s
 
 
 def test_three_variables_by_hand() -> None:
-    """Regrets of r_AB = .6, r_AC = -.5, r_BC = .4 at n = 100, penalty 2: -(n/2) log(1 - R^2) - 2 |S| log(n) / 2."""
+    """Regrets of r_AB = .6, r_AC = -.5, r_BC = .2 at n = 100, penalty 2: -(n/2) log(1 - R^2) - 2 |S| log(n) / 2."""
     n, price = 100, np.log(100.0)
-    a, b, c = 0.6, -0.5, 0.4
+    a, b, c = 0.6, -0.5, 0.2
     gain = {0: 0.0, 1: -n / 2 * np.log(1 - a**2) - price, 2: -n / 2 * np.log(1 - b**2) - price}
     gain[3] = -n / 2 * np.log(1 - (a**2 + b**2 - 2 * a * b * c) / (1 - c**2)) - 2 * price
     single = -n / 2 * np.log(1 - c**2) - price
@@ -47,7 +47,7 @@ def test_three_variables_by_hand() -> None:
     answers = [regrets, 3.0 - np.array([[[0.0, single]]])]
     welcome = Welcome("north", ("A", "B", "C"), n)
     (found,) = reconstruct(Transcript(Settings("none", penalty=2.0), (welcome,), [(questions, answers)]))
-    assert np.abs(found.correlation) == pytest.approx(np.array([[1, 0.6, 0.5], [0.6, 1, 0.4], [0.5, 0.4, 1]]))
+    assert np.abs(found.correlation) == pytest.approx(np.array([[1, 0.6, 0.5], [0.6, 1, 0.2], [0.5, 0.2, 1]]))
     assert np.sign(found.correlation[0, 1] * found.correlation[0, 2] * found.correlation[1, 2]) == -1
     assert found.misfit == pytest.approx(0.0, abs=1e-9)
 
@@ -135,6 +135,12 @@ def test_an_empty_transcript_tells_nothing() -> None:
     assert np.array_equal(found.correlation, np.eye(3))
     assert not found.graph.undirected
     assert not found.graph.directed
+
+
+def test_two_variables() -> None:
+    tables = simulated(2, 200, 0)
+    _, close = attack(tables, tables, masking="none")
+    assert close.largest_error < 1e-9
 
 
 def test_closeness_needs_the_truth_of_every_site() -> None:

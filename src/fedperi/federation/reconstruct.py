@@ -191,6 +191,8 @@ class _Seen:
     def misfit(self, r: Floats, node: Ints, j: Ints, k: Ints) -> Floats:
         """Differences between gains of j, k and both that were seen at a node, and those that correlations give."""
         a, b, c = r[..., node, j], r[..., node, k], r[..., j, k]
+        if not a.size:
+            return np.zeros((*a.shape, 3))
         left = (1 - a**2 - b**2 - c**2 + 2 * a * b * c) / np.maximum(1 - c**2, SMALLEST)
         gains = [-self.n / 2 * np.log(np.maximum(v, SMALLEST)) for v in (1 - a**2, 1 - b**2, left)]
         lattice = np.stack([np.zeros(a.shape), *gains], axis=-1) - self.price * subset_sizes(2)
@@ -233,7 +235,8 @@ def _site(welcome: Welcome, settings: Settings, regrets: Mapping[tuple[int, int]
         graph = PDAG(seen.edges.T, welcome.names)
     else:
         graph = ges_fit(GaussianScore(_definite(r), welcome.n, welcome.names, penalty=settings.penalty)).graph
-    return SiteFound(welcome.site, r, graph, float(seen.misfit(r, *np.nonzero(np.isfinite(seen.two))).max(initial=0.0)))
+    misfit = seen.misfit(r, *np.nonzero(np.isfinite(seen.two)))
+    return SiteFound(welcome.site, r, graph, float(misfit.max(initial=0.0)))
 
 
 class _Solver:
