@@ -90,8 +90,8 @@ def test_a_release_in_processes_of_its_own(folder: Path) -> None:
     assert told == [
         "Wrote h1.fedperi: noisy statistics of site 'h1'.",
         "Price: epsilon = 1, delta = 1e-06, paid once.",
-        "Ledger: 1 release, together epsilon = 0.884 at delta = 1e-05.",
-        "Ceiling: 10; remaining: 9.116.",
+        "Ledger: 1 release, together epsilon = 1 at delta = 1e-06.",
+        "Ceiling: 10; remaining: 9.",
         "",
         "For this site only, and not in the file:",
         "",
@@ -133,9 +133,9 @@ def test_a_dry_run_draws_and_writes_nothing(folder: Path, fedperi: Run) -> None:
     assert lines(out) == [
         "A release of site 'h1': 3 columns, taken as mixed.",
         "Price: epsilon = 1, delta = 1e-06.",
-        "Ledger: 0 releases, together epsilon = 0 at delta = 1e-05.",
+        "Ledger: 0 releases, together epsilon = 0 at delta = 1e-06.",
         "Ceiling: 3; remaining: 3.",
-        "After this release: epsilon = 0.884, remaining 2.116.",
+        "After this release: epsilon = 1, remaining 2.",
         "Nothing was drawn, paid or written: this was a dry run.",
     ]
     assert sorted(folder.rglob("*")) == before
@@ -144,28 +144,29 @@ def test_a_dry_run_draws_and_writes_nothing(folder: Path, fedperi: Run) -> None:
     code, out, err = fedperi("release", "h1.csv", *ARGUMENTS, "--ceiling", "3", "--dry-run")
     assert (code, err) == (0, "")
     assert lines(out)[1] == "It was drawn before: the same release again, no new price."
-    assert lines(out)[3] == "Ceiling: 3; remaining: 2.116."
+    assert lines(out)[3] == "Ceiling: 3; remaining: 2."
     code, out, err = fedperi(
         "release", "h1.csv", "--epsilon", "4", "--bounds", "bounds.toml", "--ceiling", "3", "--dry-run"
     )
     assert code == 2
     assert lines(out)[-2:] == [
-        "After this release: epsilon = 3.765, remaining 0.",
+        "After this release: epsilon = 4.172, remaining 0.",
         "Nothing was drawn, paid or written: this was a dry run.",
     ]
     assert err == (
-        "error: site 'h1' has spent epsilon 0.884; a release at epsilon 4, delta 1e-06 would bring it to 3.765, above "
-        "its ceiling of epsilon 3 at delta 1e-05; nothing is released: ask for less, use what was released before, or "
+        "error: site 'h1' has spent epsilon 1; a release at epsilon 4, delta 1e-06 would bring it to 4.172, above "
+        "its ceiling of epsilon 3 at delta 1e-06; nothing is released: ask for less, use what was released before, or "
         "have the site raise its ceiling\n"
     )
     code, out, _ = fedperi("release", "h1.csv", "--epsilon", "40", "--bounds", "bounds.toml", "--dry-run", "--json")
     assert code == 2
     told = json.loads(out)
-    assert told["refused"].startswith("site 'h1' has spent epsilon 0.884; a release at epsilon 40")
+    assert told["refused"].startswith("site 'h1' has spent epsilon 1; a release at epsilon 40")
     code, _, err = fedperi("release", "h1.csv", *ARGUMENTS, "--ceiling", "11", "--dry-run")
     assert (code, err) == (
         2,
-        "error: --ceiling 11 is above the 10 of site 'h1', which its ledger keeps; ask for less\n",
+        "error: a ceiling of 11 is above the 10 of site 'h1', which its ledger keeps; ask for less, or let the site "
+        "raise it (fedperi release --raise-ceiling)\n",
     )
     # Looking has not lowered the ceiling, nor touched anything else.
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == texts
@@ -192,8 +193,8 @@ def test_prices_add_up_to_the_ceiling(folder: Path, fedperi: Run) -> None:
     assert lines(out)[:4] == [
         "1.fedperi holds this release already, and was left as it is.",
         "It is the same release as before, no new price.",
-        "Ledger: 2 releases, together epsilon = 2.043 at delta = 1e-05.",
-        "Ceiling: 3; remaining: 0.9569.",
+        "Ledger: 2 releases, together epsilon = 2.284 at delta = 1e-06.",
+        "Ceiling: 3; remaining: 0.716.",
     ]
     first = load_release("1.fedperi")
     assert first.ledger is not None
@@ -205,8 +206,8 @@ def test_prices_add_up_to_the_ceiling(folder: Path, fedperi: Run) -> None:
     assert (newer.moments == first.moments).all()
     told = " ".join(fedperi("inspect", "newer.fedperi")[1].split())
     assert (
-        "The site had given 2 releases of the table when the file was written: epsilon = 2.043 at delta = 1e-05, of 3 "
-        "that it allows in all; 0.9569 is left. Whoever has them all is held to this total, not to the price of "
+        "The site had given 2 releases of the table when the file was written: epsilon = 2.284 at delta = 1e-06, of 3 "
+        "that it allows in all; 0.716 is left. Whoever has them all is held to this total, not to the price of "
         "this file alone."
     ) in told
 
@@ -262,7 +263,7 @@ def test_json(folder: Path, fedperi: Run) -> None:
         (
             (*ARGUMENTS, "--ceiling", "0.5", "--out", "x"),
             "site 'h1' has spent epsilon 0; a release at epsilon 1, delta "
-            "1e-06 would bring it to 0.884, above its ceiling of epsilon 0.5 at delta 1e-05; nothing is released: ask "
+            "1e-06 would bring it to 1, above its ceiling of epsilon 0.5 at delta 1e-06; nothing is released: ask "
             "for less, use what was released before, or have the site raise its ceiling",
         ),
         (

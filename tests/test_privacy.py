@@ -267,6 +267,26 @@ def test_one_draw_for_a_table_however_it_is_stored(sim, privacy, tmp_path):
     assert len(drawn) == 1
 
 
+def test_a_table_keeps_its_noise_under_another_name(sim, monkeypatch, tmp_path):
+    """Without a store of the site's, noise and budget belong to the table: a new order of sites draws nothing new."""
+    monkeypatch.setenv("FEDPERI_STORE", str(tmp_path))
+    method = fp.IPERI(privacy=fp.Privacy(1.0, bounds=bounds_of(sim.sites[0])), progress=False)
+    one, other = method.fit(sim.sites), method.fit(sim.sites[::-1])
+    assert one.privacy["site 1"]["release"] == other.privacy["site 3"]["release"]
+    assert other.privacy["site 3"]["ledger"]["totals"]["releases"] == 1
+
+
+def test_a_ceiling_is_raised_knowingly_only(sim, tmp_path):
+    def ask(epsilon, ceiling):
+        return release_table(
+            sim.sites[0], fp.Privacy(epsilon, bounds=bounds_of(sim.sites[0]), store=tmp_path, ceiling=ceiling)
+        )
+
+    ask(1.0, 2.0)
+    with pytest.raises(fp.InputError, match="would raise it"):
+        ask(1.5, 4.0)
+
+
 def test_a_budget_that_one_site_lacks_is_spent_by_none(sim, tmp_path):
     from dataclasses import replace
 

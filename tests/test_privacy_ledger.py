@@ -253,13 +253,13 @@ def test_a_lock_is_opened_by_an_error(place: Place) -> None:
 
 def test_a_second_run_adds_up(place: Place) -> None:
     first = opened(place)
-    assert (first.spent, first.remaining, first.ceiling) == (0.0, 10.0, Ceiling(10.0, 1e-5))
+    assert (first.spent, first.remaining, first.ceiling) == (0.0, 10.0, Ceiling(10.0, 1e-6))
     second = charged(place, 2)
     assert (first.spent, second.spent, second.remaining) == (0.0, 2.0, 8.0)
     again = opened(place)
     assert again == second
     assert [entry.what for entry in again.releases] == ["answer 0", "answer 1"]
-    assert again.totals() == total([ONE, ONE], 1e-5)
+    assert again.totals() == total([ONE, ONE], 1e-6)
 
 
 def test_a_gaussian_release_is_judged_at_the_delta_of_the_ceiling(place: Place) -> None:
@@ -278,7 +278,7 @@ def test_what_passes_the_ceiling_is_refused_before(place: Place) -> None:
             use(ONE)
         assert str(caught.value) == (
             "site 'h1' has spent epsilon 1; a release at epsilon 1, delta 0 would bring it to 2, above its ceiling of "
-            "epsilon 1.5 at delta 1e-05; nothing is released: ask for less, use what was released before, or have the "
+            "epsilon 1.5 at delta 1e-06; nothing is released: ask for less, use what was released before, or have the "
             "site raise its ceiling"
         )
     assert file(place).read_text() == before
@@ -315,7 +315,7 @@ def test_ceilings_fall_freely_and_rise_only_knowingly(place: Place) -> None:
         with pytest.raises(InputError) as caught:
             opened(place, ceiling=higher)
         assert str(caught.value) == (
-            f"the ceiling of site 'h1' is epsilon 1 at delta 1e-05, and epsilon {higher.epsilon:g} at delta "
+            f"the ceiling of site 'h1' is epsilon 1 at delta 1e-06, and epsilon {higher.epsilon:g} at delta "
             f"{higher.delta:g} would raise it: keep it, or have the site raise it knowingly (`fedperi release "
             "--raise-ceiling`), which its ledger records"
         )
@@ -351,7 +351,7 @@ def test_the_summary_is_plain_and_does_not_identify_the_table(place: Place) -> N
     summary = json.loads(json.dumps(charged(place).summary(), allow_nan=False))
     assert TABLE[:8] not in json.dumps(summary)
     assert summary["site"] == "h1"
-    assert summary["ceiling"] == {"epsilon": 10.0, "delta": 1e-5}
+    assert summary["ceiling"] == {"epsilon": 10.0, "delta": 1e-6}
     assert [sorted(r) for r in summary["releases"]] == [["price", "what", "when"]] * 3
     assert Price.from_dict(summary["releases"][0]["price"]) == ONE
     assert summary["totals"]["basic_epsilon"] == summary["spent"] == 3.0

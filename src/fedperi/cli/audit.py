@@ -117,7 +117,7 @@ def _tell(release: Audit, answer: Audit, unprotected: Closeness, protected: Clos
 def _tell_membership(found: Audit, what: str, delta: str) -> None:
     say = typer.echo
     say(f"   {what}: claimed epsilon = {found.epsilon:g}{delta}")
-    say(f"     told two tables apart in {found.wins:.1%} of pairs; guessing gives 50 %")
+    say(f"     told two tables apart in {found.wins:.1%} of pairs; guessing gives 50%")
     say(f"     so epsilon is at least {found.shaped:.2f} if the noise has its shape, {found.free:.2f} whatever it is")
     verdict = "VIOLATED" if found.violated else "below the claim"
     say(f"     (confidence {found.confidence:g}): {verdict}; half the noise would have shown {found.at_half:.2f}")

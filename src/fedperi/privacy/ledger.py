@@ -30,17 +30,17 @@ _LINES, _KEY, _HEAD = f"{_FOLDER}/ledger.jsonl", f"{_FOLDER}/key", f"{_FOLDER}/h
 class Ceiling:
     """The most that a site gives away of one row, over all runs: epsilon at a delta.
 
-    The default, epsilon 10 at delta 1e-5, is no recommendation: it is there so that a site that sets none is still
+    The default, epsilon 10 at delta 1e-6, is no recommendation: it is there so that a site that sets none is still
     stopped somewhere. A site should set its own, from what its law and its patients expect.
 
     Examples
     --------
     >>> Ceiling(2)
-    Ceiling(epsilon=2.0, delta=1e-05)
+    Ceiling(epsilon=2.0, delta=1e-06)
     """
 
     epsilon: float = 10.0
-    delta: float = 1e-5
+    delta: float = 1e-6
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon of a ceiling"))
@@ -117,7 +117,7 @@ class Ledger:
         ...     Ledger.open(place, site="h1", table="0" * 64, ceiling=Ceiling(2))
         Traceback (most recent call last):
         ...
-        fedperi.errors.InputError: the ceiling of site 'h1' is epsilon 1 at delta 1e-05, and epsilon 2 at delta 1e-05
+        fedperi.errors.InputError: the ceiling of site 'h1' is epsilon 1 at delta 1e-06, and epsilon 2 at delta 1e-06
         would raise it: keep it, or have the site raise it knowingly (`fedperi release --raise-ceiling`), ...
         """
         with place.locked():
@@ -211,8 +211,8 @@ class Ledger:
         >>> from fedperi.privacy.store import Store
         >>> ledger = Ledger(Store("x").place("h1", "0" * 64), "h1", "0" * 64, (("2026-11-16", Ceiling(1)),))
         >>> {key: value for key, value in ledger.summary().items() if key != "totals"}
-        {'site': 'h1', 'ceiling': {'epsilon': 1.0, 'delta': 1e-05},
-         'ceilings': [{'when': '2026-11-16', 'epsilon': 1.0, 'delta': 1e-05}],
+        {'site': 'h1', 'ceiling': {'epsilon': 1.0, 'delta': 1e-06},
+         'ceilings': [{'when': '2026-11-16', 'epsilon': 1.0, 'delta': 1e-06}],
          'releases': [], 'spent': 0.0, 'remaining': 1.0}
         """
         return {
@@ -304,7 +304,7 @@ class _File:
 def _same(place: Place, owner: str, site: str, same_table: bool) -> None:
     """Raise for a ledger of another site or table."""
     where = str(place.path / _FOLDER)
-    if owner != site:
+    if owner != site and not place.of_table:
         raise InputError(
             f"the ledger in {where!r} is that of site {owner!r}, not of site {site!r}: give the site the name it had, "
             "or another store"

@@ -183,11 +183,13 @@ class Pending:
             kept = place.kept(key)
             if kept is not None:
                 drawn = self._kept(kept)
-                return replace(drawn, targets=self.targets, ledger=self.budget.ledger.summary()), None
+                # The table may have been called by another name then, or have declared other targets.
+                ledger = self.budget.ledger.summary()
+                return replace(drawn, site=self.table.name, targets=self.targets, ledger=ledger), None
             # Charged before it is drawn: a crash in between costs budget, and never privacy.
-            ledger = self.budget.ledger.charge(self.plan.price, "noisy moments of the table")
+            charged = self.budget.ledger.charge(self.plan.price, "noisy moments of the table")
             drawn, witness = self._draw()
-            release = replace(drawn, ledger=ledger.summary())
+            release = replace(drawn, ledger=charged.summary())
             place.keep(key, write_release(release))
         return release, witness
 

@@ -61,12 +61,21 @@ class Store:
                 f"the fingerprint of the table of site {site!r} is {fingerprint!r:.80}, but must be a hexadecimal "
                 "digest of at least 32 digits: take it from fedperi"
             )
-        return Place(self.root / (_safe(site) if self._per_site else fingerprint[:32]))
+        if self._per_site:
+            return Place(self.root / _safe(site))
+        return Place(self.root / fingerprint[:32], of_table=True)
 
 
 @dataclass(frozen=True)
 class Place:
     """One folder of a store: texts under keys, and a lock between processes. Only its owner can read it.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    of_table : bool
+        Whether it belongs to a table, whatever the site is called, rather than to a site.
 
     Examples
     --------
@@ -81,6 +90,7 @@ class Place:
     """
 
     path: Path
+    of_table: bool = False
 
     def kept(self, key: str) -> str | None:
         """Return the text that was kept under a key, or None.
