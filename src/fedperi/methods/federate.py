@@ -60,20 +60,22 @@ def _protected(
     local: Callable[..., PDAG] | None,
 ) -> list[Respondent]:
     """Put every table behind its noise. All sites are checked before the first one pays."""
+    from ..data import open_table
+
     for site in respondents:
         if isinstance(site, ReleasedSite):
             raise InputError(f"site {site.name!r} is a release, and its price is settled; leave privacy out")
         if not isinstance(site, Site):
             raise InputError(f"site {site.name!r} has no rows that privacy could protect; leave privacy out")
-    tables = [site for site in respondents if isinstance(site, Site)]
+    tables = [(open_table(site.table, site.name), site.targets) for site in respondents if isinstance(site, Site)]
     options = {"schema": schema, "data": data, "missing": missing}
     if privacy.mechanism == "regret":
         from ..federation.noisy import NoisySite
 
-        return [NoisySite(site.table, privacy, targets=site.targets, local=local, **options) for site in tables]
+        return [NoisySite(table, privacy, targets=targets, local=local, **options) for table, targets in tables]
     from ..privacy.site_release import prepare_release
 
-    pending = [prepare_release(site.table, privacy, targets=site.targets, **options) for site in tables]
+    pending = [prepare_release(table, privacy, targets=targets, **options) for table, targets in tables]
     return [ReleasedSite(one.draw()[0], local) for one in pending]
 
 

@@ -70,7 +70,7 @@ class Neighbours:
 
 
 def worst_case(rows: int = 40) -> Neighbours:
-    """Return two columns of numbers far from their bounds, and a row at the bounds, clipped whatever the units.
+    """Return two columns of numbers far from their bounds, and a row at the bounds, clipped in nearly all units.
 
     Examples
     --------
@@ -109,6 +109,12 @@ class Audit:
     at_half : float
         What `shaped` would be, on average, had the noise been half of what it should be: whether an audit of so many
         runs can fail at all.
+
+    Examples
+    --------
+    >>> found = audit_answer(1.0, runs=2000)
+    >>> found.violated, found.telling
+    (False, True)
     """
 
     mechanism: str
@@ -259,6 +265,17 @@ class Attacker:
     plan : Plan
     quartiles : list of list of int arrays
         For both tables, the scores from which the edges of the units are selected, in order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> schema = Schema((Column("u", "categorical", ("0", "1")),))
+    >>> pair = Neighbours(schema, pd.DataFrame({"u": [0, 1, 0, 1]}), {"u": 1})
+    >>> plan = Plan.of(schema, "auto", 1e5, 1e-6)                       # next to no noise, and no units to choose
+    >>> table = open_table(pair.larger, "north")
+    >>> release, _ = draw_release(table, plan, count_rows(table, plan, "error")[0], SecureNoise(), "error")
+    >>> Attacker(pair, plan, [[], []]).score(release) > 0
+    True
     """
 
     def __init__(self, pair: Neighbours, plan: Plan, quartiles: list[list[Integers]]) -> None:
@@ -354,6 +371,12 @@ class Claim:
     epsilon, delta : float
     half : float
         How far apart, in units of its noise, an attacker would see the two tables if that noise were half.
+
+    Examples
+    --------
+    >>> claim = Claim("regret", 1.0, 0.0, 2.0)
+    >>> round(claim.wins(1.0), 3), round(claim.shown(0.724), 2)
+    (0.724, 1.0)
     """
 
     mechanism: str
