@@ -39,8 +39,8 @@ def numeric_rows(
     if words:
         columns = "columns" if len(words) > 1 else "column"
         raise InputError(
-            f"{columns} {quoted(words)}: {method} needs continuous numbers, and these are categories; drop them, declare "
-            "them continuous in a schema if they are numbers, or use IPERI, which takes categories"
+            f"{columns} {quoted(words)}: {method} needs continuous numbers, and these are categories; drop them, "
+            "declare them continuous in a schema if they are numbers, or use IPERI, which takes categories"
         )
     out = {}
     for table in opened:

@@ -1,9 +1,9 @@
 """Methods that exchange numbers other than regrets: rounds of steps, the same step for every site.
 
-A method has two halves. Its *worker* runs at every site, sees that site's rows and keeps a state of arrays between steps
-(so that a site which starts a process for every message can keep it on disk). Its coordinator sends a step, a kind and a
-payload of plain values and arrays, to all sites, and gets one payload from each. What a worker answers is all that leaves
-a site; each worker's docstring says what that is, and what can be computed from it.
+A method has two halves. Its *worker* runs at every site, sees that site's rows and keeps a state of arrays between
+steps (so that a site which starts a process for every message can keep it on disk). Its coordinator sends a step, a
+kind and a payload of plain values and arrays, to all sites, and gets one payload from each. What a worker answers is
+all that leaves a site; each worker's docstring says what that is, and what can be computed from it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def worker_class(name: str) -> Callable[[NDArray[np.float64], str], Worker]:
     >>> worker_class("os.system")
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: a site runs no method 'os.system'; it knows notears-admm, notears-admm-mlp, feddag, fedcdh
+    fedperi.errors.InputError: a site runs no method 'os.system'; it knows notears-admm, ...
     """
     if name not in WORKERS:
         raise InputError(f"a site runs no method {name!r}; it knows {', '.join(WORKERS)}")
