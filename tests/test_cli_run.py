@@ -109,3 +109,63 @@ def test_interrupting_leaves_a_clear_line_and_no_files(hospitals: Path) -> None:
     assert process.returncode == 130
     assert errors == "interrupted: nothing was written\n"
     assert not (hospitals / "results").exists()
+
+
+# -- privacy ------------------------------------------------------------------------------------------------------
+
+
+def with_bounds(place: Path) -> list[str]:
+    (place / "bounds.toml").write_text("age = [-10, 10]\nweight = [-10, 10]\npressure = [-10, 10]\n")
+    return [*files(place), "--epsilon", "4", "--bounds", "bounds.toml", "--store", "store"]
+
+
+def test_a_private_run_from_price_to_result(hospitals: Path) -> None:
+    arguments = with_bounds(hospitals)
+    plan = fedperi("run", *arguments, "--dry-run", cwd=hospitals)
+    assert plan.returncode == 0, plan.stderr
+    assert "epsilon = 4, delta = 1e-06 for each site, for the whole run." in plan.stdout
+    assert not (hospitals / "store").exists()  # looking begins no ledger
+    done = fedperi("run", *arguments, "--out", "results", "--bootstrap", "3", cwd=hospitals)
+    assert done.returncode == 0, done.stderr
+    assert "Differential privacy for one row of 3 sites: epsilon = 4, delta = 1e-06" in done.stdout
+    result = fp.Result.from_json((hospitals / "results" / "result.json").read_text())
+    assert result.privacy is not None and all(told["private"] for told in result.privacy.values())
+    again = fedperi("run", *arguments, "--dry-run", cwd=hospitals)
+    assert again.stdout.count("0 (drawn before)") == 3
+    assert 'id="privacy"' in (hospitals / "results" / "report.html").read_text()
+
+
+def test_a_run_from_release_files_alone(hospitals: Path) -> None:
+    *tables, epsilon, price, bounds, place, store, folder = with_bounds(hospitals)
+    options = [epsilon, price, bounds, place, store, folder]
+    for table in tables:
+        done = fedperi("release", table, *options, "--out", f"{Path(table).stem}.fedperi", cwd=hospitals)
+        assert done.returncode == 0, done.stderr
+    inside = fedperi("run", *tables, *options, "--json", cwd=hospitals)
+    for file in tables:
+        Path(file).unlink()
+    releases = sorted(path.name for path in hospitals.glob("*.fedperi"))
+    outside = fedperi("run", *releases, "--json", cwd=hospitals)
+    assert (inside.returncode, outside.returncode) == (0, 0), outside.stderr
+    one, other = (fp.Result.from_json(done.stdout) for done in (inside, outside))
+    assert one.graph == other.graph and one.regrets == other.regrets
+    dry = fedperi("run", *releases, "--dry-run", cwd=hospitals)
+    assert "3 releases: they are paid for, and a run costs nothing more." in dry.stdout
+
+
+def test_private_runs_that_are_refused(hospitals: Path) -> None:
+    arguments = with_bounds(hospitals)
+    for extra, message in (
+        (["--epsilon", "0"], "error: epsilon must be a positive, finite number, not 0.0; 1 is usual"),
+        (["--mechanism", "exact"], "error: mechanism is one of statistics, regret; not 'exact'"),
+        (["--delta", "0.01"], "is not below one over the number of rows"),
+        (["--data", "discrete"], "error: data='discrete' counts combinations of levels"),
+        (["--ceiling", "3"], "above its ceiling of epsilon 3"),
+    ):
+        done = fedperi("run", *arguments, *extra, "--out", "results", cwd=hospitals)
+        assert done.returncode == 2 and message in done.stderr, done.stderr
+    done = fedperi("run", *files(hospitals), "--bounds", "bounds.toml", "--out", "results", cwd=hospitals)
+    assert done.stderr == "error: --bounds is about privacy, which needs a price: add --epsilon 1\n"
+    done = fedperi("run", *files(hospitals), "--epsilon", "1", "--out", "results", cwd=hospitals)
+    assert "column 'age': no public bounds" in done.stderr
+    assert not (hospitals / "results").exists()

@@ -57,7 +57,9 @@ def run_grid(
     todo = [cell for cell in cells if _key(cell) not in done]
     if note is not None:
         note(len(cells) - len(todo), len(cells))
+    cut = file.exists() and not file.read_bytes().endswith(b"\n")
     with file.open("a", encoding="utf-8") as stream, _one_thread():
+        stream.write("\n" if cut else "")  # a run was stopped in the middle of a line
         found = Parallel(n_jobs=min(jobs, max(len(todo), 1)), return_as="generator_unordered")(
             delayed(_work)(worker, cell) for cell in todo
         )
