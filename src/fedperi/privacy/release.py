@@ -266,6 +266,11 @@ def count_rows(table: Table, plan: Plan, missing: Missing) -> tuple[dict[str, In
             f"site {table.name!r}: delta = {plan.delta:g} is not below one over the number of rows; that would allow "
             "to publish somebody's row as it is. Choose a delta of 1e-6 or less"
         )
+    if rows * plan.sensitivity * BESIDE / DIAGONAL >= 2**62:
+        raise InputError(
+            f"site {table.name!r}: so many rows of {plan.columns} columns do not add up in whole numbers of 8 bytes; "
+            "leave columns out"
+        )
     return counts, rows
 
 
@@ -282,11 +287,6 @@ def draw_release(
     units = {column.name: _unit(column, counts[column.name], noise, price) for column in plan.numeric}
     embedding = PublicEmbedding(plan.schema, plan.data, DEGREE, units)
     exact = bounded_moments(table, embedding, plan.limit, missing)
-    if exact.rows * plan.sensitivity * BESIDE / DIAGONAL >= 2**62:
-        raise InputError(
-            f"site {table.name!r}: so many rows of {plan.columns} columns cannot be added up in whole numbers of 8 bytes; "
-            "release parts of the table's columns"
-        )
     rows, columns = np.triu_indices(len(exact.total))
     weights = np.where(rows == columns, DIAGONAL, BESIDE)
     noisy = noise.gaussian(exact.total[rows, columns] * weights, plan.sensitivity, price.gaussian)
