@@ -35,7 +35,7 @@ def options(
     """Find the causal graph that sites share when their tables cannot be pooled."""
 
 
-for _command in ("demo", "run", "check", "release", "inspect", "report", "simulate", "audit", "benchmark"):
+for _command in ("demo", "run", "check", "release", "inspect", "report", "simulate", "audit", "benchmark", "keys"):
     import_module(f".{_command}", __name__)
 
 

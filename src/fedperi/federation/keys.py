@@ -76,7 +76,7 @@ def make_keys(
 ) -> Keys:
     """Begin a pilot's folder of keys, add sites to it, or renew the coordinator's certificate.
 
-    Nothing is overwritten: a renewal moves the former certificate aside. Bad input is refused before anything is written.
+    Nothing is lost: a renewal keeps the former certificate aside. Bad input is refused before anything is written.
 
     Parameters
     ----------
@@ -169,13 +169,17 @@ def _extend(
         _write(folder, pairs)
         return Keys(folder, (), (), None, _fingerprint(ca), prints)
     server, until = _server_files(ca, _read_ca_key(folder / "ca" / "ca.key", ca), hosts, addresses, days)
-    aside = f"coordinator/replaced-{old.serial_number:x}"
-    former = {f"{aside}/{Path(name).name}": (folder / name).read_bytes() for name in server if (folder / name).exists()}
+    aside = folder / "coordinator" / f"replaced-{old.serial_number:040x}"[:21]
+    former = {
+        f"coordinator/{aside.name}/{path.name}": path.read_bytes()
+        for path in (folder / name for name in server)
+        if path.exists() and not (aside / path.name).exists()  # there: of a renewal that was cut off
+    }
     _write(folder, {**former, **pairs})
     # The key first: cut off between the two, the pair does not match, which a SuperLink says, and --renew mends.
     for name in sorted(server):
         _replace(folder / name, server[name])
-    return Keys(folder, hosts, addresses, until, _fingerprint(ca), prints, folder / aside)
+    return Keys(folder, hosts, addresses, until, _fingerprint(ca), prints, aside)
 
 
 def _check_new(folder: Path, sites: Sequence[str]) -> None:
@@ -219,8 +223,8 @@ def _server_files(
     if until > ca.not_valid_after_utc:
         left = (ca.not_valid_after_utc - _now()).days
         raise InputError(
-            f"the CA ends on {_date(ca.not_valid_after_utc)}, before a certificate of {days} days would: choose at most "
-            f"--days {left}, or begin a new folder of keys"
+            f"the CA ends on {_date(ca.not_valid_after_utc)}, before a certificate of {days} days would: choose at "
+            f"most --days {left}, or begin a new folder of keys"
         )
     key = _new_key()
     names = [
@@ -488,7 +492,8 @@ def _explained(folder: Path) -> Iterator[None]:
         reason = error.strerror or type(error).__name__
         place = error.filename or str(folder)
         raise InputError(
-            f"the folder of keys {str(folder)!r} cannot be used ({reason}: {str(place)!r}): choose one that you can write"
+            f"the folder of keys {str(folder)!r} cannot be used ({reason}: {str(place)!r}): choose one that "
+            "you can write"
         ) from None
 
 
@@ -512,8 +517,8 @@ The pilot's certificate authority (CA)
 
 ca.key   secret. Whoever has it can pretend to be the coordinator, to every site. It is needed only to renew the
          coordinator's certificate (fedperi keys --renew), not to add sites and not to run anything. Keep it off the
-         coordinator and off the network: an encrypted stick in a safe is right. Keep a copy: without it, every site must
-         be given a new ca.pem in the end.
+         coordinator and off the network: an encrypted stick in a safe is right. Keep a copy: without it, every site
+         must be given a new ca.pem in the end.
 ca.pem   public. Every site and the coordinator have a copy.
 
 The key has no passphrase. Never send it by mail, and put it in no repository.
@@ -551,6 +556,7 @@ For site {site}
      fedperi site --data TABLE.csv --name {site} --coordinator {reach}:PORT --ca ca.pem --key {site}.key
 
 ca.pem        public. By it your machine knows the coordinator, and refuses any other.
-{site}.key    secret. By it the coordinator knows you. Whoever has it can answer in your name; it opens nothing at your
+{site}.key
+              secret. By it the coordinator knows you. Whoever has it can answer in your name; it opens nothing at your
               side. If it is lost or was seen by others, tell the coordinator, who shuts it out, and ask for a new one.
 """

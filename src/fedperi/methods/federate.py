@@ -30,11 +30,7 @@ def as_transport(
         if privacy is not None:
             raise InputError("these sites are connected already, and each decides about its own privacy; leave it out")
         return cast(Transport, sites)
-    respondents = _respondents(sites)
-    names = [site.name for site in respondents]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"two sites are called {twice!r}: give each a name of its own")
+    respondents = as_respondents(sites)
     _same_schema([site for site in respondents if isinstance(site, ReleasedSite)])
     for site in respondents:
         if isinstance(site, ReleasedSite):
@@ -88,8 +84,17 @@ def _same_schema(sites: list[ReleasedSite]) -> None:
             raise InputError(f"the releases follow different schemas: {found[0]}; release again with the same bounds")
 
 
-def _respondents(sites: Any) -> list[Respondent]:
+def as_respondents(sites: Any) -> list[Respondent]:
     """Turn every entry into a site, with the name that it is given, or that its file or place suggests."""
+    respondents = _respondents(sites)
+    names = [site.name for site in respondents]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"two sites are called {twice!r}: give each a name of its own")
+    return respondents
+
+
+def _respondents(sites: Any) -> list[Respondent]:
     from ..data.table import named_sources
 
     if isinstance(sites, Respondent):

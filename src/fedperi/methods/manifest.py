@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .._version import __version__
-from ..federation import Coordinator, InProcess
+from ..federation import Coordinator, InProcess, Welcome
 
 
 def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]:
     """Versions, configuration, seed; for each site its name, rows, targets and, in process, a hash of its data."""
     transport = coordinator.transport
     marks = transport.fingerprints() if isinstance(transport, InProcess) else [None] * len(coordinator.sites)
+    return record(method, coordinator.names, coordinator.sites, marks)
+
+
+def record(
+    method: dict[str, Any], names: Sequence[str], sites: Sequence[Welcome], marks: Sequence[str | None]
+) -> dict[str, Any]:
+    """Versions, configuration, variables, and the sites with a hash of their data where there is one."""
     return {
         "fedperi": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "platform": platform.machine(),
         "method": method,
-        "variables": list(coordinator.names),
+        "variables": list(names),
         "sites": [
             {
                 "site": site.site,
@@ -29,6 +37,6 @@ def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]
                 "targets": None if site.targets is None else list(site.targets),
                 "sha256": mark,
             }
-            for site, mark in zip(coordinator.sites, marks, strict=True)
+            for site, mark in zip(sites, marks, strict=True)
         ],
     }

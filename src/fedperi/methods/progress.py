@@ -21,6 +21,7 @@ def watching(enabled: bool | None, title: str) -> Iterator[Callable[[Step], None
     with console.status(f"{title}: asking the sites") as status:
 
         def show(step: Step) -> None:
-            status.update(f"{title}: {step.what}, round {step.rounds}, worst regret {step.worst_regret:.1f}")
+            worst = "" if step.worst_regret is None else f", worst regret {step.worst_regret:.1f}"
+            status.update(f"{title}: {step.what}, round {step.rounds}{worst}")
 
         yield show

@@ -36,13 +36,14 @@ class Result:
     dag : PDAG
         One member of the class of `graph`.
     regrets : dict of str to float
-        The final regret of each site, in nats: how much worse than its own optimum the common DAG is for it.
+        The final regret of each site, in nats: how much worse than its own optimum the common DAG is for it; empty for
+        methods that compute none.
     rounds, queries, bytes : int
         How often the sites were asked, for how many numbers each, and the size of these.
     history : tuple of Step
         The objective and the worst site's regret after each step of the search.
     edges : tuple of EdgeEvidence
-        For every edge of `graph`: why it is there, and why it is directed.
+        For every edge of `graph`: why it is there, and why it is directed; empty for methods that do not tell.
     method : dict
         The name of the method and its options.
     manifest : dict
@@ -88,7 +89,7 @@ class Result:
     @property
     def sites(self) -> tuple[str, ...]:
         """Who took part."""
-        return tuple(self.regrets)
+        return tuple(self.regrets) or tuple(entry["site"] for entry in self.manifest.get("sites", ()))
 
     def to_json(self) -> str:
         """Write everything but the transcript as JSON text."""

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -256,6 +257,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     return max(0.0, (1 + a) * rho + (log_delta - math.log1p(a)) / a - math.log1p(1 / a))
 
 
+@lru_cache(maxsize=256)
 def zcdp_rho(epsilon: float, delta: float) -> float:
     """Largest rho whose epsilon at delta is not above the given one: the inverse of `zcdp_epsilon`, rounded down.
 

@@ -25,12 +25,15 @@ MOST_ROUNDS = 7
 
 
 class Step(NamedTuple):
-    """One line of a run's history: what was done, the aggregated objective after it, and the worst site's regret."""
+    """One line of a run's history: what was done, the aggregated objective after it, and the worst site's regret.
+
+    Methods without regrets have no worst one: it is None.
+    """
 
     what: str
     rounds: int
     objective: float
-    worst_regret: float
+    worst_regret: float | None = None
 
 
 class Found(NamedTuple):
