@@ -108,7 +108,7 @@ class Price:
             return min(pure, zcdp_epsilon(self.rho, self.delta) if self.delta else math.inf)
         if not self.delta:
             return math.inf
-        return min(pure + _gaussian_epsilon(self.gaussian, self.delta), zcdp_epsilon(self.rho, self.delta))
+        return min(pure + gaussian_epsilon(self.gaussian, self.delta), zcdp_epsilon(self.rho, self.delta))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the price as JSON values.
@@ -307,7 +307,7 @@ def _repeated(value: object, what: str) -> tuple[float, int]:
     raise InputError(f"{what} of a price is {value!r:.80}, but must be (epsilon of one, how many), or (0, 0) for none")
 
 
-def _gaussian_epsilon(rho: float, delta: float) -> float:
+def gaussian_epsilon(rho: float, delta: float) -> float:
     """Epsilon of Gaussian noise alone, from its exact curve (Balle and Wang, 2018), rounded up."""
     mu = math.sqrt(2 * rho)
 
