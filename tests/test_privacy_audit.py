@@ -20,7 +20,7 @@ from fedperi.data import open_table
 from fedperi.data.bounded import GRID
 from fedperi.data.schema import Column, Schema
 from fedperi.errors import InputError
-from fedperi.privacy import accounting, audit, release
+from fedperi.privacy import accounting, audit, audit_bounds, release
 from fedperi.privacy.audit import Claim, Neighbours, audit_answer, audit_statistics, measure, worst_case, worst_regrets
 from fedperi.privacy.noise import SecureNoise
 from fedperi.privacy.release import DIAGONAL, Plan, count_rows, draw_release
@@ -172,8 +172,8 @@ def test_worst_regret_is_the_one_that_a_site_answers() -> None:
 
 def test_bounds_by_hand() -> None:
     # No error in 100 runs: the rate is below 1 - doubt^(1/100).
-    assert audit._at_most(np.array([0.0]), 100, 0.05)[0] == pytest.approx(1 - 0.05 ** (1 / 100))
-    assert audit._at_most(np.array([100.0]), 100, 0.05)[0] == 1.0
+    assert audit_bounds._at_most(np.array([0.0]), 100, 0.05)[0] == pytest.approx(1 - 0.05 ** (1 / 100))
+    assert audit_bounds._at_most(np.array([100.0]), 100, 0.05)[0] == 1.0
     # Scores that never overlap: 1 - delta - FNR over FPR, each rate at a quarter of 1 - confidence.
     scores = np.stack([np.arange(100.0), np.arange(100.0) + 1000])
     found = measure(scores, scores, Claim("statistics", 1.0, 0.01, 1.0), 0.96)
