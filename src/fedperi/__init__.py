@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from .federation import OracleSite, Replay, Site
     from .local.discover import ges, pc
     from .methods import IPERI, PERI, EdgeEvidence, Result
+    from .methods.controls import best_single_site, pooled
+    from .methods.fedcdh import FedCDH
+    from .methods.feddag import FedDAG
+    from .methods.notears_admm import NotearsADMM
     from .privacy import Privacy
     from .simulation import Simulation, simulate
 
@@ -45,14 +49,19 @@ _LAZY = {
     "IPERI": ".methods",
     "PERI": ".methods",
     "EdgeEvidence": ".methods",
+    "FedCDH": ".methods.fedcdh",
+    "FedDAG": ".methods.feddag",
+    "NotearsADMM": ".methods.notears_admm",
     "OracleSite": ".federation",
     "Replay": ".federation",
     "Privacy": ".privacy",
     "Result": ".methods",
     "Simulation": ".simulation",
     "Site": ".federation",
+    "best_single_site": ".methods.controls",
     "ges": ".local.discover",
     "pc": ".local.discover",
+    "pooled": ".methods.controls",
     "simulate": ".simulation",
 }
 
@@ -61,9 +70,12 @@ __all__ = [
     "PDAG",
     "PERI",
     "EdgeEvidence",
+    "FedCDH",
+    "FedDAG",
     "InputError",
     "Knowledge",
     "MeekStep",
+    "NotearsADMM",
     "OracleSite",
     "Privacy",
     "Replay",
@@ -73,6 +85,7 @@ __all__ = [
     "__version__",
     "adjustment_distance",
     "arrowhead_f1",
+    "best_single_site",
     "consistent_extension",
     "count_members",
     "cpdag",
@@ -91,6 +104,7 @@ __all__ = [
     "pc",
     "phi_cpdag",
     "phi_equivalent",
+    "pooled",
     "revealed_v_structures",
     "shd",
     "simulate",

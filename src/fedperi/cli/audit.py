@@ -15,7 +15,7 @@ from . import app
 
 if TYPE_CHECKING:
     from ..federation.reconstruct import Closeness
-    from ..privacy.audit import Audit
+    from ..privacy.audit_bounds import Audit
 
 SITES, VARIABLES, ROWS, SEED = 4, 5, 2000, 0
 """The federation on which reconstruction is shown: simulated, the same every time."""
@@ -33,7 +33,8 @@ def audit(
     as_json: bool = typer.Option(False, "--json", help="Print what was found as JSON and nothing else."),
 ) -> None:
     """Attack our own releases. Exit code 0 if what is claimed holds, 1 if it is violated: that would be our fault."""
-    from ..privacy.audit import audit_answer, audit_statistics, check_runs
+    from ..privacy.audit import audit_answer, audit_statistics
+    from ..privacy.audit_bounds import check_runs
 
     check_runs(runs, confidence)
     with _progress() as note:

@@ -8,7 +8,7 @@ import hashlib
 import ipaddress
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -100,9 +100,9 @@ def make_keys(
     fedperi.errors.InputError: the host 'coordinator.example.org:9092' is no host name: give the name alone, without
     https:// and without a port, as in coordinator.example.org
     """
-    hosts = _distinct("host", [_host(host) for host in hosts])
-    addresses = _distinct("IP address", [_address(address) for address in addresses])
-    sites = _distinct("site", [_site(site) for site in sites])
+    hosts = _checked("host", hosts, _host)
+    addresses = _checked("IP address", addresses, _address)
+    sites = _checked("site", sites, _site)
     if days is not None and (isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MAX_DAYS):
         raise InputError(f"a certificate cannot hold for {days!r} days: choose 1 to {MAX_DAYS}")
     folder = _folder(out)
@@ -140,7 +140,7 @@ def _begin(folder: Path, hosts: tuple[str, ...], addresses: tuple[str, ...], sit
     key = _new_key()
     ca = _make_ca(key)
     server, until = _server_files(ca, key, hosts, addresses, days)
-    pairs, prints = _site_files(ca, sites, (*hosts, *addresses)[0])
+    pairs, prints = _site_files(ca, sites, hosts, addresses)
     files = {
         "ca/ca.key": _pem_key(key),
         "ca/ca.pem": _pem(ca),
@@ -155,7 +155,8 @@ def _begin(folder: Path, hosts: tuple[str, ...], addresses: tuple[str, ...], sit
 def _extend(
     folder: Path, hosts: tuple[str, ...], addresses: tuple[str, ...], sites: tuple[str, ...], days: int | None
 ) -> Keys:
-    ca = _read_certificate(folder / "ca" / "ca.pem")
+    # Not from ca/, which may be in a safe: only a renewal needs it.
+    ca = _read_certificate(folder / "coordinator" / "ca.pem")
     if ca.not_valid_after_utc <= _now():
         raise InputError(
             f"the CA in {str(folder)!r} ended on {_date(ca.not_valid_after_utc)}: begin a new folder of keys"
@@ -164,7 +165,7 @@ def _extend(
     old = _read_certificate(folder / "coordinator" / "server.pem")
     if not hosts and not addresses:
         hosts, addresses = _names(old)
-    pairs, prints = _site_files(ca, sites, (*hosts, *addresses, "COORDINATOR")[0])
+    pairs, prints = _site_files(ca, sites, hosts, addresses)
     if days is None:
         _write(folder, pairs)
         return Keys(folder, (), (), None, _fingerprint(ca), prints)
@@ -194,8 +195,12 @@ def _check_new(folder: Path, sites: Sequence[str]) -> None:
             )
 
 
-def _site_files(ca: x509.Certificate, sites: Sequence[str], reach: str) -> tuple[dict[str, bytes], dict[str, str]]:
+def _site_files(
+    ca: x509.Certificate, sites: Sequence[str], hosts: Sequence[str], addresses: Sequence[str]
+) -> tuple[dict[str, bytes], dict[str, str]]:
     """Make the files of new sites, by their names in the pilot's folder, and the fingerprints of their keys."""
+    literal = [f"[{address}]" if ":" in address else address for address in addresses]
+    reach = [*hosts, *literal, LOOPBACK_HOST][0]
     files: dict[str, bytes] = {}
     prints: dict[str, str] = {}
     for site in sites:
@@ -378,14 +383,13 @@ def _read_ca_key(path: Path, ca: x509.Certificate) -> EllipticCurvePrivateKey:
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != ca.public_key():
-        raise InputError(f"{str(path)!r} is not the key of the CA in ca.pem beside it: bring back the right one")
+        raise InputError(f"{str(path)!r} is not the key of the CA in coordinator/ca.pem: bring back the right one")
     return key
 
 
 def _host(text: str) -> str:
     host = text.strip().lower()
-    with contextlib.suppress(ValueError):
-        ipaddress.ip_address(host)
+    if _is_address(host):
         raise InputError(f"the host {text!r} is an address, not a name: give it with --ip")
     if not host.isascii():
         raise InputError(f"the host {text!r} has letters beyond ASCII: give the form that begins with xn--")
@@ -397,6 +401,14 @@ def _host(text: str) -> str:
             "coordinator.example.org"
         )
     return host
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _address(text: str) -> str:
@@ -418,13 +430,19 @@ def _site(text: str) -> str:
     return site
 
 
-def _distinct(kind: str, values: list[str]) -> tuple[str, ...]:
-    seen: set[str] = set()
-    for value in values:
+def _checked(kind: str, values: Sequence[str], check: Callable[[str], str]) -> tuple[str, ...]:
+    if (
+        isinstance(values, str)
+        or not isinstance(values, Sequence)
+        or not all(isinstance(value, str) for value in values)
+    ):
+        raise InputError(f"the {kind} must be given as a list of texts, not {values!r:.80}")
+    seen: dict[str, str] = {}
+    for value in map(check, values):
         if value.lower() in seen:
             raise InputError(f"the {kind} {value!r} is given twice: give it once (capitals do not count)")
-        seen.add(value.lower())
-    return tuple(values)
+        seen[value.lower()] = value
+    return tuple(seen.values())
 
 
 def _folder(out: str | os.PathLike[str]) -> Path:
@@ -435,13 +453,14 @@ def _folder(out: str | os.PathLike[str]) -> Path:
 
 def _begun(folder: Path) -> bool:
     """Tell a pilot's folder from one where a pilot can begin; refuse any other."""
-    if (folder / "ca" / "ca.pem").exists():
+    if (folder / "coordinator" / "ca.pem").exists():
         return True
     if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
         raise InputError(f"{str(folder)!r} is a file: choose another name for the folder of keys")
     if folder.is_dir() and any(folder.iterdir()):
         raise InputError(
-            f"the folder {str(folder)!r} is not empty, and holds no keys of a pilot (no ca/ca.pem): choose a new folder"
+            f"the folder {str(folder)!r} is not empty, and holds no keys of a pilot (no coordinator/ca.pem): choose a "
+            "new folder"
         )
     if not folder.absolute().parent.is_dir():
         raise InputError(f"there is no folder {str(folder.absolute().parent)!r} to put the keys in: make it first")
@@ -529,7 +548,7 @@ For the machine of the coordinator
 
 Copy this folder there, over a channel that nobody else reads, then:
 
-    fedperi coordinate --keys THIS_FOLDER --sites N --out results
+    fedperi coordinate --keys THIS_FOLDER --out results
 
 ca.pem         public: the pilot's CA
 server.pem     public: the coordinator's certificate. Renew it before it ends: fedperi keys --out FOLDER --renew
@@ -550,10 +569,11 @@ For site {site}
      ssh-keygen -l -f {site}.key
 2. Put the folder on the machine that has the table, readable only by the account that runs fedperi:
      chmod 700 .   and   chmod 600 *
-3. Look first, at your own pace. This sends nothing:
+3. Look first, at your own pace. This sends nothing. Add the options that were agreed on for privacy (--epsilon and
+   --bounds), here and in step 4; without them answers carry no noise:
      fedperi site --data TABLE.csv --name {site} --dry-run
 4. Take part. The machine calls out to the coordinator; no port needs to be opened at your side:
-     fedperi site --data TABLE.csv --name {site} --coordinator {reach}:PORT --ca ca.pem --key {site}.key
+     fedperi site --data TABLE.csv --name {site} --coordinator {reach}:9092 --ca ca.pem --key {site}.key
 
 ca.pem        public. By it your machine knows the coordinator, and refuses any other.
 {site}.key

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..federation import Coordinator, Families, InProcess, Orientations, Settings, Transport
+from ..federation import Coordinator, Families, Orientations, Settings, Transport
 from ..federation.masking import MASKINGS
 from ..federation.messages import Floats, Ints
 from ..graph import bits
@@ -359,8 +359,8 @@ def _regrets(sets: ParentSets, parents: Sequence[int]) -> list[float]:
 
 def _privacy(coordinator: Coordinator) -> dict[str, dict[str, Any]] | None:
     """What every site tells about its privacy, at the end of the run; None if none has any."""
-    transport = coordinator.transport
-    told = transport.privacy() if isinstance(transport, InProcess) else [site.privacy for site in coordinator.sites]
+    ask: Callable[[], list[dict[str, Any] | None]] | None = getattr(coordinator.transport, "privacy", None)
+    told = [site.privacy for site in coordinator.sites] if ask is None else ask()
     if all(one is None for one in told):
         return None
     return {

@@ -13,10 +13,15 @@ from ..federation import Coordinator, InProcess, Welcome
 
 
 def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]:
-    """Versions, configuration, seed; for each site its name, rows, targets and, in process, a hash of its data."""
+    """Versions, configuration, seed; for each site its name, rows, targets and, in process, a hash of its data.
+
+    `dropped` lists sites that were to take part and did not, with the reason: the result, and the worst regret in it,
+    is about the others alone.
+    """
     transport = coordinator.transport
     marks = transport.fingerprints() if isinstance(transport, InProcess) else [None] * len(coordinator.sites)
-    return record(method, coordinator.names, coordinator.sites, marks)
+    dropped = [dict(entry) for entry in getattr(transport, "dropped", ())]
+    return {**record(method, coordinator.names, coordinator.sites, marks), "dropped": dropped}
 
 
 def record(

@@ -91,6 +91,11 @@ class Result:
         """Who took part."""
         return tuple(self.regrets) or tuple(entry["site"] for entry in self.manifest.get("sites", ()))
 
+    @property
+    def dropped(self) -> dict[str, str]:
+        """Who was to take part and did not, and why; the worst regret says nothing about them."""
+        return {entry["site"]: entry["why"] for entry in self.manifest.get("dropped", ())}
+
     def to_json(self) -> str:
         """Write everything but the transcript as JSON text."""
         graphs = {name: json.loads(getattr(self, name).to_json()) for name in ("graph", "phi_cpdag", "cpdag", "dag")}

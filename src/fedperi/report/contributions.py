@@ -18,8 +18,8 @@ class Contribution(NamedTuple):
         Its name.
     rows : int or None
         How many rows it has, if known.
-    regret : float
-        Its final regret, in nats.
+    regret : float or None
+        Its final regret, in nats; None if the method computes none.
     supports, lacks : tuple of str
         Edges that its own data ask for, and those that they do not.
     directs : tuple of str
@@ -30,7 +30,7 @@ class Contribution(NamedTuple):
 
     site: str
     rows: int | None
-    regret: float
+    regret: float | None
     supports: tuple[str, ...]
     lacks: tuple[str, ...]
     directs: tuple[str, ...]
@@ -50,14 +50,14 @@ def contributions(result: Result) -> list[Contribution]:
     """
     known = {entry["site"]: entry for entry in result.manifest.get("sites", ())}
     out = []
-    for site, regret in result.regrets.items():
+    for site in result.sites:
         entry = known.get(site, {})
         targets = entry.get("targets")
         out.append(
             Contribution(
                 site,
                 entry.get("n"),
-                regret,
+                result.regrets.get(site),
                 tuple(edge_name(edge) for edge in result.edges if site in edge.sites),
                 tuple(edge_name(edge) for edge in result.edges if site not in edge.sites),
                 tuple(edge_name(edge) for edge in result.edges if site in edge.differing),

@@ -56,9 +56,10 @@ def convergence_svg(history: Sequence[Step], what: str) -> str:
         for k, anchor, label in ((0, "start", "step 1"), (-1, "end", f"step {len(values)}"))
     )
     name = "objective" if what == "objective" else "worst regret"
+    unit = " nats" if history[0].worst_regret is not None else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="curve" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{name} after each of {len(values)} steps, from {values[0]:,.1f} to {values[-1]:,.1f} nats">'
+        f'aria-label="{name} after each of {len(values)} steps, from {values[0]:,.1f} to {values[-1]:,.1f}{unit}">'
         f'{ticks}<polyline points="{line}"/>{dots}{ends}</svg>'
     )
 

@@ -91,9 +91,10 @@ def render_report(result: Result) -> str:
         worst=max(result.regrets, key=result.regrets.__getitem__, default=None),
         sites=contributions(result),
         widest=max((abs(regret) for regret in result.regrets.values()), default=0.0) or 1.0,
-        curves=[safe(convergence_svg(result.history, what)) for what in ("objective", "worst_regret")]
+        curves=[safe(convergence_svg(result.history, what)) for what in _watched(result)]
         if len(result.history) > 1
         else [],
+        judged=bool(result.regrets),  # baselines have no regrets, and no evidence for single edges
         others=_others(result),
         privacy={one.site: one for one in told},
         alarm=alarm(told),
@@ -110,6 +111,12 @@ def render_report(result: Result) -> str:
         configuration=json.dumps({"method": result.method, "manifest": result.manifest}, indent=2, ensure_ascii=False),
     )
     return page.lstrip()  # the template begins with macros
+
+
+def _watched(result: Result) -> tuple[str, ...]:
+    """What the history has numbers for."""
+    whole = all(step.worst_regret is not None for step in result.history)
+    return ("objective", "worst_regret") if whole else ("objective",)
 
 
 def _picture(picture: Layout, edges: list[ShownEdge]) -> str:

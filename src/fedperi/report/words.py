@@ -44,6 +44,39 @@ class Assumption(NamedTuple):
     fails: str
 
 
+ONE_DAG = Assumption(
+    "One graph, and no interventions",
+    "All sites share one acyclic graph, and nobody intervened on its variables.",
+    "Edges that an intervention removed at some site may be missed, and directions may be wrong: use I-PERI.",
+)
+NOISE = Assumption(
+    "Noise of equal variance",
+    "Noise is added to each variable, with about the same variance everywhere; the units of columns matter.",
+    "Directions may be wrong, and change when a column is measured in another unit.",
+)
+BASELINES = {
+    "NOTEARS-ADMM": (
+        ONE_DAG,
+        Assumption(
+            "One model for all sites",
+            "Strengths are the same at all sites, too.",
+            "Strengths of opposite sign cancel, and edges are missed.",
+        ),
+        NOISE,
+    ),
+    "FedDAG": (ONE_DAG, NOISE),
+    "FedCDH": (
+        Assumption(
+            "One graph, changing mechanisms",
+            "All sites share one acyclic graph; how a variable depends on its causes may change with the site, "
+            "independently of other variables.",
+            "Directions that come from changes may be wrong.",
+        ),
+    ),
+}
+"""What methods without regrets take for granted, beside what all do."""
+
+
 def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumption]:
     """List what a method takes for granted; with `noisy`, from statistics or answers with noise.
 
@@ -53,19 +86,10 @@ def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumpti
     >>> [a.name for a in assumptions({"name": "I-PERI", "data": "linear"})][:2]
     ['No hidden common causes', 'Nothing cancels out']
     """
+    if method.get("name") in BASELINES:
+        return [*_common(), *BASELINES[str(method["name"])], _rows(method)]
     out = [
-        Assumption(
-            "No hidden common causes",
-            "Every common cause of two variables in the graph is itself in the graph (causal sufficiency). Nor were "
-            "rows selected by something that depends on them.",
-            "An edge may stand for a cause that was not measured, and its direction may be wrong.",
-        ),
-        Assumption(
-            "Nothing cancels out",
-            "Two variables that are connected in the true graph are also dependent in the data (faithfulness), and "
-            "there are enough rows to see it.",
-            "Edges that are weak, or that cancel along two paths, are missed.",
-        ),
+        *_common(),
         Assumption(
             "One graph, without cycles",
             "All sites share one acyclic graph. What differs between them are strengths, and edges that an "
@@ -102,10 +126,7 @@ def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumpti
                 "Edges that are weak against the noise are missed, and bounds that are too narrow bend relations.",
             )
         )
-    rows = "Rows are independent of each other, and each person, thing or case is in one table once."
-    if method.get("missing") == "drop":
-        rows += " Rows that lacked a value were left out, as if values were missing at random."
-    out.append(Assumption("Independent rows", rows, "Evidence is overstated, and there are too many edges."))
+    out.append(_rows(method))
     if method.get("knowledge"):
         out.append(
             Assumption(
@@ -115,6 +136,30 @@ def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumpti
             )
         )
     return out
+
+
+def _common() -> list[Assumption]:
+    return [
+        Assumption(
+            "No hidden common causes",
+            "Every common cause of two variables in the graph is itself in the graph (causal sufficiency). Nor were "
+            "rows selected by something that depends on them.",
+            "An edge may stand for a cause that was not measured, and its direction may be wrong.",
+        ),
+        Assumption(
+            "Nothing cancels out",
+            "Two variables that are connected in the true graph are also dependent in the data (faithfulness), and "
+            "there are enough rows to see it.",
+            "Edges that are weak, or that cancel along two paths, are missed.",
+        ),
+    ]
+
+
+def _rows(method: Mapping[str, Any]) -> Assumption:
+    rows = "Rows are independent of each other, and each person, thing or case is in one table once."
+    if method.get("missing") == "drop":
+        rows += " Rows that lacked a value were left out, as if values were missing at random."
+    return Assumption("Independent rows", rows, "Evidence is overstated, and there are too many edges.")
 
 
 def _model(data: str) -> Assumption:
@@ -207,6 +252,8 @@ def _how(result: Result, told: list[Promise]) -> list[str]:
 def _found(result: Result) -> str:
     edges, directed = len(result.graph), len(result.graph.directed)
     common, phi = len(result.cpdag.directed), len(result.phi_cpdag.directed)
+    if not result.regrets:
+        return f"The graph has {_count(edges, 'edge')}, {directed} of them directed."
     text = f"The common graph (CPDAG) has {_count(edges, 'edge')}, {common} of them directed."
     if result.method.get("name") == "I-PERI":
         text += (

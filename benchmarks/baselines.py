@@ -1,0 +1,130 @@
+"""Baselines on simulated tables: SHD and F1 against the true DAG, beside what the paper prints.
+
+Two settings: "paper" (each site its own weights, every site but one intervened on) and "shared" (the same weights
+everywhere, no interventions: what NOTEARS-ADMM assumes); "nonlinear" is "shared" with curves. Noise is N(0, 1). Seeds
+are consecutive; none is left out. `alone` is the method on the best single site, chosen by the truth; `pooled` on all
+rows in one table.
+
+Run: python benchmarks/baselines.py METHOD [--setting shared,paper] [--first 0] [--count 10] [--sizes 3,4,8,10]
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import fedperi as fp
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "paper": {"shared_mechanisms": False},
+    "shared": {"intervention": "none"},
+    "nonlinear": {"intervention": "none", "mechanism": "nonlinear"},
+}
+
+METHODS: dict[str, Callable[[], Any]] = {
+    "notears": lambda: fp.NotearsADMM(),
+    "notears-faithful": lambda: fp.NotearsADMM(faithful=True),
+    "notears-mlp": lambda: fp.NotearsADMM(model="mlp"),
+    "fedcdh": lambda: fp.FedCDH(),
+    "fedcdh-faithful": lambda: fp.FedCDH(faithful=True),
+    "feddag": lambda: fp.FedDAG(),
+    "feddag-faithful": lambda: fp.FedDAG(faithful=True),
+    "feddag-all-shared": lambda: fp.FedDAG(variant="all-shared"),
+    "feddag-linear": lambda: fp.FedDAG(variant="linear"),
+}
+
+# tab:results_var: (SHD, its standard deviation, F1, its standard deviation) for p = 3, 4, 8, 10, 20.
+NOTEARS = {
+    3: (1.64, 1.06, 0.54, 0.35),
+    4: (2.99, 1.44, 0.55, 0.29),
+    8: (8.44, 2.55, 0.46, 0.19),
+    10: (13.70, 3.27, 0.50, 0.12),
+    20: (29.45, 6.29, 0.49, 0.09),
+}
+FEDCDH = {
+    3: (2.27, 1.17, 0.68, 0.16),
+    4: (4.83, 1.74, 0.58, 0.16),
+    8: (14.86, 4.24, 0.44, 0.13),
+    10: (25.97, 5.33, 0.36, 0.09),
+    20: (61.74, 13.35, 0.28, 0.06),
+}
+FEDDAG = {
+    3: (3.01, 1.89, 0.49, 0.31),
+    4: (3.46, 2.39, 0.63, 0.27),
+    8: (6.68, 2.61, 0.72, 0.10),
+    10: (9.04, 4.52, 0.75, 0.12),
+    20: (30.74, 5.55, 0.22, 0.13),
+}
+PRINTED = {
+    "fedcdh": FEDCDH,
+    "fedcdh-faithful": FEDCDH,
+    "feddag": FEDDAG,
+    "feddag-faithful": FEDDAG,
+    "feddag-all-shared": FEDDAG,
+    "feddag-linear": FEDDAG,
+    "notears": NOTEARS,
+    "notears-faithful": NOTEARS,
+    "notears-mlp": NOTEARS,
+}
+
+
+def row(name: str, setting: str, seeds: range, p: int, clients: int, samples: int, controls: bool) -> None:
+    """Run a method on every seed, and print means and standard deviations as a line of a table."""
+    found, seconds, rounds = [], 0.0, 0
+    others: list[tuple[float, ...]] = []
+    for seed in seeds:
+        sim = fp.simulate(p, clients, samples, seed=seed, **SETTINGS[setting])
+        start = time.process_time()
+        result = METHODS[name]().fit(sim.sites)
+        seconds += time.process_time() - start
+        rounds += result.rounds
+        found.append(_judged(result, sim.dag))
+        if controls:
+            alone = fp.best_single_site(METHODS[name](), sim.sites, sim.dag)
+            others.append((*_judged(alone, sim.dag), *_judged(fp.pooled(METHODS[name](), sim.sites), sim.dag)))
+    (shd, f1), (shd_sd, f1_sd) = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
+    beside = "- | -" if not controls else "{:.2f} / {:.3f} | {:.2f} / {:.3f}".format(*np.mean(others, axis=0))
+    printed = PRINTED.get(name, {}).get(p)
+    paper = "-" if printed is None else "{:.2f} ± {:.2f} / {:.2f} ± {:.2f}".format(*printed)
+    print(
+        f"| {name} | {setting} | {p} | {shd:.2f} ± {shd_sd:.2f} | {f1:.3f} ± {f1_sd:.3f} "
+        f"| {paper if setting == 'paper' else '-'} | {beside} | {rounds / len(seeds):.0f} "
+        f"| {seconds / len(seeds):.2f} |",
+        flush=True,
+    )
+
+
+def _judged(result: fp.Result, truth: fp.PDAG) -> tuple[float, float]:
+    return fp.shd(result.graph, truth), fp.f1(result.graph, truth)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("methods", nargs="+", choices=[*METHODS])
+    parser.add_argument("--setting", default="shared,paper")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=10)
+    parser.add_argument("--sizes", default="3,4,8,10")
+    parser.add_argument("--clients", type=int, default=4)
+    parser.add_argument("--samples", type=int, default=1000)
+    parser.add_argument("--controls", action="store_true")
+    given = parser.parse_args()
+    seeds = range(given.first, given.first + given.count)
+    print(f"seeds {seeds.start} to {seeds.stop - 1}, K = {given.clients}, n = {given.samples}; ± standard deviation\n")
+    print(
+        "| method | setting | p | SHD | F1 | paper: SHD / F1 | alone | pooled | rounds | CPU s |\n" + "|---" * 10 + "|"
+    )
+    for name in given.methods:
+        for setting in given.setting.split(","):
+            for p in map(int, given.sizes.split(",")):
+                row(name, setting, seeds, p, given.clients, given.samples, given.controls)
+
+
+if __name__ == "__main__":
+    main()

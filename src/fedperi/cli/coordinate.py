@@ -1,0 +1,194 @@
+"""`fedperi coordinate`: wait for sites over a network, find the graph that they share, write the results."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..errors import InputError
+from . import app
+from .run import DEFAULTS, PRIVACY, _check_place, _from_file, _method, summarize
+from .site import check_insecure
+
+if TYPE_CHECKING:
+    from ..federation.flower.link import Certificates
+    from ..methods import IPERI, Result
+
+
+@app.command()
+def coordinate(
+    out: Path = typer.Option(..., "--out", metavar="DIR", help="Where to write the results."),
+    sites: int | None = typer.Option(
+        None, "--sites", metavar="N", help="How many sites; as many as keys if not given."
+    ),
+    min_sites: int | None = typer.Option(None, "--min-sites", metavar="K", help="Go on with K if others drop out."),
+    address: str | None = typer.Option(None, "--address", metavar="HOST:PORT", help="Where to listen [0.0.0.0:9092]."),
+    keys: Path | None = typer.Option(
+        None, "--keys", metavar="DIR", help="Folder that `fedperi keys` made for this end."
+    ),
+    cert: Path | None = typer.Option(None, "--cert", metavar="FILE", help="Certificate, in place of that in --keys."),
+    key: Path | None = typer.Option(None, "--key", metavar="FILE", help="Its private key."),
+    ca: Path | None = typer.Option(None, "--ca", metavar="FILE", help="Certificate of the authority that signed it."),
+    site_keys: Path | None = typer.Option(None, "--site-keys", metavar="DIR", help="NAME.pub of every site."),
+    journal: Path | None = typer.Option(
+        None, "--journal", metavar="DIR", help="To continue after a stop; --out if not given."
+    ),
+    timeout: float = typer.Option(600.0, "--timeout", metavar="S", help="Longest wait for sites, and for a reply."),
+    insecure: bool = typer.Option(False, "--insecure", help="No TLS, no keys; only on this machine."),
+    force_insecure: bool = typer.Option(False, "--force-insecure", help="With --insecure: for other machines too."),
+    method: str | None = typer.Option(None, metavar="iperi|peri", help="I-PERI, or PERI without interventions."),
+    masking: str | None = typer.Option(None, metavar="adaptive|consensus|none", help="What a site is judged by."),
+    aggregate: str | None = typer.Option(None, metavar="sum|worst", help="How the sites' regrets are added up."),
+    local: str | None = typer.Option(None, metavar="ges|pc", help="How a site learns alone (masking consensus)."),
+    data: str | None = typer.Option(
+        None, "--data-type", metavar="TYPE", help="auto, linear, nonlinear, discrete, mixed."
+    ),
+    knowledge: str | None = typer.Option(None, metavar="FILE", help="Forbidden and required edges, tiers (TOML)."),
+    schema: str | None = typer.Option(None, metavar="FILE", help="Types and levels that all sites share."),
+    alpha: float | None = typer.Option(None, help="Level of the tests of --local pc."),
+    penalty: float | None = typer.Option(None, help="Multiplies the price of an edge."),
+    bootstrap: int | None = typer.Option(None, metavar="N", help="Stability of edges from N resampled runs."),
+    seed: int | None = typer.Option(None, help="Of the search and the bootstrap."),
+    config: str | None = typer.Option(None, "--config", metavar="FILE", help="Options of the method from a TOML file."),
+    as_json: bool = typer.Option(False, "--json", help="Print the result as JSON as well."),
+) -> None:
+    """Find the causal graph that connected sites share."""
+    given = {
+        "method": method,
+        "masking": masking,
+        "aggregate": aggregate,
+        "local": local,
+        "data": data,
+        "knowledge": knowledge,
+        "schema": schema,
+        "alpha": alpha,
+        "penalty": penalty,
+        "bootstrap": bootstrap,
+        "seed": seed,
+    }
+    options = {**DEFAULTS, **_from_file(config), **{k: v for k, v in given.items() if v is not None}}
+    if any(options[name] is not None for name in PRIVACY):
+        raise InputError("every site decides about its own privacy; leave it out here (fedperi site --epsilon)")
+    _check_place(out, False, as_json)
+    if timeout <= 0:
+        raise InputError(f"--timeout is a number of seconds above 0, not {timeout:g}")
+
+    from rich.console import Console
+
+    console = Console(highlight=False, stderr=True, soft_wrap=True)
+
+    def say(line: str) -> None:
+        console.print(line, markup=False)
+
+    host, port = _address(address, insecure)
+    check_insecure(insecure, force_insecure, host, say)
+    certificates, known = _keys(insecure, keys, cert, key, ca, site_keys)
+    wanted = sites if sites is not None else len(known)
+    if wanted < 1 or (known and wanted > len(known)):
+        raise InputError(
+            f"--sites {wanted}: give the number of sites" + (f", at most the {len(known)} with keys" if known else "")
+        )
+    if min_sites is not None and not 1 <= min_sites <= wanted:
+        raise InputError(f"--min-sites {min_sites}: of {wanted} sites between 1 and {wanted} can be required")
+    chosen = replace(_method({**options, "schema": None}), progress=False)  # the transport tells of every round
+    _end_at_terminate()
+    result = _run(chosen, options, (host, port), certificates, known, wanted, min_sites, timeout, journal or out, say)
+    result.save(out)
+    if as_json:
+        typer.echo(result.to_json())
+        return
+    summarize(Console(highlight=False), result, out)
+    say_dropped(result, typer.echo)
+
+
+def _run(
+    chosen: IPERI,
+    options: dict[str, Any],
+    address: tuple[str, int],
+    certificates: Certificates | None,
+    known: dict[str, bytes],
+    wanted: int,
+    min_sites: int | None,
+    timeout: float,
+    place: Path,
+    say: Callable[[str], None],
+) -> Result:
+    from ..data.infer import as_schema
+    from ..federation.flower.exchange import Limits
+    from ..federation.flower.link import superlink
+    from ..federation.flower.transport import FlowerTransport, through_drops
+    from ..federation.journal import Journal
+
+    declared = as_schema(options["schema"])
+    record = Journal(
+        place / "journal.jsonl", {k: v for k, v in options.items() if k not in PRIVACY} | {"sites": wanted}
+    )
+    if record.resumed:
+        say(f"continuing run {record.run}: what its journal holds is not asked again.")
+    with superlink(*address, certificates, known) as link, link.grid() as grid:
+        say(f"listening at {address[0]}:{address[1]}{'' if certificates else ' WITHOUT TLS'}, run {record.run}.")
+        transport = FlowerTransport(
+            grid,
+            sites=wanted,
+            min_sites=min_sites,
+            keys={key: name for name, key in known.items()} or None,
+            schema=declared,
+            data=options["data"],
+            journal=record,
+            limits=Limits(timeout, timeout),
+            note=say,
+        )
+        return through_drops(chosen.fit, transport)
+
+
+def say_dropped(result: Result, say: Callable[[str], None]) -> None:
+    """Say who did not take part, and what that means."""
+    if not result.dropped:
+        return
+    for site, why in result.dropped.items():
+        say(f"Did not take part: {site} ({why}).")
+    say(
+        f"The graph and the worst regret are of {len(result.sites)} sites: {', '.join(result.sites)}. They say nothing "
+        "about the others: for these the graph may be worse than the worst regret tells."
+    )
+
+
+def _address(address: str | None, insecure: bool) -> tuple[str, int]:
+    text = address or ("127.0.0.1:9092" if insecure else "0.0.0.0:9092")
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise InputError(f"--address is host:port, such as 0.0.0.0:9092; not {text!r}")
+    return host.strip("[]"), int(port)
+
+
+def _keys(
+    insecure: bool, folder: Path | None, cert: Path | None, key: Path | None, ca: Path | None, site_keys: Path | None
+) -> tuple[Certificates | None, dict[str, bytes]]:
+    """Find certificates and keys, in a folder or one by one."""
+    if insecure:
+        if any(path is not None for path in (folder, cert, key, ca, site_keys)):
+            raise InputError("--insecure uses no keys; leave them out, or --insecure")
+        return None, {}
+    from ..federation.flower.link import Certificates, read_site_keys
+
+    if folder is not None and (folder / "coordinator").is_dir():
+        raise InputError(f"--keys {str(folder)!r}: give the coordinator's part of it, {str(folder / 'coordinator')!r}")
+    if folder is None and None in (cert, key, ca, site_keys):
+        raise InputError(
+            "give the coordinator's keys: --keys keys/coordinator (`fedperi keys` makes them), or --cert, --key, --ca "
+            "and --site-keys; or --insecure in a test on this machine"
+        )
+    base = folder or Path()
+    certificates = Certificates(ca or base / "ca.pem", cert or base / "server.pem", key or base / "server.key")
+    certificates.check()
+    return certificates, read_site_keys(site_keys or base / "sites")
+
+
+def _end_at_terminate() -> None:
+    """Let a SIGTERM end this like Ctrl-C does, so that the SuperLink is stopped."""
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))

@@ -1,0 +1,66 @@
+"""`fedperi keys`: certificates and site keys for a pilot, in folders that can be handed over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..errors import InputError
+from . import app
+
+if TYPE_CHECKING:
+    from ..federation.keys import Keys
+
+
+@app.command()
+def keys(
+    out: Path | None = typer.Option(None, "--out", metavar="DIR", help="The pilot's folder: new, or one made before."),
+    host: list[str] = typer.Option([], "--host", metavar="NAME", help="A name of the coordinator; may be repeated."),
+    ip: list[str] = typer.Option([], "--ip", metavar="ADDRESS", help="An address of the coordinator; likewise."),
+    sites: str | None = typer.Option(None, "--sites", metavar="A,B", help="The sites to make keys for."),
+    days: int | None = typer.Option(None, "--days", help="How long the coordinator's certificate holds; 365."),
+    renew: bool = typer.Option(False, "--renew", help="Make a new coordinator's certificate; keep the former aside."),
+) -> None:
+    """Make a CA, the coordinator's certificate and a key for each site; later, add sites or renew."""
+    from ..federation.keys import make_keys
+
+    if out is None:
+        raise InputError("give the folder to write: --out keys")
+    made = make_keys(out, hosts=host, addresses=ip, sites=_split(sites), days=days, renew=renew)
+    for line in _lines(made):
+        typer.echo(line)
+
+
+def _split(sites: str | None) -> list[str]:
+    if sites is None:
+        return []
+    names = [part.strip() for part in sites.split(",")]
+    if not all(names):
+        raise InputError(f"--sites {sites!r} has an empty name: give names with commas between, as in north,south")
+    return names
+
+
+def _lines(made: Keys) -> list[str]:
+    """Say what is where, what is secret, and what to do next."""
+    coordinator = made.folder / "coordinator"
+    lines: list[str] = []
+    if made.until is not None:
+        names = ", ".join((*made.hosts, *made.addresses)) or "this machine alone"
+        lines += [f"{coordinator}: certificate for {names}, until {made.until:%Y-%m-%d}."]
+        if made.replaced is not None:
+            lines += [f"  The former one is in {made.replaced}.", "  Copy server.pem and server.key over, and restart."]
+        else:
+            lines += ["  Copy this folder to the coordinator's machine."]
+    for site, fingerprint in made.sites.items():
+        lines += [f"{made.folder / 'sites' / site}: hand this folder to site {site}, by a way that nobody else reads."]
+        lines += [f"  key {fingerprint}"]
+    if made.sites and made.until is None:
+        lines += [f"Copy the new files of {coordinator / 'sites'} to the coordinator, and restart it."]
+    if made.until is not None and made.replaced is None:
+        lines += [
+            f"{made.folder / 'ca'}: ca.key is the secret of the whole pilot. Keep it off the network; see README.txt."
+        ]
+    lines += [f"CA {made.ca}"]
+    return [*lines, "Sites should compare these fingerprints by telephone before they begin."] if made.sites else lines

@@ -1,0 +1,172 @@
+"""`fedperi site`: a site's end of a federation over a network. It connects outwards, answers, and keeps a log."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..errors import InputError
+from . import app
+
+if TYPE_CHECKING:
+    from ..federation.sitework import SiteWork
+    from ..privacy import Privacy
+
+
+@app.command()
+def site(
+    data: str = typer.Option(..., "--data", metavar="FILE", help="The site's table (CSV, Parquet) or a release file."),
+    coordinator: str | None = typer.Option(None, "--coordinator", metavar="HOST:PORT", help="Whom to connect to."),
+    name: str | None = typer.Option(None, "--name", help="The site's name: that of its key, or else of its file."),
+    ca: Path | None = typer.Option(None, "--ca", metavar="FILE", help="Certificate of the coordinator's authority."),
+    key: Path | None = typer.Option(None, "--key", metavar="FILE", help="The site's private key."),
+    store: str | None = typer.Option(None, "--store", metavar="DIR", help="Where ledger, noise and log are kept."),
+    schema: str | None = typer.Option(None, "--schema", metavar="FILE", help="Types, and levels of categories."),
+    data_type: str = typer.Option(
+        "auto", "--data-type", metavar="TYPE", help="auto, linear, nonlinear, discrete, mixed."
+    ),
+    missing: str = typer.Option(
+        "error", "--missing", metavar="error|drop", help="Refuse incomplete rows, or drop them."
+    ),
+    targets: str | None = typer.Option(None, "--targets", metavar="A,B", help="Columns that the site has set itself."),
+    epsilon: float | None = typer.Option(None, "--epsilon", help="Differential privacy: the price of this table."),
+    delta: float = typer.Option(1e-6, "--delta", help="And the probability that it fails."),
+    mechanism: str = typer.Option(
+        "statistics", "--mechanism", metavar="statistics|regret", help="Where noise is added."
+    ),
+    bounds: str | None = typer.Option(None, "--bounds", metavar="FILE", help="Public limits and levels (TOML)."),
+    ceiling: float | None = typer.Option(None, "--ceiling", help="Largest total epsilon, over all runs."),
+    require_privacy: bool = typer.Option(False, "--require-privacy", help="Never answer without noise."),
+    bootstrap: bool = typer.Option(True, "--bootstrap/--no-bootstrap", help="Whether rows may be drawn anew."),
+    most_numbers: int = typer.Option(100_000_000, "--most-numbers", metavar="N", help="Numbers that one run may take."),
+    approve: bool = typer.Option(False, "--approve", help="Ask here before anything is sent."),
+    wait: float = typer.Option(3600.0, "--wait", metavar="S", help="Give up when out of reach for so many seconds."),
+    insecure: bool = typer.Option(False, "--insecure", help="No TLS, no keys; only to this machine."),
+    force_insecure: bool = typer.Option(False, "--force-insecure", help="With --insecure: to other machines too."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Show what would be sent; connect nowhere."),
+) -> None:
+    """Take part in a federation with one table, until stopped. No row leaves this machine."""
+    from rich.console import Console
+
+    from ..federation.policy import SitePolicy
+    from ..federation.sitework import SiteWork
+
+    console = Console(highlight=False, stderr=True, soft_wrap=True)
+    protection = _privacy(epsilon, delta, mechanism, bounds, ceiling, store)
+    asking = _Approval() if approve else None
+
+    def say(line: str) -> None:
+        console.print(line, markup=False)
+
+    def work() -> SiteWork:
+        return SiteWork(
+            data,
+            name=name or (key.stem if key is not None else None),
+            store=store,
+            schema=schema,
+            data=data_type,
+            missing=missing,
+            targets=None if targets is None else [t.strip() for t in targets.split(",") if t.strip()],
+            privacy=protection,
+            policy=SitePolicy(privacy_required=require_privacy, bootstrap=bootstrap, most_numbers=most_numbers),
+            approve=asking,
+            tell=say,
+        )
+
+    if dry_run:
+        for line in work().dry_run():
+            typer.echo(line)
+        return
+    if coordinator is None:
+        raise InputError("give the coordinator's address: --coordinator host:9092 (or --dry-run to see what is sent)")
+    from ..federation.flower.address import Address
+
+    address = Address(coordinator, ca, key, insecure)
+    address.check()
+    check_insecure(insecure, force_insecure, address.host, say)
+    if not insecure and key is None:
+        raise InputError("give this site's key: --key site.key (`fedperi keys` makes one), or --insecure in a test")
+    made = work()
+    say(f"site {made.name!r}: every message is written to {made.log.path}")
+    if protection is None and made.card.promise is None:
+        say("NOT PRIVATE: answers carry no noise, and regrets tell much of a table (--epsilon, --bounds).")
+    _serve(made, address, wait, say, asking)
+
+
+def _serve(made: SiteWork, address: object, wait: float, say: Callable[[str], None], asking: _Approval | None) -> None:
+    from ..federation.flower.node import serve
+
+    stop = threading.Event()
+
+    def end(number: int, frame: object) -> None:
+        stop.set()
+        if asking is not None and asking.open:
+            raise EOFError  # nobody answered, so nothing is sent
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    serve(made, address, wait=wait, note=say, stop=stop)  # type: ignore[arg-type]
+    say(f"site {made.name!r}: stopped.")
+
+
+class _Approval:
+    """Asks the person at the terminal; no answer is a no."""
+
+    def __init__(self) -> None:
+        self._all: set[str] = set()
+        self.open = False
+
+    def __call__(self, what: str) -> bool:
+        run = what.split()[1]
+        if run in self._all:
+            return True
+        typer.echo(what)
+        self.open = True
+        try:
+            answer = input("Send it? [y]es, [n]o, yes to [a]ll of this run: ").strip().lower()
+        except EOFError:
+            answer = "n"
+        finally:
+            self.open = False
+        if answer in ("a", "all"):
+            self._all.add(run)
+        return answer in ("y", "yes", "a", "all")
+
+
+def check_insecure(insecure: bool, forced: bool, host: str, say: Callable[[str], None]) -> None:
+    """Allow a connection without TLS on this machine alone, unless it is forced; warn of it in any case."""
+    import ipaddress
+
+    if not insecure:
+        if forced:
+            raise InputError("--force-insecure goes with --insecure")
+        return
+    try:
+        local = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        local = False
+    if not local and not forced:
+        raise InputError(
+            f"--insecure sends everything in the clear, to whoever is there, and {host!r} is not this machine; "
+            "use keys (`fedperi keys`), or, if the network itself is protected, add --force-insecure"
+        )
+    say("WARNING: --insecure: nothing is encrypted, and nobody proves who they are.")
+
+
+def _privacy(
+    epsilon: float | None, delta: float, mechanism: str, bounds: str | None, ceiling: float | None, store: str | None
+) -> Privacy | None:
+    if epsilon is None:
+        given = {"--bounds": bounds, "--ceiling": ceiling}
+        about = next((option for option, value in given.items() if value is not None), None)
+        if about is not None:
+            raise InputError(f"{about} is about privacy, which needs a price: add --epsilon 1")
+        return None
+    from ..privacy import Privacy
+
+    return Privacy(epsilon, delta, mechanism=mechanism, bounds=bounds, ceiling=ceiling, store=store)  # type: ignore[arg-type]

@@ -1,0 +1,183 @@
+"""Taking values out of a message, one by one, each checked against what it may be and how large."""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._version import __version__
+from ..data.schema import Column
+from ..errors import InputError
+
+PROTOCOL = 1
+
+MAX_NUMBERS = 1 << 23
+"""Numbers in a message: 64 MiB. All pairs of parents among 200 variables are half of it."""
+
+MAX_VARIABLES = 2000
+MAX_NAME = 200
+MAX_TEXT = 1 << 22
+"""Characters in a text that holds a list, such as the columns."""
+
+T = TypeVar("T")
+
+
+class Refused(InputError):
+    """What may be said aloud of why a message is not answered: no value of a table is in the text."""
+
+
+class Fields:
+    """Takes the values of a message one by one, each checked; what is left over at the end is refused.
+
+    Parameters
+    ----------
+    record : mapping
+        The message.
+    sender : str
+        Whose it is, for errors.
+    kind : str
+        Which message it is, for errors.
+
+    Examples
+    --------
+    >>> fields = Fields({"protocol": 1, "run": "r1"}, "the coordinator", "close")
+    >>> fields.done(fields.text("run", MAX_NAME))
+    'r1'
+    """
+
+    def __init__(self, record: Mapping[str, Any], sender: str, kind: str) -> None:
+        self._sender, self._kind = sender, kind
+        if not isinstance(record, Mapping) or not all(isinstance(key, str) for key in record):
+            self.wrong("is not a list of named values")
+        self._left = dict(record)
+        protocol = self.integer("protocol", 0, 1 << 31)
+        if protocol != PROTOCOL:
+            raise Refused(
+                f"{sender} speaks version {protocol} of the protocol, and this side version {PROTOCOL}: install the "
+                f"same fedperi on both (here {__version__})"
+            )
+        if "refused" in self._left:
+            raise Refused(f"{sender} refused: {self.text('refused', 2000)}")
+
+    def wrong(self, what: str) -> NoReturn:
+        raise Refused(f"the {self._kind!r} message of {self._sender} {what}")
+
+    def done(self, message: T) -> T:
+        if self._left:
+            self.wrong(f"holds the unknown value {shown(next(iter(self._left)))}")
+        return message
+
+    def _take(self, key: str) -> Any:
+        if key not in self._left:
+            self.wrong(f"lacks the value {key!r}")
+        return self._left.pop(key)
+
+    def text(self, key: str, limit: int) -> str:
+        value = self._take(key)
+        if not isinstance(value, str) or not 0 < len(value) <= limit or not all(map(plain, value)):
+            self.wrong(f"has a {key!r} that is no plain text of at most {limit} characters")
+        return value
+
+    def integer(self, key: str, low: int, high: int) -> int:
+        value = self._take(key)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            self.wrong(f"has a {key!r} that is no whole number between {low} and {high}")
+        return value
+
+    def number(self, key: str) -> float:
+        value = self._take(key)
+        if isinstance(value, bool) or not isinstance(value, float | int) or not math.isfinite(value):
+            self.wrong(f"has a {key!r} that is no finite number")
+        return float(value)
+
+    def choice(self, key: str, legal: Sequence[str]) -> str:
+        value = self._take(key)
+        if not isinstance(value, str) or value not in legal:
+            self.wrong(f"has the {key} {shown(value)}; known: {', '.join(legal)}")
+        return value
+
+    def array(self, key: str, kind: str) -> NDArray[Any]:
+        value = self._take(key)
+        wanted = {"i": np.int64, "f": np.float64, "u": np.uint8}[kind]
+        if not isinstance(value, np.ndarray) or value.dtype != wanted or value.size > MAX_NUMBERS:
+            self.wrong(f"has a {key!r} that is no array of {np.dtype(wanted).name} with at most {MAX_NUMBERS} entries")
+        return value
+
+    def _parsed(self, key: str) -> Any:
+        value = self._take(key)
+        if not isinstance(value, str) or len(value) > MAX_TEXT:
+            self.wrong(f"has a {key!r} that is no text of at most {MAX_TEXT} characters")
+        try:
+            return json.loads(value, parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            self.wrong(f"has a {key!r} that is not valid JSON")
+
+    def mapping(self, key: str) -> dict[str, Any] | None:
+        value = self._parsed(key)
+        if value is not None and not isinstance(value, dict):
+            self.wrong(f"has a {key!r} that is no list of named values")
+        return value
+
+    def names(self, key: str) -> tuple[str, ...] | None:
+        value = self._parsed(key)
+        if value is None:
+            return None
+        if not isinstance(value, list) or len(value) > MAX_VARIABLES or not all(map(_is_name, value)):
+            self.wrong(f"has {key} that are no list of at most {MAX_VARIABLES} names")
+        return tuple(value)
+
+    def columns(self, key: str) -> tuple[Column, ...]:
+        value = self._parsed(key)
+        if not isinstance(value, list) or not 0 < len(value) <= MAX_VARIABLES:
+            self.wrong(f"has {key} that are no list of 1 to {MAX_VARIABLES} columns")
+        return tuple(self._column(entry) for entry in value) if self._distinct(value) else ()
+
+    def _distinct(self, entries: list[Any]) -> bool:
+        names = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
+        if not all(map(_is_name, names)) or len(set(names)) < len(names):
+            self.wrong(f"has a column without a name of its own of at most {MAX_NAME} plain characters")
+        return True
+
+    def _column(self, entry: dict[str, Any]) -> Column:
+        levels, bounds = entry.get("levels"), entry.get("bounds")
+        listed = levels is None or (isinstance(levels, list) and len(levels) <= MAX_VARIABLES)
+        limits = bounds is None or (isinstance(bounds, list) and all(type(b) in (int, float) for b in bounds))
+        if set(entry) != {"name", "kind", "levels", "bounds"} or not listed or not limits:
+            self.wrong(f"describes the column {entry['name']!r} in a way that is not known")
+        if not all(map(_is_name, levels or [])):
+            self.wrong(f"has a level of the column {entry['name']!r} that is no plain text")
+        try:
+            made = Column(
+                entry["name"],
+                entry["kind"],
+                None if levels is None else tuple(levels),
+                None if bounds is None else tuple(bounds),
+            )
+        except (InputError, TypeError, OverflowError):
+            self.wrong(f"describes the column {entry['name']!r} in a way that is not known")
+        return made
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MAX_NAME and bool(value.strip()) and all(map(plain, value))
+
+
+def plain(character: str) -> bool:
+    """Whether a character may stand in a log or on a terminal: no control, no surrogate, no hidden direction."""
+    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def shown(value: object) -> str:
+    """Show a value of the other side in a message: short, and without characters that could act on a terminal."""
+    text = value if isinstance(value, str) else type(value).__name__
+    return repr("".join(c if plain(c) else "?" for c in text[:60]))

@@ -1,0 +1,132 @@
+"""Where a site's coordinator is, and how to know that it is the one."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError
+
+
+class Away(Exception):
+    """The coordinator is out of reach; it may come back."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the coordinator is, and how to know that it is the one.
+
+    Parameters
+    ----------
+    coordinator : str
+        ``host:port``.
+    ca : Path, optional
+        Certificate of the authority that signed the coordinator's certificate; without it, those of the system.
+    key : Path, optional
+        The site's private key, in OpenSSH's format.
+    insecure : bool
+        Neither encrypt nor authenticate.
+    """
+
+    coordinator: str
+    ca: Path | None = None
+    key: Path | None = None
+    insecure: bool = False
+
+    @property
+    def host(self) -> str:
+        """The host."""
+        return self.coordinator.rpartition(":")[0].strip("[]")
+
+    @property
+    def port(self) -> int:
+        """The port."""
+        return int(self.coordinator.rpartition(":")[2])
+
+    def check(self) -> None:
+        """Raise if the address, the certificate or the key cannot be used.
+
+        Examples
+        --------
+        >>> Address("coordinator.example.org").check()
+        Traceback (most recent call last):
+        ...
+        fedperi.errors.InputError: the coordinator is 'coordinator.example.org', and must be host:port, such as ...
+        """
+        host, colon, port = self.coordinator.rpartition(":")
+        if not colon or not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise InputError(
+                f"the coordinator is {self.coordinator!r}, and must be host:port, such as coordinator.example.org:8443"
+            )
+        if self.insecure and (self.ca is not None or self.key is not None):
+            raise InputError("--insecure uses neither certificate nor key; leave --ca and --key out, or --insecure")
+        for option, path in (("--ca", self.ca), ("--key", self.key)):
+            if path is not None and not path.is_file():
+                raise InputError(f"{option} {str(path)!r}: there is no such file")
+
+
+def load_key(path: Path) -> Any:
+    """Read a site's private key.
+
+    Examples
+    --------
+    >>> load_key(Path("nowhere.key"))
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: the key 'nowhere.key' cannot be read: No such file or directory
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"the key {str(path)!r} cannot be read: {error.strerror or error}") from None
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+
+    try:
+        key = load_ssh_private_key(content, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise InputError(
+            f"the key {str(path)!r} is no private key that a site can use (ECDSA, OpenSSH's format, no passphrase): "
+            "make one with `fedperi keys`"
+        )
+    return key
+
+
+def check_reachable(address: Address) -> None:
+    """Open a connection, and see whether at its other end is who should be there; tell what is wrong in words.
+
+    Raises
+    ------
+    InputError
+        If the certificate is not accepted, which waiting does not cure.
+    """
+    import socket
+
+    try:
+        with socket.create_connection((address.host, address.port), timeout=10) as plain:
+            if address.insecure:
+                return
+            context = ssl.create_default_context(cafile=None if address.ca is None else str(address.ca))
+            with context.wrap_socket(plain, server_hostname=address.host):
+                return
+    except ssl.SSLCertVerificationError as error:
+        raise InputError(
+            f"the certificate of {address.coordinator} is not accepted ({error.verify_message}): give the "
+            "certificate of the authority that signed it (--ca), and the host name that it was made for"
+        ) from None
+    except ssl.SSLError as error:
+        if address.ca is not None and "PEM" in str(error):
+            raise InputError(f"--ca {str(address.ca)!r} holds no certificate") from None
+        raise InputError(
+            f"{address.coordinator} does not speak TLS ({error.reason or error}): the coordinator may run with "
+            "--insecure, or this is not the coordinator"
+        ) from None
+    except socket.gaierror:
+        raise Away(f"the host {address.host!r} is not known") from None
+    except OSError as error:
+        raise Away(f"{address.coordinator} cannot be reached ({error.strerror or error})") from None

@@ -1,0 +1,178 @@
+"""Messages to sites and their replies, over a Flower grid: every wait has a limit, and a reply may be missing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...errors import InputError
+from .. import wire
+from ..wire import Record
+from .records import from_records, to_records
+
+if TYPE_CHECKING:
+    from flwr.app import Message
+    from flwr.serverapp import Grid
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long to wait, in seconds: for sites to connect, for a reply, for a lost site to return; how often to look."""
+
+    connect: float = 600.0
+    reply: float = 600.0
+    poll: float = 0.1
+    grace: float = 20.0
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A site as the grid knows it."""
+
+    node: int
+    label: str
+    since: str = ""
+
+
+@dataclass
+class Traffic:
+    """What has been exchanged so far."""
+
+    rounds: int = 0
+    sent: int = 0
+    received: int = 0
+    seconds: list[float] = field(default_factory=list)
+
+
+class Exchange:
+    """Knows the sites on a grid, sends to them, and collects what they reply.
+
+    Parameters
+    ----------
+    grid : flwr.serverapp.Grid
+        The grid.
+    keys : mapping of bytes to str, optional
+        Public keys of the sites and their names.
+    limits : Limits
+        How long to wait.
+    note : callable
+        Gets a line of words whenever there is news.
+    """
+
+    def __init__(
+        self, grid: Grid, keys: Mapping[bytes, str] | None, limits: Limits, note: Callable[[str], None]
+    ) -> None:
+        self._grid, self._keys, self.limits, self._note = grid, keys, limits, note
+        self.peers: dict[str, Peer] = {}
+        self.traffic = Traffic()
+
+    def online(self) -> list[Peer]:
+        """Return the sites that are connected, in the order of their names; nodes with unknown keys are ignored."""
+        peers = []
+        for info in self._nodes():
+            name = None if self._keys is None else self._keys.get(bytes(info.public_key))
+            if self._keys is not None and name is None:
+                continue
+            peers.append(Peer(info.node_id, name or f"node {info.node_id}", str(info.last_activated_at)))
+        return sorted(peers, key=lambda peer: (peer.label, peer.node))
+
+    def _nodes(self) -> list[Any]:
+        return list(self._reached(self._grid.get_nodes))
+
+    def send(self, kind: str, records: Mapping[str, Record]) -> dict[str, Record | str]:
+        """Send each site its message and collect the replies; instead of a reply, the reason why there is none."""
+        if not records:
+            return {}
+        self._restarted(set(records), tell=False)
+        begun = time.monotonic()
+        end = begun + self.limits.reply
+        out: dict[str, Record | str] = {}
+        waiting = self._push(kind, records)
+        away: dict[str, float] = {}  # sites that were disconnected, and until when they may come back
+        look = begun
+        while (waiting or away) and time.monotonic() < end:
+            for reply in self._reached(self._grid.pull_messages, list(waiting)) if waiting else ():
+                site = waiting.pop(reply.metadata.reply_to_message_id, None)
+                if site is None:
+                    continue
+                if self._keys is not None and _unavailable(reply):
+                    away[site] = time.monotonic() + self.limits.grace
+                else:
+                    out[site] = self._content(site, reply)
+            if (waiting or away) and time.monotonic() > look + 1:
+                look = time.monotonic()
+                again = {site: records[site] for site in self._restarted({*waiting.values(), *away})}
+                if again:
+                    waiting = {key: site for key, site in waiting.items() if site not in again}
+                    away = {site: until for site, until in away.items() if site not in again}
+                    waiting |= self._push(kind, again)
+                for site in [site for site, until in away.items() if until < look]:
+                    del away[site]
+                    out[site] = _GONE
+            if waiting or away:
+                time.sleep(self.limits.poll)
+        for site in waiting.values():
+            out[site] = f"did not reply within {self.limits.reply:g} s"
+        out |= dict.fromkeys(away, _GONE)
+        self.traffic.seconds.append(time.monotonic() - begun)
+        return out
+
+    def _push(self, kind: str, records: Mapping[str, Record]) -> dict[str, str]:
+        from flwr.app import Message
+
+        sites = list(records)
+        messages = [
+            Message(to_records(records[site]), self.peers[site].node, f"query.{kind}", ttl=self.limits.reply)
+            for site in sites
+        ]
+        self.traffic.sent += sum(wire.size(record) for record in records.values())
+        keys = list(self._reached(self._grid.push_messages, messages))
+        if len(keys) != len(sites) or None in keys:
+            raise InputError(f"the SuperLink did not take the {kind!r} messages: see its log")
+        return dict(zip(keys, sites, strict=True))
+
+    def _restarted(self, waiting: set[str], tell: bool = True) -> list[str]:
+        """Sites that were started anew since we looked last: what they were asked went down with them."""
+        found = []
+        for info in self._nodes():
+            for site in waiting:
+                peer = self.peers[site]
+                since = str(info.last_activated_at)
+                if info.node_id == peer.node and since != peer.since:
+                    self.peers[site] = Peer(peer.node, peer.label, since)
+                    if tell:
+                        self._note(f"{peer.label} was started anew; asking it again.")
+                    found.append(site)
+        return found
+
+    def _content(self, site: str, reply: Message) -> Record | str:
+        if reply.has_error():
+            code, reason = reply.error.code, reply.error.reason or "no reason given"
+            return _GONE if _unavailable(reply) else f"failed (Flower error {code}: {reason:.300})"
+        try:
+            record = from_records(reply.content, self.peers[site].label)
+        except InputError as error:
+            return str(error)
+        self.traffic.received += wire.size(record)
+        return record
+
+    def _reached(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Call the grid; a SuperLink that is gone is an error with words."""
+        import httpx
+
+        try:
+            return call(*arguments)
+        except httpx.HTTPError as error:
+            raise InputError(f"the SuperLink does not answer: {error}") from None
+
+
+_GONE = "was disconnected"
+
+
+def _unavailable(reply: Message) -> bool:
+    """Whether the SuperLink says that a node is gone, in place of a reply."""
+    return reply.has_error() and "navailable" in (reply.error.reason or "")

@@ -1,0 +1,53 @@
+"""A site's log of what it was asked and what it sent, in words, for the people who answer for its data.
+
+One line a message. No value of the table is in it: who was asked by which run, how many numbers left, how many bytes
+that was, and what it cost in privacy.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..errors import InputError
+
+
+@dataclass(frozen=True)
+class SiteLog:
+    r"""A file that only its owner can read, to which lines are added.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     log = SiteLog(Path(folder) / "log.txt")
+    ...     line = log.write("r1", "sent 24 numbers")
+    ...     log.path.read_text() == line + "\n", line[20:]
+    (True, 'UTC  run r1: sent 24 numbers')
+    """
+
+    path: Path
+
+    def write(self, run: str, what: str) -> str:
+        """Add a line, and return it; on the disk for good when this returns."""
+        when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        line = f"{when} UTC  run {run}: {what}".replace("\n", " ")
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            with os.fdopen(handle, "ab") as file:
+                file.write((line + "\n").encode("utf-8", "replace"))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise InputError(
+                f"the log {str(self.path)!r} cannot be written ({error.strerror or error}); nothing is sent without it"
+            ) from None
+        return line

@@ -1,0 +1,256 @@
+"""The site's half of FedCDH: sums of random features of its rows, and tests within the site."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .fedcdh_layout import Batch, Floats, Group, Widths, groups, site_key
+from .random_features import GIVEN, JOINT, QUICK, SINGLE, null_moments, pair_products, random_features, rotation, solve
+
+Payload = dict[str, Any]
+State = dict[str, NDArray[Any]]
+
+FIRST_ROWS = 500
+"""Rows that the published rule for bandwidths looks at."""
+
+FLAT = 1e-9
+"""Standard deviation below which a feature, whose values lie between -1.5 and 1.5, varies by rounding only."""
+
+
+class FedCDHWorker:
+    """Answers the steps of FedCDH. It keeps no state: every step brings what it needs.
+
+    What leaves the site, by step:
+
+    - ``moments``: the mean of every column, and its sum of squared deviations.
+    - ``within``: for each test three numbers, the statistic of the test on this site's rows alone, and the mean and
+      half the variance that it would have by chance. They say how strongly x and y depend on each other here given Z.
+    - ``sums``: sums of random features over the rows, and of products of two: a description of the joint distribution
+      of a few variables, at the resolution of the features. It is **not private in itself**: 100 features make 5,150
+      sums, and a site of 1,000 rows has 2,000 values of two variables. Smooth features overlap, so far fewer of these
+      sums tell something new, but nobody has shown that rows are safe. The coordinator must be trusted with them, or
+      see the sums over all sites only (secure summation).
+    - ``fourth``: sums of products of four residuals of these features; the same holds.
+    - ``change``: means of 5 smooth functions of each variable and pair that is asked for.
+    - ``bandwidths`` (only asked by ``faithful=True``): medians of distances between rows.
+
+    Parameters
+    ----------
+    rows : array, shape (n, p)
+        The site's table as numbers.
+    site : str
+        Its name.
+    """
+
+    def __init__(self, rows: Floats, site: str) -> None:
+        self.rows, self.site = rows, site
+
+    def perform(self, kind: str, payload: Payload, state: State) -> tuple[Payload, State]:
+        """Answer a step."""
+        steps: dict[str, Callable[[Payload], Payload]] = {
+            "moments": self._moments,
+            "bandwidths": self._bandwidths,
+            "within": self._within,
+            "sums": self._sums,
+            "fourth": self._fourth,
+            "change": self._change,
+        }
+        if kind not in steps:
+            raise InputError(f"FedCDH has no step {kind!r}; it has {', '.join(steps)}")
+        return steps[kind](payload), state
+
+    def _moments(self, payload: Payload) -> Payload:
+        mean = self.rows.mean(axis=0)
+        return {"mean": mean, "scatter": ((self.rows - mean) ** 2).sum(axis=0)}
+
+    def _bandwidths(self, payload: Payload) -> Payload:
+        from scipy.spatial.distance import pdist
+
+        first = self.rows[:FIRST_ROWS]
+        return {"median": np.array([np.median(pdist(first[:, columns])) for columns in payload["columns"]])}
+
+    def _within(self, payload: Payload) -> Payload:
+        features = _Features.read(self, payload)
+        out = np.zeros((3, len(features.tests)))
+        for group in groups(features.tests):
+            out[:, group.tests] = _tests_within(group, *features.of(group))
+        return {"statistic": out[0], "trace": out[1], "norm": out[2]}
+
+    def _sums(self, payload: Payload) -> Payload:
+        features = _Features.read(self, payload)
+        cross = np.zeros((len(features.tests), features.widths.x, features.widths.y))
+        sums, given, own = [], [], []
+        for group in groups(features.tests):
+            z, x, y = features.of(group)
+            every = np.hstack([z, *x, *y])
+            sums.append(every.sum(axis=0))
+            given.append((z.T @ every).ravel())
+            own += [(block.T @ block).ravel() for block in (*x, *y)]
+            for test, (i, j) in zip(group.tests, group.pairs, strict=True):
+                cross[test] = x[i].T @ y[j]
+        return {
+            "sums": np.concatenate(sums),
+            "given": np.concatenate(given),
+            "own": np.concatenate(own),
+            "cross": cross.ravel(),
+        }
+
+    def _fourth(self, payload: Payload) -> Payload:
+        features = _Features.read(self, payload)
+        maps = _residual_maps(payload, features)
+        out: list[Floats] = [np.zeros(0)] * len(features.tests)
+        for group in groups(features.tests):
+            z, x, y = features.of(group)
+            products = []
+            for block in (*x, *y):
+                offset, *linear = next(maps)
+                products.append(pair_products(np.hstack([z, block]) @ np.array(linear) - offset))
+            for test, (i, j) in zip(group.tests, group.pairs, strict=True):
+                out[test] = (products[i].T @ products[len(x) + j]).ravel()
+        return {"fourth": np.concatenate(out)}
+
+    def _change(self, payload: Payload) -> Payload:
+        values = (self.rows - payload["centre"]) / payload["scale"]
+        return {
+            "mean": np.array(
+                [
+                    kernel_means(values[:, columns[columns >= 0]], landmarks[:, columns >= 0], float(payload["gamma"]))
+                    for columns, landmarks in zip(payload["columns"], payload["landmarks"], strict=True)
+                ]
+            )
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Features:
+    """Computes the random features that a step asks for."""
+
+    tests: Batch
+    widths: Widths
+    values: Floats
+    seed: int
+    faithful: bool
+    singles: Floats
+    sets: Floats
+    joints: Floats
+    surrogate: Floats
+    known: dict[int, Floats] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, worker: FedCDHWorker, payload: Payload) -> _Features:
+        """Take a step's description out of its message."""
+        p = worker.rows.shape[1]
+        tests = Batch.read(payload, p)
+        surrogate = np.zeros(0)
+        if tests.x.max(initial=0) == p:  # the coordinator numbers the sites, and each looks itself up
+            listed = np.asarray(payload.get("sites", ())).tolist()
+            if site_key(worker.site) not in listed:
+                raise InputError(f"a step of FedCDH compares sites, and does not list site {worker.site!r}")
+            surrogate = np.asarray(payload["surrogate"])[listed.index(site_key(worker.site))]
+        singles, sets, joints = (np.asarray(payload[name], dtype=float) for name in ("singles", "sets", "joints"))
+        return cls(
+            tests,
+            Widths(*(int(width) for width in payload["widths"])),
+            (worker.rows - payload["centre"]) / payload["scale"],
+            int(payload["seed"]),
+            bool(payload["faithful"]),
+            singles,
+            sets,
+            joints,
+            surrogate,
+        )
+
+    def of(self, group: Group) -> tuple[Floats, list[Floats], list[Floats]]:
+        """Features of Z, of every x, and of every y together with Z."""
+        given = self.values[:, group.given]
+        z = self._map(given, self.widths.given, self.sets[group.number], GIVEN)
+        x = [self._single(variable) for variable in group.x]
+        y = []
+        for at, variable in enumerate(group.y):
+            bandwidth = self.joints[group.tests[np.flatnonzero(group.pairs[:, 1] == at)[0]]]
+            role = JOINT if len(group.given) else SINGLE
+            y.append(self._map(np.column_stack([self.values[:, variable], given]), self.widths.y, bandwidth, role))
+        return z, x, y
+
+    def _single(self, variable: int) -> Floats:
+        if variable == self.values.shape[1]:
+            return np.tile(self.surrogate, (len(self.values), 1))
+        if variable not in self.known:
+            mapped = self._map(self.values[:, [variable]], self.widths.x, self.singles[variable], SINGLE)
+            self.known[variable] = mapped
+        return self.known[variable]
+
+    def _map(self, values: Floats, count: int, bandwidth: float, role: int) -> Floats:
+        return random_features(values, count, float(bandwidth), self.seed, role, self.faithful)
+
+
+def _residual_maps(payload: Payload, features: _Features) -> Iterator[Floats]:
+    """Cut the matrices that turn features into residuals out of a message: a row to subtract, then the linear map."""
+    start = 0
+    widths, ranks = features.widths, iter(payload["ranks"])
+    for group in groups(features.tests):
+        for width in [widths.x] * len(group.x) + [widths.y] * len(group.y):
+            shape = (1 + widths.given + width, int(next(ranks)))
+            stop = start + shape[0] * shape[1]
+            yield payload["maps"][start:stop].reshape(shape)
+            start = stop
+
+
+def _tests_within(group: Group, z: Floats, x: list[Floats], y: list[Floats]) -> Floats:
+    """Statistic, mean and half variance under independence for every test of a group, from these rows alone."""
+    n = len(z)
+    scaled = standardised(np.hstack([z, *x, *y]))
+    given, rest = scaled[:, : z.shape[1]], scaled[:, z.shape[1] :]
+    coefficients, fitted = solve(given.T @ given / n, given.T @ rest / n)
+    residuals = rest - given @ coefficients
+    ends = np.cumsum([block.shape[1] for block in (*x, *y)])[:-1]
+    turned = [block @ rotation(block.T @ block / n, QUICK) for block in np.split(residuals, ends, axis=1)]
+    products = [pair_products(block) for block in turned]
+    first = np.cumsum([0, *(block.shape[1] for block in products[len(x) :])])
+    every = np.hstack(products[len(x) :])
+    # Fitting takes up variance: the product of two residuals loses it once, that of their variances twice.
+    lost = n / (n - 1 - fitted)
+    out = np.zeros((3, len(group.tests)))
+    for i in range(len(x)):
+        fourth = products[i].T @ every / n
+        for at in np.flatnonzero(group.pairs[:, 0] == i):
+            j = group.pairs[at, 1]
+            a, b = turned[i], turned[len(x) + j]
+            trace, norm = null_moments(fourth[:, first[j] : first[j + 1]], a.shape[1], b.shape[1])
+            out[:, at] = ((a.T @ b) ** 2).sum() / n, lost * trace, lost**2 * norm
+    return out
+
+
+def standardised(features: Floats) -> Floats:
+    """Centre columns and divide them by their standard deviations; columns that do not vary become zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> standardised(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+    centred = features - features.mean(axis=0)
+    deviation = centred.std(axis=0)
+    out: Floats = centred / np.where(deviation > FLAT, deviation, np.inf)
+    return out
+
+
+def kernel_means(values: Floats, landmarks: Floats, gamma: float) -> Floats:
+    """Average a Gaussian kernel at some landmarks over rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel_means(np.array([[0.0], [1.0]]), np.array([[0.0]]), gamma=1.0).round(3)  # (1 + exp(-1)) / 2
+    array([0.684])
+    """
+    distance = ((values[:, None, :] - landmarks[None, :, :]) ** 2).sum(axis=2)
+    out: Floats = np.exp(-gamma * distance).mean(axis=0)
+    return out

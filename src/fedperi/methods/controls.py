@@ -1,0 +1,121 @@
+"""Controls for comparisons: a method on each site alone, and on all rows in one table."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from ..errors import InputError
+from ..federation import Site
+from ..graph.metrics import f1, shd
+from ..graph.pdag import PDAG
+from .federate import as_respondents
+from .result import Result
+
+
+class Method(Protocol):
+    """Anything with ``fit(sites) -> Result``."""
+
+    def fit(self, sites: Any, /) -> Result:
+        """Find a graph."""
+
+
+def each_alone(method: Method, sites: Any) -> dict[str, Result]:
+    """Run a method on every site as if there were no other.
+
+    Parameters
+    ----------
+    method : IPERI, PERI, NotearsADMM, FedDAG, FedCDH, or anything with ``fit``
+        The method.
+    sites : list or mapping
+        As for its ``fit``.
+
+    Returns
+    -------
+    dict of str to Result
+        By the names of the sites.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.methods.controls import each_alone
+    >>> sim = fp.simulate(3, clients=2, samples=500, seed=1)
+    >>> list(each_alone(fp.NotearsADMM(), sim.sites))
+    ['site 1', 'site 2']
+    """
+    found = as_respondents(sites)
+    if not found:
+        raise InputError("a federation needs at least one site; the list is empty")
+    return {site.name: method.fit([site]) for site in found}
+
+
+def best_single_site(method: Method, sites: Any, truth: PDAG) -> Result:
+    """Run a method on every site alone, and return the result nearest to the truth.
+
+    It is chosen by smallest SHD, then largest F1, then order. Nobody could choose so without the truth: this is
+    the most that any site could have had by itself, and what a federation should beat.
+
+    Parameters
+    ----------
+    method : IPERI, PERI, NotearsADMM, FedDAG, FedCDH, or anything with ``fit``
+        The method.
+    sites : list or mapping
+        As for its ``fit``.
+    truth : PDAG
+        The true DAG.
+
+    Returns
+    -------
+    Result
+        Its `sites` tells which site it was.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> sim = fp.simulate(3, clients=3, samples=500, seed=1)
+    >>> len(fp.best_single_site(fp.NotearsADMM(), sim.sites, sim.dag).sites)
+    1
+    """
+    found = each_alone(method, sites).values()
+    return min(found, key=lambda result: (shd(result.graph, truth), -f1(result.graph, truth)))
+
+
+def pooled(method: Method, sites: Any) -> Result:
+    """Run a method on the rows of all sites in one table, as one site called "pooled".
+
+    For simulations, where pooling is allowed. It is no upper limit: where sites differ by interventions, a pooled table
+    has dependences that no site has.
+
+    Parameters
+    ----------
+    method : IPERI, PERI, NotearsADMM, FedDAG, FedCDH, or anything with ``fit``
+        The method.
+    sites : list or mapping
+        DataFrames, paths of tables, or `Site` objects; declared targets are not used.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> sim = fp.simulate(3, clients=3, samples=500, seed=1)
+    >>> fp.pooled(fp.NotearsADMM(), sim.sites).manifest["sites"][0]["n"]
+    1500
+    """
+    import pandas as pd
+
+    from ..data import infer_schema
+    from ..data.encode import read_rows
+
+    found = as_respondents(sites)
+    if not found:
+        raise InputError("a federation needs at least one site; the list is empty")
+    tables = {}
+    for site in found:
+        if not isinstance(site, Site):
+            raise InputError(f"site {site.name!r} has no rows that could be pooled; give it a table")
+        tables[site.name] = site.table
+    shared = infer_schema(tables, getattr(method, "schema", None))
+    frames = [
+        frame  # with the rows that lack values: the method decides about them
+        for table in tables.values()
+        for frame in read_rows(table, shared, chunk=1 << 16, missing="error")
+    ]
+    return method.fit({"pooled": pd.concat(frames, ignore_index=True)})

@@ -1,0 +1,449 @@
+"""NOTEARS-ADMM and the controls: closed forms, gradients, messages, recovery, bad input."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime
+
+import fedperi as fp
+from fedperi.federation.work import WorkCoordinator, WorkInProcess
+from fedperi.local.notears_admm import NotearsWorker, local_weights, second_moments
+from fedperi.local.notears_mlp import first_parameters, parameter_count, squared_error
+from fedperi.methods.baseline import acyclic, member, work_transport
+from fedperi.methods.controls import each_alone
+from fedperi.methods.notears_admm import GROWTH, MOST
+from fedperi.methods.notears_server import Layout, Server, _Smooth
+
+CHAIN = fp.PDAG.from_edges([("A", "B"), ("B", "C")])
+
+
+def easy(p=4, seed=0, clients=3, samples=1500, **options):
+    given = {"intervention": "none", "weights": (0.5, 1.0), **options}
+    return fp.simulate(p, clients, samples, seed=seed, **given)
+
+
+def positive_definite(rng, p):
+    root = rng.normal(size=(p, p))
+    return root @ root.T / p + 0.1 * np.eye(p)
+
+
+# -- the site ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loops", [True, False])
+def test_a_sites_weights_minimise_its_objective(loops):
+    rng = np.random.default_rng(0)
+    p, rho = 4, 0.3
+    S, W, D = positive_definite(rng, p), rng.normal(size=(p, p)), rng.normal(size=(p, p))
+
+    def objective(flat):
+        B = flat.reshape(p, p)
+        fit = np.trace((np.eye(p) - B).T @ S @ (np.eye(p) - B)) / 2
+        return fit + (D * (B - W)).sum() + rho / 2 * ((B - W) ** 2).sum()
+
+    found = local_weights(S, W, D, rho, loops)
+    slope = approx_fprime(found.ravel(), objective, 1e-7).reshape(p, p)
+    free = np.ones((p, p), bool) if loops else ~np.eye(p, dtype=bool)
+    assert np.abs(slope[free]).max() < 1e-5
+    assert loops or not np.diag(found).any()
+
+
+def test_without_a_pull_the_weights_are_regressions():
+    rows = np.random.default_rng(1).normal(size=(200, 3)) @ np.array([[1, 0.5, 0], [0, 1, -0.7], [0, 0, 1]])
+    S = second_moments(rows, "north")
+    B = local_weights(S, np.zeros((3, 3)), np.zeros((3, 3)), 1e-12, loops=False)
+    centred = rows - rows.mean(axis=0)
+    by_hand = np.linalg.lstsq(centred[:, [0, 2]], centred[:, 1], rcond=None)[0]
+    assert B[[0, 2], 1] == pytest.approx(by_hand)
+    assert np.allclose(S, np.cov(rows.T, bias=True))
+
+
+def test_the_coordinator_can_compute_a_sites_covariance_from_two_answers():
+    """What the docstring says of privacy, done: with loops one answer gives the moments away, without them two do."""
+    rng = np.random.default_rng(2)
+    p, rho = 4, 0.001
+    S, W = positive_definite(rng, p), np.zeros((p, p))
+    B = local_weights(S, W, np.zeros((p, p)), rho, loops=True)
+    assert rho * (B - W) @ np.linalg.inv(np.eye(p) - B) == pytest.approx(S, rel=1e-6)
+    upper = [(i, j) for i in range(p) for j in range(i, p)]
+    equations, right = [], []
+    D = np.zeros((p, p))
+    for _ in range(2):
+        B = local_weights(S, W, D, rho, loops=False)
+        for i in range(p):
+            for j in range(p):
+                if i != j:  # [S (I - B)]_ij = [rho (B - W) + D]_ij, linear in the entries of S
+                    line = np.zeros(len(upper))
+                    for k in range(p):
+                        line[upper.index((min(i, k), max(i, k)))] += float(k == j) - B[k, j]
+                    equations.append(line)
+                    right.append((rho * (B - W) + D)[i, j])
+        W = np.triu(rng.normal(size=(p, p)), 1)
+        D, rho = D + rho * (B - W), 1.25 * rho
+    found = np.linalg.lstsq(np.array(equations), np.array(right), rcond=None)[0]
+    assert found == pytest.approx([S[pair] for pair in upper], rel=1e-6)
+
+
+def test_a_site_keeps_its_dual_between_processes():
+    """A worker is a function of rows, state and step: a fresh one goes on where the last one stopped."""
+    rows = np.random.default_rng(3).normal(size=(50, 3))
+    payload = {"parameters": np.zeros(9), "rho": 0.1, "total": 50.0, "loops": False}
+    one = NotearsWorker(rows, "north")
+    first, state = one.perform("update", payload, {})
+    again, _ = one.perform("update", {**payload, "rho": 0.2}, state)
+    copied = {name: np.array(value) for name, value in state.items()}
+    other, _ = NotearsWorker(rows, "north").perform("update", {**payload, "rho": 0.2}, copied)
+    assert np.array_equal(again["parameters"], other["parameters"])
+    # The dual of the second step counts the first disagreement, with the price it had then.
+    dual = (0.1 * first["parameters"]).reshape(3, 3)
+    by_hand = local_weights(second_moments(rows, ""), np.zeros((3, 3)), dual, 0.2, loops=False)
+    assert again["parameters"] == pytest.approx(by_hand.ravel())
+
+
+def test_sites_count_by_their_rows():
+    rows = np.random.default_rng(4).normal(size=(60, 2))
+    payload = {"parameters": np.zeros(4), "rho": 0.1, "total": 240.0, "loops": True}
+    answer, _ = NotearsWorker(rows, "north").perform("update", payload, {})
+    S = second_moments(rows, "") * 60 / 240
+    assert answer["parameters"].reshape(2, 2) == pytest.approx(np.linalg.solve(S + 0.1 * np.eye(2), S))
+
+
+# -- the server -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("units", [1, 3])
+def test_gradient_of_the_measure_of_cycles(units):
+    rng = np.random.default_rng(5)
+    layout = Layout(3, units, 9 * units + 5)
+    x = rng.normal(size=layout.size) / 2
+    h, slope = layout.acyclicity(x)
+    assert slope == pytest.approx(approx_fprime(x, lambda v: layout.acyclicity(v)[0], 1e-7), abs=1e-4)
+    assert not slope[layout.edges :].any()
+    assert h > 0
+
+
+def test_the_measure_is_zero_for_acyclic_weights():
+    W = np.triu(np.random.default_rng(6).normal(size=(5, 5)), 1)
+    assert Layout(5, size=25).acyclicity(W.ravel())[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_gradient_of_the_servers_objective():
+    rng = np.random.default_rng(7)
+    layout = Layout(3, 2, 18 + 4)
+    server = Server(layout, np.zeros(22), rng.normal(size=22), rho1=0.7, rho2=0.4, alpha=0.3)
+    smooth = _Smooth(server, rng.normal(size=(3, 22)), l2=0.05)
+    x = rng.normal(size=22) / 2
+    assert smooth(x)[1] == pytest.approx(approx_fprime(x, lambda v: smooth(v)[0], 1e-7), rel=1e-3, abs=1e-4)
+
+
+def test_points_beyond_the_range_of_numbers_cost_much_and_raise_nothing():
+    layout = Layout(2, size=4)
+    server = Server(layout, np.zeros(4), np.zeros(4), 1.0, 1.0)
+    smooth = _Smooth(server, np.zeros((1, 4)), 0.0)
+    for size in (40.0, 1e10, 1e200):
+        value, slope = smooth(np.array([0, size, size, 0]))
+        assert value >= 1e300 or np.isfinite(value)
+        assert np.isfinite(slope).all()
+
+
+def test_gradient_of_the_networks():
+    rng = np.random.default_rng(8)
+    rows, units = rng.normal(size=(20, 3)), 2
+    x = rng.normal(size=parameter_count(3, units))
+    total, slope = squared_error(x, rows, units)
+    assert slope == pytest.approx(
+        approx_fprime(x, lambda v: squared_error(v, rows, units)[0], 1e-7), rel=1e-3, abs=1e-3
+    )
+    # By hand, variable 1: sigmoids of all columns, weighted.
+    first, bias, second = x[:18].reshape(3, 3, 2), x[18:24].reshape(3, 2), x[24:30].reshape(3, 2)
+    fitted = (1 / (1 + np.exp(-(rows @ first[:, 1] + bias[1])))) @ second[1] + x[31]
+    moved = x.copy()
+    moved[31] += 1.0  # the offset of variable 1 changes its own error alone
+    change = ((fitted + 1 - rows[:, 1]) ** 2).sum() / 2 - ((fitted - rows[:, 1]) ** 2).sum() / 2
+    assert squared_error(moved, rows, units)[0] - total == pytest.approx(change)
+
+
+# -- the run ----------------------------------------------------------------------------------------------------------
+
+
+def single_process(tables, faithful, rounds=200):
+    """The published loop with everything in one place: explicit duals of every site, no messages, no states."""
+    total, p = sum(map(len, tables)), tables[0].shape[1]
+    S = [second_moments(rows, "") * (len(rows) / total) for rows in tables]
+    D = [np.zeros((p, p)) for _ in S]
+    server = Server(Layout(p, size=p * p), np.zeros(p * p), np.zeros(p * p), 1e-3, 1e-3)
+    for _ in range(rounds):
+        W = server.parameters.reshape(p, p)
+        B = [local_weights(s, W, d, server.rho2, faithful) for s, d in zip(S, D, strict=True)]
+        server = server.step([b.ravel() for b in B], 0.01, 0.0, faithful)
+        new = server.parameters.reshape(p, p)
+        D = [d + server.rho2 * (b - new) for d, b in zip(D, B, strict=True)]
+        if not faithful and server.h <= 1e-8 and max(np.abs(b - new).max() for b in B) <= 1e-3:
+            break
+        server = server.tightened(*GROWTH, MOST)
+        if min(server.rho1, server.rho2) >= MOST:
+            break
+    return server.parameters.reshape(p, p)
+
+
+@pytest.mark.parametrize("faithful", [True, False])
+def test_messages_give_what_one_process_gives(faithful):
+    sim = fp.simulate(4, 3, 300, seed=1)
+    transport = work_transport(sim.sites)
+    server, _, _ = fp.NotearsADMM(faithful=faithful)._rounds(WorkCoordinator(transport, "notears-admm"))
+    alone = single_process(list(transport._rows.values()), faithful)
+    assert server.parameters.reshape(4, 4) == pytest.approx(alone, abs=1e-6)
+
+
+@pytest.mark.parametrize("faithful", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_easy_data_give_the_skeleton_and_most_directions(seed, faithful):
+    truth = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "D"), ("C", "D")])
+    sim = fp.simulate(truth, 3, 2000, intervention="none", weights=(0.7, 1.0), seed=seed)
+    result = fp.NotearsADMM(faithful=faithful).fit(sim.sites)
+    assert fp.skeleton_f1(result.graph, truth) == 1
+    assert fp.f1(result.graph, truth) >= 0.75
+
+
+def test_the_published_run_takes_197_rounds_and_with_networks_176():
+    sim = easy(3, clients=2, samples=100)
+    result = fp.NotearsADMM(faithful=True).fit(sim.sites)
+    assert (result.rounds, result.method["ended"]) == (197, "prices at their limit")
+    assert fp.NotearsADMM(model="mlp", hidden=2, faithful=True).fit(sim.sites).rounds == 176
+
+
+def test_it_stops_when_sites_agree_on_an_acyclic_graph():
+    result = fp.NotearsADMM().fit(easy().sites)
+    assert result.method["ended"] == "converged"
+    assert result.rounds < 120
+    assert result.history[-1].objective <= 1e-8
+    assert fp.NotearsADMM(max_rounds=3).fit(easy().sites).method["ended"] == "most rounds"
+
+
+def test_unequal_sizes_are_weighed_and_the_published_code_has_none():
+    sim = fp.simulate(CHAIN, 3, [300, 1000, 3000], intervention="none", weights=(0.6, 1.0), seed=2)
+    assert fp.skeleton_f1(fp.NotearsADMM().fit(sim.sites).graph, sim.dag) == 1
+    with pytest.raises(fp.InputError, match="needs equally many rows at all sites, not 300 to 3000; leave faithful"):
+        fp.NotearsADMM(faithful=True).fit(sim.sites)
+
+
+def test_two_copies_of_a_site_are_one_site_of_twice_the_rows():
+    """The loss is over rows, not over sites; both runs end at the same weights up to the way there."""
+    table = easy(3, clients=1).sites[0]
+    twice = fp.NotearsADMM().fit([pd.concat([table, table])]).graph
+    assert fp.NotearsADMM().fit([table]).graph == twice
+
+
+def test_the_order_of_sites_changes_nothing():
+    sim = easy(5, intervention="structural", weights=(0.1, 1.0))
+    tables = {f"site {k}": table for k, table in enumerate(sim.sites)}
+    backwards = dict(reversed(tables.items()))
+    one, other = fp.NotearsADMM().fit(tables), fp.NotearsADMM().fit(backwards)
+    assert one.graph == other.graph
+    assert one.history == other.history
+
+
+def test_networks_find_a_curved_chain():
+    rng = np.random.default_rng(0)
+
+    def table(n):
+        a = rng.uniform(-2, 2, n)
+        b = 2 * np.tanh(2 * a) + rng.normal(0, 0.5, n)
+        c = np.sin(b) * 2 + rng.normal(0, 0.5, n)
+        return pd.DataFrame({"A": a, "B": b, "C": c})
+
+    result = fp.NotearsADMM(model="mlp", hidden=5).fit([table(300), table(500)])
+    assert {frozenset(pair) for pair in result.graph.directed} >= {frozenset("AB"), frozenset("BC")}
+    again = fp.NotearsADMM(model="mlp", hidden=5, max_rounds=2, seed=3).fit([table(300)]).history
+    assert again != fp.NotearsADMM(model="mlp", hidden=5, max_rounds=2, seed=4).fit([table(300)]).history
+
+
+def test_networks_begin_the_same_for_a_seed_and_without_loops():
+    one = first_parameters(3, 4, seed=1, loops=False)
+    assert np.array_equal(one, first_parameters(3, 4, seed=1, loops=False))
+    assert len(one) == parameter_count(3, 4)
+    assert not Layout(3, 4, len(one)).strength(one).diagonal().any()
+
+
+@settings(max_examples=20)
+@given(
+    seed=st.integers(0, 10**6),
+    p=st.integers(2, 5),
+    faithful=st.booleans(),
+    model=st.sampled_from(["linear", "mlp"]),
+    scale=st.sampled_from([1e-6, 1.0, 1e6]),
+    threshold=st.sampled_from([0.0, 0.1]),
+)
+def test_property_every_result_is_a_dag(seed, p, faithful, model, scale, threshold):
+    rng = np.random.default_rng(seed)
+    tables = [pd.DataFrame(scale * rng.normal(size=(p + 5, p)) @ rng.normal(size=(p, p))).add_prefix("V") for _ in "ab"]
+    method = fp.NotearsADMM(model=model, hidden=2, max_rounds=4, faithful=faithful, threshold=threshold)
+    result = method.fit(tables)
+    assert result.graph.is_dag
+    assert result.graph == result.dag == result.phi_cpdag
+    assert fp.cpdag(result.dag) == result.cpdag
+    assert np.isfinite([step.objective for step in result.history]).all()
+
+
+# -- the result -------------------------------------------------------------------------------------------------------
+
+
+def test_a_result_without_regrets_keeps_its_contract(tmp_path):
+    result = fp.NotearsADMM().fit({"north": easy(3).sites[0], "south": easy(3).sites[1]})
+    assert result.sites == ("north", "south")
+    assert result.regrets == {}
+    assert result.edges == ()
+    assert result.queries == 9 * result.rounds
+    assert result.bytes == 72 * result.rounds
+    assert repr(result).startswith("Result(NOTEARS-ADMM: ")
+    back = fp.Result.from_json(result.to_json())
+    assert (back.graph, back.sites, back.history) == (result.graph, result.sites, result.history)
+    assert json.loads(result.to_json())["manifest"]["sites"][0]["sha256"]
+    page = (result.save(tmp_path) / "report.html").read_text()
+    for lie in ("only because sites differ", "regret", "Baldo and Assaad, 2026) as", "nats", "CPDAG"):
+        assert lie not in _shown(page), lie
+
+
+def _shown(page):
+    """What the page says of the run: no style, no script, no reference to the paper."""
+    import re
+
+    body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.S)
+    return re.sub(r'<p id="citation">.*?</p>', "", body, flags=re.S)
+
+
+def test_an_interruption_keeps_what_there_was(monkeypatch):
+    calls = iter(range(5))
+    perform = WorkInProcess.perform
+
+    def stops(self, kind, payload):
+        if next(calls) == 4:
+            raise KeyboardInterrupt
+        return perform(self, kind, payload)
+
+    monkeypatch.setattr(WorkInProcess, "perform", stops)
+    result = fp.NotearsADMM().fit(easy(3).sites)
+    assert (result.complete, result.rounds, result.method["ended"]) == (False, 4, "interrupted")
+
+
+# -- bad input --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"model": "forest"}, "model is one of linear, mlp; not 'forest'"),
+        ({"threshold": -1}, "threshold must be a finite number, zero or positive, not -1"),
+        ({"l1": float("nan")}, "l1 must be a finite number, zero or positive, not nan"),
+        ({"max_rounds": 0}, "max_rounds must be a whole number, at least 1, not 0"),
+        ({"hidden": 2.5}, "hidden must be a whole number, at least 1, not 2.5"),
+        ({"seed": True}, "seed must be a whole number, at least 0, not True"),
+        ({"faithful": "yes"}, "faithful must be True or False, not 'yes'"),
+        ({"missing": "guess"}, "missing is one of error, drop; not 'guess'"),
+    ],
+)
+def test_bad_options(options, words):
+    with pytest.raises(fp.InputError, match=words):
+        fp.NotearsADMM(**options)
+
+
+def test_bad_tables():
+    good = easy(3).sites
+    words = good[0].assign(X0=["a", "b", "c"] * 500)
+    with pytest.raises(fp.InputError, match="column 'X0': NOTEARS-ADMM needs continuous numbers, and these are categ"):
+        fp.NotearsADMM().fit([words, words])
+    with pytest.raises(fp.InputError, match="X2"):
+        fp.NotearsADMM().fit([good[0], good[1].drop(columns="X2")])
+    with pytest.raises(fp.InputError, match="site 'site 2' has 2 rows for 3 variables, too few to learn from: give"):
+        fp.NotearsADMM().fit([good[0], good[1].head(2)])
+    with pytest.raises(fp.InputError, match="NOTEARS-ADMM needs two variables at least; there is only 'X0'"):
+        fp.NotearsADMM().fit([good[0][["X0"]]])
+    with pytest.raises(fp.InputError, match=r"column 'X0': values range from .*, too extreme to be squared"):
+        fp.NotearsADMM().fit([good[0] * 1e200])
+    with pytest.raises(fp.InputError, match="at least one site; the list is empty"):
+        fp.NotearsADMM().fit([])
+    with pytest.raises(fp.InputError, match="site 'oracle' has no rows, and NOTEARS-ADMM computes with rows"):
+        fp.NotearsADMM().fit([fp.OracleSite(np.eye(3), n=100)])
+
+
+def test_releases_have_no_rows(tmp_path):
+    from fedperi.federation.released import ReleasedSite
+
+    site = ReleasedSite.__new__(ReleasedSite)
+    site.name = "north"
+    with pytest.raises(fp.InputError, match="site 'north' is a release, and NOTEARS-ADMM computes with rows; give it"):
+        fp.NotearsADMM().fit([site])
+
+
+def test_a_site_refuses_steps_that_are_none():
+    worker = NotearsWorker(np.random.default_rng(0).normal(size=(9, 2)), "north")
+    with pytest.raises(fp.InputError, match="NOTEARS-ADMM has no step 'rows'"):
+        worker.perform("rows", {}, {})
+    good = {"parameters": np.zeros(4), "rho": 0.1, "total": 9, "loops": False}
+    for bad in (
+        {"parameters": np.zeros(3)},
+        {"rho": -1},
+        {"total": 1},
+        {"parameters": ["a"] * 4},
+        {"rho": None},
+        {"loops": 2},
+    ):
+        with pytest.raises(fp.InputError, match="site 'north' got a step 'update' of NOTEARS-ADMM that it cannot read"):
+            worker.perform("update", {**good, **bad}, {})
+
+
+# -- shared glue and controls -----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.booleans())
+def test_property_repair_leaves_no_cycle_and_drops_what_it_says(seed, p, anywhere):
+    rng = np.random.default_rng(seed)
+    strength = np.where(rng.random((p, p)) < 0.5, rng.normal(size=(p, p)), 0.0)
+    kept, dropped = acyclic(strength, anywhere=anywhere)
+    fp.PDAG(kept)
+    expected = strength != 0
+    for i, j in dropped:
+        expected[i, j] = False
+    assert np.array_equal(kept, expected)
+
+
+def test_an_acyclic_graph_is_left_alone():
+    strength = np.triu(np.ones((4, 4)), 1)
+    assert acyclic(strength)[1] == acyclic(strength, anywhere=True)[1] == []
+
+
+def test_a_member_keeps_arrows_even_where_no_extension_exists():
+    graph = fp.PDAG.from_edges([("A", "E")], [("A", "B"), ("B", "C"), ("C", "D"), ("D", "A")])
+    dag = member(graph)
+    assert dag.is_dag
+    assert dag.skeleton == graph.skeleton
+    assert graph.directed <= dag.directed
+
+
+def test_best_single_site_is_the_nearest_to_the_truth():
+    sim = fp.simulate(4, 3, 500, seed=4)
+    method = fp.NotearsADMM(max_rounds=40)
+    distances = {name: fp.shd(r.graph, sim.dag) for name, r in each_alone(method, sim.sites).items()}
+    best = fp.best_single_site(method, sim.sites, sim.dag)
+    assert distances[best.sites[0]] == min(distances.values())
+    assert fp.shd(best.graph, sim.dag) == min(distances.values())
+    with pytest.raises(fp.InputError, match="the list is empty"):
+        each_alone(method, [])
+
+
+def test_pooled_is_one_table(tmp_path):
+    sim = easy(4)
+    path = tmp_path / "one.csv"
+    sim.sites[0].to_csv(path, index=False)
+    shuffled = sim.sites[1][["X2", "X0", "X1", "X3"]]
+    result = fp.pooled(fp.NotearsADMM(), [path, shuffled, fp.Site(sim.sites[2], name="south")])
+    assert result.sites == ("pooled",)
+    assert result.graph == fp.NotearsADMM().fit([pd.concat(sim.sites, ignore_index=True)]).graph
+    assert fp.pooled(fp.IPERI(), sim.sites).sites == ("pooled",)
+    with pytest.raises(fp.InputError, match="site 'oracle' has no rows that could be pooled; give it a table"):
+        fp.pooled(fp.NotearsADMM(), [fp.OracleSite(np.eye(3), n=100)])

@@ -1,0 +1,631 @@
+"""The protocol: what is written is read back, what is no message is refused in words, and what a site lets out."""
+
+import json
+import math
+import os
+import stat
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fedperi as fp
+from fedperi.data.schema import Column, Schema
+from fedperi.errors import InputError
+from fedperi.federation import wire
+from fedperi.federation.agreement import agree
+from fedperi.federation.fields import PROTOCOL, Refused
+from fedperi.federation.journal import Journal, settings_key
+from fedperi.federation.kept import read_summary, write_summary
+from fedperi.federation.messages import MAX_SET, Families, Orientations, Settings, Welcome
+from fedperi.federation.policy import SitePolicy
+from fedperi.federation.sitework import SiteWork
+from fedperi.federation.wire import Asking, Card, Closing, Hello, Opening
+
+NAMES = ("a", "b", "c", "d", "e")
+
+words = st.text(st.characters(categories=("L", "N", "P", "S"), max_codepoint=0x2FFF), min_size=1, max_size=20)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def families(draw, p=5):
+    fixed, free = draw(st.integers(0, 2)), draw(st.integers(0, 2))
+    rows = [draw(st.permutations(range(p)))[: 1 + fixed + free] for _ in range(draw(st.integers(0, 4)))]
+    table = np.array(rows, np.int64).reshape(len(rows), 1 + fixed + free)
+    return Families(table[:, 0], table[:, 1 : 1 + fixed], table[:, 1 + fixed :])
+
+
+@st.composite
+def orientations(draw, p=5):
+    order = draw(st.permutations(range(p)))
+    upper = np.triu(np.array(draw(st.lists(st.booleans(), min_size=p * p, max_size=p * p))).reshape(p, p), 1)
+    dag = upper[np.ix_(np.argsort(order), np.argsort(order))]
+    nodes = np.array(draw(st.lists(st.integers(0, p - 1), max_size=4)), np.int64)
+    marks = np.array(draw(st.lists(st.integers(0, 3), min_size=p * len(nodes), max_size=p * len(nodes))), np.int64)
+    marks = marks.reshape(len(nodes), p)
+    marks[np.arange(len(nodes)), nodes] = 0
+    return Orientations(dag, nodes, marks)
+
+
+questions = st.lists(st.one_of(families(), orientations()), max_size=3).map(tuple)
+columns = st.lists(words.filter(lambda w: w.strip()), min_size=1, max_size=4, unique=True).map(
+    lambda names: tuple(Column(name, "continuous", bounds=(0.0, 1.5) if len(name) % 2 else None) for name in names)
+)
+runs = st.builds(
+    Settings,
+    st.sampled_from(["none", "consensus", "adaptive"]),
+    st.sampled_from(["ges", "pc"]),
+    st.floats(0.001, 0.999),
+    st.floats(0, 1e6),
+    st.none() | st.integers(0, 2**40),
+)
+
+
+def same(a, b):
+    return all(
+        np.array_equal(left, right) and left.dtype == right.dtype
+        for left, right in zip(vars(a).values(), vars(b).values(), strict=True)
+    )
+
+
+# -- round trips ------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=300)
+@given(words, runs, columns, st.sampled_from(wire.DATA))
+def test_an_opening_is_read_as_it_was_written(run, chosen, agreed, data):
+    message = Opening(run, chosen, agreed, data)
+    assert wire.read("open", wire.write(message)) == message
+
+
+@settings(max_examples=300)
+@given(words, st.integers(0, 1000), questions)
+def test_questions_are_read_as_they_were_written(run, number, asked):
+    again = wire.read("ask", wire.write(Asking(run, number, asked)), p=len(NAMES))
+    assert (again.run, again.number, len(again.questions)) == (run, number, len(asked))
+    assert all(type(a) is type(b) and same(a, b) for a, b in zip(again.questions, asked, strict=True))
+
+
+@settings(max_examples=300)
+@given(words, columns, st.none() | st.dictionaries(words, finite | words))
+def test_a_card_is_read_as_it_was_written(site, own, promise):
+    card = Card(site, own, promise)
+    assert wire.read_card(wire.write_card(card), "somebody") == card
+
+
+@settings(max_examples=300)
+@given(
+    words, st.floats(1, 1e12), st.none() | st.lists(st.sampled_from(NAMES), unique=True), st.none() | st.just({"x": 1})
+)
+def test_a_welcome_is_read_as_it_was_written(site, n, targets, privacy):
+    welcome = Welcome(site, NAMES, n, None if targets is None else tuple(targets), privacy)
+    assert wire.read_welcome(wire.write_welcome(welcome), "somebody", NAMES) == welcome
+
+
+@settings(max_examples=300)
+@given(st.data(), questions)
+def test_answers_are_read_as_they_were_written(data, asked):
+    answers = []
+    for question in asked:
+        values = finite | st.just(math.inf) if isinstance(question, Families) else finite
+        listed = data.draw(st.lists(values, min_size=question.answers, max_size=question.answers))
+        shape = (len(question.nodes), -1) if isinstance(question, Families) and question.answers else (-1,)
+        if isinstance(question, Families) and not question.answers:
+            shape = (0, 1 << question.free.shape[1])
+        answers.append(np.array(listed, float).reshape(shape))
+    again = wire.read_answers(wire.write_answers(answers), "somebody", asked)
+    assert all(np.array_equal(a, b) for a, b in zip(again, answers, strict=True))
+
+
+def test_the_small_messages_are_read_as_they_were_written():
+    assert wire.read("hello", wire.write(Hello("r", "1.2"))) == Hello("r", "1.2")
+    assert wire.read("close", wire.write(Closing("r"))) == Closing("r")
+    assert wire.read_farewell(wire.write_farewell(None), "x") is None
+
+
+# -- what is no message -----------------------------------------------------------------------------------------------
+
+odd_arrays = st.sampled_from(
+    [
+        np.array([1.5, np.nan]),
+        np.array([[2**40]]),
+        np.array([[-1, 7]], np.int64),
+        np.zeros((2, 2, 2), np.int64),
+        np.array(["x"]),
+        np.array([None], object),
+        np.zeros((1, 20), np.int64),
+        np.array(3, np.int64),
+        np.zeros((0, 0), np.uint8),
+        np.full((5, 5), 2, np.uint8),
+        np.ones((5, 5), np.uint8),
+    ]
+)
+odd_values = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=30),
+    st.binary(max_size=5),
+    st.lists(st.integers(), max_size=3),
+    odd_arrays,
+    st.sampled_from(
+        ["[[[[", "[" * 5000, "null", "{}", "[]", '["a"]', '[{"name":"a"}]', "NaN", '{"x": NaN}', "\x1b[2J"]
+    ),
+)
+messages = st.one_of(
+    st.just(("hello", wire.write(Hello("r")))),
+    st.just(("close", wire.write(Closing("r")))),
+    st.tuples(st.just("open"), st.builds(Opening, st.just("r"), runs, columns).map(wire.write)),
+    st.tuples(st.just("ask"), st.builds(Asking, st.just("r"), st.just(1), questions).map(wire.write)),
+)
+
+
+@st.composite
+def mutated(draw):
+    kind, record = draw(messages)
+    record = dict(record)
+    for _ in range(draw(st.integers(1, 3))):
+        key = draw(st.sampled_from(sorted(record)) | st.text(max_size=8)) if record else "x"
+        if draw(st.booleans()):
+            record[key] = draw(odd_values)
+        else:
+            record.pop(key, None)
+    return draw(st.sampled_from([kind, kind, kind, *wire.KINDS, "train", ""])), record
+
+
+@given(mutated())
+def test_whatever_is_no_message_is_refused_in_words(case):
+    kind, record = case
+    try:
+        message = wire.read(kind, record, "the coordinator", p=len(NAMES))
+    except InputError as error:
+        assert str(error).startswith("the '") or str(error).startswith("the coordinator"), str(error)
+        assert "\x1b" not in str(error)
+    else:
+        assert isinstance(message, Hello | Opening | Asking | Closing)
+
+
+@given(mutated())
+def test_whatever_a_site_sends_is_read_or_refused_in_words(case):
+    _, record = case
+    one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1]]))
+    readers = [
+        lambda: wire.read_card(record, "site 'x'"),
+        lambda: wire.read_welcome(record, "site 'x'", NAMES),
+        lambda: wire.read_answers(record, "site 'x'", [one]),
+        lambda: wire.read_farewell(record, "site 'x'"),
+    ]
+    for reader in readers:
+        try:
+            reader()
+        except InputError as error:
+            assert "site 'x'" in str(error)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    table = fp.simulate(5, clients=2, samples=200, seed=3).sites[0].set_axis(list(NAMES), axis=1)
+    return SiteWork(table, name="north", store=tmp_path_factory.mktemp("store"))
+
+
+@settings(max_examples=300)
+@given(case=mutated())
+def test_a_site_gives_a_refusal_or_an_answer_and_never_falls(site, case):
+    kind, record = case
+    reply = site.reply(kind, record)
+    assert reply["protocol"] == PROTOCOL
+    if "refused" not in reply and kind == "ask":
+        message = wire.read(kind, record, p=len(NAMES))  # an answer, so it was a question
+        wire.read_answers(reply, "site 'north'", message.questions)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "words"),
+    [
+        (
+            "hello",
+            {"protocol": 2},
+            "the coordinator speaks version 2 of the protocol, and this side version 1: install",
+        ),
+        ("train", {}, "the coordinator sent a message of the unknown kind 'train'; known: hello, open, ask, close"),
+        ("hello", {"extra": 1}, "the 'hello' message of the coordinator holds the unknown value 'extra'"),
+        ("hello", {"version": None}, "the 'hello' message of the coordinator has a 'version' that is no plain text of"),
+        ("hello", {"run": "a\nb"}, "the 'hello' message of the coordinator has a 'run' that is no plain text of at"),
+    ],
+)
+def test_refusals_say_what_is_wrong(kind, change, words):
+    with pytest.raises(Refused) as caught:
+        wire.read(kind, wire.write(Hello("r")) | change)
+    assert str(caught.value).startswith(words)
+
+
+def test_too_much_is_refused_before_it_is_computed():
+    many = np.zeros((1 << 14, MAX_SET), np.int64) + np.arange(1, MAX_SET + 1)
+    block = Families(np.zeros(1 << 14, np.int64), many[:, :0], many)
+    with pytest.raises(Refused, match="asks for more than 8388608 numbers at once"):
+        wire.read("ask", wire.write(Asking("r", 1, (block,))), p=20)
+    wide = Families(np.zeros(1, np.int64), np.zeros((1, 0), np.int64), np.arange(1, 61)[None, :])
+    with pytest.raises(Refused, match="sets of more than 14 variables"):
+        wire.read("ask", wire.write(Asking("r", 1, (wide,))), p=100)
+
+
+@pytest.mark.parametrize("bad", [math.nan, -math.inf])
+def test_a_regret_that_is_no_number_is_refused(bad):
+    one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1]]))
+    with pytest.raises(Refused, match="the 'ask' message of site 'x' has an answer that is not a finite number"):
+        wire.read_answers(wire.write_answers([np.array([[0.0, bad]])]), "site 'x'", [one])
+
+
+# -- a site -----------------------------------------------------------------------------------------------------------
+
+
+class Wired:
+    """Sites behind the protocol, without a network: what a transport does, in ten lines."""
+
+    def __init__(self, sites, data="auto"):
+        self.sites, self.data, self.sent = sites, data, []
+
+    def _tell(self, site, kind, message):
+        record = wire.write(message)
+        reply = site.reply(kind, record)
+        self.sent.append(reply)
+        return reply
+
+    def open(self, chosen):
+        cards = [wire.read_card(self._tell(s, "hello", Hello("r")), s.name) for s in self.sites]
+        agreed = agree(cards)
+        self.run = f"r{zlib_of(chosen)}"
+        names = [column.name for column in agreed]
+        message = Opening(self.run, chosen, agreed, self.data)
+        return [wire.read_welcome(self._tell(s, "open", message), s.name, names) for s in self.sites]
+
+    def ask(self, asked):
+        message = Asking(self.run, 1, tuple(asked))
+        return [wire.read_answers(self._tell(s, "ask", message), s.name, asked) for s in self.sites]
+
+
+def zlib_of(chosen):
+    return zlib.crc32(settings_key(chosen).encode())
+
+
+RUN_OF_DEFAULTS = f"r{zlib_of(Settings('adaptive'))}"
+
+
+def sites_of(sim, folder, **options):
+    names = ["east", "north", "south"]
+    return [SiteWork(t, name=n, store=folder, **options) for n, t in zip(names, sim.sites, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "method", [fp.IPERI(), fp.IPERI(masking="consensus", aggregate="worst", local="pc"), fp.PERI()]
+)
+def test_the_protocol_changes_nothing(tmp_path, method):
+    sim = fp.simulate(6, clients=3, samples=400, seed=5)
+    direct = method.fit(dict(zip(["east", "north", "south"], sim.sites, strict=True)))
+    wired = method.fit(Wired(sites_of(sim, tmp_path)))
+    assert wired.graph == direct.graph
+    assert wired.regrets == direct.regrets
+
+
+def test_the_bootstrap_is_the_same_through_the_protocol(tmp_path):
+    sim = fp.simulate(5, clients=3, samples=300, seed=6)
+    method = fp.IPERI(bootstrap=3, seed=2)
+    direct = method.fit(dict(zip(["east", "north", "south"], sim.sites, strict=True)))
+    assert method.fit(Wired(sites_of(sim, tmp_path))).stability == direct.stability
+
+
+def test_a_new_process_for_every_message_answers_the_same(tmp_path):
+    sim = fp.simulate(6, clients=3, samples=400, seed=5)
+
+    class Forgetful(Wired):
+        def _tell(self, site, kind, message):
+            self.sites = sites_of(sim, tmp_path)
+            return super()._tell(next(s for s in self.sites if s.name == site.name), kind, message)
+
+    once = fp.IPERI().fit(Wired(sites_of(sim, tmp_path / "other")))
+    assert fp.IPERI().fit(Forgetful(sites_of(sim, tmp_path))).regrets == once.regrets
+
+
+def test_noise_is_drawn_once_and_charged_once(tmp_path):
+    sim = fp.simulate(4, clients=3, samples=3000, seed=5)
+    limits = dict.fromkeys(sim.sites[0].columns, (-8, 8))
+
+    def sites():
+        return sites_of(sim, tmp_path, privacy=fp.Privacy(3.0, bounds=limits, ceiling=3.0))
+
+    first, second = fp.IPERI().fit(Wired(sites())), fp.IPERI().fit(Wired(sites()))
+    assert first.regrets == second.regrets
+    ledger = sites()[0].reply("close", wire.write(Closing("r0")))
+    assert "refused" in ledger  # a run that was never opened
+    assert all(
+        told["ledger"]["spent"] <= 3.0 and len(told["ledger"]["releases"]) == 1 for told in second.privacy.values()
+    )
+    assert all(told["private"] for told in second.privacy.values())
+
+
+def test_noise_on_every_answer_is_kept_between_processes(tmp_path):
+    sim = fp.simulate(3, clients=2, samples=3000, seed=5)
+    limits = dict.fromkeys(sim.sites[0].columns, (-8, 8))
+
+    def sites():
+        privacy = fp.Privacy(3.0, bounds=limits, mechanism="regret")
+        return [SiteWork(t, name=n, store=tmp_path, privacy=privacy) for n, t in zip("ab", sim.sites, strict=True)]
+
+    first, second = fp.IPERI().fit(Wired(sites())), fp.IPERI().fit(Wired(sites()))
+    assert first.regrets == second.regrets
+    closed = wire.read_farewell(sites()[0].reply("close", wire.write(Closing(RUN_OF_DEFAULTS))), "a")
+    assert closed["mechanism"] == "regret"
+    assert 0 < closed["ledger"]["spent"] <= 3.0
+
+
+def test_mixed_tables_need_declared_levels(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"dose": rng.normal(size=200), "arm": rng.choice(["u", "v"], 200)})
+    bare = [SiteWork(table, name=n, store=tmp_path) for n in ("a", "b")]
+    told = json.loads(bare[0].reply("hello", wire.write(Hello("r")))["columns"])
+    assert told[1] == {"name": "arm", "kind": "categorical", "levels": None, "bounds": None}
+    with pytest.raises(InputError, match="column 'arm' is categorical, and its levels are declared nowhere"):
+        fp.IPERI().fit(Wired(bare))
+    schema = Schema((Column("arm", "categorical", ("u", "v")),))
+    declared = [SiteWork(table, name=n, store=tmp_path, schema=schema) for n in ("a", "b")]
+    direct = fp.IPERI().fit({"a": table, "b": table})
+    assert fp.IPERI().fit(Wired(declared)).regrets == direct.regrets
+
+
+def test_a_reason_that_names_values_stays_at_the_site(tmp_path):
+    table = pd.DataFrame({"dose": np.full(50, 31337.0625), "x": np.arange(50) + 0.5})
+    site = SiteWork(table, name="north", store=tmp_path)
+    opening = Opening("r", Settings("adaptive"), site.card.columns)
+    told = site.reply("open", wire.write(opening))["refused"]
+    assert told == "its own log says why (reasons that may name values of a table are not sent)"
+    assert "31337.0625" not in told
+    assert "all values are the same" in site.log.path.read_text()
+
+
+def test_what_the_policy_forbids_is_refused_before_anything_is_read(tmp_path):
+    table = fp.simulate(3, clients=2, samples=50, seed=1).sites[0]
+    policy = SitePolicy(maskings=("adaptive",), bootstrap=False, most_numbers=10, most_messages=2)
+    site = SiteWork(table, name="north", store=tmp_path, policy=policy)
+
+    def open_with(chosen):
+        return site.reply("open", wire.write(Opening("r", chosen, site.card.columns)))
+
+    assert open_with(Settings("none"))["refused"] == "the masking 'none' is not allowed here; allowed: adaptive"
+    assert (
+        open_with(Settings("adaptive", resample=1))["refused"]
+        == "a bootstrap is not allowed here: run with bootstrap=0"
+    )
+    one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1, 2]]))
+
+    def ask(*blocks):
+        return site.reply("ask", wire.write(Asking("r", 1, blocks)))
+
+    assert ask(one)["refused"] == "the run 'r' was not opened here"
+    assert "refused" not in open_with(Settings("adaptive"))
+    assert ask(one, one, one)["refused"] == "a run may take 10 numbers from here, and this would make it 12"
+    assert "refused" not in ask(one)
+    assert "refused" not in ask(one)
+    assert ask(Families(one.nodes, one.fixed, one.free[:, :1]))["refused"].startswith("a run may ask 2 times here")
+    with pytest.raises(InputError, match="site 'north' requires privacy, and none is set"):
+        SiteWork(table, name="north", store=tmp_path, policy=SitePolicy(privacy_required=True))
+
+
+def test_people_are_asked_before_anything_is_sent(tmp_path):
+    table = fp.simulate(3, clients=2, samples=50, seed=1).sites[0]
+    asked = []
+
+    def never(what):
+        asked.append(what)
+        return False
+
+    site = SiteWork(table, name="north", store=tmp_path, approve=never)
+    told = site.reply("open", wire.write(Opening("r", Settings("adaptive"), site.card.columns)))
+    assert told["refused"] == "the people at this site did not approve it"
+    assert asked[0].startswith("run r asks to open a run with masking 'adaptive': send the number of rows")
+
+
+def test_the_log_tells_everything_and_no_value(tmp_path):
+    table = fp.simulate(3, clients=2, samples=50, seed=1).sites[0]
+    site = SiteWork(table, name="north", store=tmp_path)
+    fp.IPERI().fit(Wired([site]))
+    site.reply("train", {})
+    text = site.log.path.read_text()
+    for words in (
+        "told the coordinator our name",
+        "opened with masking 'adaptive'",
+        "12 regrets",
+        "bytes",
+        "refused 'train'",
+    ):
+        assert words in text
+    assert not any(f"{value:.6f}" in text for value in table.to_numpy().ravel())
+    assert stat.S_IMODE(site.log.path.stat().st_mode) == 0o600
+    for path in [site.place.path, *site.place.path.rglob("*")]:
+        assert not path.stat().st_mode & 0o077, path
+
+
+def test_a_table_that_changes_under_a_running_site_is_noticed(tmp_path):
+    table = fp.simulate(3, clients=2, samples=50, seed=1).sites[0]
+    table.to_csv(tmp_path / "a.csv", index=False)
+    site = SiteWork(tmp_path / "a.csv", store=tmp_path / "store")
+    (table * 2).to_csv(tmp_path / "a.csv", index=False)
+    reply = site.reply("open", wire.write(Opening("r", Settings("adaptive"), site.card.columns)))
+    assert reply["refused"] == "the table has changed since this site was started: start it anew"
+
+
+def test_a_table_that_changes_in_a_run_is_noticed(tmp_path):
+    table = fp.simulate(3, clients=2, samples=50, seed=1).sites[0]
+    site = SiteWork(table, name="north", store=tmp_path)
+    site.reply("open", wire.write(Opening("r", Settings("adaptive"), site.card.columns)))
+    changed = SiteWork(table * 2, name="north", store=tmp_path)
+    one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1]]))
+    reply = changed.reply("ask", wire.write(Asking("r", 1, (one,))))
+    assert reply["refused"] == "the table has changed since the run was opened; open a new run"
+
+
+def test_nothing_but_answers_leaves_a_site(tmp_path):
+    """Every byte that a site sends: no row, no value, no moment, and beside answers only what is declared."""
+    rng = np.random.default_rng(7)
+    canary = 31337.0625
+    table = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("wxyz"))
+    table.iloc[17] = [canary, -canary, canary / 2, canary / 4]
+    wired = Wired([SiteWork(table, name=n, store=tmp_path) for n in ("a", "b")])
+    fp.IPERI().fit(wired)
+    secret = {float(v) for v in table.to_numpy().ravel()}
+    secret |= {float(v) for v in np.concatenate([table.mean(), table.var(ddof=0), table.std(ddof=0)])}
+    secret |= {
+        float(v) for v in np.concatenate([table.cov(ddof=0).to_numpy().ravel(), table.corr().to_numpy().ravel()])
+    }
+    secret.discard(1.0)  # on the diagonal of the correlations
+    for reply in wired.sent:
+        for key, value in reply.items():
+            if isinstance(value, np.ndarray):
+                assert key.startswith("answer_")
+                assert not secret & set(value.ravel().tolist())
+            elif isinstance(value, str):
+                assert str(canary) not in value
+            else:
+                assert key in ("protocol", "n")
+
+
+def test_a_release_file_answers_through_the_protocol_too(tmp_path):
+    sim = fp.simulate(4, clients=2, samples=3000, seed=5)
+    from fedperi.privacy import load_release, save_release
+    from fedperi.privacy.site_release import release_table
+
+    files = []
+    for name, table in zip("ab", sim.sites, strict=True):
+        privacy = fp.Privacy(3.0, bounds=dict.fromkeys(table.columns, (-8, 8)), store=tmp_path / "made")
+        files.append(tmp_path / f"{name}.fedperi")
+        save_release(release_table(table, privacy, name=name)[0], files[-1])
+    direct = fp.IPERI().fit(files)
+    wired = fp.IPERI().fit(Wired([SiteWork(str(file), store=tmp_path / "store") for file in files]))
+    assert wired.regrets == direct.regrets
+    assert wired.graph == direct.graph
+    assert load_release(files[0]).site == "a"
+
+
+def test_a_dry_run_says_what_would_be_sent(tmp_path):
+    table = fp.simulate(3, clients=2, samples=500, seed=1).sites[0]
+    limits = dict.fromkeys(table.columns, (-8, 8))
+    site = SiteWork(table, name="north", store=tmp_path, privacy=fp.Privacy(1.0, bounds=limits))
+    text = "\n".join(site.dry_run())
+    assert "X0, X1, X2" in text
+    assert "epsilon 1, delta 1e-06, once; ledger: spent 0 of 10." in text
+    assert not (site.place.path / "ledger").exists()
+
+
+# -- agreement --------------------------------------------------------------------------------------------------------
+
+AGE, SEX = Column("age", "continuous"), Column("sex", "categorical", ("f", "m"))
+
+
+@pytest.mark.parametrize(
+    ("cards", "words"),
+    [
+        ([Card("n", (AGE,)), Card("n", (AGE,))], "two sites are called 'n': give each a name of its own"),
+        (
+            [Card("n", (AGE,)), Card("s", (SEX,))],
+            "the sites have different variables (only at 'n': age; only at 's': sex)",
+        ),
+        ([Card("n", (AGE,)), Card("s", (AGE,), version="9")], "site 's' has fedperi 9, and the coordinator"),
+        (
+            [Card("n", (AGE,)), Card("s", (Column("age", "categorical"),))],
+            "column 'age' is continuous by site 'n' and categorical by site 's': give all sites a schema",
+        ),
+        (
+            [Card("n", (SEX,)), Card("s", (Column("sex", "categorical", ("m", "f")),))],
+            "column 'sex' has other levels, or another order of them, by site 'n' and site 's'",
+        ),
+    ],
+)
+def test_sites_that_do_not_fit_together_are_told_why(cards, words):
+    with pytest.raises(InputError) as caught:
+        agree(cards)
+    assert str(caught.value).startswith(words)
+
+
+def test_the_coordinator_may_declare_what_sites_leave_open():
+    bare = Column("sex", "categorical")
+    assert agree([Card("n", (bare,)), Card("s", (bare,))], Schema((SEX,))) == (SEX,)
+    with pytest.raises(InputError, match="the schema names the column 'sex', which no site has"):
+        agree([Card("n", (AGE,))], Schema((SEX,)))
+
+
+# -- journal ----------------------------------------------------------------------------------------------------------
+
+ONE = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1]]))
+
+
+def test_a_journal_remembers_across_processes(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    journal = Journal(path, {"seed": 1})
+    journal.welcomed("s", Welcome("north", NAMES, 10, ("a",), {"x": 1}))
+    journal.answered("s", "north", [ONE], [np.array([[0.1, math.inf]])])
+    journal.lose("south", "was late")
+    again = Journal(path, {"seed": 1})
+    assert again.resumed and again.run == journal.run
+    assert again.welcome("s", "north") == Welcome("north", NAMES, 10, ("a",), {"x": 1})
+    assert np.array_equal(again.known("s", "north", ONE), [[0.1, math.inf]])
+    assert again.known("other", "north", ONE) is None
+    assert again.lost == {"south": "was late"}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(InputError, match="is of a run with other options"):
+        Journal(path, {"seed": 2})
+
+
+def test_a_line_cut_off_by_a_crash_counts_as_never_written(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    journal = Journal(path)
+    journal.answered("s", "north", [ONE], [np.array([[0.1, 0.2]])])
+    whole = path.read_bytes()
+    journal.answered("s", "south", [ONE], [np.array([[0.3, 0.4]])])
+    longer = path.read_bytes()
+    for cut in range(len(whole) + 1, len(longer)):
+        path.write_bytes(longer[:cut])
+        again = Journal(path)
+        assert again.known("s", "south", ONE) is None
+        assert np.array_equal(again.known("s", "north", ONE), [[0.1, 0.2]])
+        assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("text", ["{}\n", "[]\n", "\n", "nonsense\n", '{"format": "fedperi.journal", "version": 9}\n'])
+def test_a_damaged_journal_is_refused(tmp_path, text):
+    (tmp_path / "journal.jsonl").write_text(text)
+    with pytest.raises(InputError, match="journal"):
+        Journal(tmp_path / "journal.jsonl")
+
+
+def test_kept_statistics_are_exact(tmp_path):
+    from fedperi.data import summarize
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=50), "b": rng.choice(["u", "v", "w"], 50)})
+    for source in (table, table[["b"]].assign(c=rng.choice(["x", "y"], 50))):
+        summary = summarize(source)
+        again = read_summary(write_summary(summary))
+        for name, value in vars(summary).items():
+            other = getattr(again, name)
+            assert np.array_equal(other, value) if isinstance(value, np.ndarray) else other == value, name
+    for bad in ("", "[]", json.dumps({"format": "fedperi.statistics", "version": 1, "kind": "counts"})):
+        with pytest.raises(InputError, match="the statistics that were kept are"):
+            read_summary(bad)
+
+
+def test_the_protocol_is_imported_without_pandas_and_flower():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, fedperi.federation.wire, fedperi.federation.journal; "
+        "print(int('pandas' in sys.modules), int('flwr' in sys.modules))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ))
+    assert out.stdout.split() == ["0", "0"]
+    assert Path(wire.__file__).name == "wire.py"
