@@ -66,9 +66,11 @@ class Fields:
             raise Refused(f"{sender} refused: {self.text('refused', 2000)}")
 
     def wrong(self, what: str) -> NoReturn:
+        """Raise, with the sender and what is wrong with the message."""
         raise Refused(f"the {self._kind!r} message of {self._sender} {what}")
 
     def done(self, message: T) -> T:
+        """Return what was made of the values, if none is left over."""
         if self._left:
             self.wrong(f"holds the unknown value {shown(next(iter(self._left)))}")
         return message
@@ -79,30 +81,35 @@ class Fields:
         return self._left.pop(key)
 
     def text(self, key: str, limit: int) -> str:
+        """Take a short text without characters that could act on a terminal or a log."""
         value = self._take(key)
         if not isinstance(value, str) or not 0 < len(value) <= limit or not all(map(plain, value)):
             self.wrong(f"has a {key!r} that is no plain text of at most {limit} characters")
         return value
 
     def integer(self, key: str, low: int, high: int) -> int:
+        """Take a whole number."""
         value = self._take(key)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             self.wrong(f"has a {key!r} that is no whole number between {low} and {high}")
         return value
 
     def number(self, key: str) -> float:
+        """Take a finite number."""
         value = self._take(key)
         if isinstance(value, bool) or not isinstance(value, float | int) or not math.isfinite(value):
             self.wrong(f"has a {key!r} that is no finite number")
         return float(value)
 
     def choice(self, key: str, legal: Sequence[str]) -> str:
+        """Take one of some words."""
         value = self._take(key)
         if not isinstance(value, str) or value not in legal:
             self.wrong(f"has the {key} {shown(value)}; known: {', '.join(legal)}")
         return value
 
     def array(self, key: str, kind: str) -> NDArray[Any]:
+        """Take an array of whole numbers (i), numbers (f) or bytes (u)."""
         value = self._take(key)
         wanted = {"i": np.int64, "f": np.float64, "u": np.uint8}[kind]
         if not isinstance(value, np.ndarray) or value.dtype != wanted or value.size > MAX_NUMBERS:
@@ -119,12 +126,14 @@ class Fields:
             self.wrong(f"has a {key!r} that is not valid JSON")
 
     def mapping(self, key: str) -> dict[str, Any] | None:
+        """Take named values, or none, from JSON text."""
         value = self._parsed(key)
         if value is not None and not isinstance(value, dict):
             self.wrong(f"has a {key!r} that is no list of named values")
         return value
 
     def names(self, key: str) -> tuple[str, ...] | None:
+        """Take a list of names, or none, from JSON text."""
         value = self._parsed(key)
         if value is None:
             return None
@@ -133,6 +142,7 @@ class Fields:
         return tuple(value)
 
     def columns(self, key: str) -> tuple[Column, ...]:
+        """Take descriptions of columns from JSON text."""
         value = self._parsed(key)
         if not isinstance(value, list) or not 0 < len(value) <= MAX_VARIABLES:
             self.wrong(f"has {key} that are no list of 1 to {MAX_VARIABLES} columns")

@@ -100,8 +100,8 @@ def refusal(reason: str) -> Record:
     >>> refusal("this site answers no bootstrap")
     {'protocol': 1, 'refused': 'this site answers no bootstrap'}
     """
-    plain = "".join(c if plain(c) else " " for c in reason)
-    return {"protocol": PROTOCOL, "refused": plain[:2000] or "no reason was given"}
+    text = "".join(c if plain(c) else " " for c in reason)
+    return {"protocol": PROTOCOL, "refused": text[:2000] or "no reason was given"}
 
 
 def write(message: Hello | Opening | Asking | Closing) -> Record:

@@ -1,0 +1,92 @@
+"""What a federation over the network costs on one machine: TLS, keys, one process a site.
+
+    python benchmarks/flower_cost.py 20 3        # variables, sites
+
+Prints seconds and bytes of every exchange, and whether the result is bit for bit that of one process.
+"""
+
+import argparse
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import fedperi as fp
+from fedperi.federation.flower.exchange import Limits
+from fedperi.federation.flower.link import Certificates, read_site_keys, superlink
+from fedperi.federation.flower.transport import FlowerTransport
+from fedperi.federation.keys import make_keys
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("variables", type=int)
+    parser.add_argument("sites", type=int)
+    parser.add_argument("--samples", type=int, default=1000)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        measure(Path(folder), chosen.variables, chosen.sites, chosen.samples)
+
+
+def measure(folder: Path, p: int, sites: int, samples: int) -> None:
+    names = [f"site{at:02d}" for at in range(sites)]
+    sim = fp.simulate(p, clients=sites, samples=samples, seed=1)
+    for name, table in zip(names, sim.sites, strict=True):
+        table.to_csv(folder / f"{name}.csv", index=False)
+    begun = time.monotonic()
+    direct = fp.IPERI(progress=False).fit([folder / f"{name}.csv" for name in names])
+    alone = time.monotonic() - begun
+    make_keys(folder / "keys", hosts=["localhost"], sites=names)
+    place = folder / "keys/coordinator"
+    certificates = Certificates(place / "ca.pem", place / "server.pem", place / "server.key")
+    keys = read_site_keys(place / "sites")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        with superlink("127.0.0.1", port, certificates, keys) as link, link.grid() as grid:
+            processes += [start(folder, name, port) for name in names]
+            by_key = {key: name for name, key in keys.items()}
+            transport = FlowerTransport(grid, sites=sites, keys=by_key, limits=Limits(900, 900), note=print)
+            begun = time.monotonic()
+            result = fp.IPERI(progress=False).fit(transport)
+            seconds = time.monotonic() - begun
+            traffic = transport.traffic
+            equal = result.graph == direct.graph and result.regrets == direct.regrets
+            print(
+                f"p={p}, {sites} sites: {traffic.rounds} rounds, {sum(traffic.seconds):.1f} s in exchanges "
+                f"{[round(s, 1) for s in traffic.seconds]} (hello, open, rounds, close), {seconds:.1f} s with the "
+                f"start of the sites, {alone:.1f} s in one process; {traffic.sent / 1e6:.2f} MB out, "
+                f"{traffic.received / 1e6:.2f} MB in; the same result: {equal}"
+            )
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait(120)
+
+
+def start(folder: Path, name: str, port: int) -> subprocess.Popen[bytes]:
+    key = folder / "keys/sites" / name
+    command = [
+        "site",
+        "--data",
+        folder / f"{name}.csv",
+        "--coordinator",
+        f"localhost:{port}",
+        "--store",
+        folder / "store",
+    ]
+    command += ["--ca", key / "ca.pem", "--key", key / f"{name}.key"]
+    return subprocess.Popen(
+        [sys.executable, "-c", "from fedperi.cli import main; main()", *map(str, command)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+if __name__ == "__main__":
+    main()
