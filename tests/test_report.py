@@ -668,3 +668,12 @@ def test_import_is_light():
     code = f"import sys, fedperi.report; print([name for name in {slow} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_sites_that_dropped_out_are_named():
+    base = small()
+    assert "Not all sites took part" not in render_report(base)
+    gone = [{"site": HOSTILE, "why": "it did not answer"}]
+    page = render_report(replace(base, manifest={**base.manifest, "dropped": gone}))
+    assert "Not all sites took part." in words_of(page) and "it did not answer" in words_of(page)
+    assert HOSTILE not in page

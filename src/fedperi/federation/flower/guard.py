@@ -31,7 +31,7 @@ def guarded(app: App) -> App:
     >>> async def answer(message):
     ...     print(message.get("status", ""))
     >>> def call(path, host):
-    ...     scope = {"type": "http", "path": path, "client": (host, 1)}
+    ...     scope = {"type": "http", "path": path, "client": (host, 1), "server": ("10.0.0.1", 2)}
     ...     asyncio.run(guarded(hidden)(scope, None, answer))
     >>> call("/v1/fleet/pull-messages", "10.0.0.7")
     reached /v1/fleet/pull-messages
@@ -40,6 +40,8 @@ def guarded(app: App) -> App:
     >>> call("/v1/control/start-run", "10.0.0.7")
     403
     <BLANKLINE>
+    >>> call("/v1/control/start-run", "10.0.0.1")  # the coordinator's own address
+    reached /v1/control/start-run
     """
 
     async def guard(
@@ -58,9 +60,13 @@ def guarded(app: App) -> App:
 
 
 def _here(scope: Scope) -> bool:
-    client = scope.get("client")
+    """Whether this machine calls itself: by loopback, or by the very address at which it was reached."""
+    client, server = scope.get("client"), scope.get("server")
     try:
-        return client is not None and ipaddress.ip_address(client[0]).is_loopback
+        if client is None:
+            return False
+        caller = ipaddress.ip_address(client[0])
+        return caller.is_loopback or (server is not None and caller == ipaddress.ip_address(server[0]))
     except ValueError:
         return False
 
