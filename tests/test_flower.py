@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +34,7 @@ from fedperi.federation.flower.node import serve
 from fedperi.federation.flower.transport import FlowerTransport, through_drops
 from fedperi.federation.keys import make_keys
 from fedperi.federation.sitework import SiteWork
+from fedperi.privacy import release_table, save_release
 
 LIMIT = 120.0
 NAMES = ("east", "north", "south")
@@ -357,6 +358,44 @@ def test_a_site_that_never_comes_ends_the_wait(link, tables, tmp_path):
             fp.IPERI().fit(FlowerTransport(grid, sites=3, limits=limits))
         result = fp.IPERI().fit(FlowerTransport(grid, sites=3, min_sites=2, limits=limits))
         assert result.sites == NAMES[:2]
+
+
+def test_a_site_that_joins_late(link, tables, tmp_path):
+    """Once a run has begun it waits for the next one, and changes nothing of this one."""
+    *first, late = works(tables, tmp_path)
+    with ExitStack() as later:
+        absent = [late]
+
+        def arrives(kind, record):
+            if absent:
+                later.enter_context(serving(link.port, absent.pop()))
+                time.sleep(1)
+            return SiteWork.reply(herald, kind, record)
+
+        herald = Odd(tables[0], name=NAMES[0], store=tmp_path, how=arrives)
+        with serving(link.port, herald, first[1]), link.grid() as grid:
+            limits = Limits(connect=3, reply=30, poll=0.05)
+            result = fp.IPERI().fit(FlowerTransport(grid, sites=3, min_sites=2, limits=limits))
+            assert result.sites == NAMES[:2]
+            assert result.regrets == fp.IPERI().fit(dict(zip(NAMES[:2], tables[:2], strict=True))).regrets
+            herald.on = "nothing"
+            limits = Limits(connect=30, reply=30, poll=0.05)
+            assert fp.IPERI().fit(FlowerTransport(grid, sites=3, limits=limits)).sites == NAMES
+
+
+def test_release_files_through_the_federation(link, tmp_path):
+    sim = fp.simulate(4, clients=2, samples=3000, seed=5)
+    privacy = fp.Privacy(3.0, bounds=dict.fromkeys(sim.sites[0].columns, (-8, 8)), store=tmp_path / "ledgers")
+    files = {}
+    for name, table in zip("ab", sim.sites, strict=True):
+        files[name] = tmp_path / f"{name}.fedperi"
+        save_release(release_table(table, privacy, name=name)[0], files[name])
+    direct = fp.IPERI().fit(files)
+    sites = [SiteWork(file, name=name, store=tmp_path / "sites") for name, file in files.items()]
+    with serving(link.port, *sites), link.grid() as grid:
+        result = fp.IPERI().fit(FlowerTransport(grid, sites=2, limits=Limits(30, 30, 0.05)))
+    assert result.graph == direct.graph and result.regrets == direct.regrets
+    assert result.privacy == direct.privacy
 
 
 def test_noise_is_the_same_over_the_network(link, tmp_path):
