@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fedperi as fp
@@ -125,6 +125,7 @@ def released_with_units(table, units, noise):
     return release, witness
 
 
+@settings(max_examples=200)
 @given(st.lists(st.floats(0.05, 5), min_size=2, max_size=8), st.floats(0.5, 4))
 def test_clipping_is_undone_exactly(values, limit):
     values = np.array(values)
@@ -132,8 +133,8 @@ def test_clipping_is_undone_exactly(values, limit):
     assert (clipped <= values + 1e-9).all() and clipped.sum() <= limit**2 * (1 + 1e-9)
     assume(clipped.sum() < 0.9 * limit**2)  # nearer to it, all rows have the same length and the size is lost
     found = np.diag(undo_clipping(np.diag(clipped), limit))
-    # Up to the common size, which correlations do not have, and to what 4096 points can tell.
-    np.testing.assert_allclose(found / found.sum(), values / values.sum(), rtol=1e-2)
+    # To what the points of the integral can tell: the decomposition may give them to other directions.
+    np.testing.assert_allclose(found, values, rtol=1e-2)
 
 
 @given(st.integers(1, 8), st.floats(0.1, 100), st.integers(0, 10**6))

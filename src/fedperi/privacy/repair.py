@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 AMPLIFICATION = 3.0
 """How much larger the noise of a partial correlation is than that of a correlation, as a factor of its variance."""
 
-POINTS = 4096
+POINTS = 1 << 15
 """Points of the integral over normal directions."""
 
 
