@@ -1,8 +1,7 @@
 """I-PERI on population moments: how often it finds C(G) and Phi(G) exactly, in four settings.
 
-Sites as in the paper: one observational, three with structural interventions on one or two targets, which lose all or
-some of their incoming edges. Weights of size 0.3 to 1, unit noise, nominal n = 10^10. Every case that fails is printed
-with what could explain it: the objective at the true DAG, and the weakest dependence that the search has to see.
+The cases are those of `fedperi benchmark exactness`. Every case that fails is printed with what could explain it: the
+objective at the true DAG, and the weakest dependence that the search has to see.
 
 Run: OPENBLAS_NUM_THREADS=1 python benchmarks/iperi_exactness.py [cases] [first]
 """
@@ -20,56 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import fedperi as fp
+from fedperi.benchmark.exactness import ROWS, SETTINGS, case, oracle_sites
 from fedperi.federation import Coordinator, InProcess, Settings
 from fedperi.graph import bits
 from fedperi.graph.knowledge import unconstrained
 from fedperi.methods.iperi import _Oracle
 from fedperi.search.families import ParentSets
 from fedperi.search.worst import EDGE_PRICE, site_regrets
-from fedperi.simulation import implied_covariance
 
-ROWS = 1e10
-METHODS = (
-    fp.IPERI(masking="adaptive", aggregate="sum"),
-    fp.IPERI(masking="adaptive", aggregate="worst"),
-    fp.IPERI(masking="consensus", aggregate="worst"),
-    fp.IPERI(masking="consensus", aggregate="sum"),
-)
-Case = tuple[fp.PDAG, list[fp.PDAG], list[NDArray[np.float64]]]
-
-
-def case(seed: int) -> Case:
-    """One true DAG with 3 to 8 nodes, the DAGs of four sites, and their covariances."""
-    rng = np.random.default_rng(seed)
-    p = int(rng.integers(3, 9))
-    share = min(1.0, rng.uniform(0.8, 2) * p / (p * (p - 1) / 2))
-    upper = np.triu(rng.random((p, p)) < share, 1)
-    shuffle = rng.permutation(p)
-    dag = fp.PDAG(upper[np.ix_(shuffle, shuffle)])
-    clients = [dag] + [intervened(dag, rng) for _ in range(3)]
-    weights = rng.uniform(0.3, 1, (p, p)) * rng.choice([-1, 1], (p, p))
-    return dag, clients, [implied_covariance(weights * client.adjacency, np.ones(p)) for client in clients]
-
-
-def intervened(dag: fp.PDAG, rng: np.random.Generator) -> fp.PDAG:
-    """Remove all or some edges into one or two variables that have any."""
-    targets = [name for name in dag.names if dag.parents(name)]
-    if not targets:
-        return dag
-    lost = {}
-    for target in rng.choice(targets, size=min(len(targets), int(rng.integers(1, 3))), replace=False):
-        parents = list(dag.parents(str(target)))
-        some = rng.choice(parents, size=int(rng.integers(1, len(parents) + 1)), replace=False)
-        lost[str(target)] = None if rng.random() < 0.5 else [str(name) for name in some]
-    return fp.mutilate(dag, lost)
-
-
-def oracle_sites(dag: fp.PDAG, clients: list[fp.PDAG], moments: list[NDArray[np.float64]]) -> list[fp.OracleSite]:
-    """The sites; each knows its own CPDAG, which only the consensus mask uses."""
-    return [
-        fp.OracleSite(m, ROWS, dag.names, fp.cpdag(client), name=f"site {k}")
-        for k, (m, client) in enumerate(zip(moments, clients, strict=True))
-    ]
+METHODS = tuple(fp.IPERI(masking=masking, aggregate=aggregate) for masking, aggregate in SETTINGS)
 
 
 def site_totals(sites: list[fp.OracleSite], dag: fp.PDAG, masking: str) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,21 @@ from .._version import __version__
 from ..errors import InputError
 
 Cell = dict[str, Any]
-Worker = Callable[[Cell], dict[str, float]]
+Worker = Callable[[Cell], Mapping[str, Any]]
 
 
 def run_grid(
-    cells: Sequence[Cell], worker: Worker, out: Path, *, jobs: int = 1, note: Callable[[int, int], None] | None = None
+    cells: Sequence[Cell],
+    worker: Worker,
+    out: Path,
+    *,
+    jobs: int = 1,
+    note: Callable[[int, int], None] | None = None,
+    saved: bool = False,
 ) -> list[Cell]:
     """Run the cells that are not in the folder yet, and return all, each with its numbers or its error.
+
+    Cells that failed are tried again by the next run.
 
     Parameters
     ----------
@@ -39,6 +47,8 @@ def run_grid(
         Processes.
     note : callable, optional
         Told how many cells are done, and of how many.
+    saved : bool
+        Run nothing: return the cells that are in the folder.
 
     Examples
     --------
@@ -54,6 +64,9 @@ def run_grid(
     cells = [{**cell, "version": __version__} for cell in cells]
     file = _folder(out) / "cells.jsonl"
     done = _read(file)
+    if saved:
+        return [{**cell, **done[_key(cell)]} for cell in cells if _key(cell) in done]
+    done = {key: found for key, found in done.items() if "error" not in found}
     todo = [cell for cell in cells if _key(cell) not in done]
     if note is not None:
         note(len(cells) - len(todo), len(cells))

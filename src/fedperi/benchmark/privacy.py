@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .grid import Cell, run_grid, summarize_cells, write_table
+from .grid import Cell, summarize_cells, write_table
+from .page import Page, Request
 
 SITES, DELTA, LIMIT = 5, 1e-6, 10.0
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -16,16 +17,16 @@ VARIABLES, ROWS = (5, 10), (2000, 10000, 50000)
 NUMBERS = ("shd", "f1", "skeleton_f1")
 
 
-def cells(seeds: int, quick: bool) -> list[Cell]:
-    """The grid; the quick one has a corner of it."""
-    variables, rows, epsilons = ((5,), (2000,), (0.5, 2.0)) if quick else (VARIABLES, ROWS, EPSILONS)
+def cells(request: Request) -> list[Cell]:
+    """List the grid; the quick one has a corner of it."""
+    variables, rows, epsilons = ((5,), (2000,), (0.5, 2.0)) if request.quick else (VARIABLES, ROWS, EPSILONS)
     settings = [("none", None)] + [(m, e) for m in ("statistics", "regret") for e in epsilons]
     return [
-        {"p": p, "n": n, "mechanism": mechanism, "epsilon": epsilon, "seed": seed}
+        {"task": "privacy", "p": p, "n": n, "mechanism": mechanism, "epsilon": epsilon, "seed": seed}
         for p in variables
         for n in rows
         for mechanism, epsilon in settings
-        for seed in range(seeds)
+        for seed in request.seeds
     ]
 
 
@@ -54,17 +55,19 @@ def _compared(graph: Any, dag: Any) -> dict[str, float]:
     return {"shd": fp.shd(graph, dag), "f1": fp.f1(graph, dag), "skeleton_f1": fp.skeleton_f1(graph, dag)}
 
 
-def run(out: Path, *, seeds: int, quick: bool, jobs: int, note: Callable[[int, int], None] | None = None) -> list[Path]:
-    """Run the grid and write cells.jsonl, privacy.csv, privacy.md and a figure for each number of variables."""
-    found = run_grid(cells(seeds, quick), work, out, jobs=jobs, note=note)
+def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
+    """Write privacy.csv and a figure for each number of variables."""
     rows = summarize_cells(found, ["p", "n", "mechanism", "epsilon"], NUMBERS)
     write_table(rows, out / "privacy.csv")
-    (out / "privacy.md").write_text(_markdown(rows), encoding="utf-8")
     figures = [_figure(rows, p, out) for p in sorted({row["p"] for row in rows})]
-    return [out / "privacy.csv", out / "privacy.md", *figures]
+    text = (
+        f"{SITES} sites, delta = {DELTA:g}, public bounds of {-LIMIT:g} to {LIMIT:g}, real noise. Epsilon is the whole "
+        "price of a run for one person of a site. ± half of the 95 % interval.\n\n"
+    )
+    return Page("Privacy", text + _markdown(rows), tuple(figures))
 
 
-def _markdown(rows: list[Cell]) -> str:
+def _markdown(rows: Sequence[Cell]) -> str:
     lines = ["| p | n | mechanism | total epsilon | SHD | F1 | skeleton F1 | failed |", "|" + "---|" * 8]
     for row in rows:
         price = "-" if row["epsilon"] is None else f"{row['epsilon']:g}"
@@ -75,7 +78,7 @@ def _markdown(rows: list[Cell]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _figure(rows: list[Cell], p: int, out: Path) -> Path:
+def _figure(rows: Sequence[Cell], p: int, out: Path) -> Path:
     """Structural Hamming distance above, F1 of the skeleton below; one column for each number of rows."""
     from matplotlib.figure import Figure
 

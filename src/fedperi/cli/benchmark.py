@@ -2,45 +2,122 @@
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from ..errors import InputError
 from . import app
 
-NAMES = ("privacy",)
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..benchmark.page import Page, Request
+
+NAMES = "table1, table2, shared, clients, samples, local, time, privacy, scale, exactness, ablation, all, real, cell"
 
 
 @app.command()
 def benchmark(
-    name: str = typer.Argument(..., metavar="NAME", help=f"One of: {', '.join(NAMES)}."),
-    out: Path | None = typer.Option(None, "--out", metavar="DIR", help="Where to write [benchmark-NAME]."),
+    name: str = typer.Argument(..., metavar="NAME", help=f"One of: {NAMES}."),
+    out: Path | None = typer.Option(
+        None, "--out", metavar="DIR", help="Where to write [benchmark-NAME]. Experiments may share it, and their cells."
+    ),
     seeds: int = typer.Option(20, help="Simulated federations for each cell of the grid."),
-    quick: bool = typer.Option(False, "--quick", help="A corner of the grid with 3 seeds: to see that it works."),
-    jobs: int = typer.Option(1, "--jobs", metavar="N", help="Processes."),
+    first: int = typer.Option(0, help="The first seed."),
+    quick: bool = typer.Option(False, "--quick", help="A corner of the grid with 2 seeds: to see that it works."),
+    jobs: int | None = typer.Option(None, "--jobs", metavar="N", help="Processes [one a core]."),
+    methods: str | None = typer.Option(None, help="Only these rows: names with commas, e.g. iperi,peri,feddag."),
+    filtered: bool = typer.Option(False, "--filter", help="Only seeds that the paper would have kept."),
+    saved: bool = typer.Option(False, "--saved", help="Run nothing; write tables and figures of what is done."),
+    page: Path | None = typer.Option(None, metavar="FILE", help="With `all`: where to write the page of all results."),
+    data: Path | None = typer.Option(None, metavar="DIR", help="With `real`: a folder with a table for each site."),
+    cell: str | None = typer.Option(None, metavar="JSON", help="With `cell`: a cell, as a line of cells.jsonl has it."),
 ) -> None:
     """Run an experiment: tables, figures, and every single number. Stopped, it goes on where it was."""
-    if name not in NAMES:
-        raise InputError(f"there is no benchmark {name!r}; there are: {', '.join(NAMES)}")
-    if seeds < 1:
-        raise InputError(f"--seeds must be a positive number, not {seeds}")
+    from ..benchmark.experiments import NAMES as EVERY
+    from ..benchmark.experiments import experiment, run_experiment, run_real
+    from ..benchmark.page import Request
+
+    if seeds < 1 or first < 0:
+        raise InputError(f"--seeds must be a positive number and --first not negative; not {seeds} and {first}")
+    if name == "cell":
+        typer.echo(json.dumps(_one_cell(cell)))
+        return
+    if name not in ("all", "real"):
+        experiment(name)
     place = out if out is not None else Path(f"benchmark-{name}")
     if place.exists() and not place.is_dir():
         raise InputError(f"--out {str(place)!r} is a file; give a directory")
+    rows = tuple(m.strip() for m in methods.split(",")) if methods else None
+    request = Request(range(first, first + (min(seeds, 2) if quick else seeds)), quick, rows, filtered)
+    workers = (os.cpu_count() or 1) if jobs is None else jobs
 
     from rich.console import Console
 
-    from ..benchmark import privacy
-
     console = Console(highlight=False)
-    with _progress(name) as note:
-        files = privacy.run(place, seeds=min(seeds, 3) if quick else seeds, quick=quick, jobs=jobs, note=note)
-    console.print((place / f"{name}.md").read_text(encoding="utf-8"), markup=False, soft_wrap=True)
-    console.print(f"Wrote {', '.join(file.name for file in files)} and cells.jsonl to {place}.", soft_wrap=True)
+    if name == "real":
+        if data is None:
+            raise InputError("benchmark real needs --data DIR: a folder with a table for each site")
+        with _progress(name) as note:
+            pages = [run_real(data, place, request, jobs=workers, note=note)]
+    else:
+        pages = []
+        for one in EVERY if name == "all" else (name,):
+            with _progress(one) as note:
+                pages.append(run_experiment(one, place, request, jobs=workers, note=note, saved=saved))
+    if name == "all":
+        _write_results(pages, place, page or place / "results.md", request)
+    for made in pages:
+        _show(console, made)
+    console.print(f"Wrote tables, figures and cells.jsonl to {place}.", soft_wrap=True)
+
+
+def _one_cell(text: str | None) -> object:
+    """Run one cell again, to see whether its numbers come back."""
+    from .._version import __version__
+    from ..benchmark.experiments import work
+
+    if text is None:
+        raise InputError("benchmark cell needs --cell JSON: copy a cell from a line of cells.jsonl")
+    try:
+        told = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"--cell is no JSON ({error}): copy a cell from a line of cells.jsonl") from None
+    told = told.get("cell", told) if isinstance(told, dict) else told
+    if not isinstance(told, dict):
+        raise InputError(f"--cell is an object with a task and a configuration, not {text!r}")
+    try:
+        return {"cell": told | {"version": __version__}, "found": dict(work(told))}
+    except KeyError as error:
+        raise InputError(f"--cell lacks {error}: copy a cell from a line of cells.jsonl") from None
+
+
+def _write_results(pages: list[Page], place: Path, page: Path, request: Request) -> None:
+    from ..benchmark.experiments import results_page
+
+    notes = place / "notes.md"
+    words = notes.read_text(encoding="utf-8") + "\n" if notes.exists() else ""
+    way = os.path.relpath(place, page.parent)
+    folder = "" if way == "." else f"{Path(way).as_posix()}/"
+    text = results_page(pages, words, folder, request)
+    page.write_text(text, encoding="utf-8")
+
+
+def _show(console: Console, page: Page) -> None:
+    """Print a page: laid out in a terminal, as it is in a file."""
+    from rich.markdown import Markdown
+
+    if console.is_terminal:
+        console.print(Markdown(f"## {page.title}\n\n{page.text}"))
+    else:
+        console.print(page.markdown(), markup=False, soft_wrap=True)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import InputError
 from ..federation import Site
@@ -10,6 +10,9 @@ from ..graph.metrics import f1, shd
 from ..graph.pdag import PDAG
 from .federate import as_respondents
 from .result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Method(Protocol):
@@ -99,6 +102,19 @@ def pooled(method: Method, sites: Any) -> Result:
     >>> fp.pooled(fp.NotearsADMM(), sim.sites).manifest["sites"][0]["n"]
     1500
     """
+    return method.fit({"pooled": pooled_table(sites, getattr(method, "schema", None))})
+
+
+def pooled_table(sites: Any, schema: Any = None) -> pd.DataFrame:
+    """Return the rows of all sites in one table, those with missing values included.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.methods.controls import pooled_table
+    >>> pooled_table(fp.simulate(3, clients=3, samples=500, seed=1).sites).shape
+    (1500, 3)
+    """
     import pandas as pd
 
     from ..data import infer_schema
@@ -112,10 +128,10 @@ def pooled(method: Method, sites: Any) -> Result:
         if not isinstance(site, Site):
             raise InputError(f"site {site.name!r} has no rows that could be pooled; give it a table")
         tables[site.name] = site.table
-    shared = infer_schema(tables, getattr(method, "schema", None))
+    shared = infer_schema(tables, schema)
     frames = [
         frame  # with the rows that lack values: the method decides about them
         for table in tables.values()
         for frame in read_rows(table, shared, chunk=1 << 16, missing="error")
     ]
-    return method.fit({"pooled": pd.concat(frames, ignore_index=True)})
+    return pd.concat(frames, ignore_index=True)

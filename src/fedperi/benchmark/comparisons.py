@@ -1,0 +1,200 @@
+"""The experiments of the paper that compare methods: tables 1 and 2, clients, samples, local discovery, time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .contenders import CONTENDERS, ROWS
+from .figures import accuracy_figure, time_figure
+from .fitting import FILTER, MIXED, NUMBERS, filter_cells, fit_cells, kept, share_kept
+from .grid import Cell, summarize_cells, write_table
+from .page import Page, Request
+from .published import TABLE1, TABLE2
+from .tables import Printed, comparison_table, standing
+
+WHERE = ("p", "clients", "samples", "mechanism", "shared", "method")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An experiment: what varies, what does not, who takes part.
+
+    Parameters
+    ----------
+    name, title : str
+        For files and for people.
+    text : str
+        What is compared.
+    axis, label : str
+        What varies, and how people call it.
+    grid, corner : mapping
+        Arguments of `fit_cells`; the corner is the quick one.
+    methods : tuple of str
+        Rows.
+    printed : mapping, optional
+        What the paper prints.
+    timed : bool
+        Draw time, not accuracy.
+    """
+
+    name: str
+    title: str
+    text: str
+    axis: str
+    label: str
+    grid: Mapping[str, Any]
+    corner: Mapping[str, Any]
+    methods: tuple[str, ...] = ROWS
+    printed: Printed = field(default_factory=dict)
+    timed: bool = False
+
+    def cells(self, request: Request) -> list[Cell]:
+        """List the cells, with those that tell what the paper's filter would keep."""
+        grid = {**self.grid, **(self.corner if request.quick else {})}
+        fits = fit_cells(request.methods or self.methods, request.seeds, **grid)
+        return [*filter_cells(fits), *fits]
+
+    def write(self, found: Sequence[Cell], out: Path, request: Request) -> Page:
+        """Write tables and figures from the cells that are done."""
+        filters = [row for row in found if row["task"] == "filter"]
+        fits = [row for row in found if row["task"] == "fit"]
+        shares = share_kept(filters, self.axis)
+        if request.filtered:
+            fits = kept(fits, filters)
+        rows = summarize_cells(fits, WHERE, NUMBERS)
+        write_table(rows, out / f"{self.name}.csv")
+        text, figures = self.text + "\n\n", []
+        for part, title, mine in self._panels(rows):
+            text += f"**{title}**\n\n" if part else ""
+            text += self._time(mine) if self.timed else self._accuracy(mine)
+            file = out / f"{self.name}{f'-{part}' if part else ''}.png"
+            draw = time_figure if self.timed else accuracy_figure
+            if any(row["cells"] for row in mine):
+                figures.append(draw(mine, self.axis, self.label, f"{self.title}{f', {title}' if part else ''}", file))
+        if not self.timed:
+            text += _filter_words(shares, self.label, request.filtered)
+        text += _failures(fits)
+        return Page(self.title, text, tuple(figures))
+
+    def _panels(self, rows: list[Cell]) -> list[tuple[str, str, list[Cell]]]:
+        if not any(row["samples"] == MIXED for row in rows):
+            return [("", "", rows)]
+        same, mixed = ([row for row in rows if (row["samples"] == MIXED) == which] for which in (False, True))
+        return [("same", "sites of equal size", same), ("mixed", "500, 1000 or 2000 rows by chance", mixed)]
+
+    def _accuracy(self, rows: list[Cell]) -> str:
+        tables = [comparison_table(rows, metric, self.axis, self.label, self.printed) for metric in ("shd", "f1")]
+        return "\n".join(tables) + f"\n{standing(rows, self.axis, self.label)}\n\n"
+
+    def _time(self, rows: list[Cell]) -> str:
+        values = sorted({row[self.axis] for row in rows})
+        lines = ["| CPU seconds of one fit | " + " | ".join(f"{self.label} = {v}" for v in values) + " |"]
+        lines.append("|" + "---|" * (len(values) + 1))
+        for method in [name for name in CONTENDERS if any(row["method"] == name and row["cells"] for row in rows)]:
+            mine = {row[self.axis]: row for row in rows if row["method"] == method and row["cells"]}
+            if CONTENDERS[method].kind != "oracle":
+                entries = [f"{mine[v]['cpu_s']:.3g} ± {mine[v]['cpu_s_sd']:.2g}" if v in mine else "-" for v in values]
+                lines.append(f"| {CONTENDERS[method].label} | {' | '.join(entries)} |")
+        return "\n".join(lines) + "\n\n"
+
+
+def _filter_words(shares: Mapping[object, float], label: str, filtered: bool) -> str:
+    if not shares:
+        return ""
+    each = ", ".join(f"{share:.0%} at {label} = {value}" for value, share in shares.items())
+    used = "Only these are used here." if filtered else "All seeds are used here (`--filter` leaves the others out)."
+    return f"The paper keeps seeds where the sites' own graphs have F1 above {FILTER}. It would keep {each}. {used}\n\n"
+
+
+def _failures(fits: Sequence[Cell]) -> str:
+    failed = [row for row in fits if "error" in row]
+    if not failed:
+        return ""
+    one = failed[0]
+    what = ", ".join(f"{name}={one[name]}" for name in ("method", "p", "clients", "samples", "seed"))
+    return f"{len(failed)} fits failed, the first of them {what}: {one['error']}\n\n"
+
+
+_SETTING = (
+    "K = 4 sites, n = 1000 rows each, linear, N(0, 1) noise, weights of size 0.1 to 1, each site its own. "
+    "Every site but one was intervened on. No seed is left out."
+)
+_P = {"p": (3, 4, 8, 10, 20)}
+
+COMPARISONS = {
+    one.name: one
+    for one in (
+        Comparison(
+            "table1",
+            "Table 1: variables, linear data",
+            _SETTING,
+            "p",
+            "p",
+            _P,
+            {"p": (3, 8)},
+            printed=TABLE1,
+        ),
+        Comparison(
+            "table2",
+            "Table 2: variables, non-linear data",
+            "As table 1, but effects are tanh, sine or square. I-PERI and PERI take columns as `nonlinear` "
+            "(polynomials), NOTEARS-ADMM uses networks; GES alone stays linear.",
+            "p",
+            "p",
+            {**_P, "mechanism": "nonlinear"},
+            {"p": (3, 8)},
+            printed=TABLE2,
+        ),
+        Comparison(
+            "shared",
+            "The same mechanisms everywhere",
+            "As table 1, but all sites share weights, and differ by interventions alone. What tells methods apart that "
+            "use changes of weights.",
+            "p",
+            "p",
+            {**_P, "shared": True},
+            {"p": (3, 8)},
+        ),
+        Comparison(
+            "clients",
+            "Number of sites",
+            "p = 8, linear; otherwise as table 1. The paper has figures of this without numbers, and does not say p.",
+            "clients",
+            "K",
+            {"clients": (2, 4, 8, 10), "samples": (1000, MIXED)},
+            {"clients": (2, 4)},
+        ),
+        Comparison(
+            "samples",
+            "Rows of a site",
+            "p = 8, K = 4, linear; otherwise as table 1. The paper has figures of this without numbers.",
+            "samples",
+            "n",
+            {"samples": (500, 1000, 2000)},
+            {"samples": (500, 2000)},
+        ),
+        Comparison(
+            "local",
+            "PC against GES at the sites",
+            "The paper's I-PERI masks by graphs that sites learn by themselves; `IPERI()` needs none. As table 1.",
+            "p",
+            "p",
+            _P,
+            {"p": (3, 8)},
+            methods=("iperi", "iperi-paper", "iperi-paper-ges", "alone", "alone-pc", "oracle-cpdag", "oracle-phi"),
+        ),
+        Comparison(
+            "time",
+            "Time of one fit",
+            "The fits of table 1. CPU seconds of one thread, tables in memory; reading files and networks excluded.",
+            "p",
+            "p",
+            _P,
+            {"p": (3, 8)},
+            timed=True,
+        ),
+    )
+}

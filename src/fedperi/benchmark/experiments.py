@@ -1,0 +1,136 @@
+"""All experiments by name: what they run, and the page they write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..errors import InputError
+from .comparisons import COMPARISONS
+from .grid import Cell, run_grid
+from .page import Page, Request
+
+Note = Callable[[int, int], None]
+
+NAMES = (*COMPARISONS, "privacy", "scale", "exactness", "ablation")
+"""What `all` runs, in this order."""
+
+
+class Experiment(Protocol):
+    """A list of cells, and a page made of those that are done."""
+
+    def cells(self, request: Request) -> list[Cell]:
+        """List the cells."""
+
+    def write(self, found: Sequence[Cell], out: Path, request: Request) -> Page:
+        """Write tables and figures into a folder."""
+
+
+def experiment(name: str) -> Experiment:
+    """Find an experiment.
+
+    Examples
+    --------
+    >>> experiment("table1").title
+    'Table 1: variables, linear data'
+    >>> experiment("table9")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: there is no benchmark 'table9'; there are: table1, table2, ...
+    """
+    if name in COMPARISONS:
+        return COMPARISONS[name]
+    if name not in NAMES:
+        raise InputError(f"there is no benchmark {name!r}; there are: {', '.join((*NAMES, 'real', 'cell', 'all'))}")
+    from importlib import import_module
+
+    found: Any = import_module(f".{name}", __package__)
+    return found  # type: ignore[no-any-return]
+
+
+def work(cell: Cell) -> Mapping[str, Any]:
+    """Run any cell; the same cell gives the same numbers, but for the time it takes."""
+    from . import ablation, exactness, fitting, privacy, real, scale
+
+    tasks: dict[str, Callable[[Cell], Mapping[str, Any]]] = {
+        "fit": fitting.fit_cell,
+        "filter": fitting.filter_cell,
+        "privacy": privacy.work,
+        "scale": scale.work,
+        "exactness": exactness.work,
+        "ablation": ablation.work,
+        "real": real.work,
+    }
+    if cell.get("task") not in tasks:
+        raise InputError(f"a cell has a 'task', one of {', '.join(tasks)}; not {cell.get('task')!r}")
+    return tasks[cell["task"]](cell)
+
+
+def run_experiment(
+    name: str, out: Path, request: Request, *, jobs: int = 1, note: Note | None = None, saved: bool = False
+) -> Page:
+    """Run the cells that are missing, write tables and figures, and the page as NAME.md."""
+    one = experiment(name)
+    return _written(name, one.write, one.cells(request), out, request, jobs=jobs, note=note, saved=saved)
+
+
+def run_real(folder: Path, out: Path, request: Request, *, jobs: int = 1, note: Note | None = None) -> Page:
+    """Run all methods on the site files of a folder; files change, so that every run is a new one."""
+    from . import real
+
+    todo = real.cells(folder, request.methods)
+    known = real.known_graph(folder)
+    names = None if known is None else set(known.names)
+    if names is not None:
+        from ..data import open_table
+
+        for site, file in real.site_files(folder).items():
+            strange = set(open_table(file).columns) ^ names
+            if strange:
+                raise InputError(
+                    f"the truth and site {site!r} differ in the variable {sorted(strange)[0]!r}: give both the same"
+                )
+    (out / "cells.jsonl").unlink(missing_ok=True)
+    return _written("real", real.write, todo, out, request, jobs=jobs, note=note, saved=False)
+
+
+def _written(
+    name: str,
+    write: Callable[[Sequence[Cell], Path, Request], Page],
+    cells: list[Cell],
+    out: Path,
+    request: Request,
+    *,
+    jobs: int,
+    note: Note | None,
+    saved: bool,
+) -> Page:
+    found = run_grid(cells, work, out, jobs=jobs, note=note, saved=saved)
+    if not found:
+        raise InputError(f"{str(out / 'cells.jsonl')!r} has no cells of {name}: run it without --saved first")
+    page = write(found, out, request)
+    (out / f"{name}.md").write_text(page.markdown(), encoding="utf-8")
+    return page
+
+
+def results_page(pages: Sequence[Page], notes: str, folder: str, request: Request) -> str:
+    """Put pages together, with what machine and versions they come from; `notes` come before the tables."""
+    return f"# Results\n\n{_circumstances(request)}\n\n{notes}" + "\n".join(page.markdown(folder) for page in pages)
+
+
+def _circumstances(request: Request) -> str:
+    import os
+    import platform
+    from importlib.metadata import version
+
+    from .._version import __version__
+
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "pandas"))
+    seeds = f"{request.seeds.start} to {request.seeds.stop - 1}"
+    return (
+        f"Made by `fedperi benchmark all`: fedperi {__version__}, Python {platform.python_version()}, {libraries}; "
+        f"{platform.machine()}, {os.cpu_count()} cores, one thread a fit. Seeds {seeds}; tables say how many of them "
+        "each row has. Intervals in brackets are 95 % intervals of the mean; ± is the standard deviation over seeds, "
+        "unless said otherwise. Bold: the best federated method."
+    )

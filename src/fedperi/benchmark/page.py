@@ -1,0 +1,52 @@
+"""What an experiment is asked for, and what it gives back for people to read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run.
+
+    Parameters
+    ----------
+    seeds : range
+        Simulations of every cell.
+    quick : bool
+        A corner of the grid, to see that it works.
+    methods : tuple of str, optional
+        Rows; those of the experiment if not given.
+    filtered : bool
+        Leave out the seeds that the paper would have left out.
+    """
+
+    seeds: range = range(20)
+    quick: bool = False
+    methods: tuple[str, ...] | None = None
+    filtered: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """A title, a text in Markdown, and the figures that belong to it, as files beside it."""
+
+    title: str
+    text: str
+    figures: tuple[Path, ...]
+
+    def markdown(self, folder: str = "") -> str:
+        """Write the page; `folder` leads from where it will lie to its figures.
+
+        Examples
+        --------
+        >>> print(Page("Time", "Seconds.", (Path("out/time.png"),)).markdown("results/"))
+        ## Time
+        <BLANKLINE>
+        ![Time](results/time.png)
+        <BLANKLINE>
+        Seconds.
+        """
+        pictures = "".join(f"![{self.title}]({folder}{file.name})\n\n" for file in self.figures)
+        return f"## {self.title}\n\n{pictures}{self.text}"

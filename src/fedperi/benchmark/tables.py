@@ -1,0 +1,103 @@
+"""Tables for people: one row a method, one column a value of the axis, and what the paper prints beneath."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from .contenders import CONTENDERS
+from .grid import Cell
+from .published import Number
+
+TITLES = {"shd": "SHD to the true DAG (lower is better)", "f1": "F1 against the true DAG (higher is better)"}
+
+Printed = Mapping[str, Mapping[int, Mapping[str, Number]]]
+
+
+def comparison_table(rows: Sequence[Cell], metric: str, axis: str, label: str, printed: Printed | None = None) -> str:
+    """Write a Markdown table of one metric: mean ± standard deviation, and the 95 % interval of the mean.
+
+    Examples
+    --------
+    >>> rows = [{"method": "peri", "p": 3, "cells": 2, "failed": 0, "shd": 3.0, "shd_sd": 0.5, "shd_ci": 0.2}]
+    >>> print(comparison_table(rows, "shd", "p", "p", {"peri": {3: {"shd": (3.16, 0.55)}}}))
+    | SHD to the true DAG (lower is better) | seeds | p = 3 |
+    |---|---|---|
+    | PERI | 2 | **3.00** ± 0.50 [2.80, 3.20] |
+    | *PERI, printed in the paper* | *10, picked* | *3.16 ± 0.55* |
+    <BLANKLINE>
+    """
+    values = sorted({row[axis] for row in rows}, key=_order)
+    lines = [
+        f"| {TITLES[metric]} | seeds | " + " | ".join(f"{label} = {value}" for value in values) + " |",
+        "|" + "---|" * (len(values) + 2),
+    ]
+    best = {value: _best([row for row in rows if row[axis] == value], metric) for value in values}
+    for method in [name for name in CONTENDERS if any(row["method"] == name for row in rows)]:
+        mine = {row[axis]: row for row in rows if row["method"] == method}
+        rival = CONTENDERS[method].kind == "federated"
+        entries = [_entry(mine.get(value), metric, best[value] if rival else math.nan) for value in values]
+        lines.append(f"| {CONTENDERS[method].label} | {_seeds(mine.values())} | {' | '.join(entries)} |")
+        told = (printed or {}).get(method)
+        if told:
+            numbers = [told.get(value, {}).get(metric) for value in values]
+            paper = ["-" if n is None else f"*{n[0]:.2f} ± {n[1]:.2f}*" for n in numbers]
+            name = f"*{CONTENDERS[method].label.replace(' (paper)', '')}, printed in the paper*"
+            lines.append(f"| {name} | *10, picked* | {' | '.join(paper)} |")
+    return "\n".join(lines) + "\n"
+
+
+def standing(rows: Sequence[Cell], axis: str, label: str, first: str = "iperi") -> str:
+    """Say where a method is the best of all federated ones, and where it is not.
+
+    Examples
+    --------
+    >>> rows = [{"method": m, "p": 3, "cells": 2, "shd": s, "f1": 0.5} for m, s in (("iperi", 1.0), ("fedcdh", 0.9))]
+    >>> print(standing(rows, "p", "p"))
+    Mean SHD: I-PERI (ours) is not the lowest of the federated methods at p = 3 (FedCDH 0.90 against 1.00).
+    Mean F1: I-PERI (ours) is the highest of the federated methods everywhere.
+    """
+    out = []
+    for metric, title, sign, most in (("shd", "SHD", 1, "lowest"), ("f1", "F1", -1, "highest")):
+        lost = []
+        for value in sorted({row[axis] for row in rows}, key=_order):
+            fine = {row["method"]: row[metric] for row in rows if row[axis] == value and row["cells"]}
+            rivals = {m: v for m, v in fine.items() if CONTENDERS[m].kind == "federated" and m != first}
+            if first not in fine or not rivals:
+                continue
+            rival = min(rivals, key=lambda m: sign * rivals[m])
+            if sign * rivals[rival] < sign * fine[first] - 1e-9:
+                what = f"{CONTENDERS[rival].label} {rivals[rival]:.2f} against {fine[first]:.2f}"
+                lost.append(f"{label} = {value} ({what})")
+        us = f"Mean {title}: {CONTENDERS[first].label} is"
+        where = f"not the {most} of the federated methods at {'; '.join(lost)}"
+        out.append(f"{us} {where if lost else f'the {most} of the federated methods everywhere'}.")
+    return "\n".join(out)
+
+
+def _entry(row: Cell | None, metric: str, best: float) -> str:
+    if row is None or not row["cells"]:
+        return "-" if row is None else f"failed ({row['failed']})"
+    mean, spread, reach = (row[f"{metric}{end}"] for end in ("", "_sd", "_ci"))
+    digits = 2 if metric == "shd" else 3
+    text = f"{mean:.{digits}f}"
+    strong = f"**{text}**" if math.isclose(mean, best, abs_tol=1e-9) else text
+    failed = f" ({row['failed']} failed)" if row["failed"] else ""
+    return f"{strong} ± {spread:.{digits}f} [{mean - reach:.{digits}f}, {mean + reach:.{digits}f}]{failed}"
+
+
+def _best(rows: Sequence[Cell], metric: str) -> float:
+    """The best mean of the federated methods: it is set in bold."""
+    means: list[float] = [row[metric] for row in rows if row["cells"] and CONTENDERS[row["method"]].kind == "federated"]
+    if not means:
+        return math.nan
+    return min(means) if metric == "shd" else max(means)
+
+
+def _seeds(rows: Iterable[Cell]) -> str:
+    counts = sorted({row["cells"] for row in rows})
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def _order(value: object) -> tuple[bool, object]:
+    return isinstance(value, str), value
