@@ -84,6 +84,14 @@ def test_quick_start_runs_and_says_what_it_shows(tmp_path: Path) -> None:
         assert (tmp_path / name).is_dir()
 
 
+def test_the_benchmark_page_runs(tmp_path: Path) -> None:
+    """All but its first block, which takes hours."""
+    told = [text for language, text in blocks(DOCS / "benchmark.md") if language == "sh"][1:]
+    done = [run(arguments, tmp_path) for text in told for arguments in commands(text)]
+    assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * 3
+    assert '"found": {"shd": ' in done[0].stdout and "| I-PERI (ours) |" in done[2].stdout
+
+
 def test_configuration_of_the_options_page_runs(tmp_path: Path) -> None:
     done = follow("options.md", tmp_path)
     assert len(done) == 3
