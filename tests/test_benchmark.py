@@ -97,6 +97,7 @@ def test_bad_options(tmp_path):
             "there is no method 'magic'; there are: iperi",
         ),
         (["table1", "--saved", "--out", str(tmp_path)], "has no cells of table1: run it without --saved"),
+        (["table1", "--at", "3,x"], "--at takes positive whole numbers with commas, like 3,8; not '3,x'"),
         (["real"], "benchmark real needs --data DIR"),
         (["real", "--data", str(tmp_path / "none"), "--out", str(tmp_path)], "is no folder; give one with a table"),
         (
@@ -249,6 +250,11 @@ def test_all_results_on_one_page(tmp_path):
     pages = [Page("One", "text\n", (tmp_path / "one.png",))]
     text = results_page(pages, "Notes.\n\n", "results/", Request(range(5, 8)))
     assert "Seeds 5 to 7" in text and "Notes." in text and "![One](results/one.png)" in text
+
+
+def test_values_of_the_axis_can_be_chosen():
+    cells = experiment("clients").cells(Request(range(1), methods=("peri",), at=(3,)))
+    assert {cell["clients"] for cell in cells} == {3}
 
 
 def test_every_experiment_lists_cells_that_differ():

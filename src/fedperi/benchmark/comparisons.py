@@ -54,6 +54,8 @@ class Comparison:
     def cells(self, request: Request) -> list[Cell]:
         """List the cells, with those that tell what the paper's filter would keep."""
         grid = {**self.grid, **(self.corner if request.quick else {})}
+        if request.at is not None:
+            grid[self.axis] = request.at
         fits = fit_cells(request.methods or self.methods, request.seeds, **grid)
         return [*filter_cells(fits), *fits]
 

@@ -18,6 +18,8 @@ class Request:
         A corner of the grid, to see that it works.
     methods : tuple of str, optional
         Rows; those of the experiment if not given.
+    at : tuple of int, optional
+        Only these values of what varies; all of the experiment's if not given.
     filtered : bool
         Leave out the seeds that the paper would have left out.
     """
@@ -25,6 +27,7 @@ class Request:
     seeds: range = range(20)
     quick: bool = False
     methods: tuple[str, ...] | None = None
+    at: tuple[int, ...] | None = None
     filtered: bool = False
 
 

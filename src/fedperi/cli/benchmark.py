@@ -34,6 +34,7 @@ def benchmark(
     quick: bool = typer.Option(False, "--quick", help="A corner of the grid with 2 seeds: to see that it works."),
     jobs: int | None = typer.Option(None, "--jobs", metavar="N", help="Processes [one a core]."),
     methods: str | None = typer.Option(None, help="Only these rows: names with commas, e.g. iperi,peri,feddag."),
+    at: str | None = typer.Option(None, help="Only these p, K or n, whichever varies: numbers with commas, e.g. 3,8."),
     filtered: bool = typer.Option(False, "--filter", help="Only seeds that the paper would have kept."),
     saved: bool = typer.Option(False, "--saved", help="Run nothing; write tables and figures of what is done."),
     page: Path | None = typer.Option(None, metavar="FILE", help="With `all`: where to write the page of all results."),
@@ -56,7 +57,8 @@ def benchmark(
     if place.exists() and not place.is_dir():
         raise InputError(f"--out {str(place)!r} is a file; give a directory")
     rows = tuple(m.strip() for m in methods.split(",")) if methods else None
-    request = Request(range(first, first + (min(seeds, 2) if quick else seeds)), quick, rows, filtered)
+    chosen = range(first, first + (min(seeds, 2) if quick else seeds))
+    request = Request(chosen, quick, rows, _numbers(at), filtered)
     workers = (os.cpu_count() or 1) if jobs is None else jobs
 
     from rich.console import Console
@@ -77,6 +79,18 @@ def benchmark(
     for made in pages:
         _show(console, made)
     console.print(f"Wrote tables, figures and cells.jsonl to {place}.", soft_wrap=True)
+
+
+def _numbers(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        found = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or min(found) < 1:
+        raise InputError(f"--at takes positive whole numbers with commas, like 3,8; not {text!r}")
+    return found
 
 
 def _one_cell(text: str | None) -> object:
