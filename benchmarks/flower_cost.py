@@ -66,9 +66,9 @@ def measure(folder: Path, p: int, sites: int, samples: int, insecure: bool, rele
             traffic = transport.traffic
             equal = result.graph == direct.graph and result.regrets == direct.regrets
             print(
-                f"p={p}, {sites} sites{', insecure' * insecure}{', releases' * releases}: {traffic.rounds} rounds, "
-                f"{sum(traffic.seconds):.1f} s in exchanges "
-                f"{[round(s, 1) for s in traffic.seconds]} (hello, open, rounds, close), {seconds:.1f} s with the "
+                f"p={p}, {sites} sites{', insecure' * insecure}{', releases' * releases}: {traffic.rounds} rounds in "
+                f"{len(traffic.seconds)} round trips, {sum(traffic.seconds):.1f} s in exchanges "
+                f"{[round(s, 1) for s in traffic.seconds]} (hello, open, rounds), {seconds:.1f} s with the "
                 f"start of the sites, {alone:.1f} s in one process; {traffic.sent / 1e6:.2f} MB out, "
                 f"{traffic.received / 1e6:.2f} MB in; the same result: {equal}"
             )

@@ -5,15 +5,13 @@ Every process is ended by the test that started it, and every wait has a limit.
 
 import json
 import os
-import re
 import signal
 import socket
 import struct
 import subprocess
 import sys
 import threading
-import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -24,98 +22,29 @@ from fedperi.errors import InputError
 
 pytest.importorskip("flwr")
 
+from flower_helpers import (
+    COMMAND,
+    NAMES,
+    Pilot,
+    Running,
+    free_port,
+    is_free,
+    local_link,
+    run,
+    serving,
+    wait_until,
+    wait_until_free,
+)
+
 from fedperi.federation import wire
 from fedperi.federation.fields import Refused
 from fedperi.federation.flower import QUIET
 from fedperi.federation.flower.address import Address, check_reachable
 from fedperi.federation.flower.exchange import Limits
-from fedperi.federation.flower.link import superlink
-from fedperi.federation.flower.node import serve
-from fedperi.federation.flower.transport import FlowerTransport, through_drops
+from fedperi.federation.flower.transport import FlowerTransport
 from fedperi.federation.keys import make_keys
 from fedperi.federation.sitework import SiteWork
 from fedperi.privacy import release_table, save_release
-
-LIMIT = 120.0
-NAMES = ("east", "north", "south")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Running:
-    """A process of `fedperi`, what it says, and its end."""
-
-    def __init__(self, folder, label, *arguments, stdin=None):
-        self.log = folder / f"{label}.log"
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", "from fedperi.cli import main; main()", *map(str, arguments)],
-            cwd=folder,
-            stdin=subprocess.PIPE if stdin == "pipe" else subprocess.DEVNULL,
-            stdout=self.log.open("ab"),
-            stderr=subprocess.STDOUT,
-        )
-
-    @property
-    def said(self):
-        return self.log.read_text()
-
-    def wait_for(self, words, times=1):
-        end = time.monotonic() + LIMIT
-        while self.said.count(words) < times:
-            assert time.monotonic() < end, f"never said {words!r}:\n{self.said}"
-            assert self.process.poll() is None or self.said.count(words) >= times, f"ended:\n{self.said}"
-            time.sleep(0.1)
-
-    def answer(self, text):
-        self.process.stdin.write(text.encode() + b"\n")
-        self.process.stdin.flush()
-
-    def end(self, number=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        return self.process.wait(timeout=30)
-
-    def done(self):
-        return self.process.wait(timeout=LIMIT)
-
-
-class Pilot:
-    """Tables, keys and processes of one federation, in one folder."""
-
-    def __init__(self, folder, p=8, seed=1):
-        self.folder, self.port, self.processes = folder, free_port(), []
-        sim = fp.simulate(p, clients=3, samples=500, seed=seed)
-        for name, table in zip(NAMES, sim.sites, strict=True):
-            table.to_csv(folder / f"{name}.csv", index=False)
-        self.direct = fp.IPERI().fit([folder / f"{name}.csv" for name in NAMES])
-        make_keys(folder / "keys", hosts=["localhost"], sites=NAMES)
-
-    def coordinate(self, *more, label="coordinate", out="results"):
-        arguments = ["coordinate", "--keys", "keys/coordinator", "--address", f"127.0.0.1:{self.port}"]
-        return self._start(label, *arguments, "--out", out, "--timeout", "90", *more)
-
-    def site(self, name, *more, key=None, stdin=None, label=None):
-        key = key or name
-        secure = ["--ca", f"keys/sites/{key}/ca.pem", "--key", f"keys/sites/{key}/{key}.key", "--name", name]
-        arguments = ["site", "--data", f"{name}.csv", "--coordinator", f"localhost:{self.port}", *secure]
-        return self._start(label or name, *arguments, "--store", f"store-{name}", "--wait", "60", *more, stdin=stdin)
-
-    def _start(self, label, *arguments, stdin=None):
-        self.processes.append(Running(self.folder, label, *arguments, stdin=stdin))
-        return self.processes[-1]
-
-    def result(self, out="results"):
-        return fp.Result.from_json((self.folder / out / "result.json").read_text())
-
-    def end(self):
-        for running in self.processes:
-            if running.process.poll() is None:
-                running.process.kill()
-                running.process.wait(timeout=30)
 
 
 @pytest.fixture
@@ -123,11 +52,6 @@ def pilot(tmp_path):
     made = Pilot(tmp_path)
     yield made
     made.end()
-
-
-def rounds_in(pilot, name):
-    text = next((pilot.folder / f"store-{name}").glob("site-*/log.txt")).read_text()
-    return re.findall(r"round (\d+): sent", text)
 
 
 # -- whole runs -------------------------------------------------------------------------------------------------------
@@ -139,11 +63,11 @@ def test_with_tls_and_keys_the_result_is_that_of_one_process(pilot):
     coordinator.wait_for("listening at")
     make_keys(pilot.folder / "other", hosts=["localhost"], sites=["east"])
     key = pilot.folder / "other/sites/east/east.key"
-    stranger = pilot._start(
+    stranger = pilot.start(
         "stranger", "site", "--data", "east.csv", "--coordinator", f"localhost:{pilot.port}",
         "--ca", "keys/sites/east/ca.pem", "--key", key, "--store", "store-stranger",
     )  # fmt: skip
-    distrusting = pilot._start(
+    distrusting = pilot.start(
         "distrusting", "site", "--data", "east.csv", "--coordinator", f"localhost:{pilot.port}",
         "--ca", "other/sites/east/ca.pem", "--key", "keys/sites/east/east.key", "--store", "store-distrusting",
     )  # fmt: skip
@@ -163,78 +87,10 @@ def test_with_tls_and_keys_the_result_is_that_of_one_process(pilot):
     assert not (pilot.folder / "store-stranger/site-east").exists()
 
 
-def test_a_site_with_the_key_of_another_is_refused(pilot):
-    coordinator = pilot.coordinate("--sites", "1")
-    pilot.site("north", key="south")
-    assert coordinator.done() == 2
-    assert "the site with the key of 'south' calls itself 'north'" in coordinator.said
-
-
-def test_a_site_killed_in_a_round_ends_the_run_or_is_left_out(pilot):
-    coordinator = pilot.coordinate("--min-sites", "2")
-    victim = pilot.site("south", "--approve", stdin="pipe")
-    for name in ("east", "north"):
-        pilot.site(name)
-    victim.wait_for("asks to open a run")
-    victim.answer("y")
-    victim.wait_for("asks to answer round 1")
-    victim.end(signal.SIGKILL)
-    assert coordinator.done() == 0, coordinator.said
-    result = pilot.result()
-    assert result.sites == ("east", "north")
-    assert list(result.dropped) == ["south"]
-    assert "site 'south' was disconnected; going on with 2 sites." in coordinator.said
-    assert "They say nothing about the others" in coordinator.said.replace("\n", " ")
-    two = fp.IPERI().fit([pilot.folder / "east.csv", pilot.folder / "north.csv"])
-    assert (result.graph, result.regrets) == (two.graph, two.regrets)
-    assert rounds_in(pilot, "east") == rounds_in(pilot, "north")
-    assert len(rounds_in(pilot, "east")) <= 3  # the first round was not asked again
-
-
-def test_a_site_started_anew_in_a_round_is_asked_again(pilot):
-    coordinator = pilot.coordinate()
-    victim = pilot.site("south", "--approve", stdin="pipe")
-    for name in ("east", "north"):
-        pilot.site(name)
-    victim.wait_for("asks to open a run")
-    victim.answer("y")
-    victim.wait_for("asks to answer round 1")
-    victim.end(signal.SIGKILL)
-    pilot.site("south", label="south-again")
-    assert coordinator.done() == 0, coordinator.said
-    assert "site 'south' was started anew; asking it again." in coordinator.said
-    assert pilot.result().regrets == pilot.direct.regrets
-
-
-def test_a_coordinator_killed_and_restarted_asks_nothing_again(pilot):
-    coordinator = pilot.coordinate()
-    slow = pilot.site("south", "--approve", stdin="pipe")
-    for name in ("east", "north"):
-        pilot.site(name)
-    slow.wait_for("asks to open a run")
-    slow.answer("y")
-    slow.wait_for("asks to answer round 1")
-    slow.answer("y")
-    slow.wait_for("asks to answer round 2")
-    coordinator.end(signal.SIGKILL)
-    wait_until_free(pilot.port)  # its SuperLink goes with it
-    again = pilot.coordinate(label="again")
-    again.wait_for("continuing run")
-    slow.answer("y")  # of the old coordinator: nobody is there to take it
-    slow.wait_for("asks to answer round 1:", times=2)
-    slow.answer("a")
-    assert again.done() == 0, again.said
-    assert pilot.result().regrets == pilot.direct.regrets
-    for name in ("east", "north"):
-        text = next((pilot.folder / f"store-{name}").glob("site-*/log.txt")).read_text()
-        assert text.count("1024 regrets") == 1, text
-        assert text.count("opened with masking") == 1, text
-
-
 def test_a_coordinator_that_is_told_to_end_leaves_nothing_running(tmp_path):
     port = free_port()
     arguments = ["coordinate", "--insecure", "--sites", "2", "--address", f"127.0.0.1:{port}", "--out", "results"]
-    coordinator = Running(tmp_path, "coordinate", *arguments)
+    coordinator = Running(tmp_path, "coordinate", [*COMMAND, *arguments])
     try:
         coordinator.wait_for("0 of 2 sites connected")
         assert coordinator.end() == 130
@@ -244,143 +100,14 @@ def test_a_coordinator_that_is_told_to_end_leaves_nothing_running(tmp_path):
     assert not (tmp_path / "results").exists()
 
 
-def wait_until_free(port):
-    wait_until(lambda: is_free(port))
-
-
-def is_free(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
-
-
-def wait_until(true):
-    end = time.monotonic() + LIMIT
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.2)
-
-
-# -- faults, on one SuperLink without TLS -----------------------------------------------------------------------------
+# -- messages, on one SuperLink without TLS ----------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def link():
-    port = free_port()
-    with superlink("127.0.0.1", port, None, {}) as control:
+    with local_link() as (control, port):
         control.port = port
         yield control
-
-
-@contextmanager
-def serving(port, *works):
-    stop = threading.Event()
-    threads = [
-        threading.Thread(
-            target=serve,
-            args=(work, Address(f"127.0.0.1:{port}", insecure=True)),
-            kwargs={"note": lambda line: None, "stop": stop, "poll": 0.05},
-            daemon=True,
-        )
-        for work in works
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join(30)
-
-
-@pytest.fixture
-def tables():
-    return fp.simulate(5, clients=3, samples=300, seed=4).sites
-
-
-def works(tables, folder, names=NAMES):
-    return [SiteWork(table, name=name, store=folder) for name, table in zip(names, tables, strict=True)]
-
-
-class Odd(SiteWork):
-    """A site that misbehaves from some message on."""
-
-    def __init__(self, *arguments, on="ask", how=None, **options):
-        super().__init__(*arguments, **options)
-        self.on, self.how = on, how
-
-    def reply(self, kind, record):
-        return self.how(kind, record) if kind == self.on else super().reply(kind, record)
-
-
-def slow(kind, record):
-    time.sleep(6)
-    return wire.refusal("too late")
-
-
-GARBAGE = {
-    "nan": lambda kind, record: {"protocol": 1, "answer_0": np.full((5, 16), np.nan)},
-    "more": lambda kind, record: {"protocol": 1, "answer_0": np.zeros((5, 16)), "rows": np.zeros(300)},
-    "words": lambda kind, record: {"hello": "world"},
-}
-
-
-@pytest.mark.parametrize("how", [*GARBAGE, "late"])
-def test_a_site_that_answers_garbage_or_late_is_named_and_left_out(link, tables, tmp_path, how):
-    *good, bad = works(tables, tmp_path)
-    bad = Odd(tables[2], name="south", store=tmp_path, how=GARBAGE.get(how, slow))
-    limits = Limits(connect=30, reply=4 if how == "late" else 30, poll=0.05)
-    notes = []
-    with serving(link.port, *good, bad), link.grid() as grid:
-        transport = FlowerTransport(grid, sites=3, min_sites=2, limits=limits, note=notes.append)
-        result = through_drops(fp.IPERI().fit, transport)
-        assert result.sites == ("east", "north")
-        assert "south" in result.dropped["south"]
-        assert result.regrets == fp.IPERI().fit(dict(zip(NAMES[:2], tables[:2], strict=True))).regrets
-        if how != "nan":
-            return
-        strict = FlowerTransport(grid, sites=3, limits=limits)
-        with pytest.raises(InputError, match=r"site 'south'.*; 2 of 3 sites are left, and 3 are needed"):
-            fp.IPERI().fit(strict)
-
-
-def test_two_sites_of_one_name_are_refused(link, tables, tmp_path):
-    alike = works(tables[:2], tmp_path, ("north", "north"))
-    words = "two sites are called 'north': give each a name of its own"
-    with serving(link.port, *alike), link.grid() as grid, pytest.raises(InputError, match=words):
-        fp.IPERI().fit(FlowerTransport(grid, sites=2, limits=Limits(30, 30, 0.05)))
-
-
-def test_a_site_that_never_comes_ends_the_wait(link, tables, tmp_path):
-    with serving(link.port, *works(tables[:2], tmp_path, NAMES[:2])), link.grid() as grid:
-        limits = Limits(connect=3, reply=30, poll=0.05)
-        with pytest.raises(InputError, match=r"2 of 3 sites connected within 3 s, and 3 are needed; start the others"):
-            fp.IPERI().fit(FlowerTransport(grid, sites=3, limits=limits))
-        result = fp.IPERI().fit(FlowerTransport(grid, sites=3, min_sites=2, limits=limits))
-        assert result.sites == NAMES[:2]
-
-
-def test_a_site_that_joins_late(link, tables, tmp_path):
-    """Once a run has begun it waits for the next one, and changes nothing of this one."""
-    *first, late = works(tables, tmp_path)
-    with ExitStack() as later:
-        absent = [late]
-
-        def arrives(kind, record):
-            if absent:
-                later.enter_context(serving(link.port, absent.pop()))
-                time.sleep(1)
-            return SiteWork.reply(herald, kind, record)
-
-        herald = Odd(tables[0], name=NAMES[0], store=tmp_path, how=arrives)
-        with serving(link.port, herald, first[1]), link.grid() as grid:
-            limits = Limits(connect=3, reply=30, poll=0.05)
-            result = fp.IPERI().fit(FlowerTransport(grid, sites=3, min_sites=2, limits=limits))
-            assert result.sites == NAMES[:2]
-            assert result.regrets == fp.IPERI().fit(dict(zip(NAMES[:2], tables[:2], strict=True))).regrets
-            herald.on = "nothing"
-            limits = Limits(connect=30, reply=30, poll=0.05)
-            assert fp.IPERI().fit(FlowerTransport(grid, sites=3, limits=limits)).sites == NAMES
 
 
 def test_release_files_through_the_federation(link, tmp_path):
@@ -493,14 +220,6 @@ def test_records_refuse_what_is_not_plain(link):
 
 
 # -- the command lines ----------------------------------------------------------------------------------------------
-
-
-def run(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "-c", "from fedperi.cli import main; main()", *map(str, arguments)],
-        cwd=folder, capture_output=True, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL,
-        env={**os.environ, "COLUMNS": "200"},
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,11 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def shake_hands(server: Path, ca: Path, name: str) -> None:
-    """Do a real TLS handshake: a server with the pair in a folder, a client that trusts only the CA."""
+def shake_hands(server: Path, ca: Path, name: str) -> tuple[str, bool]:
+    """Do a real TLS handshake: a server with the pair in a folder, a client that trusts only the CA.
+
+    Returns what the client saw: the version of TLS, and whether it was shown the certificate of that folder.
+    """
     ours, theirs = socket.socketpair()
     listening = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     listening.load_cert_chain(server / "server.pem", server / "server.key")
@@ -57,8 +60,9 @@ def shake_hands(server: Path, ca: Path, name: str) -> None:
     thread = threading.Thread(target=serve)
     thread.start()
     try:
-        with ours, calling.wrap_socket(ours, server_hostname=name):
-            pass
+        with ours, calling.wrap_socket(ours, server_hostname=name) as met:
+            shown = ssl.PEM_cert_to_DER_cert((server / "server.pem").read_text())
+            return str(met.version()), met.getpeercert(binary_form=True) == shown
     finally:
         ours.close()
         thread.join(10)
@@ -66,7 +70,8 @@ def shake_hands(server: Path, ca: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", [HOST, "10.0.0.5", "localhost", "127.0.0.1", "::1"])
 def test_certificate_verifies_for_every_name_and_for_loopback(pilot: Path, name: str) -> None:
-    shake_hands(pilot / "coordinator", pilot / "sites" / "north" / "ca.pem", name)
+    seen = shake_hands(pilot / "coordinator", pilot / "sites" / "north" / "ca.pem", name)
+    assert seen == ("TLSv1.3", True)
 
 
 @pytest.mark.parametrize("name", ["example.org", "other.example.org", "x.coordinator.example.org", "10.0.0.6"])

@@ -1,6 +1,7 @@
 """NOTEARS-ADMM and the controls: closed forms, gradients, messages, recovery, bad input."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,10 @@ from scipy.optimize import approx_fprime
 import fedperi as fp
 from fedperi.federation.work import WorkCoordinator, WorkInProcess
 from fedperi.local.notears_admm import NotearsWorker, local_weights, second_moments
-from fedperi.local.notears_mlp import first_parameters, parameter_count, squared_error
+from fedperi.local.notears_mlp import NotearsMLPWorker, first_parameters, parameter_count, squared_error
 from fedperi.methods.baseline import acyclic, member, work_transport
 from fedperi.methods.controls import each_alone
-from fedperi.methods.notears_admm import GROWTH, MOST
+from fedperi.methods.notears_admm import MOST
 from fedperi.methods.notears_server import Layout, Server, _Smooth
 
 CHAIN = fp.PDAG.from_edges([("A", "B"), ("B", "C")])
@@ -91,22 +92,58 @@ def test_the_coordinator_can_compute_a_sites_covariance_from_two_answers():
 def test_a_site_keeps_its_dual_between_processes():
     """A worker is a function of rows, state and step: a fresh one goes on where the last one stopped."""
     rows = np.random.default_rng(3).normal(size=(50, 3))
-    payload = {"parameters": np.zeros(9), "rho": 0.1, "total": 50.0, "loops": False}
+    payload = {"parameters": np.zeros((1, 9)), "rho": np.array([0.1]), "total": 50.0, "loops": False}
     one = NotearsWorker(rows, "north")
     first, state = one.perform("update", payload, {})
-    again, _ = one.perform("update", {**payload, "rho": 0.2}, state)
+    again, _ = one.perform("update", {**payload, "rho": np.array([0.2])}, state)
     copied = {name: np.array(value) for name, value in state.items()}
-    other, _ = NotearsWorker(rows, "north").perform("update", {**payload, "rho": 0.2}, copied)
+    other, _ = NotearsWorker(rows, "north").perform("update", {**payload, "rho": np.array([0.2])}, copied)
     assert np.array_equal(again["parameters"], other["parameters"])
     # The dual of the second step counts the first disagreement, with the price it had then.
     dual = (0.1 * first["parameters"]).reshape(3, 3)
     by_hand = local_weights(second_moments(rows, ""), np.zeros((3, 3)), dual, 0.2, loops=False)
-    assert again["parameters"] == pytest.approx(by_hand.ravel())
+    assert again["parameters"] == pytest.approx(by_hand.reshape(1, 9))
+
+
+def test_starts_do_not_touch_each_other():
+    """Two starts in one message are what two messages give, each with its own price and dual."""
+    rng = np.random.default_rng(9)
+    worker, W = NotearsWorker(rng.normal(size=(50, 3)), "north"), rng.normal(size=(2, 9))
+    rho, rest = np.array([0.1, 3.0]), {"total": 50.0, "loops": False}
+    _, both = worker.perform("update", {"parameters": W, "rho": rho, **rest}, {})
+    together = worker.perform("update", {"parameters": W / 2, "rho": rho, **rest}, both)[0]["parameters"]
+    for at in (0, 1):
+        one = {"rho": rho[[at]], **rest}
+        _, state = worker.perform("update", {"parameters": W[[at]], **one}, {})
+        alone = worker.perform("update", {"parameters": W[[at]] / 2, **one}, state)[0]["parameters"]
+        assert np.array_equal(alone[0], together[at])
+    with pytest.raises(fp.InputError, match="NOTEARS-ADMM goes on with 1 starts; it began with 2"):
+        worker.perform("update", {"parameters": W[:1], "rho": rho[:1], **rest}, both)
+
+
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+def test_the_loss_of_a_start_is_half_the_squared_error_over_all_rows(model):
+    rng = np.random.default_rng(10)
+    rows, total = rng.normal(3.0, 1.0, size=(40, 3)), 100.0
+    centred = rows - rows.mean(axis=0)
+    if model == "linear":
+        W = rng.normal(size=(2, 9))
+        by_hand = [((centred - centred @ w.reshape(3, 3)) ** 2).sum() / 2 / total for w in W]
+        worker, more = NotearsWorker(rows, "north"), {}
+    else:
+        W = rng.normal(size=(2, parameter_count(3, 1)))
+        by_hand = []
+        for first, bias, second, offset in (np.split(w, [9, 12, 15]) for w in W):
+            fitted = second / (1 + np.exp(-(centred @ first.reshape(3, 3) + bias))) + offset
+            by_hand.append(((centred - fitted) ** 2).sum() / 2 / total)
+        worker, more = NotearsMLPWorker(rows, "north"), {"hidden": 1, "seed": 0}
+    answer, _ = worker.perform("loss", {"parameters": W, "total": total, "loops": False, **more}, {})
+    assert answer["loss"] == pytest.approx(by_hand)
 
 
 def test_sites_count_by_their_rows():
     rows = np.random.default_rng(4).normal(size=(60, 2))
-    payload = {"parameters": np.zeros(4), "rho": 0.1, "total": 240.0, "loops": True}
+    payload = {"parameters": np.zeros((1, 4)), "rho": np.array([0.1]), "total": 240.0, "loops": True}
     answer, _ = NotearsWorker(rows, "north").perform("update", payload, {})
     S = second_moments(rows, "") * 60 / 240
     assert answer["parameters"].reshape(2, 2) == pytest.approx(np.linalg.solve(S + 0.1 * np.eye(2), S))
@@ -129,6 +166,16 @@ def test_gradient_of_the_measure_of_cycles(units):
 def test_the_measure_is_zero_for_acyclic_weights():
     W = np.triu(np.random.default_rng(6).normal(size=(5, 5)), 1)
     assert Layout(5, size=25).acyclicity(W.ravel())[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_another_scale_measures_cycles_in_another_unit_of_weight():
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=9) / 2
+    h, slope = Layout(3, size=9, scale=16.0).acyclicity(x)
+    plain, its_slope = Layout(3, size=9).acyclicity(4 * x)
+    assert h == pytest.approx(plain)
+    assert slope == pytest.approx(4 * its_slope)
+    assert Layout(3, size=9, scale=16.0).acyclicity(np.triu(x.reshape(3, 3), 1).ravel())[0] == pytest.approx(0)
 
 
 def test_gradient_of_the_servers_objective():
@@ -170,33 +217,58 @@ def test_gradient_of_the_networks():
 # -- the run ----------------------------------------------------------------------------------------------------------
 
 
-def single_process(tables, faithful, rounds=200):
-    """The published loop with everything in one place: explicit duals of every site, no messages, no states."""
+def single_process(tables, faithful, scale=1.0, rounds=200):
+    """One start with everything in one place: explicit duals of every site, no messages, no states."""
     total, p = sum(map(len, tables)), tables[0].shape[1]
     S = [second_moments(rows, "") * (len(rows) / total) for rows in tables]
     D = [np.zeros((p, p)) for _ in S]
-    server = Server(Layout(p, size=p * p), np.zeros(p * p), np.zeros(p * p), 1e-3, 1e-3)
+    server = Server(Layout(p, size=p * p, scale=scale), np.zeros(p * p), np.zeros(p * p), 1e-3, 1e-3)
     for _ in range(rounds):
         W = server.parameters.reshape(p, p)
         B = [local_weights(s, W, d, server.rho2, faithful) for s, d in zip(S, D, strict=True)]
         server = server.step([b.ravel() for b in B], 0.01, 0.0, faithful)
         new = server.parameters.reshape(p, p)
         D = [d + server.rho2 * (b - new) for d, b in zip(D, B, strict=True)]
-        if not faithful and server.h <= 1e-8 and max(np.abs(b - new).max() for b in B) <= 1e-3:
+        apart = max(np.abs(b - new).max() for b in B)
+        if not faithful and server.h <= 1e-8 and apart <= 1e-3:
             break
-        server = server.tightened(*GROWTH, MOST)
+        dearer = faithful or apart > np.abs(new - W).max()
+        server = server.tightened(1.75, 1.25 if dearer else 1.0, MOST)
         if min(server.rho1, server.rho2) >= MOST:
             break
-    return server.parameters.reshape(p, p)
+    W = server.parameters.reshape(p, p)
+    return W, sum(np.trace((np.eye(p) - W).T @ s @ (np.eye(p) - W)) / 2 for s in S) + 0.01 * np.abs(W).sum()
 
 
 @pytest.mark.parametrize("faithful", [True, False])
 def test_messages_give_what_one_process_gives(faithful):
     sim = fp.simulate(4, 3, 300, seed=1)
     transport = work_transport(sim.sites)
-    server, _, _ = fp.NotearsADMM(faithful=faithful)._rounds(WorkCoordinator(transport, "notears-admm"))
-    alone = single_process(list(transport._rows.values()), faithful)
-    assert server.parameters.reshape(4, 4) == pytest.approx(alone, abs=1e-6)
+    coordinator, method = WorkCoordinator(transport, "notears-admm"), fp.NotearsADMM(faithful=faithful)
+    starts, _, _ = method._rounds(coordinator)
+    tables = list(transport._rows.values())
+    alone = [single_process(tables, faithful, scale) for scale in ([1.0] if faithful else [1.0, 16.0, 1 / 16])]
+    for start, (weights, _) in zip(starts, alone, strict=True):
+        assert start.parameters.reshape(4, 4) == pytest.approx(weights, abs=1e-6)
+    best = min(alone, key=lambda pair: pair[1])[0]
+    assert method._best(coordinator, starts).parameters.reshape(4, 4) == pytest.approx(best, abs=1e-6)
+
+
+def test_a_start_that_is_still_cyclic_is_not_chosen():
+    sim = easy(3, clients=2, samples=200)
+    coordinator, method = WorkCoordinator(work_transport(sim.sites), "notears-admm"), fp.NotearsADMM(starts=2)
+    starts, _, _ = method._rounds(coordinator)
+    losses = [single_process(list(coordinator.transport._rows.values()), False, scale)[1] for scale in (1.0, 16.0)]
+    better = int(np.argmin(losses))
+    starts[better] = replace(starts[better], h=1.0)
+    assert method._best(coordinator, starts) is starts[1 - better]
+
+
+def test_several_starts_find_what_one_misses():
+    """A case where the published measure of cycles leads to a local minimum, and another unit does not."""
+    sim = fp.simulate(4, 4, 1000, seed=152, intervention="none")
+    assert fp.NotearsADMM().fit(sim.sites).graph == sim.dag
+    assert fp.f1(fp.NotearsADMM(starts=1).fit(sim.sites).graph, sim.dag) < 0.7
 
 
 @pytest.mark.parametrize("faithful", [True, False])
@@ -297,8 +369,8 @@ def test_a_result_without_regrets_keeps_its_contract(tmp_path):
     assert result.sites == ("north", "south")
     assert result.regrets == {}
     assert result.edges == ()
-    assert result.queries == 9 * result.rounds
-    assert result.bytes == 72 * result.rounds
+    numbers = 3 * 9 * (result.rounds - 1) + 3  # three starts; at the end the loss of each
+    assert (result.queries, result.bytes) == (numbers, 8 * numbers)
     assert repr(result).startswith("Result(NOTEARS-ADMM: ")
     back = fp.Result.from_json(result.to_json())
     assert (back.graph, back.sites, back.history) == (result.graph, result.sites, result.history)
@@ -340,6 +412,7 @@ def test_an_interruption_keeps_what_there_was(monkeypatch):
         ({"threshold": -1}, "threshold must be a finite number, zero or positive, not -1"),
         ({"l1": float("nan")}, "l1 must be a finite number, zero or positive, not nan"),
         ({"max_rounds": 0}, "max_rounds must be a whole number, at least 1, not 0"),
+        ({"starts": 0}, "starts must be a whole number, at least 1, not 0"),
         ({"hidden": 2.5}, "hidden must be a whole number, at least 1, not 2.5"),
         ({"seed": True}, "seed must be a whole number, at least 0, not True"),
         ({"faithful": "yes"}, "faithful must be True or False, not 'yes'"),
@@ -383,12 +456,17 @@ def test_a_site_refuses_steps_that_are_none():
     worker = NotearsWorker(np.random.default_rng(0).normal(size=(9, 2)), "north")
     with pytest.raises(fp.InputError, match="NOTEARS-ADMM has no step 'rows'"):
         worker.perform("rows", {}, {})
-    good = {"parameters": np.zeros(4), "rho": 0.1, "total": 9, "loops": False}
+    good = {"parameters": np.zeros((1, 4)), "rho": np.array([0.1]), "total": 9, "loops": False}
+    worker.perform("update", good, {})
     for bad in (
-        {"parameters": np.zeros(3)},
-        {"rho": -1},
+        {"parameters": np.zeros((1, 3))},
+        {"parameters": np.zeros(4)},
+        {"parameters": np.zeros((2, 4))},
+        {"parameters": np.zeros((0, 4)), "rho": np.zeros(0)},
+        {"rho": np.array([-1.0])},
+        {"rho": 0.1},
         {"total": 1},
-        {"parameters": ["a"] * 4},
+        {"parameters": [["a"] * 4]},
         {"rho": None},
         {"loops": 2},
     ):

@@ -18,13 +18,20 @@ from fedperi.data.schema import Column, Schema
 from fedperi.errors import InputError
 from fedperi.federation import wire
 from fedperi.federation.agreement import agree
+from fedperi.federation.ahead import first_look
 from fedperi.federation.fields import PROTOCOL, Refused
+from fedperi.federation.flower.exchange import Peer
+from fedperi.federation.flower.transport import FlowerTransport
 from fedperi.federation.journal import Journal, settings_key
 from fedperi.federation.kept import read_summary, write_summary
 from fedperi.federation.messages import MAX_SET, Families, Orientations, Settings, Welcome
 from fedperi.federation.policy import SitePolicy
+from fedperi.federation.questions import Answers, read_answers, write_answers
 from fedperi.federation.sitework import SiteWork
+from fedperi.federation.steps import Beginning, Doing, read_done
 from fedperi.federation.wire import Asking, Card, Closing, Hello, Opening
+from fedperi.graph.knowledge import unconstrained
+from fedperi.search.phase1 import find_common_dag
 
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -83,6 +90,15 @@ def test_an_opening_is_read_as_it_was_written(run, chosen, agreed, data):
     assert wire.read("open", wire.write(message)) == message
 
 
+@settings(max_examples=100)
+@given(st.integers(0, 1000), questions)
+def test_an_opening_may_carry_questions(number, asked):
+    agreed = tuple(Column(name, "continuous") for name in NAMES)
+    again = wire.read("open", wire.write(Opening("r", Settings("none"), agreed, "auto", asked, number)))
+    assert (again.columns, again.number, len(again.questions)) == (agreed, number, len(asked))
+    assert all(type(a) is type(b) and same(a, b) for a, b in zip(again.questions, asked, strict=True))
+
+
 @settings(max_examples=300)
 @given(words, st.integers(0, 1000), questions)
 def test_questions_are_read_as_they_were_written(run, number, asked):
@@ -104,7 +120,15 @@ def test_a_card_is_read_as_it_was_written(site, own, promise):
 )
 def test_a_welcome_is_read_as_it_was_written(site, n, targets, privacy):
     welcome = Welcome(site, NAMES, n, None if targets is None else tuple(targets), privacy)
-    assert wire.read_welcome(wire.write_welcome(welcome), "somebody", NAMES) == welcome
+    assert wire.read_welcome(wire.write_welcome(welcome), "somebody", NAMES) == (welcome, None)
+    one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1]]))
+    record = wire.write_welcome(welcome, Answers([np.array([[0.5, math.inf]])], {"spent": 2}))
+    again, answers = wire.read_welcome(record, "somebody", NAMES, [one])
+    assert (again, answers.privacy, answers.arrays[0].tolist()) == (welcome, {"spent": 2}, [[0.5, math.inf]])
+    with pytest.raises(Refused, match="holds the unknown value"):
+        wire.read_welcome(record, "somebody", NAMES)
+    with pytest.raises(Refused, match="lacks the value 'answer_0'"):
+        wire.read_welcome(wire.write_welcome(welcome), "somebody", NAMES, [one])
 
 
 @settings(max_examples=300)
@@ -118,14 +142,39 @@ def test_answers_are_read_as_they_were_written(data, asked):
         if isinstance(question, Families) and not question.answers:
             shape = (0, 1 << question.free.shape[1])
         answers.append(np.array(listed, float).reshape(shape))
-    again = wire.read_answers(wire.write_answers(answers), "somebody", asked)
-    assert all(np.array_equal(a, b) for a, b in zip(again, answers, strict=True))
+    again = read_answers(write_answers(Answers(answers, {"x": 1})), "somebody", asked)
+    assert all(np.array_equal(a, b) for a, b in zip(again.arrays, answers, strict=True))
+    assert again.privacy == {"x": 1}
 
 
 def test_the_small_messages_are_read_as_they_were_written():
     assert wire.read("hello", wire.write(Hello("r", "1.2"))) == Hello("r", "1.2")
     assert wire.read("close", wire.write(Closing("r"))) == Closing("r")
-    assert wire.read_farewell(wire.write_farewell(None), "x") is None
+    begun = Beginning("r", "fedcdh", (Column("a", "continuous"),))
+    assert wire.read("begin", wire.write(begun)) == begun
+
+
+@settings(max_examples=200)
+@given(
+    st.dictionaries(
+        words,
+        st.one_of(
+            finite,
+            st.integers(-(2**63), 2**63 - 1),
+            st.booleans(),
+            words,
+            st.lists(finite, max_size=4).map(np.array),
+            st.lists(st.integers(-9, 9), min_size=2, max_size=4).map(lambda x: np.array([x], np.int64)),
+        ),
+        max_size=5,
+    )
+)
+def test_a_step_is_read_as_it_was_written(payload):
+    again = wire.read("step", wire.write(Doing("r", 7, "update", payload)))
+    assert (again.run, again.number, again.kind, set(again.payload)) == ("r", 7, "update", set(payload))
+    for name, value in payload.items():
+        assert type(again.payload[name]) is type(value)
+        assert np.array_equal(again.payload[name], value)
 
 
 # -- what is no message -----------------------------------------------------------------------------------------------
@@ -163,6 +212,8 @@ messages = st.one_of(
     st.just(("close", wire.write(Closing("r")))),
     st.tuples(st.just("open"), st.builds(Opening, st.just("r"), runs, columns).map(wire.write)),
     st.tuples(st.just("ask"), st.builds(Asking, st.just("r"), st.just(1), questions).map(wire.write)),
+    st.tuples(st.just("begin"), st.builds(Beginning, st.just("r"), words, columns).map(wire.write)),
+    st.just(("step", wire.write(Doing("r", 1, "update", {"rho": 0.5, "parameters": np.zeros(25)})))),
 )
 
 
@@ -188,7 +239,7 @@ def test_whatever_is_no_message_is_refused_in_words(case):
         assert str(error).startswith("the '") or str(error).startswith("the coordinator"), str(error)
         assert "\x1b" not in str(error)
     else:
-        assert isinstance(message, Hello | Opening | Asking | Closing)
+        assert isinstance(message, Hello | Opening | Asking | Beginning | Doing | Closing)
 
 
 @given(mutated())
@@ -198,8 +249,8 @@ def test_whatever_a_site_sends_is_read_or_refused_in_words(case):
     readers = [
         lambda: wire.read_card(record, "site 'x'"),
         lambda: wire.read_welcome(record, "site 'x'", NAMES),
-        lambda: wire.read_answers(record, "site 'x'", [one]),
-        lambda: wire.read_farewell(record, "site 'x'"),
+        lambda: read_answers(record, "site 'x'", [one]),
+        lambda: read_done(record, "site 'x'", ["rho", "parameters"]),
     ]
     for reader in readers:
         try:
@@ -222,7 +273,7 @@ def test_a_site_gives_a_refusal_or_an_answer_and_never_falls(site, case):
     assert reply["protocol"] == PROTOCOL
     if "refused" not in reply and kind == "ask":
         message = wire.read(kind, record, p=len(NAMES))  # an answer, so it was a question
-        wire.read_answers(reply, "site 'north'", message.questions)
+        read_answers(reply, "site 'north'", message.questions)
 
 
 @pytest.mark.parametrize(
@@ -230,10 +281,10 @@ def test_a_site_gives_a_refusal_or_an_answer_and_never_falls(site, case):
     [
         (
             "hello",
-            {"protocol": 2},
-            "the coordinator speaks version 2 of the protocol, and this side version 1: install",
+            {"protocol": 1},
+            "the coordinator speaks version 1 of the protocol, and this side version 2: install",
         ),
-        ("train", {}, "the coordinator sent a message of the unknown kind 'train'; known: hello, open, ask, close"),
+        ("train", {}, "the coordinator sent a message of the unknown kind 'train'; known: hello, open, ask, begin"),
         ("hello", {"extra": 1}, "the 'hello' message of the coordinator holds the unknown value 'extra'"),
         ("hello", {"version": None}, "the 'hello' message of the coordinator has a 'version' that is no plain text of"),
         ("hello", {"run": "a\nb"}, "the 'hello' message of the coordinator has a 'run' that is no plain text of at"),
@@ -259,7 +310,7 @@ def test_too_much_is_refused_before_it_is_computed():
 def test_a_regret_that_is_no_number_is_refused(bad):
     one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1]]))
     with pytest.raises(Refused, match="the 'ask' message of site 'x' has an answer that is not a finite number"):
-        wire.read_answers(wire.write_answers([np.array([[0.0, bad]])]), "site 'x'", [one])
+        read_answers(write_answers(Answers([np.array([[0.0, bad]])])), "site 'x'", [one])
 
 
 # -- a site -----------------------------------------------------------------------------------------------------------
@@ -268,8 +319,8 @@ def test_a_regret_that_is_no_number_is_refused(bad):
 class Wired:
     """Sites behind the protocol, without a network: what a transport does, in ten lines."""
 
-    def __init__(self, sites, data="auto"):
-        self.sites, self.data, self.sent = sites, data, []
+    def __init__(self, sites, data="auto", ahead=()):
+        self.sites, self.data, self.ahead, self.sent = sites, data, ahead, []
 
     def _tell(self, site, kind, message):
         record = wire.write(message)
@@ -282,12 +333,24 @@ class Wired:
         agreed = agree(cards)
         self.run = f"r{zlib_of(chosen)}"
         names = [column.name for column in agreed]
-        message = Opening(self.run, chosen, agreed, self.data)
-        return [wire.read_welcome(self._tell(s, "open", message), s.name, names) for s in self.sites]
+        message = Opening(self.run, chosen, agreed, self.data, self.ahead)
+        replies = [wire.read_welcome(self._tell(s, "open", message), s.name, names, self.ahead) for s in self.sites]
+        self.told = [welcome.privacy if first is None else first.privacy for welcome, first in replies]
+        self.first = [first.arrays if first is not None else [] for _, first in replies]
+        return [welcome for welcome, _ in replies]
 
     def ask(self, asked):
+        if any(self.first):
+            assert all(same(a, b) for a, b in zip(asked, self.ahead, strict=True))
+            answers, self.first = self.first, []
+            return answers
         message = Asking(self.run, 1, tuple(asked))
-        return [wire.read_answers(self._tell(s, "ask", message), s.name, asked) for s in self.sites]
+        replies = [read_answers(self._tell(s, "ask", message), s.name, asked) for s in self.sites]
+        self.told = [reply.privacy for reply in replies]
+        return [reply.arrays for reply in replies]
+
+    def privacy(self):
+        return self.told
 
 
 def zlib_of(chosen):
@@ -311,6 +374,48 @@ def test_the_protocol_changes_nothing(tmp_path, method):
     wired = method.fit(Wired(sites_of(sim, tmp_path)))
     assert wired.graph == direct.graph
     assert wired.regrets == direct.regrets
+
+
+def test_first_questions_with_the_opening_change_nothing(tmp_path):
+    """Beyond 12 variables: the search finds its first questions answered, which `Wired.ask` checks."""
+    sim = fp.simulate(14, clients=3, samples=300, seed=5)
+    direct = fp.IPERI().fit(dict(zip(["east", "north", "south"], sim.sites, strict=True)))
+    sites = sites_of(sim, tmp_path)
+    wired = fp.IPERI().fit(Wired(sites, ahead=first_look(14)))
+    assert (wired.graph, wired.regrets, wired.rounds) == (direct.graph, direct.regrets, direct.rounds)
+    assert wired.transcript.to_json() == direct.transcript.to_json()
+    first = 14 * 13 * 2 + 14 * 13 * 12 // 2
+    text = sites[0].log.path.read_text()
+    assert f"declared targets; round 1: sent {first} regrets of candidate parent sets." in text
+    assert text.count(f"sent {first} regrets") == 1
+
+
+def test_the_first_questions_are_those_of_the_search():
+    assert first_look(12) == ()
+    for p in (13, 60, 61):
+        names = tuple(map(str, range(p)))
+        with pytest.raises(Listening.Heard) as heard:
+            find_common_dag(
+                Listening(names), aggregate="sum", edge_price=1.0, constraints=unconstrained(names), seed=0,
+                rounds=lambda: 0, note=lambda step: None, keep=lambda found: None,
+            )  # fmt: skip
+        ahead, asked = first_look(p), heard.value.args[0]
+        assert len(ahead) == len(asked) == (2 if p <= 60 else 1)
+        for question, block in zip(ahead, asked, strict=True):
+            assert all(map(np.array_equal, (question.nodes, question.fixed, question.free), block))
+
+
+class Listening:
+    """A federation that hears the first questions, and ends the search."""
+
+    class Heard(Exception):
+        pass
+
+    def __init__(self, names):
+        self.names = names
+
+    def regrets(self, families):
+        raise self.Heard(families)
 
 
 def test_the_bootstrap_is_the_same_through_the_protocol(tmp_path):
@@ -359,9 +464,11 @@ def test_noise_on_every_answer_is_kept_between_processes(tmp_path):
 
     first, second = fp.IPERI().fit(Wired(sites())), fp.IPERI().fit(Wired(sites()))
     assert first.regrets == second.regrets
-    closed = wire.read_farewell(sites()[0].reply("close", wire.write(Closing(RUN_OF_DEFAULTS))), "a")
-    assert closed["mechanism"] == "regret"
-    assert 0 < closed["ledger"]["spent"] <= 3.0
+    told = second.privacy["a"]  # with the last answers: closing tells nothing
+    assert told["mechanism"] == "regret"
+    assert 0 < told["ledger"]["spent"] <= 3.0
+    assert f"ledger: spent {told['ledger']['spent']:.4g} of" in sites()[0].held.price_ahead()  # nothing came after it
+    assert sites()[0].reply("close", wire.write(Closing(RUN_OF_DEFAULTS))) == {"protocol": PROTOCOL}
 
 
 def test_mixed_tables_need_declared_levels(tmp_path):
@@ -414,6 +521,37 @@ def test_what_the_policy_forbids_is_refused_before_anything_is_read(tmp_path):
     assert ask(Families(one.nodes, one.fixed, one.free[:, :1]))["refused"].startswith("a run may ask 2 times here")
     with pytest.raises(InputError, match="site 'north' requires privacy, and none is set"):
         SiteWork(table, name="north", store=tmp_path, policy=SitePolicy(privacy_required=True))
+
+
+def test_questions_with_the_opening_are_checked_before_anything_is_paid(tmp_path):
+    table = fp.simulate(3, clients=2, samples=500, seed=1).sites[0]
+    one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1, 2]]))
+    privacy = fp.Privacy(1.0, bounds=dict.fromkeys(table.columns, (-8, 8)), store=tmp_path)
+    answers = iter([True, False])
+    asked = []
+
+    def people(what):
+        asked.append(what)
+        return next(answers)
+
+    site = SiteWork(table, name="north", privacy=privacy, policy=SitePolicy(most_numbers=10), approve=people)
+
+    def open_with(*blocks, run="r"):
+        return site.reply("open", wire.write(Opening(run, Settings("adaptive"), site.card.columns, "auto", blocks)))
+
+    assert open_with(one, one, one)["refused"] == "a run may take 10 numbers from here, and this would make it 12"
+    assert not asked
+    assert open_with(one)["refused"] == "the people at this site did not approve it"
+    assert asked[0].startswith("run r asks to open a run with masking 'adaptive'")
+    assert asked[1] == "run r asks to answer round 1 with it: 4 regrets of candidate parent sets"
+    assert "epsilon 1, delta 1e-06, once; ledger: spent 0 of" in site.held.price_ahead()
+    answers = iter([True] * 9)
+    told = open_with(one)
+    assert "refused" not in told and told["answer_0"].shape == (1, 4)
+    assert "nothing, the noise was drawn before" in site.held.price_ahead()
+    assert "refused" not in open_with(one)  # the coordinator was restarted, and counts go on
+    assert open_with(one)["refused"] == "a run may take 10 numbers from here, and this would make it 12"
+    assert "refused" not in open_with(one, run="other")
 
 
 def test_people_are_asked_before_anything_is_sent(tmp_path):
@@ -521,6 +659,89 @@ def test_a_dry_run_says_what_would_be_sent(tmp_path):
     assert not (site.place.path / "ledger").exists()
 
 
+# -- the transport, without a network ---------------------------------------------------------------------------------
+
+
+def carried(sites, journal=None, lost=(), **options):
+    """A transport whose messages go to sites in this process; `lost` lists kinds and sites without a reply."""
+    transport = FlowerTransport(None, sites=len(sites), journal=journal, **options)
+    by_name = {site.name: site for site in sites}
+    told = []
+
+    def send(kind, records):
+        if not records:
+            return {}
+        told.append((kind, sorted(records)))
+        transport.traffic.seconds.append(0.0)
+        return {
+            name: "was disconnected" if (kind, name) in lost else by_name[name].reply(kind, record)
+            for name, record in records.items()
+        }
+
+    def online():
+        return [Peer(at, name) for at, name in enumerate(sorted(by_name))]
+
+    def tell(kind, records):
+        for name, record in records.items():
+            by_name[name].reply(kind, record)
+
+    transport._net.send, transport._net.online, transport._net.tell = send, online, tell
+    return transport, told
+
+
+EVERYONE = ["east", "north", "south"]
+
+
+def test_the_first_round_costs_no_round_trip(tmp_path):
+    sim = fp.simulate(14, clients=3, samples=300, seed=5)
+    direct = fp.IPERI(bootstrap=1).fit(dict(zip(EVERYONE, sim.sites, strict=True)))
+    journal = tmp_path / "journal.jsonl"
+    transport, told = carried(sites_of(sim, tmp_path), Journal(journal))
+    result = fp.IPERI(bootstrap=1).fit(transport)
+    assert (result.graph, result.regrets, result.stability) == (direct.graph, direct.regrets, direct.stability)
+    assert result.transcript.to_json() == direct.transcript.to_json()
+    kinds = [kind for kind, _ in told]
+    assert kinds[: result.rounds + 1] == ["hello", "open"] + ["ask"] * (result.rounds - 1)
+    assert kinds.count("open") == 2  # and the second one, for rows drawn anew, carries its first round too
+    assert transport.traffic.rounds == kinds.count("ask") + 2 == len(transport.traffic.seconds) - 1
+    text = sites_of(sim, tmp_path)[0].log.path.read_text()
+    assert text.count("closed, after") == 2
+    # Continued at the end: everything is known, and nothing is asked.
+    again, told = carried(sites_of(sim, tmp_path), Journal(journal))
+    assert fp.IPERI(bootstrap=1).fit(again).transcript.to_json() == direct.transcript.to_json()
+    assert told == [("hello", EVERYONE)]
+    # Continued after the crash of a coordinator that had written down one welcome, but not the answers with it.
+    lines = journal.read_text().splitlines(keepends=True)
+    assert "welcome" in json.loads(lines[1]) and "answers" in json.loads(lines[2])
+    journal.write_text("".join(lines[:2]))
+    again, told = carried(sites_of(sim, tmp_path), Journal(journal))
+    assert fp.IPERI().fit(again).regrets == direct.regrets
+    assert told[:4] == [("hello", EVERYONE), ("open", ["north", "south"]), ("ask", ["east"]), ("ask", EVERYONE)]
+
+
+def test_a_site_lost_at_the_opening_is_left_out(tmp_path):
+    sim = fp.simulate(14, clients=3, samples=300, seed=5)
+    two = fp.IPERI().fit(dict(zip(EVERYONE[:2], sim.sites[:2], strict=True)))
+    transport, _ = carried(sites_of(sim, tmp_path), lost=[("open", "south")], min_sites=2)
+    result = fp.IPERI().fit(transport)
+    assert (result.graph, result.regrets) == (two.graph, two.regrets)
+    assert result.dropped == {"south": "site 'south' was disconnected"}
+
+
+def test_privacy_is_told_with_the_answers(tmp_path):
+    """Noise on every answer: what was spent by the end is known before anybody closes the run."""
+    sim = fp.simulate(3, clients=2, samples=3000, seed=5)
+    limits = dict.fromkeys(sim.sites[0].columns, (-8, 8))
+    privacy = fp.Privacy(3.0, bounds=limits, mechanism="regret")
+    sites = [SiteWork(t, name=n, store=tmp_path, privacy=privacy) for n, t in zip("ab", sim.sites, strict=True)]
+    transport, _ = carried(sites)
+    transport._net.tell = lambda kind, records: None
+    told = fp.IPERI().fit(transport).privacy
+    for site in sites:
+        assert told[site.name]["ledger"]["spent"] > 0
+        assert f"ledger: spent {told[site.name]['ledger']['spent']:.4g} of" in site.held.price_ahead()
+
+
 # -- agreement --------------------------------------------------------------------------------------------------------
 
 AGE, SEX = Column("age", "continuous"), Column("sex", "categorical", ("f", "m"))
@@ -567,13 +788,15 @@ def test_a_journal_remembers_across_processes(tmp_path):
     path = tmp_path / "journal.jsonl"
     journal = Journal(path, {"seed": 1})
     journal.welcomed("s", Welcome("north", NAMES, 10, ("a",), {"x": 1}))
-    journal.answered("s", "north", [ONE], [np.array([[0.1, math.inf]])])
+    assert journal.privacy("s", "north") == {"x": 1}
+    journal.answered("s", "north", [ONE], Answers([np.array([[0.1, math.inf]])], {"x": 2}))
     journal.lose("south", "was late")
     again = Journal(path, {"seed": 1})
     assert again.resumed and again.run == journal.run
     assert again.welcome("s", "north") == Welcome("north", NAMES, 10, ("a",), {"x": 1})
     assert np.array_equal(again.known("s", "north", ONE), [[0.1, math.inf]])
     assert again.known("other", "north", ONE) is None
+    assert again.privacy("s", "north") == {"x": 2}
     assert again.lost == {"south": "was late"}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with pytest.raises(InputError, match="is of a run with other options"):
@@ -583,9 +806,9 @@ def test_a_journal_remembers_across_processes(tmp_path):
 def test_a_line_cut_off_by_a_crash_counts_as_never_written(tmp_path):
     path = tmp_path / "journal.jsonl"
     journal = Journal(path)
-    journal.answered("s", "north", [ONE], [np.array([[0.1, 0.2]])])
+    journal.answered("s", "north", [ONE], Answers([np.array([[0.1, 0.2]])]))
     whole = path.read_bytes()
-    journal.answered("s", "south", [ONE], [np.array([[0.3, 0.4]])])
+    journal.answered("s", "south", [ONE], Answers([np.array([[0.3, 0.4]])]))
     longer = path.read_bytes()
     for cut in range(len(whole) + 1, len(longer)):
         path.write_bytes(longer[:cut])

@@ -12,12 +12,14 @@ import typer
 
 from ..errors import InputError
 from . import app
-from .run import DEFAULTS, PRIVACY, _check_place, _from_file, _method, summarize
+from .options import BASELINES, DEFAULTS, PRIVACY, check_place, given_options, make_baseline, make_method
+from .run import summarize
 from .site import check_insecure
 
 if TYPE_CHECKING:
     from ..federation.flower.link import Certificates
-    from ..methods import IPERI, Result
+    from ..federation.journal import Journal
+    from ..methods import Result
 
 
 @app.command()
@@ -41,7 +43,9 @@ def coordinate(
     timeout: float = typer.Option(600.0, "--timeout", metavar="S", help="Longest wait for sites, and for a reply."),
     insecure: bool = typer.Option(False, "--insecure", help="No TLS, no keys; only on this machine."),
     force_insecure: bool = typer.Option(False, "--force-insecure", help="With --insecure: for other machines too."),
-    method: str | None = typer.Option(None, metavar="iperi|peri", help="I-PERI, or PERI without interventions."),
+    method: str | None = typer.Option(
+        None, metavar="NAME", help="iperi, peri; or, NOT PRIVATE, notears-admm, feddag, fedcdh."
+    ),
     masking: str | None = typer.Option(None, metavar="adaptive|consensus|none", help="What a site is judged by."),
     aggregate: str | None = typer.Option(None, metavar="sum|worst", help="How the sites' regrets are added up."),
     local: str | None = typer.Option(None, metavar="ges|pc", help="How a site learns alone (masking consensus)."),
@@ -71,10 +75,11 @@ def coordinate(
         "bootstrap": bootstrap,
         "seed": seed,
     }
-    options = {**DEFAULTS, **_from_file(config), **{k: v for k, v in given.items() if v is not None}}
+    asked = given_options(config, given)
+    options = {**DEFAULTS, **asked}
     if any(options[name] is not None for name in PRIVACY):
         raise InputError("every site decides about its own privacy; leave it out here (fedperi site --epsilon)")
-    _check_place(out, False, as_json)
+    check_place(out, False, as_json)
     if timeout <= 0:
         raise InputError(f"--timeout is a number of seconds above 0, not {timeout:g}")
 
@@ -95,9 +100,17 @@ def coordinate(
         )
     if min_sites is not None and not 1 <= min_sites <= wanted:
         raise InputError(f"--min-sites {min_sites}: of {wanted} sites between 1 and {wanted} can be required")
-    chosen = replace(_method({**options, "schema": None}), progress=False)  # the transport tells of every round
+    kept: Journal | None = None
+    fit: Callable[[Any], Result]
+    if options["method"] in BASELINES:
+        if journal is not None:
+            raise InputError(f"--journal: a run of {options['method']} cannot be continued; leave it out")
+        fit = make_baseline(asked).fit
+    else:
+        fit = replace(make_method({**options, "schema": None}, BASELINES), progress=False).fit  # the transport tells
+        kept = _journal(journal or out, {k: v for k, v in options.items() if k not in PRIVACY} | {"sites": wanted}, say)
     _end_at_terminate()
-    result = _run(chosen, options, (host, port), certificates, known, wanted, min_sites, timeout, journal or out, say)
+    result = _run(fit, options, (host, port), certificates, known, wanted, min_sites, timeout, kept, say)
     result.save(out)
     if as_json:
         typer.echo(result.to_json())
@@ -106,8 +119,17 @@ def coordinate(
     say_dropped(result, typer.echo)
 
 
+def _journal(place: Path, of: dict[str, Any], say: Callable[[str], None]) -> Journal:
+    from ..federation.journal import Journal
+
+    record = Journal(place / "journal.jsonl", of)
+    if record.resumed:
+        say(f"continuing run {record.run}: what its journal holds is not asked again.")
+    return record
+
+
 def _run(
-    chosen: IPERI,
+    fit: Callable[[Any], Result],
     options: dict[str, Any],
     address: tuple[str, int],
     certificates: Certificates | None,
@@ -115,7 +137,7 @@ def _run(
     wanted: int,
     min_sites: int | None,
     timeout: float,
-    place: Path,
+    journal: Journal | None,
     say: Callable[[str], None],
 ) -> Result:
     from ..data.infer import as_schema
@@ -125,11 +147,7 @@ def _run(
     from ..federation.journal import Journal
 
     declared = as_schema(options["schema"])
-    record = Journal(
-        place / "journal.jsonl", {k: v for k, v in options.items() if k not in PRIVACY} | {"sites": wanted}
-    )
-    if record.resumed:
-        say(f"continuing run {record.run}: what its journal holds is not asked again.")
+    record = journal or Journal()
     with superlink(*address, certificates, known) as link, link.grid() as grid:
         say(f"listening at {address[0]}:{address[1]}{'' if certificates else ' WITHOUT TLS'}, run {record.run}.")
         transport = FlowerTransport(
@@ -143,7 +161,7 @@ def _run(
             limits=Limits(timeout, timeout),
             note=say,
         )
-        return through_drops(chosen.fit, transport)
+        return through_drops(fit, transport)
 
 
 def say_dropped(result: Result, say: Callable[[str], None]) -> None:
@@ -152,8 +170,12 @@ def say_dropped(result: Result, say: Callable[[str], None]) -> None:
         return
     for site, why in result.dropped.items():
         say(f"Did not take part: {site} ({why}).")
+    who = f"{len(result.sites)} sites: {', '.join(result.sites)}"
+    if not result.regrets:
+        say(f"The graph is of {who}. It says nothing about the others.")
+        return
     say(
-        f"The graph and the worst regret are of {len(result.sites)} sites: {', '.join(result.sites)}. They say nothing "
+        f"The graph and the worst regret are of {who}. They say nothing "
         "about the others: for these the graph may be worse than the worst regret tells."
     )
 

@@ -9,6 +9,7 @@ import typer
 
 from ..errors import InputError
 from . import app
+from .options import DEFAULTS, check_place, given_options, make_method
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,29 +17,6 @@ if TYPE_CHECKING:
     from ..data import Table
     from ..data.check import CheckReport
     from ..methods import IPERI, Result
-    from ..privacy import Privacy
-
-DEFAULTS: dict[str, Any] = {
-    "method": "iperi",
-    "masking": None,
-    "aggregate": None,
-    "local": "ges",
-    "data": "auto",
-    "knowledge": None,
-    "schema": None,
-    "missing": "error",
-    "alpha": 0.01,
-    "penalty": 1.0,
-    "bootstrap": 0,
-    "seed": 0,
-    "epsilon": None,
-    "delta": None,
-    "mechanism": None,
-    "bounds": None,
-    "ceiling": None,
-    "store": None,
-}
-PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "store")
 
 
 @app.command()
@@ -88,9 +66,9 @@ def run(
         "ceiling": ceiling,
         "store": store,
     }
-    options = {**DEFAULTS, **_from_file(config), **{k: v for k, v in given.items() if v is not None}}
-    _check_place(out, dry_run, as_json)
-    chosen = _method(options)
+    options = {**DEFAULTS, **given_options(config, given)}
+    check_place(out, dry_run, as_json)
+    chosen = make_method(options)
 
     from rich.console import Console
 
@@ -114,56 +92,6 @@ def run(
         typer.echo(result.to_json())
     else:
         summarize(console, result, out)
-
-
-def _from_file(config: str | None) -> dict[str, Any]:
-    """Options of a TOML file: the long names of this command's options."""
-    if config is None:
-        return {}
-    import tomllib
-
-    try:
-        content = tomllib.loads(Path(config).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"the configuration {config!r} cannot be read: {error}") from None
-    unknown = [key for key in content if key not in DEFAULTS]
-    if unknown:
-        raise InputError(f"the configuration {config!r} has the key {unknown[0]!r}; known: {', '.join(DEFAULTS)}")
-    return content
-
-
-def _check_place(out: Path | None, dry_run: bool, as_json: bool) -> None:
-    """Refuse, before any work, to write over results or into a file."""
-    if out is None:
-        if not dry_run and not as_json:
-            raise InputError("give a directory for the results: --out results (or --json to print them, or --dry-run)")
-        return
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out {str(out)!r} is a file; give a directory")
-    if (out / "result.json").exists():
-        raise InputError(f"--out {str(out)!r} holds the results of an earlier run; choose another, or remove it")
-
-
-def _method(options: dict[str, Any]) -> IPERI:
-    from ..methods import IPERI, PERI
-
-    classes = {"iperi": IPERI, "peri": PERI}
-    name = options["method"]
-    if name not in classes:
-        raise InputError(f"method is one of {', '.join(classes)}; not {name!r}")
-    rest = {k: v for k, v in options.items() if k != "method" and k not in PRIVACY and v is not None}
-    return classes[name](privacy=_privacy(options), **rest)
-
-
-def _privacy(options: dict[str, Any]) -> Privacy | None:
-    from ..privacy import Privacy
-
-    given = {name: options[name] for name in PRIVACY if options[name] is not None}
-    if not given:
-        return None
-    if "epsilon" not in given:
-        raise InputError(f"--{next(iter(given))} is about privacy, which needs a price: add --epsilon 1")
-    return Privacy(**given)
 
 
 def _split(files: list[str]) -> list[str]:
@@ -258,17 +186,21 @@ def summarize(console: Console, result: Result, out: Path | None) -> None:
     """Say in words what was found."""
     from ..report.text import edge_table
 
-    graphs = {"common": result.cpdag, "with differences": result.phi_cpdag, "closed": result.graph}
-    console.print(edge_table(graphs))
     edges, directed, common = len(result.graph), len(result.graph.directed), len(result.cpdag.directed)
-    console.print(
-        f"{edges} edges; {directed} directed: {common} by the common structure, "
-        f"{directed - common} only because sites differ."
-    )
-    worst = max(result.regrets, key=result.regrets.__getitem__)
-    console.print(
-        f"Worst regret: {result.regrets[worst]:.1f} nats at {worst}. {result.rounds} round{'s' * (result.rounds != 1)}."
-    )
+    rounds = f"{result.rounds} round{'s' * (result.rounds != 1)}."
+    if result.regrets:
+        graphs = {"common": result.cpdag, "with differences": result.phi_cpdag, "closed": result.graph}
+        console.print(edge_table(graphs))
+        console.print(
+            f"{edges} edges; {directed} directed: {common} by the common structure, "
+            f"{directed - common} only because sites differ."
+        )
+        worst = max(result.regrets, key=result.regrets.__getitem__)
+        console.print(f"Worst regret: {result.regrets[worst]:.1f} nats at {worst}. {rounds}")
+    else:  # a baseline
+        console.print(edge_table({"found": result.graph}))
+        console.print(f"{edges} edges; {directed} directed. {rounds}")
+        console.print(f"{result.method['name']} is NOT PRIVATE, and its result has no regrets.")
     if result.privacy is not None:
         _say_privacy(console, result.privacy)
     if result.stability:

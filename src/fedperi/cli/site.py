@@ -44,6 +44,9 @@ def site(
     require_privacy: bool = typer.Option(False, "--require-privacy", help="Never answer without noise."),
     bootstrap: bool = typer.Option(True, "--bootstrap/--no-bootstrap", help="Whether rows may be drawn anew."),
     most_numbers: int = typer.Option(100_000_000, "--most-numbers", metavar="N", help="Numbers that one run may take."),
+    allow: str | None = typer.Option(
+        None, "--allow", metavar="A,B", help="Methods that are NOT PRIVATE and may run: notears-admm, feddag, fedcdh."
+    ),
     approve: bool = typer.Option(False, "--approve", help="Ask here before anything is sent."),
     wait: float = typer.Option(3600.0, "--wait", metavar="S", help="Give up when out of reach for so many seconds."),
     insecure: bool = typer.Option(False, "--insecure", help="No TLS, no keys; only to this machine."),
@@ -71,9 +74,14 @@ def site(
             schema=schema,
             data=data_type,
             missing=missing,
-            targets=None if targets is None else [t.strip() for t in targets.split(",") if t.strip()],
+            targets=None if targets is None else _listed(targets),
             privacy=protection,
-            policy=SitePolicy(privacy_required=require_privacy, bootstrap=bootstrap, most_numbers=most_numbers),
+            policy=SitePolicy(
+                privacy_required=require_privacy,
+                bootstrap=bootstrap,
+                most_numbers=most_numbers,
+                methods=tuple(_listed(allow or "")),
+            ),
             approve=asking,
             tell=say,
         )
@@ -95,7 +103,15 @@ def site(
     say(f"site {made.name!r}: every message is written to {made.log.path}")
     if protection is None and made.card.promise is None:
         say("NOT PRIVATE: answers carry no noise, and regrets tell much of a table (--epsilon, --bounds).")
+    if made.policy.methods:
+        say(
+            f"NOT PRIVATE: {', '.join(made.policy.methods)} may run here, and tell much of a table (docs/baselines.md)."
+        )
     _serve(made, address, wait, say, asking)
+
+
+def _listed(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _serve(made: SiteWork, address: object, wait: float, say: Callable[[str], None], asking: _Approval | None) -> None:

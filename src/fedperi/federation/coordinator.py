@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import InputError
-from .messages import Families, Floats, Question, Settings, Welcome
+from .messages import Floats, Question, Settings, Welcome
+from .questions import shape
 from .site import Respondent
 from .transcript import Transcript
 
@@ -71,19 +72,7 @@ class Coordinator:
         self.transport = transport
         self.settings = settings
         self.sites = tuple(transport.open(settings))
-        if not self.sites:
-            raise InputError("a federation needs at least one site; the list is empty")
-        seen: set[str] = set()
-        for site in self.sites:
-            if site.site in seen:
-                raise InputError(f"two sites are called {site.site!r}: give each a name of its own")
-            seen.add(site.site)
-        _common_names([(site.site, site.names) for site in self.sites])
-        for site in self.sites:
-            if site.names != self.names:
-                raise InputError(f"site {site.site!r} lists the variables in another order than {self.sites[0].site!r}")
-            if not (isinstance(site.n, int | float) and 0 < site.n < np.inf):
-                raise InputError(f"site {site.site!r} says that it has {site.n!r} rows")
+        check_together(self.sites)
         self.rounds = 0
         self.queries = 0
         self.transcript = Transcript(settings, self.sites)
@@ -116,12 +105,34 @@ class Coordinator:
         return 8 * self.queries
 
 
+def check_together(sites: Sequence[Welcome]) -> None:
+    """Raise unless sites have names of their own, the same variables in the same order, and rows.
+
+    Examples
+    --------
+    >>> check_together([Welcome("north", ("a",), 10), Welcome("north", ("a",), 10)])
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: two sites are called 'north': give each a name of its own
+    """
+    if not sites:
+        raise InputError("a federation needs at least one site; the list is empty")
+    seen: set[str] = set()
+    for site in sites:
+        if site.site in seen:
+            raise InputError(f"two sites are called {site.site!r}: give each a name of its own")
+        seen.add(site.site)
+    names = _common_names([(site.site, site.names) for site in sites])
+    for site in sites:
+        if site.names != names:
+            raise InputError(f"site {site.site!r} lists the variables in another order than {sites[0].site!r}")
+        if not (isinstance(site.n, int | float) and 0 < site.n < np.inf):
+            raise InputError(f"site {site.site!r} says that it has {site.n!r} rows")
+
+
 def _fits(question: Question, answer: object) -> bool:
     """Whether an answer holds a number for everything that was asked; infinity is one (a set too large to judge)."""
-    shape = (
-        (len(question.nodes), 1 << question.free.shape[1]) if isinstance(question, Families) else (question.answers,)
-    )
-    if not isinstance(answer, np.ndarray) or answer.dtype.kind != "f" or answer.shape != shape:
+    if not isinstance(answer, np.ndarray) or answer.dtype.kind != "f" or answer.shape != shape(question):
         return False
     return not np.isnan(answer).any()
 

@@ -15,7 +15,7 @@ from .._version import __version__
 from ..data.schema import Column
 from ..errors import InputError
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 MAX_NUMBERS = 1 << 23
 """Numbers in a message: 64 MiB. All pairs of parents among 200 variables are half of it."""
@@ -46,7 +46,7 @@ class Fields:
 
     Examples
     --------
-    >>> fields = Fields({"protocol": 1, "run": "r1"}, "the coordinator", "close")
+    >>> fields = Fields({"protocol": 2, "run": "r1"}, "the coordinator", "close")
     >>> fields.done(fields.text("run", MAX_NAME))
     'r1'
     """
@@ -115,6 +115,24 @@ class Fields:
         if not isinstance(value, np.ndarray) or value.dtype != wanted or value.size > MAX_NUMBERS:
             self.wrong(f"has a {key!r} that is no array of {np.dtype(wanted).name} with at most {MAX_NUMBERS} entries")
         return value
+
+    def named(self, prefix: str) -> list[str]:
+        """List what values are left under a prefix, without it."""
+        return [key.removeprefix(prefix) for key in self._left if key.startswith(prefix)]
+
+    def value(self, key: str) -> NDArray[Any] | str | int | float | bool:
+        """Take whichever is there: an array of finite numbers, a finite number, a truth value, a short plain text."""
+        value = self._left.get(key)
+        if isinstance(value, np.ndarray):
+            array = self.array(key, "i" if value.dtype.kind == "i" else "f")
+            if not np.isfinite(array).all():
+                self.wrong(f"has a {shown(key)} that is not finite")
+            return array
+        if isinstance(value, str):
+            return self.text(key, MAX_NAME)
+        if isinstance(value, float):
+            return self.number(key)
+        return bool(self._take(key)) if isinstance(value, bool) else self.integer(key, -(1 << 63), (1 << 63) - 1)
 
     def _parsed(self, key: str) -> Any:
         value = self._take(key)
@@ -191,3 +209,14 @@ def shown(value: object) -> str:
     """Show a value of the other side in a message: short, and without characters that could act on a terminal."""
     text = value if isinstance(value, str) else type(value).__name__
     return repr("".join(c if plain(c) else "?" for c in text[:60]))
+
+
+def as_json(value: Any) -> str:
+    """Write a list or named values as text, which `Fields.mapping` and its like read.
+
+    Examples
+    --------
+    >>> as_json({"private": True})
+    '{"private": true}'
+    """
+    return json.dumps(value, allow_nan=False, ensure_ascii=True)

@@ -19,8 +19,9 @@ import numpy as np
 
 from ..errors import InputError
 from .messages import Floats, Question, Settings, Welcome
+from .questions import Answers
 
-FORMAT, VERSION = "fedperi.journal", 1
+FORMAT, VERSION = "fedperi.journal", 2
 
 
 @dataclass
@@ -41,7 +42,7 @@ class Journal:
     >>> question = Families(np.array([0]), np.empty((1, 0), int), np.array([[1]]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     journal = Journal(Path(folder) / "journal.jsonl")
-    ...     journal.answered("s", "north", [question], [np.array([[0.0, np.inf]])])
+    ...     journal.answered("s", "north", [question], Answers([np.array([[0.0, np.inf]])]))
     ...     again = Journal(Path(folder) / "journal.jsonl")
     >>> again.run == journal.run, again.known("s", "north", question)
     (True, array([[ 0., inf]]))
@@ -55,6 +56,7 @@ class Journal:
     def __post_init__(self) -> None:
         self._answers: dict[tuple[str, str, str], Floats] = {}
         self._welcomes: dict[tuple[str, str], Welcome] = {}
+        self._privacy: dict[tuple[str, str], dict[str, Any] | None] = {}
         self._lost: dict[str, str] = {}
         if self.path is not None and self.path.exists():
             self._read(self.path)
@@ -66,14 +68,22 @@ class Journal:
         """Return what a site has answered to a question, or None."""
         return self._answers.get((settings, site, mark(question)))
 
-    def answered(self, settings: str, site: str, questions: Sequence[Question], answers: Sequence[Floats]) -> None:
-        """Remember what a site has answered."""
+    def answered(self, settings: str, site: str, questions: Sequence[Question], answers: Answers) -> None:
+        """Remember what a site has answered, and what it told about its privacy after that."""
         marks = [mark(question) for question in questions]
-        self._append(
-            {"settings": settings, "site": site, "marks": marks, "answers": [answer.tolist() for answer in answers]}
-        )
-        for one, answer in zip(marks, answers, strict=True):
+        listed = [answer.tolist() for answer in answers.arrays]
+        line = {"settings": settings, "site": site, "marks": marks, "answers": listed, "privacy": answers.privacy}
+        self._append(line)
+        for one, answer in zip(marks, answers.arrays, strict=True):
             self._answers[settings, site, one] = answer
+        self._privacy[settings, site] = answers.privacy
+
+    def privacy(self, settings: str, site: str) -> dict[str, Any] | None:
+        """Return what a site told last about its privacy: with its last answers, or when the run was opened."""
+        if (settings, site) in self._privacy:
+            return self._privacy[settings, site]
+        welcome = self.welcome(settings, site)
+        return None if welcome is None else welcome.privacy
 
     def welcome(self, settings: str, site: str) -> Welcome | None:
         """Return what a site said when the run was opened with these settings, or None."""
@@ -152,6 +162,7 @@ class Journal:
         else:
             for one, answer in zip(line["marks"], line["answers"], strict=True):
                 self._answers[line["settings"], line["site"], one] = np.array(answer, dtype=np.float64)
+            self._privacy[line["settings"], line["site"]] = line["privacy"]
 
 
 def settings_key(settings: Settings) -> str:

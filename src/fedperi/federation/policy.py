@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .fields import Refused
+from ..errors import InputError
+from .fields import Refused, shown
 from .masking import MASKINGS
 from .messages import Settings
+from .work import WORKERS
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,9 @@ class SitePolicy:
     most_numbers : int
         Numbers that may leave in one run.
     most_messages : int
-        Rounds of questions in one run.
+        Rounds of questions, or steps, in one run.
+    methods : tuple of str
+        Methods without privacy that may run here, by their names in `fedperi.federation.work.WORKERS`; none by default.
 
     Examples
     --------
@@ -39,6 +43,12 @@ class SitePolicy:
     bootstrap: bool = True
     most_numbers: int = 100_000_000
     most_messages: int = 1000
+    methods: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.methods if name not in WORKERS]
+        if unknown:
+            raise InputError(f"a site can allow {', '.join(WORKERS)}; there is no method {unknown[0]!r}")
 
     def check_open(self, settings: Settings) -> None:
         """Raise if a run with these settings is not allowed."""
@@ -47,6 +57,14 @@ class SitePolicy:
             raise Refused(f"the masking {settings.masking!r} is not allowed here; allowed: {allowed}")
         if settings.resample is not None and not self.bootstrap:
             raise Refused("a bootstrap is not allowed here: run with bootstrap=0")
+
+    def check_begin(self, method: str) -> None:
+        """Raise if a method without privacy is not allowed."""
+        if method not in self.methods:
+            raise Refused(
+                f"{shown(method)} is not private, and a site runs no such method unless its people allow it "
+                f"(fedperi site --allow); allowed here: {', '.join(self.methods) or 'none'}"
+            )
 
     def check_ask(self, numbers: int, messages: int) -> None:
         """Raise if so many numbers, in so many messages, are too many for one run."""

@@ -8,24 +8,21 @@ all that leaves a site; each worker's docstring says what that is, and what can 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..local.worker import Payload, State, Worker
+from .coordinator import check_together
+from .messages import Welcome
+from .steps import normal
 
-if TYPE_CHECKING:
-    from .messages import Welcome
-
-Payload = dict[str, Any]
-"""Names to numpy arrays of numbers, or to plain values (text, numbers, truth values)."""
-
-State = dict[str, NDArray[Any]]
+__all__ = ["WORKERS", "Payload", "State", "WorkCoordinator", "WorkInProcess", "WorkTransport", "Worker", "worker_class"]
 
 WORKERS = {
     "notears-admm": "fedperi.local.notears_admm:NotearsWorker",
@@ -36,26 +33,7 @@ WORKERS = {
 """The site's half of every method, by the name that a coordinator uses: a site runs nothing else."""
 
 
-class Worker(ABC):
-    """A site's half of a method: a function of its rows, a state, and a step.
-
-    Parameters
-    ----------
-    rows : array, shape (n, p)
-        The site's table as numbers, columns in the order of the run.
-    site : str
-        Its name, for messages.
-    """
-
-    def __init__(self, rows: NDArray[np.float64], site: str) -> None:
-        self.rows, self.site = rows, site
-
-    @abstractmethod
-    def perform(self, kind: str, payload: Payload, state: State) -> tuple[Payload, State]:
-        """Answer a step, and return the state for the next one. Raise InputError for a step that is none."""
-
-
-def worker_class(name: str) -> Callable[[NDArray[np.float64], str], Worker]:
+def worker_class(name: str) -> type[Worker]:
     """Find a worker by name.
 
     Examples
@@ -68,7 +46,7 @@ def worker_class(name: str) -> Callable[[NDArray[np.float64], str], Worker]:
     if name not in WORKERS:
         raise InputError(f"a site runs no method {name!r}; it knows {', '.join(WORKERS)}")
     module, attribute = WORKERS[name].split(":")
-    found: Callable[[NDArray[np.float64], str], Worker] = getattr(import_module(module), attribute)
+    found: type[Worker] = getattr(import_module(module), attribute)
     return found
 
 
@@ -102,6 +80,7 @@ class WorkCoordinator:
 
     def __post_init__(self) -> None:
         self.sites = tuple(self.transport.begin(self.worker))
+        check_together(self.sites)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,7 +92,7 @@ class WorkCoordinator:
 
         `bytes` counts the answers of one site.
         """
-        answers = self.transport.perform(kind, payload)
+        answers = self.transport.perform(kind, normal(payload))
         self.rounds += 1
         if len(answers) != len(self.sites):
             raise InputError(f"{len(answers)} of {len(self.sites)} sites answered")
@@ -145,8 +124,6 @@ class WorkInProcess:
 
     def begin(self, worker: str) -> list[Welcome]:
         """Begin a run of a method at every site."""
-        from .messages import Welcome
-
         make = worker_class(worker)
         self._workers = [make(rows, site) for site, rows in self._rows.items()]
         self._states: list[State] = [{} for _ in self._workers]

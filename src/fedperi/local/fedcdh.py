@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError
 from .fedcdh_layout import Batch, Floats, Group, Widths, groups, site_key
 from .random_features import GIVEN, JOINT, QUICK, SINGLE, null_moments, pair_products, random_features, rotation, solve
-
-Payload = dict[str, Any]
-State = dict[str, NDArray[Any]]
+from .worker import Payload, State, StepKind, Worker
 
 FIRST_ROWS = 500
 """Rows that the published rule for bandwidths looks at."""
@@ -22,8 +19,11 @@ FIRST_ROWS = 500
 FLAT = 1e-9
 """Standard deviation below which a feature, whose values lie between -1.5 and 1.5, varies by rounding only."""
 
+TESTS = "given group x y sites surrogate centre scale seed faithful widths singles sets joints"
+"""What describes some tests, and the features for them."""
 
-class FedCDHWorker:
+
+class FedCDHWorker(Worker):
     """Answers the steps of FedCDH. It keeps no state: every step brings what it needs.
 
     What leaves the site, by step:
@@ -48,8 +48,31 @@ class FedCDHWorker:
         Its name.
     """
 
-    def __init__(self, rows: Floats, site: str) -> None:
-        self.rows, self.site = rows, site
+    kinds: ClassVar = {
+        "moments": StepKind("", {"mean": "means of the columns", "scatter": "sums of squared deviations"}),
+        "bandwidths": StepKind("columns", {"median": "medians of distances between rows"}),
+        "within": StepKind(
+            TESTS,
+            {
+                "statistic": "statistics of tests on the site's rows",
+                "trace": "their means by chance",
+                "norm": "half their variances by chance",
+            },
+        ),
+        "sums": StepKind(
+            TESTS,
+            {
+                "sums": "sums of random features over the rows",
+                "given": "sums of their products with those of Z",
+                "own": "sums of their products within a variable",
+                "cross": "sums of their products between x and y",
+            },
+        ),
+        "fourth": StepKind(f"{TESTS} ranks maps", {"fourth": "sums of products of four residuals over the rows"}),
+        "change": StepKind(
+            "columns landmarks centre scale gamma", {"mean": "means of smooth functions of variables and pairs"}
+        ),
+    }
 
     def perform(self, kind: str, payload: Payload, state: State) -> tuple[Payload, State]:
         """Answer a step."""

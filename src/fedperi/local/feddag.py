@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar
 from zlib import crc32
 
 import numpy as np
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from .feddag_networks import Array, Networks, initial_weights, weight_count
+from .worker import Payload, State, StepKind, Worker
 
-Payload = dict[str, Any]
-State = dict[str, NDArray[Any]]
 Floats = NDArray[np.float64]
 
 LEAST_ROWS = 2
@@ -23,8 +22,11 @@ MOST_STEPS = 100_000
 TERMS = 13
 """Of the exponential series at 1/2: the next one is below 1e-15 of the first."""
 
+ORDER = "alpha rho steps sparsity rate temperature seed faithful send"
+"""The fields of an `Order`."""
 
-class FedDAGWorker:
+
+class FedDAGWorker(Worker):
     """A site's half of `fedperi.FedDAG`.
 
     Step ``masked``: takes the common logits, trains for some steps, and sends its logits (p x p numbers); on request
@@ -40,8 +42,17 @@ class FedDAGWorker:
         Its name: for messages, and for a stream of random numbers of its own.
     """
 
-    def __init__(self, rows: Floats, site: str) -> None:
-        self.rows, self.site = rows, site
+    kinds: ClassVar = {
+        "masked": StepKind(
+            f"logits networks {ORDER}",
+            {
+                "logits": "logits of all edges, after training",
+                "networks": "weights of networks fitted to the site's rows",
+                "acyclicity": "how far the last mask is from a DAG",
+            },
+        ),
+        "linear": StepKind(f"weights {ORDER}", {"weights": "weights of a linear model fitted to the site's rows"}),
+    }
 
     def perform(self, kind: str, payload: Payload, state: State) -> tuple[Payload, State]:
         """Train from the common parameters; answer with the site's own."""

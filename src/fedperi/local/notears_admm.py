@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from .worker import Payload, State, StepKind, Worker
 
-Payload = dict[str, Any]
-State = dict[str, NDArray[Any]]
 Floats = NDArray[np.float64]
 
+MOST_STARTS = 1000
+"""That one message can ask for."""
 
-class NotearsWorker:
+
+class NotearsWorker(Worker):
     """A site's half of linear `fedperi.NotearsADMM`.
 
-    Step ``update`` takes the common weights W, the strength of the pull towards them and the number of rows of all
-    sites; it sends the site's own weights B, p x p numbers. **The coordinator can compute the site's covariance matrix
-    from them**: with duals D, which it can track, S (I - B) = rho (B - W) + D, outside the diagonal if loops are
-    excluded. Two rounds determine S; one, if they are not. Rows and means are not sent, and do not follow from it.
+    Step ``update`` takes common weights W, the strength of the pull towards them and the number of rows of all sites,
+    for several starts at once; it sends the site's own weights B for each, p x p numbers. **The coordinator can compute
+    the site's covariance matrix from them**: with duals D, which it can track, S (I - B) = rho (B - W) + D, outside the
+    diagonal if loops are excluded. Two rounds determine S; one, if they are not. Rows and means are not sent, and do
+    not follow from it. Step ``loss`` takes W of all starts and sends the site's share of the loss of each, a number.
 
     Parameters
     ----------
@@ -30,19 +33,26 @@ class NotearsWorker:
         Its name.
     """
 
-    def __init__(self, rows: Floats, site: str) -> None:
-        self.rows, self.site = rows, site
+    kinds: ClassVar = {
+        "update": StepKind("parameters rho total loops", {"parameters": "weights of the site's own regressions"}),
+        "loss": StepKind("parameters total loops", {"loss": "squared errors of the common weights of every start"}),
+    }
 
     def perform(self, kind: str, payload: Payload, state: State) -> tuple[Payload, State]:
         """Answer a step; the state holds second moments, so that rows are looked at once."""
         p = self.rows.shape[1]
         common, rho = consensus_step(self, kind, payload, p * p)
-        state = state or {"moments": second_moments(self.rows, self.site), "dual": np.zeros(p * p)}
-        dual = updated_dual(state, common)
+        state = state or {"moments": second_moments(self.rows, self.site)}
         # Sites count by their rows, so that the sum over sites is the loss on all rows.
         moments = state["moments"] * (len(self.rows) / float(payload["total"]))
-        own = local_weights(moments, common.reshape(p, p), dual.reshape(p, p), rho, bool(payload["loops"])).ravel()
-        return {"parameters": own}, {**state, "dual": dual, "own": own, "rho": np.array(rho)}
+        if kind == "loss":
+            rest = np.eye(p) - common.reshape(-1, p, p)
+            return {"loss": np.einsum("rij,ik,rkj->r", rest, moments, rest) / 2}, state
+        dual = updated_dual(state, common)
+        loops = bool(payload["loops"])
+        starts = zip(common.reshape(-1, p, p), dual.reshape(-1, p, p), rho, strict=True)
+        own = np.stack([local_weights(moments, *start, loops).ravel() for start in starts])
+        return {"parameters": own}, {**state, "dual": dual, "own": own, "rho": rho}
 
 
 def local_weights(moments: Floats, common: Floats, dual: Floats, rho: float, loops: bool) -> Floats:
@@ -66,9 +76,12 @@ def local_weights(moments: Floats, common: Floats, dual: Floats, rho: float, loo
     return out
 
 
-def consensus_step(worker: Any, kind: str, payload: Payload, size: int) -> tuple[Floats, float]:
-    """Check a step of consensus ADMM; return the common parameters and the strength of the pull towards them."""
-    if kind != "update":
+def consensus_step(worker: Worker, kind: str, payload: Payload, size: int) -> tuple[Floats, Floats]:
+    """Check a step of consensus ADMM; return common parameters and strength of the pull, a row for every start.
+
+    A step ``loss`` pulls nowhere.
+    """
+    if kind not in worker.kinds:
         raise InputError(f"NOTEARS-ADMM has no step {kind!r}")
     n, p = worker.rows.shape
     if n < max(2, p):
@@ -77,20 +90,26 @@ def consensus_step(worker: Any, kind: str, payload: Payload, size: int) -> tuple
             "the site or some variables out"
         )
     try:
-        common, rho, total = (np.asarray(payload[name], float) for name in ("parameters", "rho", "total"))
-        good = common.shape == (size,) and bool(np.isfinite(common).all()) and isinstance(payload["loops"], bool)
-        good = good and bool(0 < rho < np.inf) and bool(n <= total < np.inf)
+        common, total = (np.asarray(payload[name], float) for name in ("parameters", "total"))
+        rho = np.asarray(payload["rho"], float) if kind == "update" else np.ones(len(common))
+        good = common.shape == (len(rho), size) and 1 <= len(rho) <= MOST_STARTS and bool(np.isfinite(common).all())
+        good = good and bool(((rho > 0) & (rho < np.inf)).all()) and bool(n <= total < np.inf)
+        good = good and isinstance(payload["loops"], bool)
     except (KeyError, TypeError, ValueError):
         good = False
     if not good:
-        raise InputError(f"site {worker.site!r} got a step 'update' of NOTEARS-ADMM that it cannot read")
-    return common, float(rho)
+        raise InputError(f"site {worker.site!r} got a step {kind!r} of NOTEARS-ADMM that it cannot read")
+    return common, rho
 
 
 def updated_dual(state: State, common: Floats) -> Floats:
     """Count the last disagreement: the common parameters that arrive now are those found from the last answer."""
-    dual: Floats = state["dual"]
-    return dual + state["rho"] * (state["own"] - common) if "own" in state else dual
+    if "own" not in state:
+        return np.zeros_like(common)
+    if state["own"].shape != common.shape:
+        raise InputError(f"NOTEARS-ADMM goes on with {len(common)} starts; it began with {len(state['own'])}")
+    out: Floats = state["dual"] + state["rho"][:, None] * (state["own"] - common)
+    return out
 
 
 def second_moments(rows: Floats, site: str) -> Floats:

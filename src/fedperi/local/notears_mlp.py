@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError
-from .notears_admm import Floats, Payload, State, consensus_step, updated_dual
+from .notears_admm import Floats, consensus_step, updated_dual
+from .worker import Payload, State, StepKind, Worker
 
 EXACT: Any = {"ftol": 1e-9, "gtol": 1e-6, "maxiter": 200}
 """Of a site's minimisation: it is repeated every round from where the last one ended."""
 
 
-class NotearsMLPWorker:
+class NotearsMLPWorker(Worker):
     """A site's half of `fedperi.NotearsADMM` with ``model="mlp"``.
 
     Step ``update`` takes the common parameters of all networks, the strength of the pull towards them and the number of
-    rows of all sites; it sends the site's own parameters, p * (p * units + 2 * units + 1) numbers. They are a model of
-    the site's rows. What can be computed from them is not known; take it to be no less than the covariance matrix.
+    rows of all sites, for several starts at once; it sends the site's own parameters for each, p * (p * units + 2 *
+    units + 1) numbers. They are a model of the site's rows. What can be computed from them is not known; take it to be
+    no less than the covariance matrix. Step ``loss`` takes the common parameters of all starts and sends the site's
+    share of the loss of each, one number.
 
     Parameters
     ----------
@@ -28,40 +32,62 @@ class NotearsMLPWorker:
         Its name.
     """
 
-    def __init__(self, rows: Floats, site: str) -> None:
-        self.rows, self.site = rows, site
+    kinds: ClassVar = {
+        "update": StepKind(
+            "parameters rho total loops hidden seed", {"parameters": "weights of networks fitted to the site's rows"}
+        ),
+        "loss": StepKind(
+            "parameters total loops hidden seed", {"loss": "squared errors of the common networks of every start"}
+        ),
+    }
 
     def perform(self, kind: str, payload: Payload, state: State) -> tuple[Payload, State]:
         """Answer a step."""
-        from scipy.optimize import minimize
-
         p = self.rows.shape[1]
         units = payload.get("hidden")
         if not isinstance(units, int | np.integer) or units < 1:
             raise InputError(f"site {self.site!r} got a step of NOTEARS-ADMM without a number of hidden units")
         common, rho = consensus_step(self, kind, payload, parameter_count(p, int(units)))
-        loops = bool(payload["loops"])
+        total, loops = float(payload["total"]), bool(payload["loops"])
         rows = self.rows if loops else self.rows - self.rows.mean(axis=0)
-        dual = updated_dual(state or {"dual": np.zeros_like(common)}, common)
-        free = np.ones(len(common), dtype=bool)
+        if kind == "loss":
+            return {"loss": np.array([squared_error(x, rows, int(units))[0] / total for x in common])}, state
+        dual = updated_dual(state, common)
+        free = np.ones(common.shape[1], dtype=bool)
         free[: p * p * units] = np.repeat(~np.eye(p, dtype=bool).ravel() | loops, units)
+        starts = zip(common, dual, rho, state.get("own", common), strict=True)
+        own = np.stack([_own(rows, int(units), total, free, *start) for start in starts])
+        return {"parameters": own}, {"dual": dual, "own": own, "rho": rho}
 
-        def objective(part: Floats) -> tuple[float, Floats]:
-            x = np.zeros_like(common)
-            x[free] = part
-            with np.errstate(all="ignore"):
-                value, slope = squared_error(x, rows, int(units))
-                apart = x - common
-                value = value / float(payload["total"]) + float(dual @ apart) + rho / 2 * float(apart @ apart)
-                gradient = (slope / float(payload["total"]) + dual + rho * apart)[free]
-            if not (np.isfinite(value) and np.isfinite(gradient).all()):
-                return 1e300, np.zeros_like(gradient)
-            return value, gradient
 
-        own = np.zeros_like(common)
-        start = state.get("own", common)
-        own[free] = minimize(objective, start[free], jac=True, method="L-BFGS-B", options=EXACT).x
-        return {"parameters": own}, {"dual": dual, "own": own, "rho": np.array(rho)}
+def _own(
+    rows: Floats,
+    units: int,
+    total: float,
+    free: NDArray[np.bool_],
+    common: Floats,
+    dual: Floats,
+    rho: float,
+    at: Floats,
+) -> Floats:
+    """Fit the networks, drawn towards the common ones, from where they are."""
+    from scipy.optimize import minimize
+
+    def objective(part: Floats) -> tuple[float, Floats]:
+        x = np.zeros_like(common)
+        x[free] = part
+        with np.errstate(all="ignore"):
+            value, slope = squared_error(x, rows, units)
+            apart = x - common
+            value = value / total + float(dual @ apart) + rho / 2 * float(apart @ apart)
+            gradient = (slope / total + dual + rho * apart)[free]
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return 1e300, np.zeros_like(gradient)
+        return value, gradient
+
+    own = np.zeros_like(common)
+    own[free] = minimize(objective, at[free], jac=True, method="L-BFGS-B", options=EXACT).x
+    return own
 
 
 def parameter_count(p: int, units: int) -> int:

@@ -104,6 +104,9 @@ def baseline_result(
     """
     transport = coordinator.transport
     marks = transport.fingerprints() if isinstance(transport, Tables) else [None] * len(coordinator.sites)
+    dropped = [dict(entry) for entry in getattr(transport, "dropped", ())]
+    if hasattr(transport, "end"):  # sites over a network are told that the run is over
+        transport.end()
     dag = member(graph)
     return Result(
         graph=graph,
@@ -117,7 +120,7 @@ def baseline_result(
         history=tuple(history),
         edges=(),
         method=method,
-        manifest=record(method, coordinator.names, coordinator.sites, marks),
+        manifest={**record(method, coordinator.names, coordinator.sites, marks), "dropped": dropped},
         complete=complete,
     )
 

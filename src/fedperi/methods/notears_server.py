@@ -15,7 +15,7 @@ HUGE = 1e300
 """What a trial point costs whose exponential is beyond the range of numbers."""
 
 
-EXACT: Any = {"ftol": 1e-12, "gtol": 1e-8, "maxiter": 2000, "maxfun": 20000}
+EXACT: Any = {"ftol": 1e-10, "gtol": 1e-6, "maxiter": 2000, "maxfun": 20000}
 """SciPy's own tolerances let rounding errors grow to 3e-4 in a weight by the end of a run, these to 7e-5."""
 
 
@@ -23,12 +23,15 @@ EXACT: Any = {"ftol": 1e-12, "gtol": 1e-8, "maxiter": 2000, "maxfun": 20000}
 class Layout:
     """Where the edges are in a flat vector of parameters: first p * p * units weights, from i to unit u of j.
 
-    The linear model has one unit and nothing behind it.
+    The linear model has one unit and nothing behind it. With another `scale`, cycles are measured in another unit of
+    weight: the measure is zero for the same graphs, but long cycles weigh more or less beside short ones, so that the
+    rounds take another way to an acyclic graph.
     """
 
     p: int
     units: int = 1
     size: int = 0
+    scale: float = 1.0
 
     @property
     def edges(self) -> int:
@@ -46,7 +49,7 @@ class Layout:
         return np.concatenate([on_edges, np.ones(self.size - self.edges, dtype=bool)])
 
     def acyclicity(self, parameters: Floats) -> tuple[float, Floats]:
-        """``h = tr exp(A) - p`` with A the squared strengths, and its gradient; h is zero iff there is no cycle.
+        """``h = tr exp(A) - p``, A the squared strengths times `scale`, and its gradient; zero iff there is no cycle.
 
         Examples
         --------
@@ -59,19 +62,23 @@ class Layout:
         from scipy.linalg import expm
 
         first = parameters[: self.edges].reshape(self.p, self.p, self.units)
-        squares = (first**2).sum(axis=2)
+        squares = self.scale * (first**2).sum(axis=2)
         gradient = np.zeros(self.size)
         if not squares.max(initial=0.0) < 1e15:  # repeated squaring would take long to find that it overflows
             return np.inf, gradient
         exponential = expm(squares)
-        gradient[: self.edges] = (2 * exponential.T[:, :, None] * first).ravel()
+        gradient[: self.edges] = (2 * self.scale * exponential.T[:, :, None] * first).ravel()
         # One sum of differences, so that nothing of a small h is lost in p.
         return float((np.diag(exponential) - 1).sum()), gradient
 
 
 @dataclass(frozen=True)
 class Server:
-    """What the server remembers: common parameters, their h, the sum of the sites' duals, multipliers and prices."""
+    """What the server remembers of a start: common parameters, the sum of the sites' duals, multipliers and prices.
+
+    After a step also the measure of cycles `h`, how far the sites are from the common parameters (`apart`), and how far
+    these `moved`: the largest differences.
+    """
 
     layout: Layout
     parameters: Floats
@@ -80,6 +87,8 @@ class Server:
     rho2: float
     alpha: float = 0.0
     h: float = 0.0
+    apart: float = np.inf
+    moved: float = np.inf
 
     def step(self, answers: Sequence[Floats], l1: float, l2: float, faithful: bool) -> Server:
         """One round: minimise over the common parameters, then update multipliers. See docs/baselines.md."""
@@ -94,7 +103,14 @@ class Server:
             duals=self.duals + self.rho2 * (own - found).sum(axis=0),
             alpha=self.alpha + self.rho1 * h,
             h=h,
+            apart=float(np.abs(own - found).max()),
+            moved=float(np.abs(found - self.parameters).max()),
         )
+
+    def penalty(self, l1: float, l2: float) -> float:
+        """What the parameters cost by their size."""
+        x = self.parameters
+        return l1 * float(np.abs(x[: self.layout.edges]).sum()) + l2 / 2 * float(x @ x)
 
     def tightened(self, growth1: float, growth2: float, most: float) -> Server:
         """Raise the prices of cycles and of disagreement, up to a limit."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flwr.clientapp import ClientApp
     from flwr.serverapp import ServerApp
 
-_NODE = ("data", "name", "store", "schema", "missing", "data-type", "targets", "require-privacy")
+_NODE = ("data", "name", "store", "schema", "missing", "data-type", "targets", "require-privacy", "allow")
 _PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling")
 _RUN = ("sites", "min-sites", "out", "journal", "timeout")
 _METHOD = (
@@ -88,7 +88,7 @@ def site_of(config: Mapping[str, Any]) -> SiteWork:
         if "epsilon" not in given:
             raise InputError(f"--node-config: {next(iter(given))} is about privacy, which needs a price: add epsilon")
         protection = Privacy(**given)
-    targets = config.get("targets")
+    targets, allowed = config.get("targets"), str(config.get("allow") or "")
     return SiteWork(
         str(config["data"]),
         name=config.get("name") or None,
@@ -98,7 +98,10 @@ def site_of(config: Mapping[str, Any]) -> SiteWork:
         missing=str(config.get("missing") or "error"),
         targets=None if targets is None else [t.strip() for t in str(targets).split(",") if t.strip()],
         privacy=protection,
-        policy=SitePolicy(privacy_required=bool(config.get("require-privacy", False))),
+        policy=SitePolicy(
+            privacy_required=bool(config.get("require-privacy", False)),
+            methods=tuple(name.strip() for name in allowed.split(",") if name.strip()),
+        ),
     )
 
 

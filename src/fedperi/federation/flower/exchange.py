@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+COURTESY = 3.0
+"""Seconds that sites get to take a message whose reply is not needed."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -40,7 +43,11 @@ class Peer:
 
 @dataclass
 class Traffic:
-    """What has been exchanged so far."""
+    """What has been exchanged so far.
+
+    `rounds` counts rounds of questions or steps, `seconds` has an entry for every round trip that a result needs: the
+    introduction, the opening, which may carry the first round, and the further rounds.
+    """
 
     rounds: int = 0
     sent: int = 0
@@ -68,6 +75,7 @@ class Exchange:
     ) -> None:
         self._grid, self._keys, self.limits, self._note = grid, keys, limits, note
         self.peers: dict[str, Peer] = {}
+        self._met: set[int] = set()  # nodes that take or took part, and late ones that were told of
         self.traffic = Traffic()
 
     def online(self) -> list[Peer]:
@@ -87,9 +95,24 @@ class Exchange:
         """Send each site its message and collect the replies; instead of a reply, the reason why there is none."""
         if not records:
             return {}
+        begun = time.monotonic()
+        out = self._exchanged(kind, records, self.limits.reply)
+        self.traffic.seconds.append(time.monotonic() - begun)
+        return out
+
+    def tell(self, kind: str, records: Mapping[str, Record]) -> None:
+        """Send each site a message whose reply nobody needs; sites get a moment to take it, and it is no round trip."""
+        try:
+            if records:
+                self._exchanged(kind, records, min(COURTESY, self.limits.reply))
+        except InputError as error:
+            self._note(str(error))
+
+    def _exchanged(self, kind: str, records: Mapping[str, Record], seconds: float) -> dict[str, Record | str]:
+        self._met |= {peer.node for peer in self.peers.values()}
         self._restarted(set(records), tell=False)
         begun = time.monotonic()
-        end = begun + self.limits.reply
+        end = begun + seconds
         out: dict[str, Record | str] = {}
         waiting = self._push(kind, records)
         away: dict[str, float] = {}  # sites that were disconnected, and until when they may come back
@@ -105,6 +128,7 @@ class Exchange:
                     out[site] = self._content(site, reply)
             if (waiting or away) and time.monotonic() > look + 1:
                 look = time.monotonic()
+                self._tell_of_late()
                 again = {site: records[site] for site in self._restarted({*waiting.values(), *away})}
                 if again:
                     waiting = {key: site for key, site in waiting.items() if site not in again}
@@ -116,18 +140,17 @@ class Exchange:
             if waiting or away:
                 time.sleep(self.limits.poll)
         for site in waiting.values():
-            out[site] = f"did not reply within {self.limits.reply:g} s"
-        out |= dict.fromkeys(away, _GONE)
-        self.traffic.seconds.append(time.monotonic() - begun)
-        return out
+            out[site] = f"did not reply within {seconds:g} s"
+        return out | dict.fromkeys(away, _GONE)
 
     def _push(self, kind: str, records: Mapping[str, Record]) -> dict[str, str]:
         from flwr.app import Message
 
         sites = list(records)
+        # Lives longer than we wait: the SuperLink tells of an expired message as of a node that is gone.
+        life = self.limits.reply + 60
         messages = [
-            Message(to_records(records[site]), self.peers[site].node, f"query.{kind}", ttl=self.limits.reply)
-            for site in sites
+            Message(to_records(records[site]), self.peers[site].node, f"query.{kind}", ttl=life) for site in sites
         ]
         self.traffic.sent += sum(wire.size(record) for record in records.values())
         keys = list(self._reached(self._grid.push_messages, messages))
@@ -148,6 +171,12 @@ class Exchange:
                         self._note(f"{peer.label} was started anew; asking it again.")
                     found.append(site)
         return found
+
+    def _tell_of_late(self) -> None:
+        for peer in self.online():
+            if peer.node not in self._met:
+                self._met.add(peer.node)
+                self._note(f"{peer.label} has come after the run began, and waits for the next one.")
 
     def _content(self, site: str, reply: Message) -> Record | str:
         if reply.has_error():

@@ -2,7 +2,7 @@
 
 A SuperNode of Flower fetches the app bundle of every run from the SuperLink and executes it; whoever controls the
 SuperLink controls what runs at the site. This node speaks the same network interface, never asks for the bundle, and
-answers the four messages of our protocol. Connections go out from the site only.
+answers the six messages of our protocol. Connections go out from the site only.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ def serve(
     refused: float | None = None
     told = ""
     while not stop.is_set():
-        began = time.monotonic()
+        joined, heard = False, threading.Event()
         try:
             check_reachable(address)
             with connected(address, key) as node:
                 note(f"connected to {address.coordinator} as site {work.name!r}, waiting for messages.")
-                told, refused = "", None
-                _answer_all(work, node, stop, poll)
+                told, refused, joined = "", None, True
+                _answer_all(work, node, stop, poll, heard)
             return
         except Unauthorized as error:
             refused = refused or time.monotonic()
@@ -83,8 +83,9 @@ def serve(
         except Away as error:
             reason, refused = str(error), None
         now = time.monotonic()
-        if now - began > 2 * HEARTBEAT:
+        if joined:
             lost = now  # there was a connection, so the patience begins anew
+            reason += "" if heard.is_set() else _UNHEARD
         if now - lost > wait:
             raise InputError(f"{reason}; gave up after {wait:g} s") from None
         if reason != told:
@@ -93,7 +94,10 @@ def serve(
         stop.wait(1.0)
 
 
-def _answer_all(work: SiteWork, node: FleetNode, stop: threading.Event, poll: float) -> None:
+_UNHEARD = "; no message came: a run that has begun goes on without this site, which waits for the next one"
+
+
+def _answer_all(work: SiteWork, node: FleetNode, stop: threading.Event, poll: float, heard: threading.Event) -> None:
     from flwr.app import Error, Message
     from flwr.supercore.inflatable.inflatable_utils import ObjectPullError
 
@@ -108,6 +112,7 @@ def _answer_all(work: SiteWork, node: FleetNode, stop: threading.Event, poll: fl
         if message is None:
             stop.wait(poll if time.monotonic() < busy + BUSY else 8 * poll)
             continue
+        heard.set()
         began = busy = time.monotonic()
         group, _, kind = message.metadata.message_type.partition(".")
         if not message.has_content() or group != "query":

@@ -7,20 +7,28 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import InputError
+from ...local.worker import Payload, Worker
 from .. import wire
-from ..agreement import agree
+from ..ahead import first_look
 from ..fields import Refused
 from ..journal import Journal, settings_key
 from ..messages import Floats, Question, Settings, Welcome
-from ..wire import Asking, Card, Closing, Hello, Opening, Record
-from .exchange import Exchange, Limits, Peer, Traffic
+from ..questions import Answers, read_answers
+from ..steps import Beginning, Doing, read_done
+from ..wire import Asking, Closing, Opening, Record
+from ..work import worker_class
+from .exchange import Limits, Traffic
+from .roster import Roster
 
 if TYPE_CHECKING:
     from flwr.serverapp import Grid
 
-    from ...data.schema import Column, Schema
+    from ...data.schema import Schema
 
 T = TypeVar("T")
+
+SILENCE = 10.0
+"""Seconds between two words about steps, of which there may be hundreds."""
 
 
 class SitesChanged(Exception):
@@ -29,6 +37,8 @@ class SitesChanged(Exception):
 
 class FlowerTransport:
     """A federation of sites that are connected to a Flower SuperLink.
+
+    Every method takes it: PERI and I-PERI ask questions (`open`, `ask`), the others send steps (`begin`, `perform`).
 
     Parameters
     ----------
@@ -46,11 +56,14 @@ class FlowerTransport:
     data : str
         How columns are taken.
     journal : Journal, optional
-        What is known already, and where answers are kept.
+        What is known already, and where answers are kept. Steps are not kept.
     limits : Limits
         How long to wait.
     note : callable, optional
         Gets a line of words whenever there is news.
+    ahead : callable
+        Gets the number of variables, and returns the questions that go out with the opening of a run: those that the
+        search will ask first, so that they cost no round trip.
     """
 
     def __init__(
@@ -65,80 +78,26 @@ class FlowerTransport:
         journal: Journal | None = None,
         limits: Limits | None = None,
         note: Callable[[str], None] | None = None,
+        ahead: Callable[[int], Sequence[Question]] = first_look,
     ) -> None:
-        self._keys, self._schema, self._data = keys, schema, data
-        self.wanted, self.least = sites, sites if min_sites is None else min_sites
-        if not 1 <= self.least <= sites:
-            raise InputError(f"of {sites} sites between 1 and {sites} can be required, not {min_sites}")
-        self.journal = journal or Journal()
-        self.limits = limits or Limits()
-        self._note = note or (lambda line: None)
-        self._net = Exchange(grid, keys, self.limits, self._note)
-        self._columns: tuple[Column, ...] | None = None
+        self._data, self._ahead = data, ahead
+        self.journal, self._note = journal or Journal(), note or (lambda line: None)
+        self._roster = Roster(
+            grid,
+            sites=sites,
+            min_sites=min_sites,
+            keys=keys,
+            schema=schema,
+            journal=self.journal,
+            limits=limits or Limits(),
+            note=self._note,
+        )
+        self._net = self._roster.net
         self._current = ""
-        self.dropped: list[dict[str, str]] = []
-
-    # -- what a coordinator asks of a transport -------------------------------------------------------------------
-
-    def open(self, settings: Settings) -> list[Welcome]:
-        """Begin a run at every site; the first time, wait for them and find out whether they fit together."""
-        first = self._columns is None
-        columns = self._connect() if self._columns is None else self._columns
-        self._current = settings_key(settings)
-        names = [column.name for column in columns]
-        message = Opening(self._run, settings, columns, self._data)
-        unknown = [site for site in self._net.peers if self.journal.welcome(self._current, site) is None]
-        replies = self._net.send("open", dict.fromkeys(unknown, wire.write(message)))
-
-        def reading(site: str, reply: Record) -> Welcome:
-            welcome = wire.read_welcome(reply, f"site {site!r}", names)
-            if welcome.site != site:
-                raise Refused(f"site {site!r} now calls itself {welcome.site!r}")
-            return welcome
-
-        def keep(site: str, welcome: Welcome) -> None:
-            self.journal.welcomed(self._current, welcome)
-
-        self._read(replies, reading, keep, changing=not first)
-        welcomes = [self.journal.welcome(self._current, site) for site in self._net.peers]
-        return [welcome for welcome in welcomes if welcome is not None]
-
-    def ask(self, questions: Sequence[Question]) -> list[list[Floats]]:
-        """Put the same questions to every site, each only where it has not been answered before."""
-        unknown = {site: self._unknown(site, questions) for site in self._net.peers}
-        waiting = {site: new for site, new in unknown.items() if new}
-        if waiting:
-            number = self.traffic.rounds + 1
-            run = self._run
-            messages = {site: wire.write(Asking(run, number, tuple(new))) for site, new in waiting.items()}
-            replies = self._net.send("ask", messages)
-            self.traffic.rounds += 1
-
-            def reading(site: str, reply: Record) -> list[Floats]:
-                return wire.read_answers(reply, f"site {site!r}", waiting[site])
-
-            def keep(site: str, answers: list[Floats]) -> None:
-                self.journal.answered(self._current, site, waiting[site], answers)
-
-            self._read(replies, reading, keep, changing=True)
-            self._say_round()
-        return [[self._known(site, question) for question in questions] for site in self._net.peers]
-
-    def privacy(self) -> list[dict[str, Any] | None]:
-        """Close the run at every site and return what each tells about its privacy; its welcome, if it is gone."""
-        replies = self._net.send("close", dict.fromkeys(self._net.peers, wire.write(Closing(self._run))))
-        told: list[dict[str, Any] | None] = []
-        for site in self._net.peers:
-            welcome = self.journal.welcome(self._current, site)
-            last = None if welcome is None else welcome.privacy
-            reply = replies[site]
-            if not isinstance(reply, str):
-                try:
-                    last = wire.read_farewell(reply, f"site {site!r}")
-                except InputError as error:
-                    self._note(str(error))
-            told.append(last)
-        return told
+        self._begun = 0
+        self._worker: type[Worker] | None = None
+        self._number = 0
+        self._said = 0.0
 
     @property
     def traffic(self) -> Traffic:
@@ -150,7 +109,65 @@ class FlowerTransport:
         """Who takes part, in the order of their names."""
         return tuple(self._net.peers)
 
-    # -- connecting -----------------------------------------------------------------------------------------------
+    @property
+    def dropped(self) -> list[dict[str, str]]:
+        """Who did not stay, and why."""
+        return self._roster.dropped
+
+    # -- questions ------------------------------------------------------------------------------------------------
+
+    def open(self, settings: Settings) -> list[Welcome]:
+        """Begin a run at every site, with its first questions; the first time, wait for the sites to connect."""
+        first = self._roster.columns is None
+        columns = self._roster.connect()
+        self._current = settings_key(settings)
+        names = [column.name for column in columns]
+        ahead = tuple(self._ahead(len(names)))
+        message = Opening(self._run, settings, columns, self._data, ahead, self.traffic.rounds + 1)
+        unknown = [site for site in self.sites if self.journal.welcome(self._current, site) is None]
+        replies = self._net.send("open", dict.fromkeys(unknown, wire.write(message)))
+        self.traffic.rounds += bool(unknown and ahead)
+
+        def keep(site: str, told: tuple[Welcome, Answers | None]) -> None:
+            welcome, answers = told
+            self.journal.welcomed(self._current, welcome)
+            if answers is not None:
+                self.journal.answered(self._current, site, ahead, answers)
+
+        lost = self._roster.read(replies, lambda site, reply: _welcome(site, reply, names, ahead), keep)
+        if lost and not first:
+            raise SitesChanged
+        if unknown and ahead:
+            self._say_round()
+        welcomes = [self.journal.welcome(self._current, site) for site in self.sites]
+        return [welcome for welcome in welcomes if welcome is not None]
+
+    def ask(self, questions: Sequence[Question]) -> list[list[Floats]]:
+        """Put the same questions to every site, each only where it has not been answered before."""
+        unknown = {site: self._unknown(site, questions) for site in self.sites}
+        waiting = {site: new for site, new in unknown.items() if new}
+        if waiting:
+            number, run = self.traffic.rounds + 1, self._run
+            messages = {site: wire.write(Asking(run, number, tuple(new))) for site, new in waiting.items()}
+            replies = self._net.send("ask", messages)
+            self.traffic.rounds += 1
+
+            def reading(site: str, reply: Record) -> Answers:
+                return read_answers(reply, f"site {site!r}", waiting[site])
+
+            def keep(site: str, answers: Answers) -> None:
+                self.journal.answered(self._current, site, waiting[site], answers)
+
+            if self._roster.read(replies, reading, keep):
+                raise SitesChanged
+            self._say_round()
+        return [[self._known(site, question) for question in questions] for site in self.sites]
+
+    def privacy(self) -> list[dict[str, Any] | None]:
+        """Return what each site told last about its privacy, and tell the sites that the run is over."""
+        told = [self.journal.privacy(self._current, site) for site in self.sites]
+        self._close(self._run)
+        return told
 
     @property
     def _run(self) -> str:
@@ -158,112 +175,6 @@ class FlowerTransport:
         known = self.journal.settings
         at = known.index(self._current) if self._current in known else len(known)
         return f"{self.journal.run}.{at}"
-
-    def _connect(self) -> tuple[Column, ...]:
-        peers = self._gather()
-        hello = wire.write(Hello(self.journal.run))
-        self._net.peers = {peer.label: peer for peer in peers}
-        replies = self._net.send("hello", dict.fromkeys(self._net.peers, hello))
-        cards: dict[str, Card] = {}
-        self._read(replies, lambda label, reply: wire.read_card(reply, label), cards.__setitem__, changing=False)
-        for label, card in cards.items():
-            self._check_name(label, card)
-        columns_first = sorted(cards.values(), key=lambda card: card.site)
-        self._columns = agree(columns_first, self._schema)
-        by_name = sorted((card.site, self._net.peers[label]) for label, card in cards.items())
-        self._net.peers = {site: Peer(peer.node, f"site {site!r}", peer.since) for site, peer in by_name}
-        for site, why in self.journal.lost.items():
-            if self._net.peers.pop(site, None) is not None:
-                self.dropped.append({"site": site, "why": why})
-        if len(self._net.peers) < self.least:
-            raise InputError(
-                f"the run that is continued went on without {', '.join(self.journal.lost)}, and {self.least} sites are "
-                "needed: allow fewer (--min-sites), or begin a new run (--journal)"
-            )
-        self._note(f"{len(self._net.peers)} sites take part: {', '.join(self._net.peers)}.")
-        return self._columns
-
-    def _check_name(self, label: str, card: Card) -> None:
-        if self._keys is not None and card.site != label:
-            raise InputError(
-                f"the site with the key of {label!r} calls itself {card.site!r}: give it the name of its key "
-                f"(--name {label}), or make a key for that name"
-            )
-
-    def _gather(self) -> list[Peer]:
-        """Wait until as many sites are connected as are wanted; for as few as are enough when time is up."""
-        end = time.monotonic() + self.limits.connect
-        seen: list[str] | None = None
-        while True:
-            peers = self._net.online()
-            labels = sorted(peer.label for peer in peers)
-            if labels != seen:
-                seen = labels
-                absent = sorted(set((self._keys or {}).values()) - set(labels))
-                missing = f"; waiting for {', '.join(absent)}" if absent and len(peers) < self.wanted else ""
-                connected = f"{': ' * bool(labels)}{', '.join(labels)}"
-                self._note(f"{len(peers)} of {self.wanted} sites connected{connected}{missing}.")
-            if len(peers) > self.wanted and self._keys is None:
-                raise InputError(
-                    f"{len(peers)} nodes are connected and {self.wanted} sites are wanted: without keys nobody can say "
-                    "which ones; set the number, or use keys"
-                )
-            if len(peers) >= self.wanted:
-                return peers
-            if time.monotonic() > end:
-                break
-            time.sleep(self.limits.poll)
-        if len(peers) < self.least:
-            absent = sorted(set((self._keys or {}).values()) - set(labels))
-            who = f" (not: {', '.join(absent)})" if absent else ""
-            raise InputError(
-                f"{len(peers)} of {self.wanted} sites connected within {self.limits.connect:g} s{who}, and "
-                f"{self.least} are needed; start the others, wait longer (--timeout), or allow fewer (--min-sites)"
-            )
-        for absent_site in sorted(set((self._keys or {}).values()) - set(labels)):
-            self.dropped.append({"site": absent_site, "why": "did not connect in time"})
-        self._note(f"going on with {len(peers)} of {self.wanted} sites.")
-        return peers
-
-    # -- who stays ------------------------------------------------------------------------------------------------
-
-    def _read(
-        self,
-        replies: Mapping[str, Record | str],
-        reading: Callable[[str, Record], T],
-        keep: Callable[[str, T], None],
-        *,
-        changing: bool,
-    ) -> None:
-        """Read replies and keep the good ones; a site without one drops out, if enough are left, or ends the run.
-
-        With `changing`, who has counted on that site must begin again.
-        """
-        bad: dict[str, str] = {}
-        for site, reply in replies.items():
-            label = self._net.peers[site].label
-            if isinstance(reply, str):
-                bad[site] = reply if label in reply else f"{label} {reply}"
-                continue
-            try:
-                read = reading(site, reply)
-            except InputError as error:
-                bad[site] = str(error)
-            else:
-                keep(site, read)
-        for site, why in bad.items():
-            self._drop(site, why)
-        if bad and changing:
-            raise SitesChanged
-
-    def _drop(self, site: str, why: str) -> None:
-        del self._net.peers[site]
-        if len(self._net.peers) < self.least:
-            few = f"{len(self._net.peers)} of {self.wanted} sites are left, and {self.least} are needed"
-            raise InputError(f"{why}; {few} (--min-sites allows fewer)")
-        self.dropped.append({"site": site, "why": why})
-        self.journal.lose(site, why)
-        self._note(f"{why}; going on with {len(self._net.peers)} sites.")
 
     def _unknown(self, site: str, questions: Sequence[Question]) -> list[Question]:
         return [q for q in questions if self.journal.known(self._current, site, q) is None]
@@ -273,17 +184,70 @@ class FlowerTransport:
         assert answer is not None
         return answer
 
+    # -- steps ----------------------------------------------------------------------------------------------------
+
+    def begin(self, worker: str) -> list[Welcome]:
+        """Begin a run of a method at every site; the first time, wait for the sites to connect."""
+        self._worker = worker_class(worker)
+        columns = self._roster.connect()
+        self._begun += 1
+        self._number = 0
+        names = [column.name for column in columns]
+        record = wire.write(Beginning(self._steps, worker, columns))
+        welcomes: dict[str, Welcome] = {}
+        replies = self._net.send("begin", dict.fromkeys(self.sites, record))
+        self._roster.read(replies, lambda site, reply: _welcome(site, reply, names)[0], welcomes.__setitem__)
+        return [welcomes[site] for site in self.sites]
+
+    def perform(self, kind: str, payload: Payload) -> list[Payload]:
+        """Send a step to all sites. Each keeps a state that fits those of the others, so all must answer."""
+        assert self._worker is not None, "begin comes first"
+        self._number += 1
+        record = wire.write(Doing(self._steps, self._number, kind, payload))
+        replies = self._net.send("step", dict.fromkeys(self.sites, record))
+        self.traffic.rounds += 1
+        answers = []
+        for site in self.sites:  # replies are in the order in which they came
+            reply = replies[site]
+            try:
+                if isinstance(reply, str):
+                    raise Refused(f"site {site!r} {reply}")
+                answers.append(read_done(reply, f"site {site!r}", self._worker.kinds[kind].sends))
+            except InputError as error:
+                raise InputError(
+                    f"{error}; the run cannot go on without this site, nor be continued: see to it, and run it again"
+                ) from None
+        if time.monotonic() > self._said + SILENCE:
+            self._said = time.monotonic()
+            self._note(f"step {self._number} ({kind}): {self._words()}.")
+        return answers
+
+    def end(self) -> None:
+        """Tell the sites that a run of steps is over."""
+        self._close(self._steps)
+
+    @property
+    def _steps(self) -> str:
+        return f"{self.journal.run}.steps{self._begun}"
+
+    # -- both -----------------------------------------------------------------------------------------------------
+
+    def _close(self, run: str) -> None:
+        self._net.tell("close", dict.fromkeys(self.sites, wire.write(Closing(run))))
+
     def _say_round(self) -> None:
-        traffic, p = self.traffic, len(self._columns or ())
+        traffic, p = self.traffic, len(self._roster.columns or ())
         from ...search.screening import FULL
 
         most = 2 if p <= FULL else 10
         left = max(0, most - traffic.rounds)
         eta = f"; at most {left} more, about {left * traffic.seconds[-1]:.0f} s" if left else ""
-        self._note(
-            f"round {traffic.rounds}: {traffic.seconds[-1]:.1f} s, {_size(traffic.sent)} out, "
-            f"{_size(traffic.received)} in so far{eta}."
-        )
+        self._note(f"round {traffic.rounds}: {self._words()}{eta}.")
+
+    def _words(self) -> str:
+        traffic = self.traffic
+        sizes = f"{_size(traffic.sent)} out, {_size(traffic.received)} in so far"
+        return f"{traffic.seconds[-1]:.1f} s, {sizes}"
 
 
 def through_drops(fit: Callable[[FlowerTransport], T], transport: FlowerTransport) -> T:
@@ -293,6 +257,15 @@ def through_drops(fit: Callable[[FlowerTransport], T], transport: FlowerTranspor
             return fit(transport)
         except SitesChanged:
             continue
+
+
+def _welcome(
+    site: str, reply: Record, names: Sequence[str], questions: Sequence[Question] = ()
+) -> tuple[Welcome, Answers | None]:
+    told = wire.read_welcome(reply, f"site {site!r}", names, questions)
+    if told[0].site != site:
+        raise Refused(f"site {site!r} now calls itself {told[0].site!r}")
+    return told
 
 
 def _size(count: int) -> str:

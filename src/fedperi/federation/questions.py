@@ -1,0 +1,116 @@
+"""Questions and answers in messages: how they are written, and how they are read by a side that trusts nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .fields import MAX_NUMBERS, PROTOCOL, Fields, as_json
+from .messages import MAX_SET, Families, Floats, Orientations, Question
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a site replies to questions: an array for each, and what it tells about its privacy after that."""
+
+    arrays: list[Floats]
+    privacy: dict[str, Any] | None = None
+
+
+def write_questions(questions: Sequence[Question]) -> dict[str, Any]:
+    """Write questions as named values.
+
+    Examples
+    --------
+    >>> one = Families(np.array([0]), np.empty((1, 0), int), np.array([[1]]))
+    >>> sorted(write_questions([one]))
+    ['count', 'fixed_0', 'free_0', 'kind_0', 'nodes_0']
+    """
+    record: dict[str, Any] = {"count": len(questions)}
+    for at, question in enumerate(questions):
+        record[f"kind_{at}"] = "families" if isinstance(question, Families) else "orientations"
+        for name, array in vars(question).items():
+            record[f"{name}_{at}"] = array.astype(np.uint8 if array.dtype == bool else np.int64)
+    return record
+
+
+def read_questions(fields: Fields, p: int) -> tuple[Question, ...]:
+    """Read questions about p variables; what a site may not answer, or too much at once, is refused."""
+    questions: list[Question] = []
+    numbers = 0
+    for at in range(fields.integer("count", 0, 10_000)):
+        question = _read_question(fields, at)
+        try:
+            question.check(p)
+        except InputError as error:
+            fields.wrong(f"cannot be answered: {error}")
+        numbers += question.answers
+        if numbers > MAX_NUMBERS:
+            fields.wrong(f"asks for more than {MAX_NUMBERS} numbers at once")
+        questions.append(question)
+    return tuple(questions)
+
+
+def _read_question(fields: Fields, at: int) -> Question:
+    if fields.choice(f"kind_{at}", ("families", "orientations")) == "families":
+        nodes, fixed, free = (fields.array(f"{name}_{at}", "i") for name in ("nodes", "fixed", "free"))
+        if (nodes.ndim, fixed.ndim, free.ndim) != (1, 2, 2) or fixed.shape[1] + free.shape[1] > MAX_SET:
+            fields.wrong(f"asks for sets of more than {MAX_SET} variables, or has a row too many")
+        return Families(nodes, fixed, free)
+    dag = fields.array(f"dag_{at}", "u")
+    nodes, marks = (fields.array(f"{name}_{at}", "i") for name in ("nodes", "marks"))
+    if (dag > 1).any() or (dag.ndim, nodes.ndim, marks.ndim) != (2, 1, 2):
+        fields.wrong("holds a graph that is no matrix of zeros and ones")
+    return Orientations(dag.astype(bool), nodes, marks)
+
+
+def shape(question: Question) -> tuple[int, ...]:
+    """Return the shape of the answer to a question.
+
+    Examples
+    --------
+    >>> shape(Families(np.array([0]), np.empty((1, 0), int), np.array([[1, 2]])))
+    (1, 4)
+    """
+    if isinstance(question, Families):
+        return len(question.nodes), 1 << int(question.free.shape[1])
+    return (question.answers,)
+
+
+def write_answers(answers: Answers) -> dict[str, Any]:
+    """Write a site's reply to ``ask``."""
+    arrays = {f"answer_{at}": np.ascontiguousarray(one, np.float64) for at, one in enumerate(answers.arrays)}
+    return {"protocol": PROTOCOL, "told": as_json(answers.privacy), **arrays}
+
+
+def read_answers(record: Mapping[str, Any], sender: str, questions: Sequence[Question]) -> Answers:
+    """Read a site's reply to ``ask``: one number for each thing asked, in the shape of the question.
+
+    A regret may be infinite (a set too large for the site's rows to judge); nothing else may.
+
+    Examples
+    --------
+    >>> one = Families(np.array([0]), np.empty((1, 0), int), np.array([[1]]))
+    >>> read_answers(write_answers(Answers([np.array([[0.0, 2.5]])])), "site 'north'", [one]).arrays
+    [array([[0. , 2.5]])]
+    """
+    fields = Fields(record, sender, "ask")
+    return fields.done(answers_in(fields, questions))
+
+
+def answers_in(fields: Fields, questions: Sequence[Question]) -> Answers:
+    """Take answers out of a message that may hold more."""
+    out = []
+    for at, question in enumerate(questions):
+        array = fields.array(f"answer_{at}", "f")
+        if array.shape != shape(question):
+            fields.wrong(f"has an answer of shape {array.shape} to a question of shape {shape(question)}")
+        endless = isinstance(question, Families) & (array == np.inf)
+        if np.isnan(array).any() or not (np.isfinite(array) | endless).all():
+            fields.wrong("has an answer that is not a finite number")
+        out.append(array)
+    return Answers(out, fields.mapping("told"))
