@@ -161,6 +161,17 @@ COMPARISONS = {
             {"p": (3, 8)},
         ),
         Comparison(
+            "standardized",
+            "Columns in standard units",
+            "As table 1, but every site divides its columns by their standard deviations. In table 1 all noise has "
+            "variance 1, so that effects vary more than their causes; methods that compare squared errors read "
+            "directions off that. Units of measurement would take that away, and so does this.",
+            "p",
+            "p",
+            {**_P, "standardized": True},
+            {"p": (3, 8)},
+        ),
+        Comparison(
             "clients",
             "Number of sites",
             "p = 8, linear; otherwise as table 1. The paper has figures of this without numbers, and does not say p.",

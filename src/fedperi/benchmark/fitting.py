@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .contenders import SLOW, Problem, contender
@@ -30,6 +31,7 @@ def fit_cells(
     samples: Sequence[int | str] = (1000,),
     mechanism: str = "linear",
     shared: bool = False,
+    standardized: bool = False,
 ) -> list[Cell]:
     """List the cells of a grid: quick methods first, so that a stopped run has whole rows.
 
@@ -49,6 +51,7 @@ def fit_cells(
             "shared": shared,
             "method": contender(method) and method,
             "seed": seed,
+            **({"standardized": True} if standardized else {}),
         }
         for method in methods
         for size in p
@@ -84,7 +87,7 @@ def simulated(cell: Cell) -> Simulation:
     if rows == MIXED:
         draw = np.random.default_rng([cell["seed"], 500]).choice([500, 1000, 2000], cell["clients"])
         rows = [int(n) for n in draw]
-    return fp.simulate(
+    sim = fp.simulate(
         cell["p"],
         cell["clients"],
         rows,
@@ -92,6 +95,9 @@ def simulated(cell: Cell) -> Simulation:
         shared_mechanisms=cell["shared"],
         seed=cell["seed"],
     )
+    if not cell.get("standardized", False):
+        return sim
+    return replace(sim, sites=[(table - table.mean()) / table.std() for table in sim.sites])
 
 
 def fit_cell(cell: Cell) -> dict[str, float]:
@@ -139,4 +145,4 @@ def share_kept(filters: Sequence[Cell], by: str) -> dict[object, float]:
 
 
 def _simulation(row: Cell) -> tuple[object, ...]:
-    return tuple(row[name] for name in ("p", "clients", "samples", "mechanism", "shared", "seed"))
+    return tuple(row.get(name) for name in ("p", "clients", "samples", "mechanism", "shared", "standardized", "seed"))

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
     from ..benchmark.page import Page, Request
 
-NAMES = "table1, table2, shared, clients, samples, local, time, privacy, scale, exactness, ablation, all, real, cell"
+NAMES = (
+    "table1, table2, shared, standardized, clients, samples, local, time, privacy, scale, exactness, ablation, all, "
+    "real, cell"
+)
 
 
 @app.command()
