@@ -852,3 +852,27 @@ def test_the_protocol_is_imported_without_pandas_and_flower():
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ))
     assert out.stdout.split() == ["0", "0"]
     assert Path(wire.__file__).name == "wire.py"
+
+
+def test_a_site_forgets_all_but_the_newest_runs_and_keeps_everything_else(tmp_path, monkeypatch):
+    from fedperi.federation import siteruns
+    from fedperi.federation.steps import Beginning
+    from fedperi.privacy.store import Store
+
+    monkeypatch.setattr(siteruns, "MOST_RUNS", 3)
+    place = Store(tmp_path).place("north", "0" * 64)
+    place.keep("noise", "0.25")
+    runs = siteruns.Runs(place, "0" * 64)
+    for number in range(5):
+        runs.opened(Beginning(f"r{number}", "fedcdh", ()))
+        runs.count(f"r{number}", 10)
+        place.keep(siteruns.steps_key(f"r{number}"), "state")
+    runs.opened(Beginning("r2", "fedcdh", ()))  # the oldest that is left is used again, and stays
+    runs.opened(Beginning("r5", "fedcdh", ()))
+    for run in ("r0", "r1", "r3"):
+        with pytest.raises(Refused, match="was not opened here"):
+            runs.state(run)
+        assert place.kept(siteruns.steps_key(run)) is None
+    assert [runs.state(run)["numbers"] for run in ("r2", "r4", "r5")] == [10, 10, 0]
+    assert place.kept("noise") == "0.25"
+    assert len(list(place.path.glob("kept-*"))) == 3 + 2 + 1 + 1  # runs, their steps, the list, the noise

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from ..privacy.store import Place
 
 
+MOST_RUNS = 200
+"""Runs that a site remembers. A coordinator may name a new run whenever it likes, so that forgetting an old one, and
+how many numbers it took, gives it nothing."""
+
+
 @dataclass(frozen=True)
 class Runs:
     """The runs that a site takes part in.
@@ -50,6 +55,7 @@ class Runs:
                 "numbers": 0,
                 "messages": 0,
             }
+            self._remember(message.run)
             if not self._same(self._kept(message.run), state):
                 self.place.keep(_key(message.run), json.dumps(state))
 
@@ -82,6 +88,14 @@ class Runs:
             state |= {"numbers": state["numbers"] + numbers, "messages": state["messages"] + 1}
             self.place.keep(_key(run), json.dumps(state))
 
+    def _remember(self, run: str) -> None:
+        """Put a run last on the list of runs, and forget those that are too far from its end."""
+        runs = [known for known in json.loads(self.place.kept(_LIST) or "[]") if known != run]
+        self.place.keep(_LIST, json.dumps([*runs[-MOST_RUNS + 1 :], run]))
+        for old in runs[: -MOST_RUNS + 1]:
+            self.place.forget(_key(old))
+            self.place.forget(steps_key(old))
+
     def _kept(self, run: str) -> dict[str, Any] | None:
         text = self.place.kept(_key(run))
         state: dict[str, Any] | None = None if text is None else json.loads(text)
@@ -102,5 +116,13 @@ def _plain(message: Opening | Beginning) -> Record:
     return write(message)
 
 
+_LIST = "runs"
+
+
 def _key(run: str) -> str:
     return f"run {run}"
+
+
+def steps_key(run: str) -> str:
+    """Return the key under which the state of a run of steps is kept."""
+    return f"steps {run}"

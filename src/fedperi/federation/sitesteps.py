@@ -16,7 +16,7 @@ from .fields import MAX_NUMBERS, Refused
 from .holding import Holding
 from .messages import Welcome
 from .policy import SitePolicy
-from .siteruns import Runs
+from .siteruns import Runs, steps_key
 from .sitewords import sent_words
 from .steps import Beginning, Doing, write_done
 from .wire import Record
@@ -61,7 +61,7 @@ class StepSide:
         self._ask_people(message.run, what)
         worker = self._worker(message)
         self._runs.opened(message)
-        self._runs.place.keep(_key(message.run), _text(0, {}, {}))
+        self._runs.place.keep(steps_key(message.run), _text(0, {}, {}))
         names = tuple(column.name for column in message.columns)
         welcome = Welcome(self._held.name, names, len(worker.rows))
         return wire.write_welcome(welcome), f"began {message.worker}, which is NOT PRIVATE; told the number of rows."
@@ -76,7 +76,7 @@ class StepSide:
         strange = [name for name in message.payload if name not in kind.takes.split()]
         if strange:
             raise Refused(f"the step {message.kind!r} of {beginning.worker} takes no {strange[0]!r}")
-        number, before, after = _read(self._runs.place.kept(_key(message.run)))
+        number, before, after = _read(self._runs.place.kept(steps_key(message.run)))
         if message.number not in (number, number + 1) or message.number < 1:
             raise Refused(f"step {message.number} does not follow step {number}, the last one here: begin a new run")
         start = before if message.number == number else after
@@ -86,14 +86,14 @@ class StepSide:
         self._count(message.run, sum(np.size(value) for value in answer.values()))
         words = sent_words(answer, kind.sends)
         self._ask_people(message.run, f"answer step {message.number} ({message.kind}) of {beginning.worker}: {words}")
-        self._runs.place.keep(_key(message.run), _text(message.number, start, state))
+        self._runs.place.keep(steps_key(message.run), _text(message.number, start, state))
         return write_done(answer), f"step {message.number} ({message.kind}) of {beginning.worker}: sent {words}."
 
     def close(self, run: str) -> None:
         """Forget the state of a run."""
         self._now = None
-        if self._runs.place.kept(_key(run)) is not None:
-            self._runs.place.keep(_key(run), "")
+        if self._runs.place.kept(steps_key(run)) is not None:
+            self._runs.place.keep(steps_key(run), "")
 
     def _worker(self, message: Beginning) -> Worker:
         if self._now is None or self._now[0] != message.run:
@@ -153,7 +153,3 @@ def _read(text: str | None) -> tuple[int, State, State]:
         return int(content["number"]), before, after
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"the state that was kept is damaged: {error}") from None
-
-
-def _key(run: str) -> str:
-    return f"steps {run}"

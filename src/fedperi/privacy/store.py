@@ -118,6 +118,12 @@ class Place:
         """
         self.write(_file(key), text)
 
+    def forget(self, key: str) -> None:
+        """Delete the text that was kept under a key. Never call it for noise, or for what was paid."""
+        path = self.path / _file(key)
+        with _explained(path):
+            path.unlink(missing_ok=True)
+
     def read(self, name: str) -> str | None:
         """Return the text of a file of the place, or None if there is no such file."""
         path = self.path / name
