@@ -15,11 +15,16 @@ if TYPE_CHECKING:
 
 LINES = {"oracle-cpdag": ":", "oracle-phi": "--"}
 WORDS = {"p": "variables, p", "clients": "sites, K", "samples": "rows of each site, n"}
+LOGARITHMIC = 20
+"""Where SHD goes beyond this, its axis is logarithmic above 2: near zero is where methods should be told apart."""
+
 MARKS = {"federated": "o", "control": "s"}
 
 
 def accuracy_figure(rows: Sequence[Cell], axis: str, label: str, title: str, file: Path) -> Path:
     """Draw SHD and F1 over an axis, side by side: means with 95 % intervals, oracles as lines without marks."""
+    from matplotlib.ticker import NullLocator
+
     figure = _figure((11.5, 4.6))
     left, right = figure.subplots(1, 2)
     for ax, metric, name in (
@@ -30,7 +35,12 @@ def accuracy_figure(rows: Sequence[Cell], axis: str, label: str, title: str, fil
         ax.set_xlabel(WORDS.get(axis, label))
         ax.set_title(name, fontsize=10, loc="left")
     means = [row["shd"] for row in rows if row["cells"]]
-    left.set_ylim(0, 1.25 * max(means, default=1.0) + 0.5)  # a few seeds have intervals beyond all bounds
+    top = 1.25 * max(means, default=1.0) + 0.5  # a few seeds have intervals beyond all bounds
+    if top > LOGARITHMIC:
+        left.set_yscale("symlog", linthresh=2)
+        left.set_yticks(ticks := [t for t in (0, 1, 2, 5, 10, 20, 50, 100, 200) if t < top], [str(t) for t in ticks])
+        left.yaxis.set_minor_locator(NullLocator())
+    left.set_ylim(0, top)
     right.set_ylim(0, 1.02)
     _legend(figure, left)
     figure.suptitle(title, fontsize=12, x=0.01, ha="left")
