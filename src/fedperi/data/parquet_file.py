@@ -68,7 +68,8 @@ def _open(path: Path) -> Any:
             f"{str(path)!r} is a Parquet file and pyarrow is not installed; pip install 'fedperi[parquet]'"
         ) from None
     try:
-        return parquet.ParquetFile(path)
+        # With its buffer, Arrow would hold the whole file while it is read in batches.
+        return parquet.ParquetFile(path, pre_buffer=False)
     except (ValueError, OSError) as error:
         raise _broken(path, error) from None
 

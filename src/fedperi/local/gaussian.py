@@ -25,7 +25,7 @@ from 8-byte floats is no more exact."""
 BATCH = 1 << 14
 """Matrices factored at once, so that memory stays bounded whatever is asked."""
 
-LATTICE_CELLS = 1 << 20
+LATTICE_CELLS = 1 << 18
 """Numbers held at once while lattices are computed: they stay in a processor's cache, more would be slower."""
 
 
@@ -136,13 +136,18 @@ class GaussianScore:
         >>> score.lattice(np.array([2]), np.array([[0, 1]])).round(1).tolist()  # {}, {0}, {1}, {0, 1}
         [[-0.0, 12.1, 12.1, 30.1]]
         """
-        out = np.empty((len(nodes), 1 << candidates.shape[1]))
-        widths = self._width[candidates]
-        shapes, which = np.unique(np.column_stack([widths, self._width[nodes]]), axis=0, return_inverse=True)
+        out = np.empty(
+            (1 << candidates.shape[1], len(nodes))
+        ).T  # rows of a batch side by side, as `eliminate` has them
+        widths = np.column_stack([self._width[candidates], self._width[nodes]])
+        if len(widths) and (widths == widths[0]).all():  # nearly always, and sorting rows would take longer than scores
+            shapes, which = widths[:1], np.zeros(len(widths), dtype=np.int64)
+        else:
+            shapes, which = np.unique(widths, axis=0, return_inverse=True)
         for shape, (*blocks, own) in enumerate(shapes.tolist()):
             rows = np.flatnonzero(which.ravel() == shape)
             size = sum(blocks) + own
-            count = max(1, LATTICE_CELLS // (size * size << len(blocks)))
+            count = max(1, LATTICE_CELLS // (max(size * size, (1 + own) ** 2 << len(blocks))))
             for start in range(0, len(rows), count):
                 some = rows[start : start + count]
                 out[some] = self._lattice(nodes[some], candidates[some], tuple(blocks), own)

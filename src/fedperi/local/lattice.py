@@ -83,17 +83,26 @@ def eliminate(gram: Floats, widths: tuple[int, ...]) -> tuple[Floats, Floats]:
     smallest : array, shape (b,)
         The smallest pivot met; zero or less where a matrix is singular.
     """
+    # Columns first, then subsets and the batch, so that every operation runs over long stretches of memory. Above the
+    # diagonal is all that is ever read.
     batch = gram.shape[0]
-    work = gram[:, None]  # (b, subsets, columns left, columns left)
+    work = np.ascontiguousarray(gram.transpose(1, 2, 0))[:, :, None]  # (columns left, columns left, subsets, b)
     smallest = np.full(batch, np.inf)
     for width in widths:
-        without = work[:, :, width:, width:]
-        within = work
-        for _ in range(width):
-            pivot = within[..., 0, 0]
-            smallest = np.minimum(smallest, pivot.min(axis=1))
-            safe = np.where(pivot > 0, pivot, 1.0)
-            row = within[..., 0, 1:]
-            within = within[..., 1:, 1:] - row[..., :, None] * (row / safe[..., None])[..., None, :]
-        work = np.concatenate([without, within], axis=1)
-    return work, smallest
+        left, subsets = len(work) - width, work.shape[2]
+        both = np.empty((left, left, 2 * subsets, batch))
+        for i in range(left):
+            both[i, i:, :subsets] = work[width + i, width + i :]
+        for own in range(width - 1, -1, -1):
+            pivot, row = work[0, 0], work[0, 1:]
+            smallest = np.minimum(smallest, pivot.min(axis=0))
+            share = row / np.where(pivot > 0, pivot, 1.0)
+            within = both[:, :, subsets:] if own == 0 else np.empty((len(row), len(row), subsets, batch))
+            for i in range(len(row)):
+                np.multiply(row[i], share[i:], out=within[i, i:])
+                np.subtract(work[i + 1, i + 1 :], within[i, i:], out=within[i, i:])
+            work = within
+        work = both
+    for i in range(1, len(work)):
+        work[i, :i] = work[:i, i]
+    return work.transpose(3, 2, 0, 1), smallest

@@ -83,9 +83,25 @@ class ParentSets:
             self._best[node].clear()
 
     def gains(self, wanted: Iterable[tuple[int, int, int]]) -> list[tuple[float, int, int]]:
-        """Ask, in one round, what one more parent would add: (gain, node, parent) for each (node, fixed, parent)."""
-        answers = self._ask(list(wanted))
-        return [(float(scores[1] - scores[0]), node, free) for (node, _, free), _, scores in answers]
+        """Ask, in one round, what one more parent would add: (gain, node, parent) for each (node, set, parent).
+
+        Sets whose score is known already, by an earlier round, cost one number each.
+        """
+        by_set: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        asked = []
+        for node, inside, parent in wanted:
+            by_set.setdefault((node, inside | parent), []).append((inside, parent))
+            asked.append((node, inside | parent, 0))
+        base = {}
+        out = []
+        for (node, whole, _), _, scores in self._ask(list(dict.fromkeys(asked))):
+            for inside, parent in by_set[node, whole]:
+                if (node, inside) not in base:
+                    base[node, inside] = self.score(node, inside)
+                known = base[node, inside]
+                assert known is not None  # searches add to sets that they have seen
+                out.append((float(scores[0]) - known, node, parent))
+        return out
 
     def _ask(self, asked: list[tuple[int, int, int]]) -> Iterator[tuple[tuple[int, int, int], Floats, Floats]]:
         by_shape: dict[tuple[int, int], list[tuple[int, int, int]]] = {}

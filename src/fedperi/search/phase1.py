@@ -10,9 +10,10 @@ import numpy as np
 from ..graph import bits
 from ..graph.knowledge import Constraints
 from ..graph.order import descendants
+from ..local.score import RESOLUTION
 from .families import ParentSets, RegretOracle
-from .orders import best_order, exact_order, parents_in
-from .screening import FULL, MOST_CANDIDATES, candidate_parents
+from .orders import best_order, exact_order, order_score, parents_in
+from .screening import FULL, MOST_CANDIDATES, PAIRS, candidate_parents
 from .worst import improve_worst, site_regrets
 
 Aggregate = Literal["sum", "worst"]
@@ -20,8 +21,11 @@ Aggregate = Literal["sum", "worst"]
 LARGEST_BESIDE = 11
 """Largest set beside which further variables are tried: a site looks at all its subsets for each of them."""
 
-MOST_ROUNDS = 7
-"""Rounds after which phase 1 looks for no more candidates."""
+WIDENINGS = 2
+"""How often phase 1 looks for more candidates; each time takes two rounds."""
+
+MANY_WIDENINGS = 3
+"""The same with more than `PAIRS` variables, where the first search sees less."""
 
 
 class Step(NamedTuple):
@@ -81,14 +85,17 @@ def find_common_dag(
     order = exact_order(sets) if p <= FULL else best_order(sets, rng, restarts(p), constraints.order)
     parents = parents_in(sets, order)
     record("first search", parents)
-    while p > FULL and rounds() < MOST_ROUNDS:
+    for _ in range(0 if p <= FULL else WIDENINGS if p <= PAIRS else MANY_WIDENINGS):
         wider = _widened(sets, parents, constraints)
         if not wider:
             break
+        before = order_score(sets, order)
         sets.fetch((node, 0, free) for node, free in wider.items())
         order = best_order(sets, rng, max(2, restarts(p) // 2), order)
         parents = parents_in(sets, order)
         record("more candidates", parents)
+        if not order_score(sets, order) > before + RESOLUTION:  # what could be added was, and is of no use
+            break
     if aggregate == "worst":
         parents = improve_worst(sets, parents)
         record("worst regrets", parents)
@@ -97,7 +104,7 @@ def find_common_dag(
 
 def restarts(p: int) -> int:
     """How often the best order is shaken and improved again: fewer times where one time takes longer."""
-    return max(3, min(20, 600 // p))
+    return max(10, min(20, 600 // p))
 
 
 def _widened(sets: ParentSets, parents: list[int], constraints: Constraints) -> dict[int, int]:

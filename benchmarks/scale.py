@@ -1,0 +1,281 @@
+"""Speed and scale of `IPERI()`: growth with variables, sites and rows; rounds and numbers; memory; other packages.
+
+Everything is CPU time of one process (`time.process_time`) with one BLAS thread, on `fp.simulate` with its defaults.
+`looked at` counts the distinct parent sets that the search read; `asked` counts all numbers that a site sent.
+
+Run: python benchmarks/scale.py [--tables variables,sites,rows,rounds,others,memory] [--plot docs/scale.png]
+"""
+
+import os
+
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import fedperi as fp
+from fedperi.search.families import ParentSets
+
+TABLES = ("variables", "sites", "rows", "rounds", "others", "memory")
+MOST_ASKED = 20  # times what the search looks at
+Points = list[tuple[float, float]]
+
+
+class Run(NamedTuple):
+    """What one run cost and how good its graph is."""
+
+    seconds: float
+    result: fp.Result
+    looked_at: int
+    shd: int
+    limit: int
+
+
+def run(p: int, clients: int, samples: int, seed: int) -> Run:
+    """Simulate, fit, count."""
+    sim = fp.simulate(p, clients=clients, samples=samples, seed=seed)
+    read: set[tuple[int, int]] = set()
+    singly = 0
+    best, gains = ParentSets.best, ParentSets.gains
+
+    def counting_best(self: ParentSets, node: int, before: int) -> float:
+        read.add((node, before & self.candidates(node)))
+        return best(self, node, before)
+
+    def counting_gains(self: ParentSets, wanted: Any) -> Any:
+        nonlocal singly
+        found = gains(self, wanted)
+        singly += len(found)  # each gain is compared with the others
+        return found
+
+    ParentSets.best, ParentSets.gains = counting_best, counting_gains  # type: ignore[method-assign]
+    try:
+        start = time.process_time()
+        result = fp.IPERI().fit(sim.sites)
+        seconds = time.process_time() - start
+    finally:
+        ParentSets.best, ParentSets.gains = best, gains  # type: ignore[method-assign]
+    first = result.transcript.rounds[0][0][0].answers if p > 12 else 0  # single parents: all are compared
+    limit = fp.meek_closure(sim.phi_cpdag)
+    return Run(seconds, result, len(read) + singly + first, fp.shd(result.graph, sim.dag), fp.shd(limit, sim.dag))
+
+
+def exponent(points: Points) -> float:
+    """Slope of the least-squares line through the logarithms."""
+    x, y = np.log(np.array(points)).T
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def head(title: str, columns: Sequence[str]) -> None:
+    print(f"\n{title}\n\n| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|", flush=True)
+
+
+def row(*cells: object) -> None:
+    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+
+COLUMNS = ("p", "K", "n", "seed", "CPU s", "rounds", "asked", "asked / looked at", "MB a site", "SHD", "limit")
+
+
+def line(p: int, clients: int, samples: int, seed: int) -> Run:
+    """Run once and print the row."""
+    done = run(p, clients, samples, seed)
+    r = done.result
+    ratio = r.queries / done.looked_at
+    row(
+        p, clients, f"{samples:,}", seed, f"{done.seconds:.2f}", r.rounds, f"{r.queries:,}", f"{ratio:.1f}",
+        f"{r.bytes / 1e6:.2f}", done.shd, done.limit,
+    )  # fmt: skip
+    assert ratio <= MOST_ASKED, f"p = {p}, K = {clients}, seed {seed}: {ratio:.1f} times what was looked at"
+    return done
+
+
+def by_variables(largest: int) -> Points:
+    head("Variables", COLUMNS)
+    sizes = [(p, 2000) for p in (20, 50, 100)] + ([(200, 5000)] if largest >= 200 else [])
+    points = [(float(p), line(p, 10, n, 1).seconds) for p, n in sizes]
+    print(f"\nCPU time grows as p to the power {exponent(points):.2f}", flush=True)
+    return points
+
+
+def by_sites() -> Points:
+    head("Sites", COLUMNS)
+    points = [(float(k), line(20, k, 2000, 1).seconds) for k in (1, 2, 5, 10, 20, 50, 100, 200)]
+    print(f"\nCPU time grows as K to the power {exponent(points[3:]):.2f} from K = 10 on", flush=True)
+    return points
+
+
+def rounds_and_numbers(seeds: int) -> None:
+    head(
+        "Rounds and numbers",
+        ("p", "K", "runs", "most rounds", "most asked / looked at", "MB a site, most", "SHD / limit"),
+    )
+    for p, n, allowed, count in ((20, 2000, 10, seeds), (50, 2000, 10, seeds), (100, 2000, 15, max(2, seeds // 3))):
+        for clients in (3, 10):
+            runs = [run(p, clients, n, seed) for seed in range(count)]
+            most = max(one.result.rounds for one in runs)
+            ratio = max(one.result.queries / one.looked_at for one in runs)
+            sent = max(one.result.bytes for one in runs) / 1e6
+            shd = sum(one.shd for one in runs) / sum(one.limit for one in runs)
+            row(p, clients, count, most, f"{ratio:.1f}", f"{sent:.1f}", f"{shd:.2f}")
+            assert most <= allowed and ratio <= MOST_ASKED
+
+
+def cpu(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def against_others() -> None:
+    """The others get the pooled rows, and search them in one place."""
+    import warnings
+
+    import ges
+    import pandas as pd
+    from causallearn.search.ConstraintBased.PC import pc
+    from causallearn.search.ScoreBased.GES import ges as causallearn_ges
+
+    warnings.simplefilter("ignore")
+    sim = fp.simulate(50, clients=10, samples=2000, seed=1)
+    pooled = pd.concat(sim.sites).to_numpy()
+    head("p = 50, K = 10, n = 2000 each, seed 1", ("", "CPU s", "times ours"))
+    ours = cpu(lambda: fp.IPERI().fit(sim.sites))
+    row("fedperi, 10 sites", f"{ours:.2f}", 1)
+    others: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("causal-learn PC, pooled", lambda: pc(pooled, 0.01, "fisherz", show_progress=False)),
+        ("causal-learn GES, pooled", lambda: causallearn_ges(pooled, "local_score_BIC_from_cov")),
+        ("ges, pooled", lambda: ges.fit_bic(pooled)),
+    )
+    for label, work in others:
+        theirs = cpu(work)
+        row(label, f"{theirs:.2f}", f"{theirs / ours:.1f}")
+
+
+def write_rows(path: Path, rows: int, p: int = 20) -> None:
+    """A Parquet file of correlated columns, written in chunks."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    rng = np.random.default_rng(0)
+    mix = np.eye(p) + np.triu(rng.normal(scale=0.3, size=(p, p)), 1)
+    names = [f"X{i}" for i in range(p)]
+    with parquet.ParquetWriter(path, pa.schema([(name, pa.float64()) for name in names])) as writer:
+        for start in range(0, rows, 250_000):
+            block = rng.normal(size=(min(250_000, rows - start), p)) @ mix
+            writer.write_table(pa.table(dict(zip(names, block.T, strict=True))))
+
+
+def apart(*arguments: str) -> tuple[float, float]:
+    """Run one job of this script in a process of its own: CPU seconds and peak memory in MiB."""
+    out = subprocess.run([sys.executable, __file__, *arguments], check=True, capture_output=True, text=True).stdout
+    seconds, peak = out.split()
+    return float(seconds), float(peak)
+
+
+def job(kind: str, argument: str) -> None:
+    """What `apart` runs."""
+    if kind == "read":
+        from fedperi.data import summarize
+
+        seconds = cpu(lambda: summarize(argument))
+    else:
+        sim = fp.simulate(100, clients=int(argument), samples=500, seed=1)
+        seconds = cpu(lambda: fp.IPERI().fit(sim.sites))
+    print(seconds, peak_memory())
+
+
+def peak_memory() -> float:
+    """Peak resident memory of this process, in MiB. What `getrusage` says includes what its parent held before it."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        found = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(found.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def by_rows(largest: int) -> Points:
+    head("Rows: one Parquet site of 20 columns, read in a stream", ("n", "CPU s", "peak MiB"))
+    points = []
+    with tempfile.TemporaryDirectory() as folder:
+        for rows in (10**power for power in range(3, largest + 1)):
+            path = Path(folder) / "site.parquet"
+            write_rows(path, rows)
+            seconds, peak = apart("--job", "read", str(path))
+            row(f"{rows:,}", f"{seconds:.2f}", f"{peak:.0f}")
+            assert peak < 1024
+            points.append((float(rows), seconds))
+    print(f"\nCPU time grows as n to the power {exponent(points[-3:]):.2f} over the last three", flush=True)
+    return points
+
+
+def coordinator_memory() -> None:
+    head("Memory: coordinator and all sites in one process, p = 100, 500 rows each", ("K", "CPU s", "peak MiB"))
+    for clients in (10, 200):
+        seconds, peak = apart("--job", "sites", str(clients))
+        row(clients, f"{seconds:.0f}", f"{peak:.0f}")
+        assert peak < 2048
+
+
+def plot(curves: dict[str, Points], path: str) -> None:
+    """Draw each growth on logarithmic axes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, len(curves), figsize=(4 * len(curves), 3.2), squeeze=False)
+    for axis, (label, points) in zip(axes[0], curves.items(), strict=True):
+        axis.loglog(*zip(*points, strict=True), "o-", color="#1f4e79")
+        places = [x for x, _ in points]
+        axis.set_xticks(places, [f"{x:g}" for x in places], fontsize=7)
+        axis.minorticks_off()
+        axis.set_xlabel(label)
+        axis.set_ylabel("CPU seconds")
+        axis.grid(True, which="major", alpha=0.3)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tables", default=",".join(TABLES))
+    parser.add_argument("--seeds", type=int, default=8, help="for the table of rounds")
+    parser.add_argument("--largest", type=int, default=200, help="most variables")
+    parser.add_argument("--power", type=int, default=7, help="most rows, as a power of ten")
+    parser.add_argument("--plot")
+    parser.add_argument("--job", nargs=2)
+    given = parser.parse_args()
+    if given.job:
+        job(*given.job)
+        return
+    wanted = given.tables.split(",")
+    fp.IPERI().fit(fp.simulate(3, 2, 100).sites)  # imports are not what is measured
+    curves: dict[str, Points] = {}
+    if "variables" in wanted:
+        curves["variables (10 sites)"] = by_variables(given.largest)
+    if "sites" in wanted:
+        curves["sites (20 variables)"] = by_sites()
+    if "rows" in wanted:
+        curves["rows (20 columns, Parquet)"] = by_rows(given.power)
+    if "rounds" in wanted:
+        rounds_and_numbers(given.seeds)
+    if "others" in wanted:
+        against_others()
+    if "memory" in wanted:
+        coordinator_memory()
+    if given.plot and curves:
+        plot(curves, given.plot)
+
+
+if __name__ == "__main__":
+    main()
