@@ -163,7 +163,7 @@ def _price(table: Table, method: IPERI) -> tuple[str, ...]:
 
 def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
     """What a run would ask of each site."""
-    from ..search.screening import FEWEST_CANDIDATES, FULL, MOST_CANDIDATES
+    from ..search.screening import FEWEST_CANDIDATES, FULL, MOST_CANDIDATES, PAIRS
 
     p = len(report.schema.names)
     console.print(f"{method!r}", soft_wrap=True)
@@ -173,10 +173,15 @@ def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
     if p <= FULL:
         console.print(f"  1 round:  {p} variables x {1 << (p - 1)} parent sets = {p << (p - 1)} numbers")
     else:
-        first = p * (p - 1) * 2 + p * (p - 1) * (p - 2) // 2
-        console.print(f"  1 round:  single parents and pairs, {first} numbers")
+        singles, pairs = p * (p - 1) * 2, p * (p - 1) * (p - 2) // 2
+        if p <= PAIRS:
+            console.print(f"  1 round:  single parents and pairs, {singles + pairs} numbers")
+        else:
+            console.print(f"  5 rounds: single parents, {singles} numbers, and what each would add to the best sets")
         low, high = p << FEWEST_CANDIDATES, p << MOST_CANDIDATES
-        console.print(f"  up to 7:  subsets of candidate parents, {low} to {high} numbers each")
+        console.print(
+            f"  {'up to 6' if p <= PAIRS else 'up to 8'}:  subsets of candidate parents, {low} to {high} numbers each"
+        )
     console.print("  1 round:  directions of the edges still open, a few numbers an edge")
     if method.bootstrap:
         console.print(f"  and all of it {method.bootstrap} times more, on rows that each site draws anew")
