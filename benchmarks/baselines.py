@@ -5,6 +5,9 @@ everywhere, no interventions: what NOTEARS-ADMM assumes); "nonlinear" is "shared
 are consecutive; none is left out. `alone` is the method on the best single site, chosen by the truth; `pooled` on all
 rows in one table.
 
+F1 depends on how many edges there are to find, and that varies much between seeds: `--edges 12,17` takes the first
+seeds whose DAG has 12 to 17 edges.
+
 Run: python benchmarks/baselines.py METHOD [--setting shared,paper] [--first 0] [--count 10] [--sizes 3,4,8,10]
 """
 
@@ -13,8 +16,9 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +39,7 @@ METHODS: dict[str, Callable[[], Any]] = {
     "fedcdh-faithful": lambda: fp.FedCDH(faithful=True),
     "feddag": lambda: fp.FedDAG(),
     "feddag-faithful": lambda: fp.FedDAG(faithful=True),
+    "feddag-dense": lambda: fp.FedDAG(sparsity=0.002, every=200),  # the price of an edge that the experiments had
     "feddag-all-shared": lambda: fp.FedDAG(variant="all-shared"),
     "feddag-linear": lambda: fp.FedDAG(variant="linear"),
 }
@@ -66,6 +71,7 @@ PRINTED = {
     "fedcdh-faithful": FEDCDH,
     "feddag": FEDDAG,
     "feddag-faithful": FEDDAG,
+    "feddag-dense": FEDDAG,
     "feddag-all-shared": FEDDAG,
     "feddag-linear": FEDDAG,
     "notears": NOTEARS,
@@ -74,7 +80,7 @@ PRINTED = {
 }
 
 
-def row(name: str, setting: str, seeds: range, p: int, clients: int, samples: int, controls: bool) -> None:
+def row(name: str, setting: str, seeds: Sequence[int], p: int, clients: int, samples: int, controls: bool) -> None:
     """Run a method on every seed, and print means and standard deviations as a line of a table."""
     found, seconds, rounds = [], 0.0, 0
     others: list[tuple[float, ...]] = []
@@ -87,21 +93,34 @@ def row(name: str, setting: str, seeds: range, p: int, clients: int, samples: in
         found.append(_judged(result, sim.dag))
         if controls:
             alone = fp.best_single_site(METHODS[name](), sim.sites, sim.dag)
-            others.append((*_judged(alone, sim.dag), *_judged(fp.pooled(METHODS[name](), sim.sites), sim.dag)))
-    (shd, f1), (shd_sd, f1_sd) = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
+            pooled = fp.pooled(METHODS[name](), sim.sites)
+            others.append((*_judged(alone, sim.dag)[:2], *_judged(pooled, sim.dag)[:2]))
+    (shd, f1, skeleton, true, edges), (shd_sd, f1_sd, *_) = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
     beside = "- | -" if not controls else "{:.2f} / {:.3f} | {:.2f} / {:.3f}".format(*np.mean(others, axis=0))
     printed = PRINTED.get(name, {}).get(p)
     paper = "-" if printed is None else "{:.2f} ± {:.2f} / {:.2f} ± {:.2f}".format(*printed)
     print(
         f"| {name} | {setting} | {p} | {shd:.2f} ± {shd_sd:.2f} | {f1:.3f} ± {f1_sd:.3f} "
+        f"| {skeleton:.3f} | {true:.1f}, {edges:.1f} "
         f"| {paper if setting == 'paper' else '-'} | {beside} | {rounds / len(seeds):.0f} "
         f"| {seconds / len(seeds):.2f} |",
         flush=True,
     )
 
 
-def _judged(result: fp.Result, truth: fp.PDAG) -> tuple[float, float]:
-    return fp.shd(result.graph, truth), fp.f1(result.graph, truth)
+def _judged(result: fp.Result, truth: fp.PDAG) -> tuple[float, ...]:
+    """SHD, F1, F1 of the skeleton, edges in the truth and in the result."""
+    edges = (len(graph.directed) + len(graph.undirected) for graph in (truth, result.graph))
+    return fp.shd(result.graph, truth), fp.f1(result.graph, truth), fp.skeleton_f1(result.graph, truth), *edges
+
+
+def _seeds(p: int, first: int, count: int, edges: str | None) -> Sequence[int]:
+    """Consecutive seeds, or those among them whose DAG has that many edges."""
+    if edges is None:
+        return range(first, first + count)
+    low, high = map(int, edges.split(","))
+    numbers = ((seed, len(fp.simulate(p, 1, 2, seed=seed).dag.directed)) for seed in itertools.count(first))
+    return list(itertools.islice((seed for seed, number in numbers if low <= number <= high), count))
 
 
 def main() -> None:
@@ -114,15 +133,18 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--controls", action="store_true")
+    parser.add_argument("--edges", help="LOW,HIGH: only seeds whose DAG has so many edges")
     given = parser.parse_args()
-    seeds = range(given.first, given.first + given.count)
-    print(f"seeds {seeds.start} to {seeds.stop - 1}, K = {given.clients}, n = {given.samples}; ± standard deviation\n")
+    which = f"{given.count} seeds from {given.first}" + (f", {given.edges} edges" if given.edges else "")
+    print(f"{which}, K = {given.clients}, n = {given.samples}; ± standard deviation\n")
     print(
-        "| method | setting | p | SHD | F1 | paper: SHD / F1 | alone | pooled | rounds | CPU s |\n" + "|---" * 10 + "|"
+        "| method | setting | p | SHD | F1 | skeleton F1 | edges: true, found | paper: SHD / F1 | alone | pooled "
+        "| rounds | CPU s |\n" + "|---" * 12 + "|"
     )
     for name in given.methods:
         for setting in given.setting.split(","):
             for p in map(int, given.sizes.split(",")):
+                seeds = _seeds(p, given.first, given.count, given.edges)
                 row(name, setting, seeds, p, given.clients, given.samples, given.controls)
 
 

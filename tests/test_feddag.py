@@ -1,6 +1,8 @@
 """FedDAG: gradients by finite differences, the schedule by hand, and what comes out is always a graph."""
 
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,7 @@ from fedperi.local.feddag import Adam, FedDAGWorker, acyclicity, sigmoid
 from fedperi.local.feddag_networks import CHUNK, Networks, initial_weights, layer_shapes, split, weight_count
 from fedperi.methods import feddag
 from fedperi.methods.baseline import work_transport
-from fedperi.methods.feddag import LINEAR, MASKED, raise_price_of_cycles
+from fedperi.methods.feddag import LINEAR, MASKED, PUBLISHED, raise_price_of_cycles
 
 SHORT = {"steps": 20, "every": 10, "passes": 2}
 ORDER = {
@@ -277,7 +279,7 @@ def test_schedule_by_hand() -> None:
         value = next(outcomes)
         return value, value
 
-    assert raise_price_of_cycles(solve, MASKED) == "converged"
+    assert raise_price_of_cycles(solve, PUBLISHED) == "converged"
     assert asked == [
         (0.0, 0.001),  # 8: the first is always enough
         (0.008, 0.001),  # 4 > 8 / 4: dearer
@@ -286,6 +288,17 @@ def test_schedule_by_hand() -> None:
         (0.013, 0.025),  # 0.1: enough
         (0.0155, 0.025),  # none left, in the fourth pass
     ]
+
+
+def test_numbers_are_those_of_the_authors_script_or_of_the_experiments() -> None:
+    used = {faithful: fp.FedDAG(faithful=faithful)._schedule() for faithful in (False, True)}
+    assert [(p.sparsity, p.passes, p.every, p.price, p.growth) for p in used.values()] == [
+        (0.01, 20, 100, 0.006, 10.0),
+        (0.002, 25, 200, 0.001, 5.0),
+    ]
+    assert {(p.rate, p.steps, p.threshold, p.limit, p.tolerance) for p in used.values()} == {
+        (0.03, 1000, 0.5, 1e14, 1e-10)
+    }
 
 
 def test_schedule_ends_at_the_limits() -> None:
@@ -297,7 +310,7 @@ def test_schedule_ends_at_the_limits() -> None:
 
 def test_one_exchange_is_the_mean_of_what_sites_compute() -> None:
     tables = {"north": chain(50, 1), "south": chain(80, 2), "west": chain(20, 3)}
-    method = fp.FedDAG(steps=7, every=7)
+    method = fp.FedDAG(steps=7, every=7, sparsity=0.002)
     coordinator = WorkCoordinator(work_transport(tables), "feddag")
     training = feddag._Training(method, method._schedule(), coordinator)
     start = training._final
@@ -458,9 +471,18 @@ def test_an_interruption_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -
     assert result.method["ended"] == "interrupted"
 
 
-def test_torch_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    fp.FedDAG(**SHORT).fit([chain(30, 1)])
+def test_torch_is_not_needed() -> None:
+    """In a fresh process, where no other test has imported it, a fit leaves torch alone."""
+    program = (
+        "import sys; sys.modules['torch'] = None; import numpy as np, pandas as pd, fedperi as fp\n"
+        "rows = pd.DataFrame(np.random.default_rng(0).standard_normal((30, 3)), columns=list('ABC'))\n"
+        "print(fp.FedDAG(steps=20, every=10, passes=1).fit([rows]).rounds)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "2"), done.stderr  # one pass, two exchanges
+    # Nothing in the two modules imports it either, not even where it is installed.
+    for module in (feddag, sys.modules["fedperi.local.feddag"], sys.modules["fedperi.local.feddag_networks"]):
+        assert "torch" not in vars(module)
 
 
 # Bad input.

@@ -334,6 +334,15 @@ def test_networks_find_a_curved_chain():
     assert again != fp.NotearsADMM(model="mlp", hidden=5, max_rounds=2, seed=4).fit([table(300)]).history
 
 
+def test_the_threshold_that_was_used_is_kept():
+    sites = easy(3, clients=2, samples=100).sites
+    short = {"hidden": 2, "max_rounds": 2}
+    for options, used in (({}, 0.1), ({"model": "mlp"}, 0.3), ({"model": "mlp", "faithful": True}, 0.1)):
+        assert fp.NotearsADMM(**options, **short).fit(sites).method["threshold"] == used
+    free = fp.NotearsADMM(model="mlp", threshold=0.0, **short).fit(sites)
+    assert (free.method["threshold"], len(free.graph.directed)) == (0.0, 3)  # all that a DAG can have
+
+
 def test_networks_begin_the_same_for_a_seed_and_without_loops():
     one = first_parameters(3, 4, seed=1, loops=False)
     assert np.array_equal(one, first_parameters(3, 4, seed=1, loops=False))

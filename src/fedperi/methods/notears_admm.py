@@ -38,6 +38,7 @@ SCALE = 16.0
 """Ratio of the units in which two starts measure squared weights on a cycle."""
 START = {"linear": 1e-3, "mlp": 1e-1}
 L1 = {"linear": 0.01, "mlp": 0.001}
+THRESHOLD = {"linear": 0.1, "mlp": 0.3}
 L2 = 0.01
 
 
@@ -67,8 +68,9 @@ class NotearsADMM:
     ----------
     model : {"linear", "mlp"}
         Each variable is a linear function of its parents, or a network with one hidden layer.
-    threshold : float
-        Edges at most this strong are dropped. Weights, or root sums of squares of first-layer weights.
+    threshold : float, optional
+        Edges at most this strong are dropped. Weights, or root sums of squares of first-layer weights. If not given,
+        0.1 (linear, or if `faithful`) or 0.3 (networks).
     l1 : float, optional
         Price of a unit of weight; if not given, 0.01 (linear) or 0.001 (networks).
     hidden : int
@@ -101,7 +103,7 @@ class NotearsADMM:
     """
 
     model: Literal["linear", "mlp"] = "linear"
-    threshold: float = 0.1
+    threshold: float | None = None
     l1: float | None = None
     hidden: int = 10
     starts: int | None = None
@@ -116,10 +118,10 @@ class NotearsADMM:
     def __post_init__(self) -> None:
         check_choice("model", self.model, ("linear", "mlp"))
         check_choice("missing", self.missing, ("error", "drop"))
-        for option in ("threshold", "tolerance"):
-            check_number(option, getattr(self, option))
-        if self.l1 is not None:
-            check_number("l1", self.l1)
+        check_number("tolerance", self.tolerance)
+        for option in ("threshold", "l1"):
+            if getattr(self, option) is not None:
+                check_number(option, getattr(self, option))
         for option in ("hidden", "max_rounds"):
             check_count(option, getattr(self, option), 1)
         if self.starts is not None:
@@ -154,8 +156,9 @@ class NotearsADMM:
         starts, history, ended = self._rounds(coordinator)
         server = starts[0] if ended == "interrupted" else self._best(coordinator, starts)
         strength = server.layout.strength(server.parameters)
-        kept, dropped = acyclic(np.where(strength > self.threshold, strength, 0.0), anywhere=self.faithful)
-        told = {"ended": ended, "repair": pairs(dropped, coordinator.names)}
+        threshold = THRESHOLD["linear" if self.faithful else self.model] if self.threshold is None else self.threshold
+        kept, dropped = acyclic(np.where(strength > threshold, strength, 0.0), anywhere=self.faithful)
+        told = {"threshold": threshold, "ended": ended, "repair": pairs(dropped, coordinator.names)}
         graph = PDAG(kept, coordinator.names)
         method = {**described(self, "NOTEARS-ADMM"), **told}
         return baseline_result(method, coordinator, graph, history, complete=ended != "interrupted")
