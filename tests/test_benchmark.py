@@ -252,6 +252,17 @@ def test_all_results_on_one_page(tmp_path):
     assert "Seeds 5 to 7" in text and "Notes." in text and "![One](results/one.png)" in text
 
 
+def test_a_page_of_all_that_is_saved(tmp_path):
+    out, page = tmp_path / "numbers", tmp_path / "results.md"
+    run("table1", "--seeds", "1", "--methods", "oracle-cpdag", "--out", out)
+    (out / "notes.md").write_text("Our words.\n")
+    said = run("all", "--saved", "--seeds", "1", "--out", out, "--page", page)
+    assert "privacy: nothing is saved, left out." in said
+    text = page.read_text()
+    assert "Our words." in text and "![Table 1: variables, linear data](numbers/table1.png)" in text
+    assert (out / "time.md").exists() and not (out / "privacy.md").exists()
+
+
 def test_values_of_the_axis_can_be_chosen():
     cells = experiment("clients").cells(Request(range(1), methods=("peri",), at=(3,)))
     assert {cell["clients"] for cell in cells} == {3}

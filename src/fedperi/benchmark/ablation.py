@@ -79,7 +79,8 @@ def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
         "K = 4, n = 1000, each site its own weights. *Orders* is the search that `IPERI` uses (exact up to 12 "
         "variables). *One order* takes the first candidates and improves one order, without restarts. *GES* is greedy "
         "equivalence search at the coordinator, forward and backward; it asks sites hundreds of times. Sites learn "
-        "their graphs by PC, which only `consensus` uses. *Closed*: under Meek's rules. SHD / F1, ± half of the 95 % interval of SHD.\n\n"
+        "their graphs by PC, which only `consensus` uses. *Closed*: under Meek's rules. SHD / F1, ± half of the 95 % "
+        "interval of SHD.\n\n"
     )
     for p in sorted({row["p"] for row in rows}):
         text += f"p = {p}\n\n| masking | aggregate | search | closed | before closing | rounds | seeds |\n" + "|---" * 7

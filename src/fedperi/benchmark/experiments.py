@@ -75,6 +75,11 @@ def run_experiment(
     return _written(name, one.write, one.cells(request), out, request, jobs=jobs, note=note, saved=saved)
 
 
+def has_cells(name: str, out: Path, request: Request) -> bool:
+    """Whether a folder has any cell of an experiment."""
+    return bool(run_grid(experiment(name).cells(request), work, out, saved=True))
+
+
 def run_real(folder: Path, out: Path, request: Request, *, jobs: int = 1, note: Note | None = None) -> Page:
     """Run all methods on the site files of a folder; files change, so that every run is a new one."""
     from . import real

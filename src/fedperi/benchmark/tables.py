@@ -42,7 +42,8 @@ def comparison_table(rows: Sequence[Cell], metric: str, axis: str, label: str, p
         if told:
             numbers = [told.get(value, {}).get(metric) for value in values]
             paper = ["-" if n is None else f"*{n[0]:.2f} ± {n[1]:.2f}*" for n in numbers]
-            name = f"*{CONTENDERS[method].label.replace(' (paper)', '')}, printed in the paper*"
+            plain = CONTENDERS[method].label.removesuffix(" (paper)").removesuffix(", as published")
+            name = f"*{plain}, printed in the paper*"
             lines.append(f"| {name} | *10, picked* | {' | '.join(paper)} |")
     return "\n".join(lines) + "\n"
 

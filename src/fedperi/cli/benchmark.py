@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..benchmark.page import Page, Request
 
 NAMES = (
-    "table1, table2, shared, standardized, clients, samples, local, time, privacy, scale, exactness, ablation, all, "
-    "real, cell"
+    "table1, table2, published, shared, standardized, clients, samples, local, time, privacy, scale, exactness, "
+    "ablation, all, real, cell"
 )
 
 
@@ -46,7 +46,7 @@ def benchmark(
 ) -> None:
     """Run an experiment: tables, figures, and every single number. Stopped, it goes on where it was."""
     from ..benchmark.experiments import NAMES as EVERY
-    from ..benchmark.experiments import experiment, run_experiment, run_real
+    from ..benchmark.experiments import experiment, has_cells, run_experiment, run_real
     from ..benchmark.page import Request
 
     if seeds < 1 or first < 0:
@@ -75,6 +75,9 @@ def benchmark(
     else:
         pages = []
         for one in EVERY if name == "all" else (name,):
+            if name == "all" and saved and not has_cells(one, place, request):
+                console.print(f"{one}: nothing is saved, left out.")
+                continue
             with _progress(one) as note:
                 pages.append(run_experiment(one, place, request, jobs=workers, note=note, saved=saved))
     if name == "all":
