@@ -19,7 +19,7 @@ from ..search.families import ParentSets
 from ..search.orders import best_order, parents_in
 from ..search.phase1 import Found, Step
 from ..search.screening import candidate_parents
-from ..search.worst import EDGE_PRICE, improve_worst, site_regrets
+from ..search.worst import improve_worst, site_regrets
 from .fitting import simulated
 from .grid import Cell, summarize_cells, write_table
 from .page import Page, Request
@@ -100,7 +100,7 @@ class _OneOrder(IPERI):
     """Phase 1 with the first candidates and one order: no restarts, no further candidates."""
 
     def _phase_1(self, oracle: Any, constraints: Constraints, note: Callable[[Step], None], keep: Any) -> Found:
-        sets = _parent_sets(self, oracle, constraints)
+        sets = ParentSets(oracle, self._edge_price(oracle), constraints)
         sets.fetch((node, 0, free) for node, free in enumerate(candidate_parents(sets)))
         order = best_order(sets, np.random.default_rng(self.seed), 0, None)
         return _found(self, sets, parents_in(sets, order))
@@ -113,7 +113,7 @@ class _GES(IPERI):
     """
 
     def _phase_1(self, oracle: Any, constraints: Constraints, note: Callable[[Step], None], keep: Any) -> Found:
-        sets = _parent_sets(self, oracle, constraints)
+        sets = ParentSets(oracle, self._edge_price(oracle), constraints)
         score = _Regrets(sets)
         dag = consistent_extension(ges_fit(score, phases=("forward", "backward")).graph)
         parents = bits.columns(dag.adjacency)
@@ -135,12 +135,6 @@ class _Regrets:
         new = dict.fromkeys((n, s) for n, s in queries if not self.sets.knows(n, s))
         self.sets.fetch((node, parents, 0) for node, parents in new)
         return np.array([self.sets.score(node, parents) for node, parents in queries], dtype=np.float64)
-
-
-def _parent_sets(method: IPERI, oracle: Any, constraints: Constraints) -> ParentSets:
-    rows = sum(site.n for site in oracle.coordinator.sites)
-    price = float(np.log(rows)) / 2 if method.masking == "adaptive" else EDGE_PRICE
-    return ParentSets(oracle, price, constraints)
 
 
 def _found(method: IPERI, sets: ParentSets, parents: list[int]) -> Found:

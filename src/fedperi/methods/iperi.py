@@ -190,19 +190,25 @@ class IPERI:
         keep: Callable[[Found], None],
     ) -> Found:
         """Phase 1: the DAG whose CPDAG the sites have in common."""
-        rows = sum(site.n for site in oracle.coordinator.sites)
         return find_common_dag(
             oracle,
             aggregate=self.aggregate,
-            # A site may leave any parent out; a price of its own keeps edges out that only chance asks for. Under the
-            # other masks sites charge for every edge themselves, and the price only breaks ties.
-            edge_price=float(np.log(rows)) / 2 if self.masking == "adaptive" else EDGE_PRICE,
+            edge_price=self._edge_price(oracle),
             constraints=constraints,
             seed=self.seed,
             rounds=lambda: oracle.coordinator.rounds,
             note=note,
             keep=keep,
         )
+
+    def _edge_price(self, oracle: _Oracle) -> float:
+        """What an edge costs, beside what sites charge.
+
+        Under the adaptive mask a site may leave any parent out; this price keeps edges out that only chance asks for.
+        Under the other masks sites charge for every edge themselves, and it only breaks ties.
+        """
+        rows = sum(site.n for site in oracle.coordinator.sites)
+        return float(np.log(rows)) / 2 if self.masking == "adaptive" else EDGE_PRICE
 
     def _phase_2(self, oracle: _Oracle, constraints: Constraints, found: Found) -> list[Direction]:
         """Phase 2: directions that some site's own graph gives."""
