@@ -229,3 +229,26 @@ def test_bad_input(make: object, message: str) -> None:
     with pytest.raises(fp.InputError) as caught:
         make()  # type: ignore[operator]
     assert str(caught.value) == message
+
+
+def test_one_more_parent_is_scored_as_if_asked_alone() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        p, n = int(rng.integers(2, 9)), int(rng.choice([10, 40, 1000]))
+        x = rng.standard_normal((1000, p)) @ rng.standard_normal((p, p))
+        wide = p > 3 and rng.random() < 0.3
+        blocks = [[0, 1], *([i] for i in range(2, p))] if wide else None
+        score = GaussianScore(np.corrcoef(x.T), n, blocks=blocks)
+        count = p - 1 if wide else p
+        node = int(rng.integers(count))
+        parents = int(rng.integers(1 << count)) & ~(1 << node)
+        others = np.array([j for j in range(count) if j != node and not parents >> j & 1], dtype=np.int64)
+        expected = score.local([(node, parents | 1 << j) for j in others.tolist()])
+        np.testing.assert_allclose(score.with_one_more(node, parents, others), expected, rtol=1e-9, atol=1e-7)
+
+
+def test_one_more_parent_that_is_a_copy_is_named() -> None:
+    together = np.array([[1, 0.5, 0.5, 0.2], [0.5, 1, 1, 0.3], [0.5, 1, 1, 0.3], [0.2, 0.3, 0.3, 1.0]])
+    score = GaussianScore(together, 100, ["a", "b", "copy", "d"])
+    with pytest.raises(fp.InputError, match="the columns b, copy, a are exactly collinear"):
+        score.with_one_more(0, 0b0010, np.array([2, 3]))

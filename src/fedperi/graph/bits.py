@@ -37,6 +37,12 @@ def members(bits: int) -> Iterator[int]:
         bits ^= low
 
 
+def positions(bits: int, p: int) -> NDArray[np.int64]:
+    """Return the members of a set of at most p as an array, in ascending order."""
+    raw = np.frombuffer(bits.to_bytes((p + 7) // 8, "little"), dtype=np.uint8)
+    return np.flatnonzero(np.unpackbits(raw, bitorder="little"))
+
+
 def union(sets: Sequence[int], bits: int) -> int:
     """Union of ``sets[i]`` over the members i of a bit set."""
     out = 0

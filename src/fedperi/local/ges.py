@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +13,12 @@ from ..errors import InputError
 from ..graph import bits
 from ..graph.equivalence import extend
 from ..graph.pdag import PDAG
-from .operators import Essential, Move, apply, deletes, essential, inserts, path_condition, turns
+from .operators import Essential, Move, Scored, apply, below, deletes, essential, insert, inserts, path_condition, turns
 from .score import RESOLUTION, Score, ScoreCache
 
-Enumerate = Callable[[Essential, int, int], Iterator[Move]]
-"""Moves of one kind into a node from some others."""
+Gain = tuple[float, Move]
 
-PHASES: dict[str, Enumerate] = {"forward": inserts, "backward": deletes, "turning": turns}
+Gainful = Callable[[Essential, ScoreCache, list[int]], Iterator[Gain]]
 
 
 class GESResult(NamedTuple):
@@ -30,7 +30,9 @@ class GESResult(NamedTuple):
     queries: int
 
 
-def ges_fit(score: Score, *, start: PDAG | None = None, phases: Iterable[str] = PHASES) -> GESResult:
+def ges_fit(
+    score: Score, *, start: PDAG | None = None, phases: Iterable[str] = ("forward", "backward", "turning")
+) -> GESResult:
     """Search the equivalence classes greedily for the best score (Chickering, 2002).
 
     Parameters
@@ -70,62 +72,82 @@ def ges_fit(score: Score, *, start: PDAG | None = None, phases: Iterable[str] = 
     return GESResult(pdag, _total(graph, cache), moves, len(cache))
 
 
-def _touched(g: Essential, node: int, changed: int) -> bool:
-    """Whether the moves into a node may have changed: its own edges, or adjacencies among its neighbours."""
-    return bool((1 << node | g.lines[node]) & changed)
-
-
-def _climb(graph: Essential, cache: ScoreCache, enumerate_moves: Enumerate) -> tuple[Essential, int]:
+def _climb(graph: Essential, cache: ScoreCache, phase: Phase) -> tuple[Essential, int]:
     """Make the best valid move until none gains. Gains are kept, and counted anew only around the last move."""
-    gains: dict[tuple[int, int], list[tuple[float, Move]]] = {}  # (y, x) -> moves that gain, path condition open
-    changed = (1 << len(graph.parents)) - 1
+    p = len(graph.parents)
+    gains: list[list[Gain]] = [[] for _ in range(p)]  # by y, best first; the condition on paths is open
+    stale = list(range(p))
     made = 0
     while True:
-        _refresh(gains, graph, cache, enumerate_moves, changed)
+        for y in stale:
+            gains[y] = []
+        for gain, move in phase.gainful(graph, cache, stale):
+            gains[move.y].append((gain, move))
+        for y in stale:
+            gains[y].sort(key=lambda pair: -pair[0])
         best = _best(gains, graph)
         if best is None:
             return graph, made
         before, graph = graph, best
         made += 1
-        changed = sum(
-            1 << i
-            for i in range(len(graph.parents))
-            if before.parents[i] != graph.parents[i]
-            or before.lines[i] != graph.lines[i]
-            or before.children[i] != graph.children[i]
-        )
+        changed = sum(1 << i for i in range(p) if before.around(i) != graph.around(i))
+        stale = [y for y in range(p) if (1 << y | phase.near(graph, y)) & changed]
 
 
-def _refresh(
-    gains: dict[tuple[int, int], list[tuple[float, Move]]],
-    graph: Essential,
-    cache: ScoreCache,
-    enumerate_moves: Enumerate,
-    changed: int,
-) -> None:
-    """Enumerate and score again the moves x -> y whose neighbourhood the last move changed."""
-    everyone = (1 << len(graph.parents)) - 1
-    tails = [everyone if _touched(graph, y, changed) else changed for y in range(len(graph.parents))]
-    for y, x in list(gains):
-        if tails[y] >> x & 1:
-            del gains[y, x]
-    moves = [move for y, some in enumerate(tails) for move in enumerate_moves(graph, y, some)]
-    cache.fetch(query for move in moves for query in (*move.plus, *move.minus))
-    for move in moves:
-        gain = sum(cache[q] for q in move.plus) - sum(cache[q] for q in move.minus)
-        if gain > RESOLUTION:
-            gains.setdefault((move.y, move.x), []).append((gain, move))
-
-
-def _best(gains: dict[tuple[int, int], list[tuple[float, Move]]], graph: Essential) -> Essential | None:
+def _best(gains: list[list[Gain]], graph: Essential) -> Essential | None:
     """Apply the move with the largest gain among those that pass the condition on paths."""
-    ranked = sorted((pair for moves in gains.values() for pair in moves), key=lambda pair: -pair[0])
-    for _, move in ranked:
-        if path_condition(graph, move):
+    first = [(-ranked[0][0], y, 0) for y, ranked in enumerate(gains) if ranked]
+    heapify(first)
+    under: list[int] = []
+    while first:
+        _, y, at = first[0]
+        move = gains[y][at][1]
+        if move.kind == "insert" and not under:
+            under = below(graph)
+        if path_condition(graph, move, under):
             after = apply(graph, move)
             if after is not None:
                 return after
+        if at + 1 < len(gains[y]):
+            heapreplace(first, (-gains[y][at + 1][0], y, at + 1))
+        else:
+            heappop(first)
     return None
+
+
+def _gainful_inserts(graph: Essential, cache: ScoreCache, heads: list[int]) -> Iterator[Gain]:
+    together = [some for y in heads for some in inserts(graph, y)]
+    tails = [bits.positions(some.tails, len(graph.parents)) for some in together]
+    found = cache.gains([(some.y, some.base, others) for some, others in zip(together, tails, strict=True)])
+    for some, others, gain in zip(together, tails, found, strict=True):
+        for at in np.flatnonzero(gain > RESOLUTION):
+            yield float(gain[at]), insert(graph, some, int(others[at]))
+
+
+def _gainful(moves: Callable[[Essential, int], Iterator[Scored]]) -> Gainful:
+    def gainful(graph: Essential, cache: ScoreCache, heads: list[int]) -> Iterator[Gain]:
+        scored = [one for y in heads for one in moves(graph, y)]
+        cache.fetch(query for one in scored for query in (*one.plus, *one.minus))
+        for one in scored:
+            gain = sum(cache[q] for q in one.plus) - sum(cache[q] for q in one.minus)
+            if gain > RESOLUTION:
+                yield gain, one.move
+
+    return gainful
+
+
+class Phase(NamedTuple):
+    """Moves of one kind into some nodes that gain, and the neighbours of a node on which its moves depend."""
+
+    gainful: Gainful
+    near: Callable[[Essential, int], int]
+
+
+PHASES = {
+    "forward": Phase(_gainful_inserts, lambda g, y: g.lines[y]),
+    "backward": Phase(_gainful(deletes), lambda g, y: g.lines[y]),
+    "turning": Phase(_gainful(turns), lambda g, y: g.lines[y] | g.children[y]),  # turning y -> x looks at x's parents
+}
 
 
 def _total(graph: Essential, cache: ScoreCache) -> float:

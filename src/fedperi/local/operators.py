@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..graph import bits
 from ..graph.equivalence import complete, extend
+from ..graph.members import components
 from .score import Query
 
 
@@ -23,16 +24,35 @@ class Essential(NamedTuple):
     lines: tuple[int, ...]
     adjacent: tuple[int, ...]
 
+    def around(self, node: int) -> tuple[int, int, int]:
+        """All edges of a node."""
+        return self.parents[node], self.children[node], self.lines[node]
+
 
 class Move(NamedTuple):
-    """A candidate: after it, `plus` are scored instead of `minus`."""
+    """A candidate: an edge x -> y and a set, whose meaning depends on the kind."""
 
     kind: str
     x: int
     y: int
     subset: int
+
+
+class Scored(NamedTuple):
+    """A move and what it costs: after it, `plus` are scored instead of `minus`."""
+
+    move: Move
     plus: tuple[Query, ...]
     minus: tuple[Query, ...]
+
+
+class Inserts(NamedTuple):
+    """Moves Insert(x, y, T) that give y the same parents beside x: T is the clique less the neighbours of x."""
+
+    y: int
+    clique: int
+    base: int
+    tails: int
 
 
 def essential(parents: list[int], lines: list[int]) -> Essential:
@@ -42,50 +62,104 @@ def essential(parents: list[int], lines: list[int]) -> Essential:
     return Essential(tuple(parents), tuple(children), tuple(lines), adjacent)
 
 
-def inserts(g: Essential, y: int, tails: int) -> Iterator[Move]:
-    """Insert(x, y, T) for every x in `tails` not adjacent to y (Chickering, theorem 15, first condition)."""
-    for x in bits.members(tails & ~g.adjacent[y] & ~(1 << y)):
-        shared = g.lines[y] & g.adjacent[x]  # NA_yx: neighbours of y adjacent to x
-        for subset in cliques(g, shared, g.lines[y] & ~g.adjacent[x]):
-            base = shared | subset | g.parents[y]
-            yield Move("insert", x, y, subset, ((y, base | 1 << x),), ((y, base),))
+def inserts(g: Essential, y: int) -> Iterator[Inserts]:
+    """Insert(x, y, T) for every x not adjacent to y (Chickering, theorem 15, first condition).
+
+    NA_yx and T together must be a clique among the neighbours of y. Taken by cliques, and not by x, the moves into y
+    that share their base come together: all x that are adjacent to no neighbour of y outside the clique.
+    """
+    free = (1 << len(g.lines)) - 1 & ~g.adjacent[y] & ~(1 << y)
+    for clique in cliques(g, g.lines[y]):
+        tails = free & ~bits.union(g.adjacent, g.lines[y] & ~clique)
+        if tails:
+            yield Inserts(y, clique, clique | g.parents[y], tails)
 
 
-def deletes(g: Essential, y: int, tails: int) -> Iterator[Move]:
+def insert(g: Essential, some: Inserts, x: int) -> Move:
+    """Single out the move of one x."""
+    return Move("insert", x, some.y, some.clique & ~g.adjacent[x])
+
+
+def deletes(g: Essential, y: int) -> Iterator[Scored]:
     """Delete(x, y, H) for every x -- y or x -> y: NA_yx without H must be a clique (Chickering, theorem 17)."""
-    for x in bits.members(tails & (g.lines[y] | g.parents[y])):
+    for x in bits.members(g.lines[y] | g.parents[y]):
         shared = g.lines[y] & g.adjacent[x]
-        for kept in cliques(g, 0, shared):
+        for kept in cliques(g, shared):
             base = (kept | g.parents[y]) & ~(1 << x)
-            yield Move("delete", x, y, shared & ~kept, ((y, base),), ((y, base | 1 << x),))
+            yield Scored(Move("delete", x, y, shared & ~kept), ((y, base),), ((y, base | 1 << x),))
 
 
-def turns(g: Essential, y: int, tails: int) -> Iterator[Move]:
+def turns(g: Essential, y: int) -> Iterator[Scored]:
     """Turn(x, y, C): direct y -> x or x -- y as x -> y (Hauser and Buehlmann, propositions 31 and 34)."""
-    for x in bits.members(tails & g.children[y]):  # y -> x is compelled
+    for x in bits.members(g.children[y]):  # y -> x is compelled
         shared = g.lines[y] & g.adjacent[x]
-        for subset in cliques(g, shared, g.lines[y] & ~g.adjacent[x]):
-            base = shared | subset | g.parents[y]
+        for clique in cliques(g, g.lines[y]):
+            if shared & ~clique:
+                continue
+            base = clique | g.parents[y]
             plus = ((y, base | 1 << x), (x, g.parents[x] & ~(1 << y)))
-            yield Move("turn", x, y, shared | subset, plus, ((y, base), (x, g.parents[x])))
-    for x in bits.members(tails & g.lines[y]):  # x -- y
+            yield Scored(Move("turn", x, y, clique), plus, ((y, base), (x, g.parents[x])))
+    for x in bits.members(g.lines[y]):  # x -- y
         around = g.lines[y] & ~(1 << x)
         shared = around & g.adjacent[x]
-        for subset in cliques(g, 0, around):
+        for subset in cliques(g, around):
             if not subset & ~shared or not _separates(g, subset, shared, around):
                 continue
             base, other = subset | g.parents[y], subset & shared | g.parents[x]
             plus = ((y, base | 1 << x), (x, other))
-            yield Move("turn", x, y, subset, plus, ((y, base), (x, other | 1 << y)))
+            yield Scored(Move("turn", x, y, subset), plus, ((y, base), (x, other | 1 << y)))
 
 
-def path_condition(g: Essential, move: Move) -> bool:
-    """Whether the condition on semi-directed paths from y to x holds, so that the move makes no cycle."""
+def below(g: Essential) -> list[int]:
+    """For every node, all nodes on semi-directed paths that leave it by an arrow.
+
+    Such a path never comes back to the undirected component it left, so that components can be settled one after the
+    other, each when all below it are.
+    """
+    out = [0] * len(g.lines)
+    waiting = [(nodes, bits.union(g.children, nodes)) for nodes in components(g.lines, (1 << len(g.lines)) - 1)]
+    settled = 0
+    while waiting:
+        later = []
+        for nodes, children in waiting:
+            if children & ~settled:
+                later.append((nodes, children))
+                continue
+            for node in bits.members(nodes):
+                out[node] = _closed(g, out, g.children[node])
+            settled |= nodes
+        waiting = later
+    return out
+
+
+def _closed(g: Essential, out: list[int], nodes: int) -> int:
+    """Some nodes, their undirected components, and all below."""
+    seen = nodes
+    front = nodes
+    while front:
+        front = bits.union(g.lines, front) & ~seen
+        seen |= front
+    return seen | bits.union(out, seen)
+
+
+def path_condition(g: Essential, move: Move, under: list[int]) -> bool:
+    """Whether the condition on semi-directed paths from y to x holds, so that the move makes no cycle.
+
+    `under` is `below(g)`, which inserts need. What blocks their paths are neighbours of y, so it only matters until a
+    path leaves the component of y.
+    """
     if move.kind == "delete":
         return True
     x, y = move.x, move.y
     if move.kind == "insert":
-        return not _reaches(g, y, x, blocked=g.lines[y] & g.adjacent[x] | move.subset, skip=0)
+        if under[y] >> x & 1 or not g.lines[y]:
+            return not under[y] >> x & 1
+        blocked = g.lines[y] & g.adjacent[x] | move.subset
+        seen = front = 1 << y
+        while front:
+            front = bits.union(g.lines, front) & ~blocked & ~seen
+            seen |= front
+        return not (seen | bits.union(under, seen)) >> x & 1
     if g.lines[y] >> x & 1:
         return True  # turning a line: separation in the neighbourhood of y is enough (proposition 31)
     return not _reaches(g, y, x, blocked=move.subset | g.lines[x], skip=1 << x)
@@ -147,14 +221,9 @@ def _extension(parents: list[int], lines: list[int]) -> list[int] | None:
     return None if stuck else dag
 
 
-def cliques(g: Essential, base: int, candidates: int) -> Iterator[int]:
-    """Yield the subsets of `candidates` that together with `base` form a clique, the empty one first."""
-    common = candidates
-    for i in bits.members(base):
-        if base & ~g.adjacent[i] & ~(1 << i):
-            return
-        common &= g.adjacent[i]
-    stack = [(0, common)]
+def cliques(g: Essential, candidates: int) -> Iterator[int]:
+    """Yield the subsets of `candidates` that form a clique, the empty one first."""
+    stack = [(0, candidates)]
     while stack:
         subset, allowed = stack.pop()
         yield subset

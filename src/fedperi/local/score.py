@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,18 @@ class Score(Protocol):
 
     def local(self, queries: Sequence[Query]) -> NDArray[np.float64]:
         """Answer a batch: how well each query's node is explained by its parent set."""
+
+
+Addition = tuple[int, int, NDArray[np.int64]]
+"""A node, its parents as a bit set, and others that may join them, one at a time."""
+
+
+@runtime_checkable
+class AddingScore(Score, Protocol):
+    """A score that also answers for one more parent, any of many, at once."""
+
+    def with_one_more(self, node: int, parents: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Score the node with its parents and each of the others in turn."""
 
 
 class LatticeScore(Score, Protocol):
@@ -68,6 +80,8 @@ class ScoreCache:
     def __init__(self, score: Score) -> None:
         self.score = score
         self._known: dict[Query, float] = {}
+        self._one_more = score.with_one_more if isinstance(score, AddingScore) else None
+        self._more: dict[Query, int] = {}  # how many additions were asked at once
 
     def fetch(self, queries: Iterable[Query]) -> None:
         """Ask what is not known yet, in one batch."""
@@ -81,9 +95,27 @@ class ScoreCache:
             value = self._known[query] = float(self.score.local([query])[0])
         return value
 
+    def gains(self, additions: Sequence[Addition]) -> list[NDArray[np.float64]]:
+        """Tell what each of the others would add to a node's parents."""
+        self.fetch((node, parents) for node, parents, _ in additions)
+        if self._one_more is None:
+            self.fetch((node, parents | 1 << j) for node, parents, others in additions for j in others.tolist())
+        one_more = self._one_more or self._one_by_one
+        found = []
+        for node, parents, others in additions:
+            before = self[node, parents]
+            # Nothing is added to a set that is too large to be judged already.
+            found.append(one_more(node, parents, others) - (before if before > -np.inf else np.inf))
+            if self._one_more is not None:
+                self._more[node, parents] = max(len(others), self._more.get((node, parents), 0))
+        return found
+
+    def _one_by_one(self, node: int, parents: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.array([self[node, parents | 1 << j] for j in others.tolist()])
+
     def __len__(self) -> int:
-        """Count the distinct queries asked."""
-        return len(self._known)
+        """Count the distinct queries asked; one that was asked alone and with others counts twice."""
+        return len(self._known) + sum(self._more.values())
 
     def total(self, parents: Sequence[int]) -> float:
         """Score a whole DAG, given by the parents of each node."""
