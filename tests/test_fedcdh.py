@@ -15,7 +15,7 @@ from scipy.stats import gamma as gamma_distribution
 import fedperi as fp
 from fedperi.errors import InputError
 from fedperi.federation.work import WorkCoordinator, WorkInProcess
-from fedperi.local.fedcdh import FedCDHWorker, standardised
+from fedperi.local.fedcdh import FedCDHWorker
 from fedperi.local.fedcdh_layout import Batch, Widths
 from fedperi.local.random_features import (
     GIVEN,
@@ -26,11 +26,12 @@ from fedperi.local.random_features import (
     p_values,
     pair_products,
     solve,
+    standardised,
 )
 from fedperi.methods import fedcdh_tests
 from fedperi.methods.fedcdh_change import dependence_of_change
 from fedperi.methods.fedcdh_orient import Marks, close_under_meek, direct_by_change, direct_colliders
-from fedperi.methods.fedcdh_skeleton import Skeleton, find_skeleton, gathered, join_site
+from fedperi.methods.fedcdh_skeleton import Bound, Skeleton, find_skeleton, gathered, join_site
 from fedperi.methods.fedcdh_tests import Features, FeatureTests
 
 SEED = 3
@@ -129,6 +130,23 @@ def test_no_message_grows_with_the_rows_or_beyond_its_bound():
     assert len(tests) == 380
     assert np.bincount(tests.group).max() <= 64
     assert (tests.given == 20).all()
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_tests_that_share_a_set_are_those_made_alone(depth):
+    """Sets are merged, cosines of sums are put together, and only pairs that are asked for are multiplied."""
+    rows = tables(8, (300, 260))
+    given = tuple(range(depth))
+    pairs = [(x, y, given) for x in range(depth, 8) for y in range(depth, 8) if x != y and (x + y) % 3]
+    split = gathered(iter(pairs), depth)
+    split = Batch(np.repeat(split.given, 2, axis=0), np.arange(len(split)) * 2 // len(split), split.x, split.y)
+    together = asking(rows, features=(5, 8, 12)).within(split)
+    alone = [
+        asking(rows, features=(5, 8, 12)).within(batch((x, y, given)))[0]
+        for x, y in zip(split.x.tolist(), split.y.tolist(), strict=True)
+    ]
+    assert len(split.given) == 2 and np.ptp(alone) > 0.1
+    assert np.abs(together - alone).max() < 1e-6
 
 
 def test_a_worker_forgets_everything_between_steps():
@@ -260,9 +278,9 @@ def test_population_skeleton_changes_and_directions_are_right(dag):
     """Given the site in every test, as `within` does, the oracle finds the skeleton, the changing ones, true arrows."""
     p = len(dag.names) - 1
     truth = fp.PDAG(dag.adjacency[:p, :p], dag.names[:p])
-    skeleton = find_skeleton(p, Separation(truth), 0.05, None, quiet)
+    skeleton = find_skeleton(p, Separation(truth), 0.05, Bound(), quiet)
     assert np.array_equal(skeleton.adjacent[:p, :p], truth.adjacency | truth.adjacency.T)
-    join_site(skeleton, Separation(dag), 0.05, None, quiet, faithful=False)
+    join_site(skeleton, Separation(dag), 0.05, Bound(), quiet, faithful=False)
     assert np.array_equal(skeleton.adjacent[p], dag.adjacency[p])
     marks = Marks(skeleton.adjacent)
     for v in np.flatnonzero(skeleton.adjacent[p]):
@@ -279,16 +297,60 @@ def test_faithful_looks_among_the_changing_only_for_what_separates_the_site():
     dag = fp.PDAG.from_edges([("site", "A"), ("A", "D"), ("U", "A"), ("U", "D")], names=["A", "D", "U", "site"])
     found = {}
     for faithful in (False, True):
-        skeleton = find_skeleton(3, Separation(fp.PDAG(dag.adjacency[:3, :3], dag.names[:3])), 0.05, None, quiet)
-        join_site(skeleton, Separation(dag), 0.05, None, quiet, faithful)
+        skeleton = find_skeleton(3, Separation(fp.PDAG(dag.adjacency[:3, :3], dag.names[:3])), 0.05, Bound(), quiet)
+        join_site(skeleton, Separation(dag), 0.05, Bound(), quiet, faithful)
         found[faithful] = skeleton.adjacent[3, :3].tolist()
     assert found == {False: [True, False, False], True: [True, True, False]}
 
 
 def test_deepest_bounds_the_sets():
     dag = fp.PDAG.from_edges([("a", "b"), ("b", "c")], names=["a", "b", "c"])
-    assert find_skeleton(3, Separation(dag), 0.05, 0, quiet).adjacent[0, 2]
-    assert not find_skeleton(3, Separation(dag), 0.05, 1, quiet).adjacent[0, 2]
+    assert find_skeleton(3, Separation(dag), 0.05, Bound(0), quiet).adjacent[0, 2]
+    assert not find_skeleton(3, Separation(dag), 0.05, Bound(1), quiet).adjacent[0, 2]
+
+
+def test_a_bound_on_tests_ends_the_search_before_a_size_and_says_so():
+    """0 - 1 - 2 - 3, tested from the complete graph: 6 tests without a set, then 24 given one."""
+    dag = fp.PDAG.from_edges([("a", "b"), ("b", "c"), ("c", "d")], names=["a", "b", "c", "d"])
+    whole = find_skeleton(4, Separation(dag), 0.05, Bound(tests=30), quiet)
+    free = find_skeleton(4, Separation(dag), 0.05, Bound(), quiet)
+    assert whole.stopped == free.stopped == []
+    assert np.array_equal(whole.adjacent, free.adjacent)
+    seen = []
+    cut = find_skeleton(4, Separation(dag), 0.05, Bound(tests=29), lambda words, edges: seen.append(words))
+    assert cut.stopped == ["tests given 1 or more variables left out: 6 made, 24 more given 1"]
+    assert seen == ["6 tests given 0 variables", *cut.stopped]
+    assert cut.edges == 6
+
+
+def test_the_result_says_what_the_bound_left_out():
+    sim = fp.simulate(4, clients=2, samples=300, weights=(0.7, 1.0), intervention="none", seed=0)
+    free, cut = fp.FedCDH().fit(sim.sites), fp.FedCDH(most_tests=6).fit(sim.sites)
+    assert free.method["stopped"] == []
+    tests, comparisons = cut.method["stopped"]  # 4 comparisons without a set are more than a tenth of 6, rounded up
+    assert tests.startswith("tests given 1 or more variables left out: 6 made, ")
+    assert comparisons == "comparisons of sites given 0 or more variables left out: 0 made, 4 more given 0"
+    assert {tests, comparisons} <= {step.what for step in cut.history}
+    assert cut.method["tests"] == 6
+    assert fp.Result.from_json(cut.to_json()).method["stopped"] == cut.method["stopped"]
+
+
+def test_the_default_bound_cannot_be_reached_with_ten_variables():
+    """Nothing is ever separated: the most tests that there can be."""
+    made = {"tests": 0, "comparisons": 0}
+
+    def never(kind):
+        def ask(tests):
+            made[kind] += len(tests)
+            return np.zeros(len(tests))
+
+        return ask
+
+    skeleton = find_skeleton(10, never("tests"), 0.05, Bound(), quiet)
+    join_site(skeleton, never("comparisons"), 0.05, Bound(), quiet, faithful=False)
+    assert made == {"tests": 90 * 2**8 - 45, "comparisons": 10 * 2**9}
+    assert made["tests"] <= fp.FedCDH().most_tests
+    assert made["comparisons"] <= fp.FedCDH().most_tests / 10
 
 
 def joined(*edges, nodes):
@@ -451,6 +513,7 @@ def test_saves_a_report(tmp_path):
         ({"alpha": 0}, "alpha must lie between 0 and 1, not 0"),
         ({"alpha": True}, "alpha must lie between 0 and 1, not True"),
         ({"deepest": -1}, "deepest must be a whole number, at least 0, not -1"),
+        ({"most_tests": 0}, "most_tests must be a whole number, at least 1, not 0"),
         ({"features": 1}, "features must be a whole number, at least 2, not 1"),
         ({"faithful": "yes"}, "faithful must be True or False, not 'yes'"),
         ({"missing": "fill"}, "missing is one of error, drop; not 'fill'"),

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from ..errors import InputError
-from .fedcdh_layout import Batch, Floats, Group, Widths, groups, site_key
-from .random_features import GIVEN, JOINT, QUICK, SINGLE, null_moments, pair_products, random_features, rotation, solve
+from .fedcdh_features import StepFeatures
+from .fedcdh_layout import Floats, groups
+from .fedcdh_within import within_site
+from .random_features import pair_products
 from .worker import Payload, State, StepKind, Worker
 
 FIRST_ROWS = 500
 """Rows that the published rule for bandwidths looks at."""
-
-FLAT = 1e-9
-"""Standard deviation below which a feature, whose values lie between -1.5 and 1.5, varies by rounding only."""
 
 TESTS = "given group x y sites surrogate centre scale seed faithful widths singles sets joints"
 """What describes some tests, and the features for them."""
@@ -99,18 +97,19 @@ class FedCDHWorker(Worker):
         return {"median": np.array([np.median(pdist(first[:, columns])) for columns in payload["columns"]])}
 
     def _within(self, payload: Payload) -> Payload:
-        features = _Features.read(self, payload)
+        features = StepFeatures.read(self.rows, self.site, payload)
         out = np.zeros((3, len(features.tests)))
-        for group in groups(features.tests):
-            out[:, group.tests] = _tests_within(group, *features.of(group))
+        for group in groups(features.tests, merge=True):
+            out[:, group.tests] = within_site(group, *features.of(group))
         return {"statistic": out[0], "trace": out[1], "norm": out[2]}
 
     def _sums(self, payload: Payload) -> Payload:
-        features = _Features.read(self, payload)
+        features = StepFeatures.read(self.rows, self.site, payload)
         cross = np.zeros((len(features.tests), features.widths.x, features.widths.y))
         sums, given, own = [], [], []
         for group in groups(features.tests):
-            z, x, y = features.of(group)
+            z, x, lazy = features.of(group)
+            y = list(lazy)
             every = np.hstack([z, *x, *y])
             sums.append(every.sum(axis=0))
             given.append((z.T @ every).ravel())
@@ -125,7 +124,7 @@ class FedCDHWorker(Worker):
         }
 
     def _fourth(self, payload: Payload) -> Payload:
-        features = _Features.read(self, payload)
+        features = StepFeatures.read(self.rows, self.site, payload)
         maps = _residual_maps(payload, features)
         out: list[Floats] = [np.zeros(0)] * len(features.tests)
         for group in groups(features.tests):
@@ -150,70 +149,7 @@ class FedCDHWorker(Worker):
         }
 
 
-@dataclass(frozen=True, eq=False)
-class _Features:
-    """Computes the random features that a step asks for."""
-
-    tests: Batch
-    widths: Widths
-    values: Floats
-    seed: int
-    faithful: bool
-    singles: Floats
-    sets: Floats
-    joints: Floats
-    surrogate: Floats
-    known: dict[int, Floats] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, worker: FedCDHWorker, payload: Payload) -> _Features:
-        """Take a step's description out of its message."""
-        p = worker.rows.shape[1]
-        tests = Batch.read(payload, p)
-        surrogate = np.zeros(0)
-        if tests.x.max(initial=0) == p:  # the coordinator numbers the sites, and each looks itself up
-            listed = np.asarray(payload.get("sites", ())).tolist()
-            if site_key(worker.site) not in listed:
-                raise InputError(f"a step of FedCDH compares sites, and does not list site {worker.site!r}")
-            surrogate = np.asarray(payload["surrogate"])[listed.index(site_key(worker.site))]
-        singles, sets, joints = (np.asarray(payload[name], dtype=float) for name in ("singles", "sets", "joints"))
-        return cls(
-            tests,
-            Widths(*(int(width) for width in payload["widths"])),
-            (worker.rows - payload["centre"]) / payload["scale"],
-            int(payload["seed"]),
-            bool(payload["faithful"]),
-            singles,
-            sets,
-            joints,
-            surrogate,
-        )
-
-    def of(self, group: Group) -> tuple[Floats, list[Floats], list[Floats]]:
-        """Features of Z, of every x, and of every y together with Z."""
-        given = self.values[:, group.given]
-        z = self._map(given, self.widths.given, self.sets[group.number], GIVEN)
-        x = [self._single(variable) for variable in group.x]
-        y = []
-        for at, variable in enumerate(group.y):
-            bandwidth = self.joints[group.tests[np.flatnonzero(group.pairs[:, 1] == at)[0]]]
-            role = JOINT if len(group.given) else SINGLE
-            y.append(self._map(np.column_stack([self.values[:, variable], given]), self.widths.y, bandwidth, role))
-        return z, x, y
-
-    def _single(self, variable: int) -> Floats:
-        if variable == self.values.shape[1]:
-            return np.tile(self.surrogate, (len(self.values), 1))
-        if variable not in self.known:
-            mapped = self._map(self.values[:, [variable]], self.widths.x, self.singles[variable], SINGLE)
-            self.known[variable] = mapped
-        return self.known[variable]
-
-    def _map(self, values: Floats, count: int, bandwidth: float, role: int) -> Floats:
-        return random_features(values, count, float(bandwidth), self.seed, role, self.faithful)
-
-
-def _residual_maps(payload: Payload, features: _Features) -> Iterator[Floats]:
+def _residual_maps(payload: Payload, features: StepFeatures) -> Iterator[Floats]:
     """Cut the matrices that turn features into residuals out of a message: a row to subtract, then the linear map."""
     start = 0
     widths, ranks = features.widths, iter(payload["ranks"])
@@ -223,46 +159,6 @@ def _residual_maps(payload: Payload, features: _Features) -> Iterator[Floats]:
             stop = start + shape[0] * shape[1]
             yield payload["maps"][start:stop].reshape(shape)
             start = stop
-
-
-def _tests_within(group: Group, z: Floats, x: list[Floats], y: list[Floats]) -> Floats:
-    """Statistic, mean and half variance under independence for every test of a group, from these rows alone."""
-    n = len(z)
-    scaled = standardised(np.hstack([z, *x, *y]))
-    given, rest = scaled[:, : z.shape[1]], scaled[:, z.shape[1] :]
-    coefficients, fitted = solve(given.T @ given / n, given.T @ rest / n)
-    residuals = rest - given @ coefficients
-    ends = np.cumsum([block.shape[1] for block in (*x, *y)])[:-1]
-    turned = [block @ rotation(block.T @ block / n, QUICK) for block in np.split(residuals, ends, axis=1)]
-    products = [pair_products(block) for block in turned]
-    first = np.cumsum([0, *(block.shape[1] for block in products[len(x) :])])
-    every = np.hstack(products[len(x) :])
-    # Fitting takes up variance: the product of two residuals loses it once, that of their variances twice.
-    lost = n / (n - 1 - fitted)
-    out = np.zeros((3, len(group.tests)))
-    for i in range(len(x)):
-        fourth = products[i].T @ every / n
-        for at in np.flatnonzero(group.pairs[:, 0] == i):
-            j = group.pairs[at, 1]
-            a, b = turned[i], turned[len(x) + j]
-            trace, norm = null_moments(fourth[:, first[j] : first[j + 1]], a.shape[1], b.shape[1])
-            out[:, at] = ((a.T @ b) ** 2).sum() / n, lost * trace, lost**2 * norm
-    return out
-
-
-def standardised(features: Floats) -> Floats:
-    """Centre columns and divide them by their standard deviations; columns that do not vary become zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> standardised(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
-    [[-1.0, 0.0], [1.0, 0.0]]
-    """
-    centred = features - features.mean(axis=0)
-    deviation = centred.std(axis=0)
-    out: Floats = centred / np.where(deviation > FLAT, deviation, np.inf)
-    return out
 
 
 def kernel_means(values: Floats, landmarks: Floats, gamma: float) -> Floats:

@@ -105,8 +105,11 @@ class Group:
     pairs: Ints
 
 
-def groups(tests: Batch) -> list[Group]:
+def groups(tests: Batch, merge: bool = False) -> list[Group]:
     """Collect tests by their conditioning sets.
+
+    A set with many tests is several groups of a message, to bound what is sent for each. Where little is sent, `merge`
+    makes one group of them, under the first number, so that work for a set is done once.
 
     Examples
     --------
@@ -115,12 +118,17 @@ def groups(tests: Batch) -> list[Group]:
     >>> [(g.given.tolist(), g.x.tolist(), g.y.tolist(), g.pairs.tolist()) for g in groups(tests)]
     [([2], [0, 1], [0, 1], [[0, 1], [1, 0]]), ([0], [1], [2], [[0, 0]])]
     """
+    first: dict[tuple[int, ...], int] = {}
+    numbers = [first.setdefault(tuple(row), at) if merge else at for at, row in enumerate(tests.given.tolist())]
+    of_test = np.array(numbers, dtype=np.int64)[tests.group]
+    order = np.argsort(of_test, kind="stable")
     out = []
-    for number, given in enumerate(tests.given):
-        which = np.flatnonzero(tests.group == number)
+    for number in sorted(set(numbers)):
+        start, stop = np.searchsorted(of_test, (number, number + 1), sorter=order)
+        which = order[start:stop]
         x, at_x = np.unique(tests.x[which], return_inverse=True)
         y, at_y = np.unique(tests.y[which], return_inverse=True)
-        out.append(Group(number, given, x, y, which, np.column_stack([at_x, at_y])))
+        out.append(Group(number, tests.given[number], x, y, which, np.column_stack([at_x, at_y])))
     return out
 
 

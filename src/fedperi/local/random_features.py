@@ -24,6 +24,9 @@ EXACT, QUICK = 1e-7, 1e-3
 """Shares of the largest variance below which a direction of the residuals is left out. Residuals of smooth features
 vary in few directions. At 1e-7 a p-value keeps six digits or more; at 1e-3, three, at a tenth of the work."""
 
+FLAT = 1e-9
+"""Standard deviation below which a feature, whose values lie between -1.5 and 1.5, varies by rounding only."""
+
 SINGLE, JOINT, GIVEN = 0, 1, 2
 """What features are of: one variable, y together with Z, or Z."""
 
@@ -61,10 +64,41 @@ def random_features(
     (np.True_, np.True_)
     """
     weights, phases = frequencies(seed, role, values.shape[1], count, faithful)
-    squared = (weights**2).sum(axis=0) / bandwidth**2
+    waves = np.cos((weights / bandwidth).T @ values.T + phases[:, None])
+    return in_units(waves, weights / bandwidth, phases).T
+
+
+def in_units(waves: Floats, weights: Floats, phases: Floats) -> Floats:
+    """Bring ``cos(w z + b)``, a row for each feature, to mean 0 and variance 1 for standard Gaussian z, in place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.random.default_rng(0).normal(size=(1, 100_000))
+    >>> waves = in_units(np.cos(2.0 * rows + 0.5), np.array([[2.0]]), np.array([0.5]))
+    >>> abs(waves.mean()) < 0.01, abs(waves.std() - 1) < 0.01
+    (np.True_, np.True_)
+    """
+    squared = (weights**2).sum(axis=0)
     mean = np.cos(phases) * np.exp(-squared / 2)
     variance = (1 + np.cos(2 * phases) * np.exp(-2 * squared)) / 2 - mean**2
-    out: Floats = (np.cos(values @ (weights / bandwidth) + phases) - mean) / np.sqrt(np.maximum(variance, 1e-8))
+    waves -= mean[:, None]
+    waves /= np.sqrt(np.maximum(variance, 1e-8))[:, None]
+    return waves
+
+
+def standardised(features: Floats) -> Floats:
+    """Centre columns and divide them by their standard deviations; columns that do not vary become zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> standardised(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+    out: Floats = features - features.mean(axis=0)
+    deviation = np.sqrt(np.einsum("ij,ij->j", out, out) / len(out))
+    out /= np.where(deviation > FLAT, deviation, np.inf)
     return out
 
 
@@ -78,10 +112,23 @@ def solve(given: Floats, others: Floats) -> tuple[Floats, float]:
     others : array, shape (q, r)
         Their covariance with all others.
     """
+    values, vectors, fitted = decomposed(given)
+    return vectors @ ((vectors.T @ others) / (values + RIDGE)[:, None]), fitted
+
+
+def decomposed(given: Floats) -> tuple[Floats, Floats, float]:
+    """Eigenvalues and eigenvectors of a covariance, and how many numbers a regression with a ridge fits in effect.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values, vectors, fitted = decomposed(np.diag([0.0, 4.0]))
+    >>> values.tolist(), round(fitted, 6)
+    ([0.0, 4.0], 1.0)
+    """
     values, vectors = np.linalg.eigh(given)
     values = np.maximum(values, 0.0)
-    coefficients = vectors @ ((vectors.T @ others) / (values + RIDGE)[:, None])
-    return coefficients, float((values / (values + RIDGE)).sum())
+    return values, vectors, float((values / (values + RIDGE)).sum())
 
 
 def rotation(covariance: Floats, least: float) -> Floats:
@@ -107,9 +154,16 @@ def pair_products(residuals: Floats) -> Floats:
     >>> pair_products(np.array([[1.0, 3.0]])).round(2).tolist()        # 1, 3 * sqrt(2), 9
     [[1.0, 4.24, 9.0]]
     """
-    a, b = np.triu_indices(residuals.shape[1])
-    out: Floats = residuals[:, a] * residuals[:, b] * np.where(a == b, 1.0, np.sqrt(2))
-    return out
+    rows = np.ascontiguousarray(residuals.T)
+    twice = np.sqrt(2) * rows
+    out = np.empty((triangle(len(rows)), rows.shape[1]))
+    at = 0
+    for i, row in enumerate(rows):
+        stop = at + len(rows) - i
+        np.multiply(row, row, out=out[at])
+        np.multiply(twice[i + 1 :], row, out=out[at + 1 : stop])
+        at = stop
+    return out.T
 
 
 def triangle(count: Any) -> Any:

@@ -25,7 +25,7 @@ from .baseline import (
 )
 from .fedcdh_change import dependence_of_change
 from .fedcdh_orient import Marks, close_under_meek, direct_by_change, direct_colliders
-from .fedcdh_skeleton import Skeleton, find_skeleton, join_site
+from .fedcdh_skeleton import Bound, Skeleton, find_skeleton, join_site
 from .fedcdh_tests import Features, FeatureTests
 from .progress import watching
 from .result import Result
@@ -74,6 +74,11 @@ class FedCDH:
         Level of the tests: a pair is separated by a set if the p-value is above it.
     deepest : int, optional
         The largest conditioning set; any size if not given.
+    most_tests : int, optional
+        The most tests between variables; a tenth of it is the most comparisons of sites, which take longer. Their
+        number is exponential in the degree, so that without a bound (None) a dense graph may never end. Before a size
+        of conditioning sets whose tests would be too many, that search stops; ``result.method["stopped"]`` says so. Up
+        to 10 variables the default cannot be reached: there are at most 23,000 tests and 5,200 comparisons.
     marginal_features, features, conditioning_features : int
         Random features of a variable in tests without Z, in tests given Z, and of Z.
     faithful : bool
@@ -98,6 +103,7 @@ class FedCDH:
 
     alpha: float = 0.05
     deepest: int | None = None
+    most_tests: int | None = 100_000
     marginal_features: int = 5
     features: int = 25
     conditioning_features: int = 100
@@ -114,6 +120,8 @@ class FedCDH:
             raise InputError(f"alpha must lie between 0 and 1, not {self.alpha!r}")
         if self.deepest is not None:
             check_count("deepest", self.deepest)
+        if self.most_tests is not None:
+            check_count("most_tests", self.most_tests, 1)
         for option in ("marginal_features", "features", "conditioning_features"):
             check_count(option, getattr(self, option), 2)
         check_count("seed", self.seed)
@@ -131,7 +139,8 @@ class FedCDH:
         Returns
         -------
         Result
-            `graph` is the PDAG. ``method["changing"]`` lists the variables whose mechanisms differ between sites.
+            `graph` is the PDAG. ``method["changing"]`` lists the variables whose mechanisms differ between sites;
+            ``method["stopped"]`` says what `most_tests` left out, and is empty if nothing was.
         """
         transport = work_transport(sites, self.schema, self.missing, self._name)
         coordinator = WorkCoordinator(transport, "fedcdh")
@@ -173,9 +182,11 @@ class FedCDH:
             note(history[-1])
 
         ask = tests.pooled if self.faithful else tests.within
-        skeleton = find_skeleton(len(tests.coordinator.names), ask, self.alpha, self.deepest, step)
+        bound = Bound(self.deepest, self.most_tests)
+        skeleton = find_skeleton(len(tests.coordinator.names), ask, self.alpha, bound, step)
         if len(tests.rows) > 1:
-            join_site(skeleton, tests.pooled, self.alpha, self.deepest, step, self.faithful)
+            fewer = Bound(self.deepest, None if self.most_tests is None else -(-self.most_tests // 10))
+            join_site(skeleton, tests.pooled, self.alpha, fewer, step, self.faithful)
         return skeleton
 
     def _directed(self, tests: FeatureTests, skeleton: Skeleton) -> tuple[PDAG, dict[str, Any]]:
@@ -194,6 +205,7 @@ class FedCDH:
             "changing": [names[v] for v in changing],
             "colliders left out": len(left_out),
             "dropped": pairs(dropped, names),
+            "stopped": list(skeleton.stopped),
         }
 
 
