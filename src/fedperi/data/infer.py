@@ -57,7 +57,7 @@ def infer_schema(tables: Mapping[str, Source] | Iterable[Source], overrides: Sch
     Column(name='sex', kind='categorical', levels=('f', 'm'), bounds=None)
     """
     given = as_schema(overrides)
-    schema, findings = unify([scan(table, schema=given) for table in open_tables(tables)], given)
+    schema, findings = unify([scan(table, schema=given, spread=False) for table in open_tables(tables)], given)
     raise_errors(findings)
     return schema
 
@@ -95,12 +95,11 @@ def unify(profiles: Sequence[TableProfile], overrides: Schema | None = None) -> 
     """
     names = list(dict.fromkeys(name for profile in profiles for name in profile.columns))
     findings = _missing_columns(profiles, names, overrides)
-    columns = []
+    columns, rows = [], sum(profile.rows for profile in profiles)
+    given = {column.name: column for column in (overrides.columns if overrides is not None else ())}
     for name in names:
         sites = {profile.site: profile.columns[name] for profile in profiles if name in profile.columns}
-        declared = overrides[name] if overrides is not None and name in overrides else None
-        rows = sum(profile.rows for profile in profiles)
-        column, found = _infer_column(name, sites, rows) if declared is None else _declared(declared, sites)
+        column, found = _declared(given[name], sites) if name in given else _infer_column(name, sites, rows)
         findings += found
         if column is not None and len(sites) == len(profiles):
             columns.append(column)
@@ -115,8 +114,9 @@ def _missing_columns(profiles: Sequence[TableProfile], names: list[str], overrid
             present = [profile.site for profile in profiles if name in profile.columns]
             message = f"present at {quoted(present)} but not at {quoted(absent)}"
             found.append(Finding("error", None, (name,), message, "give all sites the same columns"))
+    known = set(names)
     for name in overrides.names if overrides is not None else ():
-        if name not in names:
+        if name not in known:
             remedy = f"the columns are {quoted(names)}"
             found.append(Finding("error", None, (name,), "named in the schema but in no table", remedy))
     return found

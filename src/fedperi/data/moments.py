@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InputError
+
 Floats = NDArray[np.float64]
 
 
@@ -33,9 +35,14 @@ def moments_of(rows: Floats) -> Moments:
     >>> moments_of(np.array([[1.0, 0.0], [3.0, 2.0]]))
     Moments(n=2, mean=array([2., 1.]), scatter=array([[2., 2.], [2., 2.]]))
     """
+    return _moments_within(np.array(rows, dtype=np.float64))
+
+
+def _moments_within(rows: Floats) -> Moments:
+    """Return the moments of rows that nobody else needs: they are centred in place."""
     mean = rows.mean(axis=0)
-    centred = rows - mean
-    return Moments(len(rows), mean, centred.T @ centred)
+    rows -= mean
+    return Moments(len(rows), mean, rows.T @ rows)
 
 
 def merge(a: Moments, b: Moments) -> Moments:
@@ -58,10 +65,41 @@ def stream_moments(chunks: Iterable[Floats]) -> Moments:
     >>> stream_moments(np.array([[1e8 + i]]) for i in (1, 2, 6))
     Moments(n=3, mean=array([1.00000003e+08]), scatter=array([[14.]]))
     """
-    iterator = iter(chunks)
-    first = next(iterator)
-    shift = first[0] + (first - first[0]).mean(axis=0)
-    total = moments_of(first - shift)
-    for rows in iterator:
-        total = merge(total, moments_of(rows - shift))
-    return Moments(total.n, shift + total.mean, total.scatter)
+    stream = MomentStream()
+    for rows in chunks:
+        stream.add(rows)
+    return stream.result()
+
+
+class MomentStream:
+    """The same for rows that are handed over: moments of the non-empty chunks added so far.
+
+    Examples
+    --------
+    >>> stream = MomentStream()
+    >>> for i in (1, 2, 6):
+    ...     stream.add(np.array([[1e8 + i]]))
+    >>> stream.result()
+    Moments(n=3, mean=array([1.00000003e+08]), scatter=array([[14.]]))
+    """
+
+    def __init__(self) -> None:
+        self._shift: Floats | None = None
+        self._total: Moments | None = None
+
+    def __len__(self) -> int:
+        return 0 if self._total is None else self._total.n
+
+    def add(self, rows: Floats) -> None:
+        """Take in the next rows."""
+        if self._shift is None or self._total is None:
+            self._shift = rows[0] + (rows - rows[0]).mean(axis=0)
+            self._total = _moments_within(rows - self._shift)
+        else:
+            self._total = merge(self._total, _moments_within(rows - self._shift))
+
+    def result(self) -> Moments:
+        """Return the moments of at least one row."""
+        if self._shift is None or self._total is None:
+            raise InputError("no rows are left to take moments of; draw again with another seed")
+        return Moments(self._total.n, self._shift + self._total.mean, self._total.scatter)

@@ -99,8 +99,9 @@ class Schema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
-        for name in self.names:
-            if self.names.count(name) > 1:
+        names = self.names
+        for name in names if len(set(names)) < len(names) else ():
+            if names.count(name) > 1:
                 raise InputError(f"the schema names column {name!r} twice; names must be unique")
 
     @property

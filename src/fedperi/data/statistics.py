@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from .findings import Finding, quoted, raise_errors
 from .frozen import frozen
 from .infer import SchemaLike, as_schema, unify
 from .moments import Moments, stream_moments
+from .one_pass import passing_moments
 from .profile import Missing, TableProfile, scan
 from .schema import Kind, Schema
 from .table import CHUNK, Source, Table, open_table
@@ -117,7 +119,7 @@ def summarize(
     partial: bool = False,
     resample: int | None = None,
 ) -> Statistics | Counts:
-    """Read a site's table, twice and in chunks, and return its sufficient statistic.
+    """Read a site's table in chunks, once if all columns are plain numbers and else twice; return its statistic.
 
     Parameters
     ----------
@@ -165,26 +167,35 @@ def summarize(
     if data not in ("auto", "linear", "nonlinear", "discrete", "mixed"):
         raise InputError(f"data must be 'auto', 'linear', 'nonlinear', 'discrete' or 'mixed', not {data!r}")
     table, given = open_table(source, name), as_schema(schema)
-    profile = scan(table, missing, chunk, given)
+    passing = passing_moments(table, given, partial, data, missing == "drop", _draws(resample))
+    tap = None if passing is None else passing.add
+    profile = scan(table, missing, chunk, given, tap, spread=data == "nonlinear")
     agreed, findings = unify([profile], given)
     if given is not None and not partial:
         findings += _undeclared(table, given)
-        agreed = Schema(tuple(agreed[column] for column in given.names if column in agreed))
+        found = {column.name: column for column in agreed.columns}
+        agreed = Schema(tuple(found[column] for column in given.names if column in found))
     raise_errors([*findings, *faults(profile, agreed, missing)])
     kinds = {column.kind for column in agreed.columns}
     if data == "auto":
         data = "mixed" if len(kinds) > 1 else "discrete" if kinds == {"categorical"} else "linear"
-    rng = None if resample is None else np.random.default_rng(resample)
+    draw = _draws(resample)
     if data == "discrete":
-        return _count(table, agreed, profile, chunk, missing, rng)
+        return _count(table, agreed, profile, chunk, missing, draw)
     embedding = fit_embedding(agreed, profile, data, degree)
-    rows = (_drawn(embedding.embed(frame, table.name), rng) for frame in read_rows(table, agreed, chunk, missing))
-    return embedded_statistics(stream_moments(part for part in rows if len(part)), embedding, profile)
+    moments = passing.result(agreed.names) if passing is not None and kinds == {"continuous"} else None
+    if moments is None:
+        rows = (draw(embedding.embed(frame, table.name)) for frame in read_rows(table, agreed, chunk, missing))
+        moments = stream_moments(part for part in rows if len(part))
+    return embedded_statistics(moments, embedding, profile)
 
 
-def _drawn(rows: NDArray[Any], rng: np.random.Generator | None) -> NDArray[Any]:
+def _draws(resample: int | None) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """Take every row as often as chance says; all of them once if there is no chance in it."""
-    return rows if rng is None else np.repeat(rows, rng.poisson(1.0, len(rows)), axis=0)
+    if resample is None:
+        return lambda rows: rows
+    rng = np.random.default_rng(resample)
+    return lambda rows: np.repeat(rows, rng.poisson(1.0, len(rows)), axis=0)
 
 
 def _undeclared(table: Table, schema: Schema) -> list[Finding]:
@@ -199,7 +210,7 @@ def _count(
     profile: TableProfile,
     chunk: int,
     missing: Missing,
-    rng: np.random.Generator | None,
+    draw: Callable[[NDArray[Any]], NDArray[Any]],
 ) -> Counts:
     continuous = tuple(column.name for column in schema.columns if column.kind == "continuous")
     if continuous:
@@ -209,7 +220,7 @@ def _count(
         )
     levels = tuple(column.levels or () for column in schema.columns)
     rows = (
-        _drawn(np.column_stack([codes(frame[column.name], column, table.name) for column in schema.columns]), rng)
+        draw(np.column_stack([codes(frame[column.name], column, table.name) for column in schema.columns]))
         for frame in read_rows(table, schema, chunk, missing)
     )
     distinct, counts = stream_counts(rows, tuple(map(len, levels)))

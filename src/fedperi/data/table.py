@@ -208,9 +208,12 @@ def _open_frame(source: object) -> Table:
 
     def read(size: int, text: frozenset[str]) -> Iterator[pd.DataFrame]:
         for start in range(0, len(frame), size):
-            part = frame.iloc[start : start + size].set_axis(list(names), axis=1)
+            part = frame if len(frame) <= size else frame.iloc[start : start + size]
+            if part.columns.tolist() != list(names):
+                part = part.set_axis(list(names), axis=1)
             mixed = [name for name in text if part[name].dtype == object and infer_dtype(part[name]) != "string"]
-            yield part.assign(**{name: part[name].map(level_text, na_action="ignore") for name in mixed})
+            changed = {name: part[name].map(level_text, na_action="ignore") for name in mixed}
+            yield part.assign(**changed) if changed else part
 
     return Table("table", names, "DataFrame", _read=read)
 
