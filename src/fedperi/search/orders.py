@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 
 import numpy as np
 
@@ -79,36 +78,56 @@ def greedy_order(sets: ParentSets) -> list[int]:
 
 def improve(sets: ParentSets, order: list[int], rng: np.random.Generator) -> list[int]:
     """Move variables to their best places, one at a time, until no move gains."""
+    order = list(order)
+    heads = bits.transpose([sets.candidates(node) for node in range(len(order))])
+    place, before = _places(order)
     moved = True
     while moved:
         moved = False
         for node in rng.permutation(len(order)).tolist():
-            better = _best_place(sets, order, node)
-            if better is not None:
-                order, moved = better, True
+            behind = _best_place(sets, place, before, node, heads[node])
+            if behind is None:
+                continue
+            order.remove(node)
+            order.insert(order.index(behind) + 1 if behind >= 0 else 0, node)
+            place, before = _places(order)
+            moved = True
     return order
 
 
-def _best_place(sets: ParentSets, order: list[int], node: int) -> list[int] | None:
-    """Take a variable out of the order and put it where the whole scores best; None if it is best where it is."""
-    rest = [v for v in order if v != node]
-    bit = 1 << node
-    before, own, behind, ahead = 0, [], [], []
-    for v in rest:
-        own.append(sets.best(node, before))
-        without = sets.best(v, before)
-        behind.append(without)
-        ahead.append(sets.best(v, before | bit) if sets.candidates(v) & bit else without)
-        before |= 1 << v
-    own.append(sets.best(node, before))
-    head = [0.0, *accumulate(behind)]  # those that come before the variable
-    tail = [0.0, *accumulate(reversed(ahead))][::-1]  # those that come after it
-    totals = [h + t + o for h, t, o in zip(head, tail, own, strict=True)]
-    here = order.index(node)
-    place = max(range(len(totals)), key=totals.__getitem__)
-    if not totals[place] > totals[here] + RESOLUTION:
-        return None
-    return [*rest[:place], node, *rest[place:]]
+def _places(order: Sequence[int]) -> tuple[list[int], list[int]]:
+    """For every node, its place in an order and the nodes before it, as a bit set."""
+    place, before, passed = [0] * len(order), [0] * len(order), 0
+    for at, node in enumerate(order):
+        place[node], before[node] = at, passed
+        passed |= 1 << node
+    return place, before
+
+
+def _best_place(sets: ParentSets, place: list[int], before: list[int], node: int, heads: int) -> int | None:
+    """Find the node behind which a variable does best, -1 for the very front; None if it is best where it is.
+
+    `heads` are the nodes that may take the variable as a parent. They lose it when it moves behind them; it can take
+    its own candidates when it moves behind those. Nobody else sees where it is.
+    """
+    bit, own = 1 << node, sets.candidates(node)
+    inside, lost = 0, 0.0
+    mine = value = best = sets.best(node, 0)
+    behind, here, at = -1, value, place[node]
+    for v in sorted(bits.members(own | heads), key=place.__getitem__):
+        if heads >> v & 1:
+            others = before[v] & ~bit
+            with_it, without = sets.best(v, others | bit), sets.best(v, others)
+            lost += with_it - without if with_it > without else 0.0
+        if own >> v & 1:
+            inside |= 1 << v
+            mine = sets.best(node, inside)
+        value = mine - lost
+        if place[v] < at:
+            here = value
+        if value > best:
+            behind, best = v, value
+    return behind if best > here + RESOLUTION else None
 
 
 def shaken(order: list[int], rng: np.random.Generator) -> list[int]:
