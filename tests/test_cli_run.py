@@ -61,6 +61,21 @@ def test_config_file_and_options_that_override_it(hospitals: Path) -> None:
     assert (method["masking"], method["aggregate"], method["local"], method["seed"]) == ("consensus", "worst", "pc", 4)
 
 
+def test_jobs_on_the_command_line_and_in_a_file(hospitals: Path) -> None:
+    (hospitals / "run.toml").write_text("jobs = 2\n")
+    alone, shared, configured = (
+        json.loads(fedperi("run", *files(hospitals), *extra, "--json", cwd=hospitals).stdout)
+        for extra in ([], ["--jobs", "2"], ["--config", "run.toml"])
+    )
+    assert (alone["method"].pop("jobs"), shared["method"].pop("jobs")) == (1, 2)
+    assert (alone["manifest"]["method"].pop("jobs"), shared["manifest"]["method"].pop("jobs")) == (1, 2)
+    assert alone == shared
+    assert configured["method"]["jobs"] == 2
+    done = fedperi("coordinate", "--insecure", "--sites", "2", "--out", "x", "--config", "run.toml", cwd=hospitals)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the configuration 'run.toml' has the key 'jobs', which is for `fedperi run`")
+
+
 def test_knowledge_file(hospitals: Path) -> None:
     (hospitals / "known.toml").write_text('tiers = [["age"], ["weight", "pressure"]]\n')
     done = fedperi("run", *files(hospitals), "--knowledge", "known.toml", "--json", cwd=hospitals)
@@ -75,6 +90,7 @@ def test_knowledge_file(hospitals: Path) -> None:
         (["--method", "x"], "error: method is one of iperi, peri; not 'x'"),
         (["--config", "none.toml"], "error: the configuration 'none.toml' cannot be read"),
         (["--knowledge", "none.toml"], "error: the knowledge file 'none.toml' cannot be read"),
+        (["--jobs", "0"], "error: jobs must be a whole number, 1 or more, not 0"),
         (["none.csv"], "error: the tables do not pass the check above; nothing was run"),
     ],
 )

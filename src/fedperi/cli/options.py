@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,9 @@ DEFAULTS: dict[str, Any] = {
 }
 """Options of PERI and I-PERI, and their values if nobody says otherwise."""
 
+HERE: dict[str, Any] = {"jobs": 1}
+"""More of them, for sites whose tables are here. `fedperi coordinate` has none of these: its sites work elsewhere."""
+
 PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "store")
 
 BASELINES = ("notears-admm", "feddag", "fedcdh")
@@ -42,18 +45,22 @@ BASELINES = ("notears-admm", "feddag", "fedcdh")
 _OF_BASELINES = ("method", "schema", "seed")
 
 
-def given_options(config: str | None, arguments: dict[str, Any]) -> dict[str, Any]:
+def given_options(
+    config: str | None, arguments: dict[str, Any], known: Collection[str] = tuple(DEFAULTS)
+) -> dict[str, Any]:
     """Collect the options that were given: those of a TOML file, then those of the command line.
+
+    `known` are the options that the file may have.
 
     Examples
     --------
     >>> given_options(None, {"local": "pc", "seed": None})
     {'local': 'pc'}
     """
-    return {**_from_file(config), **{key: value for key, value in arguments.items() if value is not None}}
+    return {**_from_file(config, known), **{key: value for key, value in arguments.items() if value is not None}}
 
 
-def _from_file(config: str | None) -> dict[str, Any]:
+def _from_file(config: str | None, known: Collection[str]) -> dict[str, Any]:
     """Options of a TOML file: the long names of a command's options."""
     if config is None:
         return {}
@@ -63,9 +70,14 @@ def _from_file(config: str | None) -> dict[str, Any]:
         content = tomllib.loads(Path(config).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"the configuration {config!r} cannot be read: {error}") from None
-    unknown = [key for key in content if key not in DEFAULTS]
+    unknown = [key for key in content if key not in known]
+    if unknown and unknown[0] in HERE:
+        raise InputError(
+            f"the configuration {config!r} has the key {unknown[0]!r}, which is for `fedperi run`: connected sites "
+            "work where they are; leave it out"
+        )
     if unknown:
-        raise InputError(f"the configuration {config!r} has the key {unknown[0]!r}; known: {', '.join(DEFAULTS)}")
+        raise InputError(f"the configuration {config!r} has the key {unknown[0]!r}; known: {', '.join(known)}")
     return content
 
 

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError
 from . import app
-from .options import DEFAULTS, check_place, given_options, make_method
+from .options import DEFAULTS, HERE, check_place, given_options, make_method
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +35,7 @@ def run(
     penalty: float | None = typer.Option(None, help="Multiplies the price of an edge."),
     bootstrap: int | None = typer.Option(None, metavar="N", help="Stability of edges from N resampled runs."),
     seed: int | None = typer.Option(None, help="Of the search and the bootstrap."),
+    jobs: int | None = typer.Option(None, metavar="N", help="Let the sites work in N processes; the same result."),
     epsilon: float | None = typer.Option(None, help="Differential privacy: the price of the run for each site."),
     delta: float | None = typer.Option(None, help="And the probability that it fails [1e-6]."),
     mechanism: str | None = typer.Option(None, metavar="statistics|regret", help="Where the noise is added."),
@@ -59,6 +60,7 @@ def run(
         "penalty": penalty,
         "bootstrap": bootstrap,
         "seed": seed,
+        "jobs": jobs,
         "epsilon": epsilon,
         "delta": delta,
         "mechanism": mechanism,
@@ -66,7 +68,8 @@ def run(
         "ceiling": ceiling,
         "store": store,
     }
-    options = {**DEFAULTS, **given_options(config, given)}
+    defaults = {**DEFAULTS, **HERE}
+    options = {**defaults, **given_options(config, given, defaults)}
     check_place(out, dry_run, as_json)
     chosen = make_method(options)
 

@@ -2,6 +2,7 @@
 
 from .coordinator import Coordinator, InProcess, Transport
 from .messages import Families, Orientations, Settings, Welcome
+from .pool import Pooled
 from .site import OracleSite, Respondent, Site
 from .transcript import Replay, Transcript
 
@@ -11,6 +12,7 @@ __all__ = [
     "InProcess",
     "OracleSite",
     "Orientations",
+    "Pooled",
     "Replay",
     "Respondent",
     "Settings",

@@ -30,6 +30,11 @@ class InProcess:
     def __init__(self, sites: Sequence[Respondent]) -> None:
         self._sites = list(sites)
 
+    @property
+    def sites(self) -> tuple[Respondent, ...]:
+        """The sites."""
+        return tuple(self._sites)
+
     def open(self, settings: Settings) -> list[Welcome]:
         """Begin a run at every site, with the variables in the order of the first one."""
         names = _common_names([(site.name, site.names) for site in self._sites])
@@ -138,6 +143,7 @@ def _fits(question: Question, answer: object) -> bool:
 
 
 def _common_names(sites: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
+    """Return the variables in the order of the first site; raise unless all sites, by name, have the same ones."""
     if not sites:
         raise InputError("a federation needs at least one site; the list is empty")
     first, names = sites[0]

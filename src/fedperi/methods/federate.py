@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import InputError
-from ..federation import InProcess, Respondent, Site, Transport
+from ..federation import InProcess, Pooled, Respondent, Site, Transport
 from ..federation.released import ReleasedSite
 from ..federation.site import Reading
+from ..federation.siteprocess import sealed
 from ..graph.pdag import PDAG
 
 if TYPE_CHECKING:
     from ..privacy import Privacy
+
+
+@contextmanager
+def federation(
+    sites: Any, *, jobs: int = 1, local: Callable[..., PDAG] | None = None, **how: Any
+) -> Iterator[Transport]:
+    """Make a transport as `as_transport` does; sites that are here work in so many processes while it is in use.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> with federation(fp.simulate(3, clients=2, samples=100, seed=1).sites, jobs=1) as transport:
+    ...     type(transport).__name__
+    'InProcess'
+    """
+    if jobs > 1 and _connected(sites):
+        raise InputError(
+            f"jobs={jobs} is for tables and sites given here; these are connected already, and work where they are; "
+            "leave it out"
+        )
+    if jobs > 1 and local is not None:  # what cannot be sent is refused before a table is read or noise is drawn
+        sealed(local, f"local={getattr(local, '__name__', local)!s:.80}")
+    transport = as_transport(sites, local=local, **how)
+    if jobs == 1 or not isinstance(transport, InProcess) or len(transport.sites) < 2:
+        yield transport
+        return
+    with Pooled(transport.sites, jobs) as pooled:
+        yield pooled
 
 
 def as_transport(
@@ -26,7 +56,7 @@ def as_transport(
     privacy: Privacy | None = None,
 ) -> Transport:
     """Make a transport of tables (DataFrames, paths), releases, sites, a mapping of names to them, or a transport."""
-    if hasattr(sites, "open") and hasattr(sites, "ask"):
+    if _connected(sites):
         if privacy is not None:
             raise InputError("these sites are connected already, and each decides about its own privacy; leave it out")
         return cast(Transport, sites)
@@ -45,6 +75,10 @@ def as_transport(
         for table in tables.values():
             table.reading = Reading(shared, data, missing, local)  # type: ignore[arg-type]
     return InProcess(respondents)
+
+
+def _connected(sites: Any) -> bool:
+    return hasattr(sites, "open") and hasattr(sites, "ask")
 
 
 def _protected(

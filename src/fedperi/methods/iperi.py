@@ -19,6 +19,7 @@ from ..graph.equivalence import complete, consistent_extension
 from ..graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
 from ..graph.meek import meek_closure, meek_steps
 from ..graph.pdag import PDAG
+from ..local.score import RESOLUTION
 from ..privacy import Privacy
 from ..search.confidence import direction_shares
 from ..search.families import ParentSets
@@ -26,7 +27,7 @@ from ..search.phase1 import Found, Step, find_common_dag
 from ..search.phase2 import Direction, directed_as, orient_by_differences
 from ..search.worst import EDGE_PRICE, site_regrets
 from .evidence import Reason, Reasons, gather, reasons_by_difference, reasons_by_meek, reasons_in_cpdag
-from .federate import as_transport
+from .federate import federation
 from .manifest import manifest
 from .progress import watching
 from .result import Result
@@ -69,6 +70,9 @@ class IPERI:
         Of the search's restarts and of the bootstrap.
     progress : bool, optional
         Whether to show progress on standard error; if not given, only in a terminal.
+    jobs : int
+        In how many processes the sites work, if their tables are here; the result is the same to the last bit. It pays
+        from some 50 variables on, see docs/scale.md.
 
     Examples
     --------
@@ -97,6 +101,7 @@ class IPERI:
     bootstrap: int = 0
     seed: int = 0
     progress: bool | None = None
+    jobs: int = 1
 
     _name: ClassVar[str] = "I-PERI"
     _phases: ClassVar[int] = 2
@@ -116,6 +121,8 @@ class IPERI:
             value = getattr(self, option)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise InputError(f"{option} must be a whole number, zero or positive, not {value!r}")
+        if isinstance(self.jobs, bool) or not isinstance(self.jobs, int) or self.jobs < 1:
+            raise InputError(f"jobs must be a whole number, 1 or more, not {self.jobs!r}")
         if self.privacy is not None and not isinstance(self.privacy, Privacy):
             raise InputError(f"privacy must be a fedperi.Privacy, not {type(self.privacy).__name__}")
         object.__setattr__(self, "knowledge", as_knowledge(self.knowledge))
@@ -134,16 +141,15 @@ class IPERI:
         Result
         """
         own = self.local if callable(self.local) else None
-        transport = as_transport(
-            sites, schema=self.schema, data=self.data, missing=self.missing, local=own, privacy=self.privacy
-        )
-        coordinator = Coordinator(transport, self._settings())
-        names = coordinator.names
-        known: Knowledge | None = self.knowledge
-        constraints = known.constraints(names) if known is not None else unconstrained(names)
-        found, directions, whole = self._search(coordinator, constraints)
-        result = self._result(coordinator, constraints, found, directions, whole)
-        return self._with_stability(result, transport, constraints) if self.bootstrap and whole else result
+        how = {"schema": self.schema, "data": self.data, "missing": self.missing, "privacy": self.privacy}
+        with federation(sites, jobs=self.jobs, local=own, **how) as transport:
+            coordinator = Coordinator(transport, self._settings())
+            names = coordinator.names
+            known: Knowledge | None = self.knowledge
+            constraints = known.constraints(names) if known is not None else unconstrained(names)
+            found, directions, whole = self._search(coordinator, constraints)
+            result = self._result(coordinator, constraints, found, directions, whole)
+            return self._with_stability(result, transport, constraints) if self.bootstrap and whole else result
 
     def _with_stability(self, result: Result, transport: Transport, constraints: Constraints) -> Result:
         """Run again on rows that every site draws anew, and count how often each edge comes back."""
@@ -360,7 +366,8 @@ def _member(graph: PDAG, parents: Sequence[int]) -> PDAG:
 
 
 def _regrets(sets: ParentSets, parents: Sequence[int]) -> list[float]:
-    return [float(r) for r in site_regrets(sets, parents, edge_price=0.0)]
+    """Regret of each site; what rounding leaves of none is none."""
+    return [float(r) if abs(r) > RESOLUTION else 0.0 for r in site_regrets(sets, parents, edge_price=0.0)]
 
 
 def _privacy(coordinator: Coordinator) -> dict[str, dict[str, Any]] | None:

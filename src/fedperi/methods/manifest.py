@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..federation import Coordinator, InProcess, Welcome
+from ..federation import Coordinator, InProcess, Pooled, Welcome
 
 
 def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]
     is about the others alone.
     """
     transport = coordinator.transport
-    marks = transport.fingerprints() if isinstance(transport, InProcess) else [None] * len(coordinator.sites)
+    marks = transport.fingerprints() if isinstance(transport, InProcess | Pooled) else [None] * len(coordinator.sites)
     dropped = [dict(entry) for entry in getattr(transport, "dropped", ())]
     return {**record(method, coordinator.names, coordinator.sites, marks), "dropped": dropped}
 
