@@ -33,6 +33,7 @@ from fedperi.methods.fedcdh_change import dependence_of_change
 from fedperi.methods.fedcdh_orient import Marks, close_under_meek, direct_by_change, direct_colliders
 from fedperi.methods.fedcdh_skeleton import Bound, Skeleton, find_skeleton, gathered, join_site
 from fedperi.methods.fedcdh_tests import Features, FeatureTests
+from fedperi.report.words import methods_text
 
 SEED = 3
 SMALL = {"marginal_features": 3, "features": 4, "conditioning_features": 6}
@@ -321,17 +322,20 @@ def test_a_bound_on_tests_ends_the_search_before_a_size_and_says_so():
     assert cut.stopped == ["tests given 1 or more variables left out: 6 made, 24 more given 1"]
     assert seen == ["6 tests given 0 variables", *cut.stopped]
     assert cut.edges == 6
+    assert find_skeleton(4, Separation(dag), 0.05, Bound(tests=1), quiet).stopped == cut.stopped
 
 
 def test_the_result_says_what_the_bound_left_out():
-    sim = fp.simulate(4, clients=2, samples=300, weights=(0.7, 1.0), intervention="none", seed=0)
+    sim = fp.simulate(4, clients=2, samples=300, weights=(0.7, 1.0), shared_mechanisms=False, seed=0)
     free, cut = fp.FedCDH().fit(sim.sites), fp.FedCDH(most_tests=6).fit(sim.sites)
     assert free.method["stopped"] == []
-    tests, comparisons = cut.method["stopped"]  # 4 comparisons without a set are more than a tenth of 6, rounded up
+    tests, comparisons = cut.method["stopped"]  # a tenth of 6 is less than 4, but tests without a set are always made
     assert tests.startswith("tests given 1 or more variables left out: 6 made, ")
-    assert comparisons == "comparisons of sites given 0 or more variables left out: 0 made, 4 more given 0"
+    assert comparisons.startswith("comparisons of sites given 1 or more variables left out: 4 made, ")
     assert {tests, comparisons} <= {step.what for step in cut.history}
-    assert cut.method["tests"] == 6
+    assert cut.method["tests"] == 6 + 4
+    assert f"A bound cut the search short: {tests}; {comparisons}." in methods_text(cut)
+    assert "bound" not in methods_text(free)
     assert fp.Result.from_json(cut.to_json()).method["stopped"] == cut.method["stopped"]
 
 

@@ -77,8 +77,9 @@ class FedCDH:
     most_tests : int, optional
         The most tests between variables; a tenth of it is the most comparisons of sites, which take longer. Their
         number is exponential in the degree, so that without a bound (None) a dense graph may never end. Before a size
-        of conditioning sets whose tests would be too many, that search stops; ``result.method["stopped"]`` says so. Up
-        to 10 variables the default cannot be reached: there are at most 23,000 tests and 5,200 comparisons.
+        of conditioning sets whose tests would be too many, that search stops; ``result.method["stopped"]`` and the
+        report say so. Tests without a set are always made. Up to 10 variables the default cannot be reached: there are
+        at most 23,000 tests and 5,200 comparisons.
     marginal_features, features, conditioning_features : int
         Random features of a variable in tests without Z, in tests given Z, and of Z.
     faithful : bool

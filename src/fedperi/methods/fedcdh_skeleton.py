@@ -35,7 +35,8 @@ class Bound:
         The largest conditioning set; any size if not given.
     tests : int, optional
         How many tests a search may make, all sizes together; any number if not given. A size is tested as a whole or
-        not at all: which of its sets come first would hang on the order of the columns.
+        not at all: which of its sets come first would hang on the order of the columns. Tests without a set are always
+        made: they are cheap, and without them everything would stay joined.
     """
 
     deepest: int | None = None
@@ -144,7 +145,7 @@ def _deepen(
         count = sum(comb(len(others), depth) for _, _, others in pairs)
         if not count:
             break
-        if bound.tests is not None and made + count > bound.tests:
+        if depth and bound.tests is not None and made + count > bound.tests:
             what = f"{words} given {depth} or more variables left out: {made} made, {count} more given {depth}"
             skeleton.stopped.append(what)
             note(what, skeleton.edges)

@@ -204,6 +204,7 @@ def methods_text(result: Result) -> str:
         f"Final regrets of the sites were {_range(regrets)} nats." if regrets else "",
         _resampled(result, told),
         "The run was interrupted before its end." if not result.complete else "",
+        f"A bound cut the search short: {'; '.join(method['stopped'])}." if method.get("stopped") else "",
         f"The random seed was {method['seed']}." if "seed" in method else "",
     ]
     return " ".join(part for part in parts if part)
