@@ -346,6 +346,17 @@ def test_seed_decides_and_order_of_sites_does_not(variant: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("p", "options", "price"),
+    [(10, {}, "6.0e-03"), (12, {}, "1.7e-03"), (12, {"faithful": True}, "1.0e-03"), (12, {"variant": "linear"}, "1.0")],
+)
+def test_more_variables_begin_at_a_lower_price_of_cycles(p: int, options: dict, price: str) -> None:
+    """At the price that is meant for 10, all edges go in the first steps. What was published stays as it was."""
+    sites = fp.simulate(p, clients=2, samples=60, seed=0).sites
+    result = fp.FedDAG(steps=1, every=1, passes=1, **options).fit(sites)
+    assert result.history[0].what.startswith(f"sub-problem 1, price {price}")
+
+
+@pytest.mark.parametrize(
     ("variant", "numbers"), [("graph-shared", 9), ("all-shared", 9 + weight_count(3)), ("linear", 9)]
 )
 def test_rounds_and_bytes(variant: str, numbers: int) -> None:
