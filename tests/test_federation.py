@@ -282,12 +282,12 @@ def test_sets_that_are_too_large() -> None:
     families([0], [[1]], [list(range(2, MAX_SET + 1))]).check(20)
     with pytest.raises(fp.InputError) as caught:
         families([0], [[1]], [list(range(2, MAX_SET + 2))]).check(20)
-    assert str(caught.value) == "a question is about 15 variables; at most 14 are allowed"
+    assert str(caught.value) == "a question is about 17 variables; at most 16 are allowed"
     dag = np.zeros((20, 20), dtype=bool)
     dag[: MAX_SET + 1, 19] = True
     with pytest.raises(fp.InputError) as caught:
         Orientations(dag, np.array([0]), np.zeros((1, 20), dtype=np.int64)).check(20)
-    assert str(caught.value) == "a question holds a DAG with a node of more than 14 parents"
+    assert str(caught.value) == "a question holds a DAG with a node of more than 16 parents"
 
 
 @pytest.mark.parametrize(

@@ -302,7 +302,7 @@ def test_too_much_is_refused_before_it_is_computed():
     with pytest.raises(Refused, match="asks for more than 8388608 numbers at once"):
         wire.read("ask", wire.write(Asking("r", 1, (block,))), p=20)
     wide = Families(np.zeros(1, np.int64), np.zeros((1, 0), np.int64), np.arange(1, 61)[None, :])
-    with pytest.raises(Refused, match="sets of more than 14 variables"):
+    with pytest.raises(Refused, match="sets of more than 16 variables"):
         wire.read("ask", wire.write(Asking("r", 1, (wide,))), p=100)
 
 

@@ -180,10 +180,10 @@ def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
         if p <= PAIRS:
             console.print(f"  1 round:  single parents and pairs, {singles + pairs} numbers")
         else:
-            console.print(f"  5 rounds: single parents, {singles} numbers, and what each would add to the best sets")
+            console.print(f"  3 rounds: single parents, {singles} numbers, and what each would add to the best sets")
         low, high = p << FEWEST_CANDIDATES, p << MOST_CANDIDATES
         console.print(
-            f"  {'up to 6' if p <= PAIRS else 'up to 8'}:  subsets of candidate parents, {low} to {high} numbers each"
+            f"  {'up to 6' if p <= PAIRS else 'up to 10'}:  subsets of candidate parents, {low} to {high} numbers each"
         )
     console.print("  1 round:  directions of the edges still open, a few numbers an edge")
     if method.bootstrap:

@@ -21,8 +21,8 @@ from ..search.phase2 import CHILD, LINE, NOT_ADJACENT, PARENT
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MAX_SET = 14
-"""Variables a family may hold, fixed and free together: its answer has up to 2^14 numbers."""
+MAX_SET = 16
+"""Variables a family may hold, fixed and free together: its answer has up to 2^16 numbers."""
 
 
 @dataclass(frozen=True)

@@ -7,24 +7,20 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..graph import bits
 from ..graph.knowledge import Constraints
-from ..graph.order import descendants
 from ..local.score import RESOLUTION
 from .families import ParentSets, RegretOracle
 from .orders import best_order, exact_order, order_score, parents_in
-from .screening import FULL, MOST_CANDIDATES, PAIRS, candidate_parents
+from .screening import FULL, PAIRS, candidate_parents
+from .widening import more_candidates
 from .worst import improve_worst, site_regrets
 
 Aggregate = Literal["sum", "worst"]
 
-LARGEST_BESIDE = 11
-"""Largest set beside which further variables are tried: a site looks at all its subsets for each of them."""
-
 WIDENINGS = 2
 """How often phase 1 looks for more candidates; each time takes two rounds."""
 
-MANY_WIDENINGS = 3
+MANY_WIDENINGS = 4
 """The same with more than `PAIRS` variables, where the first search sees less."""
 
 
@@ -82,16 +78,16 @@ def find_common_dag(
         for c, need, never in zip(candidate_parents(sets), constraints.required, constraints.forbidden, strict=True)
     ]
     sets.fetch((node, 0, free) for node, free in enumerate(candidates))
-    order = exact_order(sets) if p <= FULL else best_order(sets, rng, restarts(p), constraints.order)
+    order = exact_order(sets) if p <= FULL else best_order(sets, rng, shakes(p), constraints.order)
     parents = parents_in(sets, order)
     record("first search", parents)
     for _ in range(0 if p <= FULL else WIDENINGS if p <= PAIRS else MANY_WIDENINGS):
-        wider = _widened(sets, parents, constraints)
+        wider = more_candidates(sets, parents, constraints)
         if not wider:
             break
         before = order_score(sets, order)
         sets.fetch((node, 0, free) for node, free in wider.items())
-        order = best_order(sets, rng, max(2, restarts(p) // 2), order)
+        order = best_order(sets, rng, shakes(p) // 2, order)
         parents = parents_in(sets, order)
         record("more candidates", parents)
         if not order_score(sets, order) > before + RESOLUTION:  # what could be added was, and is of no use
@@ -102,42 +98,6 @@ def find_common_dag(
     return Found(parents, sets, history)
 
 
-def restarts(p: int) -> int:
-    """How often the best order is shaken and improved again: fewer times where one time takes longer."""
-    return max(10, min(20, 600 // p))
-
-
-def _widened(sets: ParentSets, parents: list[int], constraints: Constraints) -> dict[int, int]:
-    """Ask what variables not yet tried would add to a node; return the lattices that should be asked next.
-
-    They are tried beside the node's parents (in the true DAG no non-descendant adds anything to those: the local Markov
-    property) and beside the set that explains the node best in any order (which only neighbours add to).
-    """
-    p = len(parents)
-    everyone = (1 << p) - 1
-    children = bits.transpose(parents)
-    asked: dict[tuple[int, int, int], None] = {}
-    for node, into in enumerate(parents):
-        free = everyone & ~(1 << node) & ~constraints.forbidden[node]
-        blanket = sets.best_parents(node, everyone ^ 1 << node)
-        for beside, others in ((into, free & ~descendants(children, 1 << node)), (blanket, free)):
-            if beside.bit_count() <= LARGEST_BESIDE:
-                for j in bits.members(others & ~beside):
-                    if not sets.knows(node, beside | 1 << j):
-                        asked[node, beside, 1 << j] = None
-    wider: dict[int, int] = {}
-    for gain, node, other in sorted(sets.gains(asked), reverse=True):
-        for head, tail in ((node, other), (other.bit_length() - 1, 1 << node)):  # the edge may point either way
-            now = wider.get(head, parents[head])
-            if gain > 0 and now.bit_count() < MOST_CANDIDATES and not tail & constraints.forbidden[head]:
-                wider[head] = now | tail
-    return {node: _filled(free, sets.strong(node, 20)) for node, free in wider.items()}
-
-
-def _filled(free: int, strong: list[int]) -> int:
-    """Add the variables of a node's best parent sets, best first, while there is room."""
-    for other in strong:
-        for j in bits.members(other & ~free):
-            if free.bit_count() < MOST_CANDIDATES:
-                free |= 1 << j
-    return free
+def shakes(p: int) -> int:
+    """How often an order is shaken and improved again."""
+    return max(30, p)

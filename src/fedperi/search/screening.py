@@ -1,4 +1,4 @@
-"""Which variables could be parents of which: a first look that costs one round, or five with many variables."""
+"""Which variables could be parents of which: a first look that costs one round, or three with many variables."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ FEWEST_CANDIDATES = 10
 PAIRS = 60
 """Up to so many variables all pairs of parents are looked at; beyond, candidate sets grow (`_grown`)."""
 
-GROWTH = (8, 10)
-"""Candidates a node has in the steps by which sets grow. Small sets first: while they are bad, large ones only cost."""
+GROWTH = 10
+"""Candidates a node has when its best set is first looked for, from which sets grow."""
 
 
 def candidate_parents(sets: ParentSets) -> list[int]:
@@ -92,19 +92,18 @@ def _grown(sets: ParentSets, alone: Floats) -> list[int]:
     p = len(alone)
     required = sets.constraints.required
     chosen = [
-        _joined(need, [j for j in _ranked(row) if row[j] > 0], max(GROWTH[0], need.bit_count()))
+        _joined(need, [j for j in _ranked(row) if row[j] > 0], max(GROWTH, need.bit_count()))
         for need, row in zip(required, alone, strict=True)
     ]
-    for size in (*GROWTH[1:], MOST_CANDIDATES):
-        sets.fetch((node, 0, free) for node, free in enumerate(chosen))
-        best = [sets.best_parents(node, (1 << p) - 1 ^ 1 << node) for node in range(p)]
-        adds = _contributions(sets, best)
-        strength, either = np.minimum(adds, adds.T), np.maximum(adds, adds.T)
-        for node, need in enumerate(required):
-            useful = [j for j in _ranked(strength[node]) if strength[node, j] > 0]
-            members = [j for j in _ranked(adds[node]) if best[node] >> j & 1]
-            chosen[node] = _joined(need, [*useful, *members], max(size, need.bit_count()))
-            chosen[node] = _joined(chosen[node], _ranked(either[node]), FEWEST_CANDIDATES)
+    sets.fetch((node, 0, free) for node, free in enumerate(chosen))
+    best = [sets.best_parents(node, (1 << p) - 1 ^ 1 << node) for node in range(p)]
+    adds = _contributions(sets, best)
+    strength, either = np.minimum(adds, adds.T), np.maximum(adds, adds.T)
+    for node, need in enumerate(required):
+        useful = [j for j in _ranked(strength[node]) if strength[node, j] > 0]
+        members = [j for j in _ranked(adds[node]) if best[node] >> j & 1]
+        chosen[node] = _joined(need, [*useful, *members], MOST_CANDIDATES)
+        chosen[node] = _joined(chosen[node], _ranked(either[node]), FEWEST_CANDIDATES)
     return chosen
 
 

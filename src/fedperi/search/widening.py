@@ -1,0 +1,92 @@
+"""More candidate parents, after a search: what could still improve the DAG that was found, one lattice a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..graph import bits
+from ..graph.knowledge import Constraints
+from ..graph.order import descendants
+from .families import ParentSets
+from .screening import FEWEST_CANDIDATES, MOST_CANDIDATES, PAIRS
+
+LARGEST_BESIDE = 11
+"""Most parents beside which further variables are tried: a site looks at all their subsets for each of them."""
+
+LARGEST_BLANKET = 8
+"""The same beside the set that explains a node best, which is larger, and tells less."""
+
+MOST_NEIGHBOURS = 16
+"""Candidates of a node whose neighbours in the DAG are so many. Which of them are its parents is what the search has to
+find out, so that all of them must be in one lattice: a hub that lacks a parent there takes its children for parents."""
+
+MOST_TOGETHER = 12
+"""Candidates up to which variables that share neighbours with a node are taken in."""
+
+
+def more_candidates(sets: ParentSets, parents: list[int], constraints: Constraints) -> dict[int, int]:
+    """Ask, in one round, what variables not yet tried would add; return the lattices that should be asked next.
+
+    A node's lattice holds, while there is room,
+
+    - its parents and children in the DAG found: the edges may point the other way;
+    - variables that add to its parents, or to the set that explains it best in any order; those that add most first,
+      and likewise the other way round. In the true DAG no non-descendant adds anything to the parents (the local Markov
+      property), and only neighbours add to the best set;
+    - variables that have two neighbours or more in common with it. Where an edge is missing and another order of the
+      variables makes up for it, each end is joined with the neighbours of the other, and no single edge gains;
+    - variables of its best parent sets so far.
+    """
+    p = len(parents)
+    children = bits.transpose(parents)
+    near = [into | out for into, out in zip(parents, children, strict=True)]
+    gaining = _gaining(sets, parents, children, constraints)
+    wider: dict[int, int] = {}
+    for node in range(p):
+        allowed = ~constraints.forbidden[node]
+        inside = _filled(parents[node], bits.members(children[node] & allowed), MOST_NEIGHBOURS)
+        most = MOST_CANDIDATES if p <= PAIRS else MOST_NEIGHBOURS
+        inside = _filled(inside, (j for j in gaining[node] if allowed >> j & 1), most)
+        inside = _filled(inside, (j for j in _sharing(near, node) if allowed >> j & 1), MOST_TOGETHER)
+        if not sets.knows(node, inside):
+            strong = (j for other in sets.strong(node, 20) for j in bits.members(other))
+            wider[node] = _filled(inside, strong, FEWEST_CANDIDATES)
+    return wider
+
+
+def _gaining(sets: ParentSets, parents: list[int], children: list[int], constraints: Constraints) -> list[list[int]]:
+    """For every node, the variables that add to what explains it, or that it adds to; those that add most first."""
+    asked: dict[tuple[int, int, int], None] = {}
+    for node, into in enumerate(parents):
+        free = ((1 << len(parents)) - 1) & ~(1 << node) & ~constraints.forbidden[node]
+        blanket = sets.best_parents(node, free)
+        for beside, others, most in (
+            (into, free & ~descendants(children, 1 << node), LARGEST_BESIDE),
+            (blanket, free, LARGEST_BLANKET),
+        ):
+            for j in bits.members(others & ~beside) if beside.bit_count() <= most else ():
+                if not sets.knows(node, beside | 1 << j):
+                    asked[node, beside, 1 << j] = None
+    found: list[dict[int, None]] = [{} for _ in parents]
+    for gain, node, other in sorted(sets.gains(asked), reverse=True):
+        if gain > 0:
+            tail = other.bit_length() - 1
+            found[node][tail] = found[tail][node] = None
+    return [list(others) for others in found]
+
+
+def _sharing(near: list[int], node: int) -> list[int]:
+    """Nodes that are not neighbours but have at least two in common with a node, those with most first."""
+    shared: dict[int, int] = {}
+    for neighbour in bits.members(near[node]):
+        for other in bits.members(near[neighbour] & ~near[node] & ~(1 << node)):
+            shared[other] = shared.get(other, 0) + 1
+    return sorted((other for other in shared if shared[other] > 1), key=lambda other: (-shared[other], other))
+
+
+def _filled(inside: int, others: Iterable[int], most: int) -> int:
+    """Add variables, in their order, while there is room."""
+    for j in others:
+        if inside.bit_count() < most:
+            inside |= 1 << j
+    return inside
