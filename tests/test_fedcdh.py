@@ -339,6 +339,13 @@ def test_the_result_says_what_the_bound_left_out():
     assert fp.Result.from_json(cut.to_json()).method["stopped"] == cut.method["stopped"]
 
 
+def test_rounding_does_not_direct_edges():
+    """Two sites have the same score both ways, up to rounding."""
+    marks = Marks(np.array([[False, True], [True, False]]))
+    direct_by_change(marks, [0, 1], lambda pairs: [0.0024925698877081136, 0.002492569887708113], faithful=False)
+    assert marks.line(0, 1)
+
+
 def test_the_default_bound_cannot_be_reached_with_ten_variables():
     """Nothing is ever separated: the most tests that there can be."""
     made = {"tests": 0, "comparisons": 0}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import combinations
+from math import isclose
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +140,8 @@ def direct_by_change(
         if faithful:
             marks.direct(tail, head)
             drawn.append((tail, head))
-        elif marks.line(x, y) and forth != back and not marks.reaches(head, tail):
+        # Between two sites there is one difference, and both ways have the same score: rounding must not decide.
+        elif marks.line(x, y) and not isclose(forth, back, rel_tol=1e-9) and not marks.reaches(head, tail):
             marks.direct(tail, head)
             close_under_meek(marks)
     return drawn
