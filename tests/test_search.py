@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 
 import fedperi as fp
 from fedperi.federation.masking import adaptive_mask
+from fedperi.federation.site import own_optimum
 from fedperi.graph import bits
 from fedperi.graph.knowledge import unconstrained
-from fedperi.graph.order import topological_order
+from fedperi.graph.order import descendants, topological_order
 from fedperi.local import GaussianScore
+from fedperi.local.greedy import greedy_parents
 from fedperi.local.score import RESOLUTION
 from fedperi.search.families import ParentSets
 from fedperi.search.orders import Order, best_order, greedy_order, order_score, parents_in
 from fedperi.search.phase1 import find_common_dag
+from fedperi.search.screening import FULL
 from fedperi.search.widening import MOST_NEIGHBOURS, MOST_TOGETHER, more_candidates
 
 
@@ -175,3 +178,30 @@ def test_required_edges_survive_shaking() -> None:
     assert np.isfinite(order_score(sets, order))
     assert parents[0] >> 3 & 1 and parents[7] & 1
     assert topological_order(parents) is not None
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(2, 16), st.integers(0, 1000))
+def test_greedy_ends_at_a_dag_to_which_no_edge_can_be_added(p: int, seed: int) -> None:
+    table = fp.simulate(p, clients=1, samples=200, seed=seed).sites[0]
+    score = GaussianScore(np.corrcoef(table.to_numpy().T), 200)
+    parents = greedy_parents(score)
+    assert topological_order(parents) is not None
+    children = bits.transpose(parents)
+    for node, into in enumerate(parents):
+        below = descendants(children, 1 << node)
+        for j in range(p):
+            if not (below | into) >> j & 1:
+                now, more = score.local([(node, into), (node, into | 1 << j)])
+                assert more <= now + RESOLUTION
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_own_optimum_of_an_oracle_is_exact_with_many_variables(seed: int) -> None:
+    """GES ends at the true class whatever it begins with, so that a regret of zero can be reached."""
+    dag = fp.simulate(FULL + 4, clients=1, samples=2, seed=seed).dag
+    rng = np.random.default_rng(seed)
+    weights = dag.adjacency * rng.uniform(0.5, 1.0, dag.adjacency.shape) * rng.choice([-1, 1], dag.adjacency.shape)
+    root = np.linalg.inv(np.eye(len(weights)) - weights)
+    score = GaussianScore(root.T @ root, 1e10, dag.names)
+    assert fp.cpdag(own_optimum(score)) == fp.cpdag(dag)

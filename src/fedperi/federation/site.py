@@ -14,13 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..graph import bits
-from ..graph.equivalence import complete, consistent_extension
+from ..graph.equivalence import complete, consistent_extension, cpdag
 from ..graph.pdag import PDAG
 from ..local.discrete import DiscreteScore
 from ..local.gaussian import GaussianScore
 from ..local.ges import ges_fit
+from ..local.greedy import greedy_parents
 from ..local.score import LatticeScore
 from ..search.phase2 import CHILD, LINE, PARENT
+from ..search.screening import FULL
 from .masking import adaptive_mask, consensus_mask, supported_subset
 from .messages import Families, Floats, Orientations, Question, Settings, Welcome
 
@@ -67,7 +69,7 @@ class Respondent(ABC):
             self._graph = self._own_graph(settings, self._score).reordered(self._names)
             dag = consistent_extension(self._graph)
         else:
-            dag = consistent_extension(ges_fit(self._score).graph)
+            dag = own_optimum(self._score)
         # The reference is the score of a DAG, so that a regret of zero can be reached: adding up nodes with
         # undirected neighbours as parents on both sides could not.
         self._reference = self._score.local(list(enumerate(bits.columns(dag.adjacency))))
@@ -162,6 +164,24 @@ class Respondent(ABC):
             return 0 if node in self._intervened else sum(1 << int(parent) for parent in parents)
         best = supported_subset(self._score.lattice(np.array([node]), parents[None, :])[0])
         return sum(1 << int(parent) for t, parent in enumerate(parents) if best >> t & 1)
+
+
+def own_optimum(score: LatticeScore) -> PDAG:
+    """Find the DAG that a site's regrets are measured from: a member of the class that GES finds.
+
+    With many variables GES begins at a DAG that is found faster, three to six times at 50 to 200 variables. Its end is
+    a little worse then, by some 30 nats in thousands at 50; that adds the same to all regrets of the site.
+
+    Examples
+    --------
+    >>> collider = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
+    >>> own_optimum(GaussianScore(collider, n=1000, names=["A", "B", "C"]))
+    PDAG('A -> C, B -> C', names=['A', 'B', 'C'])
+    """
+    start = None
+    if len(score.names) > FULL:
+        start = cpdag(PDAG(bits.matrix(greedy_parents(score)).T, score.names))
+    return consistent_extension(ges_fit(score, start=start).graph)
 
 
 @dataclass(frozen=True)
