@@ -44,7 +44,12 @@ class Family:
 
     def place(self, parents: int) -> int:
         """Place of the free variables that are in a set."""
-        return sum((parents >> v & 1) << t for t, v in enumerate(self.free))
+        at, bit = 0, 1
+        for v in self.free:  # a plain loop: searches come here a million times
+            if parents >> v & 1:
+                at |= bit
+            bit <<= 1
+        return at
 
     def members(self, index: int) -> int:
         """The parent set at a place."""
@@ -136,8 +141,10 @@ class ParentSets:
         key = before & self._candidates[node]
         known = self._best[node].get(key)
         if known is None:
-            usable = [f for f in self._families[node] if not f.fixed & ~key]
-            known = max((float(f.best[f.place(key)]) for f in usable), default=-np.inf)
+            known = -np.inf
+            for family in self._families[node]:
+                if not family.fixed & ~key:
+                    known = max(known, float(family.best[family.place(key)]))
             self._best[node][key] = known
         return known
 
