@@ -37,10 +37,11 @@ class Family:
     regrets: Floats  # (sites, 2^free)
     scores: Floats  # (2^free,): aggregated, higher is better
     best: Floats  # (2^free,): the best score among the subsets that background knowledge allows
+    largest: int  # fixed and free together
 
     def holds(self, parents: int) -> bool:
         """Whether a parent set is in the family."""
-        return not self.fixed & ~parents and not parents & ~self.fixed & ~sum(1 << v for v in self.free)
+        return not self.fixed & ~parents and not parents & ~self.largest
 
     def place(self, parents: int) -> int:
         """Place of the free variables that are in a set."""
@@ -77,14 +78,16 @@ class ParentSets:
         self._families: list[list[Family]] = [[] for _ in range(p)]
         self._best: list[dict[int, float]] = [{} for _ in range(p)]
         self._candidates = [0] * p
+        self._useful = [0] * p
 
     def fetch(self, wanted: Iterable[tuple[int, int, int]]) -> None:
         """Ask for families (node, fixed, free), in one round, and remember them."""
         for (node, fixed, free), regrets, scores in self._ask(list(wanted)):
             members = tuple(bits.members(free))
             best = best_of_subsets(np.where(self._allowed(node, fixed, members), scores, -np.inf))
-            self._families[node].append(Family(fixed, members, regrets, scores, best))
+            self._families[node].append(Family(fixed, members, regrets, scores, best, fixed | free))
             self._candidates[node] |= fixed | free
+            self._useful[node] |= fixed | sum(1 << v for t, v in enumerate(members) if _matters(best, t))
             self._best[node].clear()
 
     def gains(self, wanted: Iterable[tuple[int, int, int]]) -> list[tuple[float, int, int]]:
@@ -136,9 +139,13 @@ class ParentSets:
         """Variables that are in some parent set asked for a node."""
         return self._candidates[node]
 
+    def useful(self, node: int) -> int:
+        """Candidates that are in the best parent set of a node under some order: to the others `best` is blind."""
+        return self._useful[node]
+
     def best(self, node: int, before: int) -> float:
         """Score of the best parent set among the variables before a node; minus infinity if none is allowed."""
-        key = before & self._candidates[node]
+        key = before & self._useful[node]
         known = self._best[node].get(key)
         if known is None:
             known = -np.inf
@@ -184,6 +191,12 @@ class ParentSets:
         """Aggregated score of one parent set, or None if it was not asked."""
         family = next((f for f in self._families[node] if f.holds(parents)), None)
         return None if family is None else float(family.scores[family.place(parents)])
+
+
+def _matters(best: Floats, candidate: int) -> bool:
+    """Whether a candidate makes the best subset better for any choice of the others."""
+    pairs = best.reshape(-1, 2, 1 << candidate)
+    return bool((pairs[:, 1] > pairs[:, 0]).any())
 
 
 def as_arrays(block: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints, Ints]:

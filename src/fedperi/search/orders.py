@@ -114,7 +114,7 @@ class Order:
     def __init__(self, sets: ParentSets, nodes: Sequence[int]) -> None:
         self._best = sets.best
         p = len(nodes)
-        self._candidates = [sets.candidates(node) for node in range(p)]
+        self._candidates = [sets.useful(node) for node in range(p)]
         self._heads = bits.transpose(self._candidates)  # those that may take a node as a parent
         self._related = [list(bits.members(c | h)) for c, h in zip(self._candidates, self._heads, strict=True)]
         self.nodes = list(nodes)
