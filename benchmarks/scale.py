@@ -177,17 +177,24 @@ def against_others() -> None:
 
 def with_jobs() -> None:
     """Wall times of one process and of two, in turns, so that both see the same machine."""
-    head("Two processes, 10 sites of 2,000 rows", ("p", "jobs=1, s", "jobs=2, s", "times faster"))
-    for p in (20, 50, 100):
-        sim = fp.simulate(p, clients=10, samples=2000, seed=1)
-        times: dict[int, list[float]] = {1: [], 2: []}
-        for _ in range(3):
-            for jobs, seen in times.items():
-                start = time.perf_counter()
-                fp.IPERI(jobs=jobs).fit(sim.sites)
-                seen.append(time.perf_counter() - start)
-        one, two = min(times[1]), min(times[2])
-        row(p, f"{one:.2f}", f"{two:.2f}", f"{one / two:.2f}")
+    head("Two processes", ("", "jobs=1, s", "jobs=2, s", "times faster"))
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"site{k}.parquet" for k in range(4)]
+        for file in files:
+            write_rows(file, 2_000_000)
+        cases: list[tuple[str, Any]] = [
+            (f"p = {p}, {clients} sites of 2,000 rows", fp.simulate(p, clients=clients, samples=2000, seed=1).sites)
+            for p, clients in ((20, 10), (50, 10), (50, 50), (100, 50))
+        ]
+        for label, sites in [*cases, ("p = 20, 4 Parquet files of 2,000,000 rows", files)]:
+            times: dict[int, list[float]] = {1: [], 2: []}
+            for _ in range(2):
+                for jobs, seen in times.items():
+                    start = time.perf_counter()
+                    fp.IPERI(jobs=jobs).fit(sites)
+                    seen.append(time.perf_counter() - start)
+            one, two = min(times[1]), min(times[2])
+            row(label, f"{one:.2f}", f"{two:.2f}", f"{one / two:.2f}")
 
 
 def write_rows(path: Path, rows: int, p: int = 20) -> None:
