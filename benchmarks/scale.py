@@ -50,7 +50,7 @@ def run(p: int, clients: int, samples: int, seed: int) -> Run:
     best, gains = ParentSets.best, ParentSets.gains
 
     def counting_best(self: ParentSets, node: int, before: int) -> float:
-        read.add((node, before & self.useful(node)))
+        read.add((node, before & self.candidates(node)))
         return best(self, node, before)
 
     def counting_gains(self: ParentSets, wanted: Any) -> Any:

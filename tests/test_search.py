@@ -20,7 +20,7 @@ from fedperi.local.score import RESOLUTION
 from fedperi.search.families import ParentSets
 from fedperi.search.orders import Order, best_order, greedy_order, order_score, parents_in
 from fedperi.search.phase1 import find_common_dag
-from fedperi.search.screening import FULL
+from fedperi.search.screening import FULL, PAIRS
 from fedperi.search.widening import MOST_NEIGHBOURS, MOST_TOGETHER, more_candidates
 
 
@@ -129,13 +129,13 @@ def test_the_end_is_at_least_as_good_as_the_truth(p: int, clients: int, samples:
 def test_a_hub_gets_all_its_neighbours_in_one_lattice() -> None:
     """Sixteen neighbours, of which the search takes some for parents: any of them may be."""
     rng = np.random.default_rng(0)
-    p, hub = 20, 0
+    p, hub = PAIRS + 1, 0
     rows = rng.normal(size=(2000, p))
     rows[:, hub] += rows[:, 1:5].sum(axis=1)
     rows[:, 5:17] += rows[:, [hub]]
     oracle = Sites([rows], [f"X{i}" for i in range(p)])
     sets = ParentSets(oracle, oracle.price, unconstrained(oracle.names))
-    parents = [0b11110] + [0] * 4 + [1] * 12 + [0] * 3
+    parents = [0b11110] + [0] * 4 + [1] * 12 + [0] * (p - 17)
     sets.fetch((node, 0, into) for node, into in enumerate(parents))
     wider = more_candidates(sets, parents, unconstrained(oracle.names))
     assert wider[hub] == sum(1 << j for j in range(1, 17))
