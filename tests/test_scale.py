@@ -15,7 +15,7 @@ from fedperi.local import GaussianScore
 from fedperi.local.lattice import eliminate
 from fedperi.search.families import ParentSets
 from fedperi.search.phase1 import MANY_WIDENINGS, WIDENINGS
-from fedperi.search.screening import FEWEST_CANDIDATES, GROWTH, MOST_CANDIDATES, PAIRS, candidate_parents
+from fedperi.search.screening import FEWEST_CANDIDATES, GROWTH, MANY, MOST_CANDIDATES, candidate_parents
 
 
 class OneSite:
@@ -83,8 +83,8 @@ def test_gains_cost_one_number_each() -> None:
 
 
 def test_grown_candidates_hold_the_neighbours() -> None:
-    # More than PAIRS variables, all related to each other: no variable is far from any other in this family.
-    dag = fp.simulate(PAIRS + 4, clients=1, samples=2, seed=3).dag
+    # All variables are related to each other: none is far from any other in this family.
+    dag = fp.simulate(MANY + 4, clients=1, samples=2, seed=3).dag
     oracle = OneSite(population(dag, 1))
     chosen = candidate_parents(ParentSets(oracle, 0.0, unconstrained(oracle.names)))
     near = bits.rows(dag.adjacency | dag.adjacency.T)
@@ -101,7 +101,7 @@ def test_grown_candidates_hold_the_neighbours() -> None:
 
 
 def test_grown_candidates_hold_what_is_required() -> None:
-    dag = fp.simulate(PAIRS + 1, clients=1, samples=2, seed=1).dag
+    dag = fp.simulate(MANY + 1, clients=1, samples=2, seed=1).dag
     oracle = OneSite(population(dag, 1))
     names = oracle.names
     needed = [(names[j], names[0]) for j in range(1, 6)]
@@ -114,13 +114,13 @@ def test_grown_candidates_hold_what_is_required() -> None:
 
 @pytest.mark.parametrize("clients", [3, 10])
 def test_rounds(clients: int) -> None:
-    """Screening and subsets, two for each widening, two for phase 2."""
+    """Three to choose candidates, one for their subsets, two for each widening but the last, two for phase 2."""
     for seed in range(3):
         result = fp.IPERI().fit(fp.simulate(18, clients=clients, samples=500, seed=seed).sites)
-        assert result.rounds <= 2 + 2 * WIDENINGS + 2 == 8
+        assert result.rounds <= 4 + 2 * WIDENINGS - 1 + 2 == 9
         objectives = [step.objective for step in result.history]
         assert objectives == sorted(objectives, reverse=True)
-    assert 3 + 1 + 2 * MANY_WIDENINGS + 2 == 14  # beyond `PAIRS` variables: growing takes three
+    assert 4 + 2 * MANY_WIDENINGS - 1 + 2 == 13
 
 
 def test_a_parquet_file_is_not_held_in_memory(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from fedperi.local.score import RESOLUTION
 from fedperi.search.families import ParentSets
 from fedperi.search.orders import Order, best_order, greedy_order, order_score, parents_in
 from fedperi.search.phase1 import find_common_dag
-from fedperi.search.screening import FULL, PAIRS
+from fedperi.search.screening import FULL
 from fedperi.search.widening import MOST_NEIGHBOURS, MOST_TOGETHER, more_candidates
 
 
@@ -122,14 +122,14 @@ def test_the_end_is_at_least_as_good_as_the_truth(p: int, clients: int, samples:
             note=lambda step: None,
             keep=lambda found: None,
         )
-        assert oracle.rounds <= (6 if p <= 60 else 12)  # and two for phase 2
+        assert oracle.rounds <= (7 if p <= 60 else 11)  # and two for phase 2
         assert oracle.objective(found.parents) <= oracle.objective(bits.columns(dag.adjacency)) + 1e-6
 
 
 def test_a_hub_gets_all_its_neighbours_in_one_lattice() -> None:
     """Sixteen neighbours, of which the search takes some for parents: any of them may be."""
     rng = np.random.default_rng(0)
-    p, hub = PAIRS + 1, 0
+    p, hub = 20, 0
     rows = rng.normal(size=(2000, p))
     rows[:, hub] += rows[:, 1:5].sum(axis=1)
     rows[:, 5:17] += rows[:, [hub]]

@@ -140,5 +140,8 @@ class _Regrets:
 def _found(method: IPERI, sets: ParentSets, parents: list[int]) -> Found:
     if method.aggregate == "worst":
         parents = improve_worst(sets, parents)
+    # The evidence for an edge is what its head loses without it. Lattices hold that; GES may not have asked.
+    without = [(node, into & ~(1 << tail)) for node, into in enumerate(parents) for tail in bits.members(into)]
+    sets.fetch((node, into, 0) for node, into in without if not sets.knows(node, into))
     objective = -sum(sets.score(i, s) or 0.0 for i, s in enumerate(parents))
     return Found(parents, sets, [Step("search", 0, objective, float(site_regrets(sets, parents).max()))])

@@ -166,7 +166,7 @@ def _price(table: Table, method: IPERI) -> tuple[str, ...]:
 
 def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
     """What a run would ask of each site."""
-    from ..search.screening import FEWEST_CANDIDATES, FULL, MOST_CANDIDATES, PAIRS
+    from ..search.screening import FEWEST_CANDIDATES, FULL, MANY, MOST_CANDIDATES
 
     p = len(report.schema.names)
     console.print(f"{method!r}", soft_wrap=True)
@@ -176,14 +176,11 @@ def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
     if p <= FULL:
         console.print(f"  1 round:  {p} variables x {1 << (p - 1)} parent sets = {p << (p - 1)} numbers")
     else:
-        singles, pairs = p * (p - 1) * 2, p * (p - 1) * (p - 2) // 2
-        if p <= PAIRS:
-            console.print(f"  1 round:  single parents and pairs, {singles + pairs} numbers")
-        else:
-            console.print(f"  3 rounds: single parents, {singles} numbers, and what each would add to the best sets")
+        singles = p * (p - 1) * 2
+        console.print(f"  3 rounds: single parents, {singles} numbers, and what each would add to the best sets")
         low, high = p << FEWEST_CANDIDATES, p << MOST_CANDIDATES
         console.print(
-            f"  {'up to 6' if p <= PAIRS else 'up to 10'}:  subsets of candidate parents, {low} to {high} numbers each"
+            f"  {'up to 4' if p <= MANY else 'up to 8'}:  subsets of candidate parents, {low} to {high} numbers each"
         )
     console.print("  1 round:  directions of the edges still open, a few numbers an edge")
     if method.bootstrap:

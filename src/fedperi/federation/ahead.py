@@ -20,8 +20,8 @@ def first_look(p: int) -> tuple[Question, ...]:
     --------
     >>> first_look(10)
     ()
-    >>> [question.answers for question in first_look(20)]  # each alone and without: 20 * 19 * 2; pairs: 20 * 19 * 9
-    [760, 3420]
+    >>> [question.answers for question in first_look(20)]  # each node without and with each other one: 20 * 19 * 2
+    [760]
     """
     if p <= FULL:
         return ()

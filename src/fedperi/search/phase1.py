@@ -11,17 +11,18 @@ from ..graph.knowledge import Constraints
 from ..local.score import RESOLUTION
 from .families import ParentSets, RegretOracle
 from .orders import best_order, exact_order, order_score, parents_in
-from .screening import FULL, PAIRS, candidate_parents
+from .screening import FULL, MANY, candidate_parents
 from .widening import more_candidates
 from .worst import improve_worst, site_regrets
 
 Aggregate = Literal["sum", "worst"]
 
 WIDENINGS = 2
-"""How often phase 1 looks for more candidates; each time takes two rounds."""
+"""How often phase 1 looks for more candidates: two rounds, and one for the last time, which asks no gains. So a run has
+at most nine rounds: three to choose candidates, one for their subsets, three here, two in phase 2."""
 
 MANY_WIDENINGS = 4
-"""The same with more than `PAIRS` variables, where the first search sees less."""
+"""The same with more than `MANY` variables, where the first search sees less; at most thirteen rounds."""
 
 
 class Step(NamedTuple):
@@ -58,8 +59,8 @@ def find_common_dag(
     """Minimise the aggregated regret over DAGs.
 
     Up to `FULL` variables all parent sets are asked and the best order is found exactly. Beyond, candidates come from a
-    first look at pairs; then the search runs on their subsets, and every round that follows asks whether a variable
-    outside could still improve the DAG found.
+    first look; then the search runs on their subsets, and every round that follows asks whether a variable outside
+    could still improve the DAG found.
     """
     p = len(oracle.names)
     rng = np.random.default_rng(seed)
@@ -81,8 +82,9 @@ def find_common_dag(
     order = exact_order(sets) if p <= FULL else best_order(sets, rng, shakes(p), constraints.order)
     parents = parents_in(sets, order)
     record("first search", parents)
-    for _ in range(0 if p <= FULL else WIDENINGS if p <= PAIRS else MANY_WIDENINGS):
-        wider = more_candidates(sets, parents, constraints)
+    widenings = 0 if p <= FULL else WIDENINGS if p <= MANY else MANY_WIDENINGS
+    for time in range(widenings):
+        wider = more_candidates(sets, parents, constraints, ask=time < widenings - 1)
         if not wider:
             break
         before = order_score(sets, order)

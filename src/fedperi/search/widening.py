@@ -8,7 +8,7 @@ from ..graph import bits
 from ..graph.knowledge import Constraints
 from ..graph.order import descendants
 from .families import ParentSets
-from .screening import FEWEST_CANDIDATES, MOST_CANDIDATES, PAIRS
+from .screening import FEWEST_CANDIDATES
 
 LARGEST_BESIDE = 11
 """Most parents beside which further variables are tried: a site looks at all their subsets for each of them."""
@@ -17,16 +17,19 @@ LARGEST_BLANKET = 8
 """The same beside the set that explains a node best, which is larger, and tells less."""
 
 MOST_NEIGHBOURS = 16
-"""Candidates of a node that has so many neighbours in the DAG, with more than `PAIRS` variables. Which of them are its
-parents is what the search has to find out, so that all of them must be in one lattice: a hub that lacks a parent there
-takes its children for parents. With fewer variables such hubs are rare, and `MOST_CANDIDATES` cost less."""
+"""Candidates of a node that has so many neighbours in the DAG. Which of them are its parents is what the search has to
+find out, so that all of them must be in one lattice: a hub that lacks a parent there takes its children for parents."""
 
 MOST_TOGETHER = 12
 """Candidates up to which variables that share neighbours with a node are taken in; a hub gets two of them anyway."""
 
 
-def more_candidates(sets: ParentSets, parents: list[int], constraints: Constraints) -> dict[int, int]:
+def more_candidates(
+    sets: ParentSets, parents: list[int], constraints: Constraints, *, ask: bool = True
+) -> dict[int, int]:
     """Ask, in one round, what variables not yet tried would add; return the lattices that should be asked next.
+
+    Without `ask` nothing is asked, and only what the DAG found tells counts.
 
     A node's lattice holds, while there is room,
 
@@ -41,15 +44,14 @@ def more_candidates(sets: ParentSets, parents: list[int], constraints: Constrain
     p = len(parents)
     children = bits.transpose(parents)
     near = [into | out for into, out in zip(parents, children, strict=True)]
-    gaining = _gaining(sets, parents, children, constraints)
-    most = MOST_CANDIDATES if p <= PAIRS else MOST_NEIGHBOURS
+    gaining = _gaining(sets, parents, children, constraints) if ask else [[] for _ in parents]
     wider: dict[int, int] = {}
     for node in range(p):
         allowed = ~constraints.forbidden[node]
-        inside = _filled(parents[node], bits.members(children[node] & allowed), most)
-        # With many variables many gain; two places are kept for those that share neighbours, which a hub often misses.
-        inside = _filled(inside, (j for j in gaining[node] if allowed >> j & 1), most - 2 if p > PAIRS else most)
-        together = min(most, max(MOST_TOGETHER, near[node].bit_count() + 2))
+        inside = _filled(parents[node], bits.members(children[node] & allowed), MOST_NEIGHBOURS)
+        # Many may gain. Two places are kept for those that share neighbours, which a hub often misses.
+        inside = _filled(inside, (j for j in gaining[node] if allowed >> j & 1), MOST_NEIGHBOURS - 2)
+        together = min(MOST_NEIGHBOURS, max(MOST_TOGETHER, near[node].bit_count() + 2))
         inside = _filled(inside, (j for j in _sharing(near, node) if allowed >> j & 1), together)
         if not sets.knows(node, inside):
             strong = (j for other in sets.strong(node, 20) for j in bits.members(other))
