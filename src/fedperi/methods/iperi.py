@@ -72,7 +72,7 @@ class IPERI:
         Whether to show progress on standard error; if not given, only in a terminal.
     jobs : int
         In how many processes the sites work, if their tables are here; the result is the same to the last bit. It pays
-        from some 50 variables on, see docs/scale.md.
+        with many sites or long tables, see docs/scale.md.
 
     Examples
     --------
