@@ -354,7 +354,7 @@ Pooled.open = telling
 class Sleeping(fp.Site):
     def answer(self, question):
         if isinstance(question, Orientations):
-            print("asleep", file=sys.stderr, flush=True)
+            sys.stderr.write("asleep\\n")  # in one piece: two processes write here
             time.sleep(60)
         return super().answer(question)
 
