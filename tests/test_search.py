@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 import fedperi as fp
 from fedperi.federation.masking import adaptive_mask
-from fedperi.federation.site import own_optimum
 from fedperi.graph import bits
 from fedperi.graph.knowledge import unconstrained
 from fedperi.graph.order import descendants, topological_order
 from fedperi.local import GaussianScore
-from fedperi.local.greedy import greedy_parents
+from fedperi.local.optimum import greedy_parents, own_optimum
 from fedperi.local.score import RESOLUTION
 from fedperi.search.families import ParentSets
 from fedperi.search.orders import Order, best_order, greedy_order, order_score, parents_in

@@ -166,7 +166,8 @@ def _price(table: Table, method: IPERI) -> tuple[str, ...]:
 
 def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
     """What a run would ask of each site."""
-    from ..search.screening import FEWEST_CANDIDATES, FULL, MANY, MOST_CANDIDATES
+    from ..search.phase1 import rounds_for_subsets
+    from ..search.screening import FEWEST_CANDIDATES, FULL, MOST_CANDIDATES, SCREENING
 
     p = len(report.schema.names)
     console.print(f"{method!r}", soft_wrap=True)
@@ -177,11 +178,12 @@ def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
         console.print(f"  1 round:  {p} variables x {1 << (p - 1)} parent sets = {p << (p - 1)} numbers")
     else:
         singles = p * (p - 1) * 2
-        console.print(f"  3 rounds: single parents, {singles} numbers, and what each would add to the best sets")
-        low, high = p << FEWEST_CANDIDATES, p << MOST_CANDIDATES
         console.print(
-            f"  {'up to 4' if p <= MANY else 'up to 8'}:  subsets of candidate parents, {low} to {high} numbers each"
+            f"  {SCREENING} rounds: single parents, {singles} numbers, and what each would add to the best sets"
         )
+        low, high = p << FEWEST_CANDIDATES, p << MOST_CANDIDATES
+        most = rounds_for_subsets(p)
+        console.print(f"  up to {most}:  subsets of candidate parents, {low} to {high} numbers each")
     console.print("  1 round:  directions of the edges still open, a few numbers an edge")
     if method.bootstrap:
         console.print(f"  and all of it {method.bootstrap} times more, on rows that each site draws anew")

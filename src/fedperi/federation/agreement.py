@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .._version import __version__
 from ..data.schema import Column, Schema
 from ..errors import InputError
-from .coordinator import _common_names
+from .coordinator import common_names
 from .wire import Card
 
 
@@ -44,7 +44,7 @@ def agree(cards: Sequence[Card], schema: Schema | None = None) -> tuple[Column, 
                 f"site {card.site!r} has fedperi {card.version}, and the coordinator {__version__}: install the same "
                 "everywhere"
             )
-    names = _common_names([(card.site, [column.name for column in card.columns]) for card in cards])
+    names = common_names([(card.site, [column.name for column in card.columns]) for card in cards])
     for name in schema.names if schema is not None else ():
         if name not in names:
             raise InputError(f"the schema names the column {name!r}, which no site has; they have {', '.join(names)}")

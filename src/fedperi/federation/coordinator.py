@@ -37,7 +37,7 @@ class InProcess:
 
     def open(self, settings: Settings) -> list[Welcome]:
         """Begin a run at every site, with the variables in the order of the first one."""
-        names = _common_names([(site.name, site.names) for site in self._sites])
+        names = common_names([(site.name, site.names) for site in self._sites])
         return [site.open(settings, names) for site in self._sites]
 
     def fingerprints(self) -> list[str]:
@@ -127,7 +127,7 @@ def check_together(sites: Sequence[Welcome]) -> None:
         if site.site in seen:
             raise InputError(f"two sites are called {site.site!r}: give each a name of its own")
         seen.add(site.site)
-    names = _common_names([(site.site, site.names) for site in sites])
+    names = common_names([(site.site, site.names) for site in sites])
     for site in sites:
         if site.names != names:
             raise InputError(f"site {site.site!r} lists the variables in another order than {sites[0].site!r}")
@@ -142,7 +142,7 @@ def _fits(question: Question, answer: object) -> bool:
     return not np.isnan(answer).any()
 
 
-def _common_names(sites: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
+def common_names(sites: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
     """Return the variables in the order of the first site; raise unless all sites, by name, have the same ones."""
     if not sites:
         raise InputError("a federation needs at least one site; the list is empty")

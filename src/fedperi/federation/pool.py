@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..errors import InputError
-from .coordinator import _common_names
+from .coordinator import common_names
 from .messages import Floats, Question, Settings, Welcome
 from .site import Respondent
 from .siteprocess import SiteProcess
@@ -85,7 +85,7 @@ class Pooled:
 
     def open(self, settings: Settings) -> list[Welcome]:
         """Begin a run at every site, with the variables in the order of the first one."""
-        names = _common_names([(site.name, site.names) for site in self._sites])
+        names = common_names([(site.name, site.names) for site in self._sites])
         opened = self._each("open", settings, names)
         welcomes = [welcome for welcome, _ in opened]
         self._fingerprints = [mark for _, mark in opened]

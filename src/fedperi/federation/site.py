@@ -14,15 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..graph import bits
-from ..graph.equivalence import complete, consistent_extension, cpdag
+from ..graph.equivalence import complete, consistent_extension
 from ..graph.pdag import PDAG
 from ..local.discrete import DiscreteScore
 from ..local.gaussian import GaussianScore
 from ..local.ges import ges_fit
-from ..local.greedy import greedy_parents
+from ..local.optimum import own_optimum
 from ..local.score import LatticeScore
 from ..search.phase2 import CHILD, LINE, PARENT
-from ..search.screening import FULL
 from .masking import adaptive_mask, consensus_mask, supported_subset
 from .messages import Families, Floats, Orientations, Question, Settings, Welcome
 
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from ..data import Counts, Schema, Statistics
     from ..data.table import Source
 
-
-MOST_LINES = 10
-"""Undirected neighbours of a node up to which a site looks for its own optimum by GES, where variables are many."""
 
 DRAWS = 20
 """How often rows are drawn anew before a bootstrap gives up: a level of one row is missed in a third of the draws."""
@@ -167,28 +163,6 @@ class Respondent(ABC):
             return 0 if node in self._intervened else sum(1 << int(parent) for parent in parents)
         best = supported_subset(self._score.lattice(np.array([node]), parents[None, :])[0])
         return sum(1 << int(parent) for t, parent in enumerate(parents) if best >> t & 1)
-
-
-def own_optimum(score: LatticeScore) -> PDAG:
-    """Find the DAG that a site's regrets are measured from: a member of the class that GES finds.
-
-    With many variables GES begins at a DAG that is found faster, three to six times at 50 to 200 variables. Its end is
-    a little worse then, by some 30 nats in thousands at 50; that adds the same to all regrets of the site. GES looks at
-    cliques of undirected neighbours, which dense data have by the million; there the faster DAG has to do.
-
-    Examples
-    --------
-    >>> collider = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
-    >>> own_optimum(GaussianScore(collider, n=1000, names=["A", "B", "C"]))
-    PDAG('A -> C, B -> C', names=['A', 'B', 'C'])
-    """
-    if len(score.names) <= FULL:
-        return consistent_extension(ges_fit(score).graph)
-    greedy = PDAG(bits.matrix(greedy_parents(score)).T, score.names)
-    start = cpdag(greedy)
-    if (start.adjacency & start.adjacency.T).sum(axis=0).max() > MOST_LINES:
-        return greedy
-    return consistent_extension(ges_fit(score, start=start).graph)
 
 
 @dataclass(frozen=True)

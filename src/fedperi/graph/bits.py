@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,14 @@ def transpose(sets: Sequence[int]) -> list[int]:
         for j in members(inside):
             out[j] |= 1 << i
     return out
+
+
+def filled(inside: int, others: Iterable[int], most: int) -> int:
+    """Add nodes to a set, in their order, while it has fewer than `most` members."""
+    for i in others:
+        if inside.bit_count() < most:
+            inside |= 1 << i
+    return inside
 
 
 def subsets(bits: int) -> Iterator[int]:

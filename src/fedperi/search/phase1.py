@@ -11,18 +11,17 @@ from ..graph.knowledge import Constraints
 from ..local.score import RESOLUTION
 from .families import ParentSets, RegretOracle
 from .orders import best_order, exact_order, order_score, parents_in
-from .screening import FULL, MANY, candidate_parents
+from .screening import FULL, MANY, SCREENING, candidate_parents
 from .widening import more_candidates
 from .worst import improve_worst, site_regrets
 
 Aggregate = Literal["sum", "worst"]
 
 WIDENINGS = 2
-"""How often phase 1 looks for more candidates: two rounds, and one for the last time, which asks no gains. So a run has
-at most nine rounds: three to choose candidates, one for their subsets, three here, two in phase 2."""
+"""How often phase 1 looks for more candidates: two rounds, and one for the last time, which asks no gains."""
 
 MANY_WIDENINGS = 4
-"""The same with more than `MANY` variables, where the first search sees less; at most thirteen rounds."""
+"""The same with more than `MANY` variables, where the first search sees less."""
 
 
 class Step(NamedTuple):
@@ -82,9 +81,9 @@ def find_common_dag(
     order = exact_order(sets) if p <= FULL else best_order(sets, rng, shakes(p), constraints.order)
     parents = parents_in(sets, order)
     record("first search", parents)
-    widenings = 0 if p <= FULL else WIDENINGS if p <= MANY else MANY_WIDENINGS
-    for time in range(widenings):
-        wider = more_candidates(sets, parents, constraints, ask=time < widenings - 1)
+    times = _widenings(p)
+    for time in range(times):
+        wider = more_candidates(sets, parents, constraints, ask=time < times - 1)
         if not wider:
             break
         before = order_score(sets, order)
@@ -98,6 +97,34 @@ def find_common_dag(
         parents = improve_worst(sets, parents)
         record("worst regrets", parents)
     return Found(parents, sets, history)
+
+
+def _widenings(p: int) -> int:
+    return 0 if p <= FULL else WIDENINGS if p <= MANY else MANY_WIDENINGS
+
+
+def rounds_for_subsets(p: int) -> int:
+    """Most rounds that ask for subsets of candidates and for more of them.
+
+    Examples
+    --------
+    >>> rounds_for_subsets(12), rounds_for_subsets(50), rounds_for_subsets(200)
+    (1, 4, 8)
+    """
+    return 1 + max(0, 2 * _widenings(p) - 1)
+
+
+def most_rounds(p: int) -> int:
+    """Most rounds of a run: those to choose candidates and for their subsets, and two in phase 2.
+
+    Where all parent sets are asked at once, phase 2 has one round only: it knows the weights of all members.
+
+    Examples
+    --------
+    >>> most_rounds(12), most_rounds(50), most_rounds(200)
+    (2, 9, 13)
+    """
+    return 2 if p <= FULL else SCREENING + rounds_for_subsets(p) + 2
 
 
 def shakes(p: int) -> int:

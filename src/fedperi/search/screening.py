@@ -21,7 +21,10 @@ FEWEST_CANDIDATES = 10
 """Candidates a node is given even if they look unneeded: a weak parent beside a strong relative of it often does."""
 
 MANY = 60
-"""Beyond so many variables a search may take more rounds, and hubs may have more candidates."""
+"""Beyond so many variables a search may take more rounds."""
+
+SCREENING = 3
+"""Rounds that it takes to choose candidates."""
 
 GROWTH = 10
 """Candidates a node has when its best set is first looked for, from which sets grow."""
@@ -48,7 +51,7 @@ def candidate_parents(sets: ParentSets) -> list[int]:
                 f"{FULL} variables at most {MOST_CANDIDATES} can be"
             )
     chosen = [
-        _joined(need, [j for j in _ranked(row) if row[j] > 0], max(GROWTH, need.bit_count()))
+        bits.filled(need, [j for j in _ranked(row) if row[j] > 0], max(GROWTH, need.bit_count()))
         for need, row in zip(required, _alone(sets), strict=True)
     ]
     sets.fetch((node, 0, free) for node, free in enumerate(chosen))
@@ -58,8 +61,8 @@ def candidate_parents(sets: ParentSets) -> list[int]:
     for node, need in enumerate(required):
         useful = [j for j in _ranked(strength[node]) if strength[node, j] > 0]
         members = [j for j in _ranked(adds[node]) if best[node] >> j & 1]
-        chosen[node] = _joined(need, [*useful, *members], MOST_CANDIDATES)
-        chosen[node] = _joined(chosen[node], _ranked(either[node]), FEWEST_CANDIDATES)
+        chosen[node] = bits.filled(need, [*useful, *members], MOST_CANDIDATES)
+        chosen[node] = bits.filled(chosen[node], _ranked(either[node]), FEWEST_CANDIDATES)
     return chosen
 
 
@@ -92,11 +95,3 @@ def _contributions(sets: ParentSets, best: list[int]) -> Floats:
 
 def _ranked(row: Floats) -> list[int]:
     return [int(j) for j in np.argsort(-row, kind="stable")]
-
-
-def _joined(inside: int, others: list[int], most: int) -> int:
-    """Add variables to a set, in their order, while it has room."""
-    for j in others:
-        if inside.bit_count() < most:
-            inside |= 1 << j
-    return inside

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ..graph import bits
 from ..graph.knowledge import Constraints
 from ..graph.order import descendants
@@ -48,14 +46,14 @@ def more_candidates(
     wider: dict[int, int] = {}
     for node in range(p):
         allowed = ~constraints.forbidden[node]
-        inside = _filled(parents[node], bits.members(children[node] & allowed), MOST_NEIGHBOURS)
+        inside = bits.filled(parents[node], bits.members(children[node] & allowed), MOST_NEIGHBOURS)
         # Many may gain. Two places are kept for those that share neighbours, which a hub often misses.
-        inside = _filled(inside, (j for j in gaining[node] if allowed >> j & 1), MOST_NEIGHBOURS - 2)
+        inside = bits.filled(inside, (j for j in gaining[node] if allowed >> j & 1), MOST_NEIGHBOURS - 2)
         together = min(MOST_NEIGHBOURS, max(MOST_TOGETHER, near[node].bit_count() + 2))
-        inside = _filled(inside, (j for j in _sharing(near, node) if allowed >> j & 1), together)
+        inside = bits.filled(inside, (j for j in _sharing(near, node) if allowed >> j & 1), together)
         if not sets.knows(node, inside):
             strong = (j for other in sets.strong(node, 20) for j in bits.members(other))
-            wider[node] = _filled(inside, strong, FEWEST_CANDIDATES)
+            wider[node] = bits.filled(inside, strong, FEWEST_CANDIDATES)
     return wider
 
 
@@ -87,11 +85,3 @@ def _sharing(near: list[int], node: int) -> list[int]:
         for other in bits.members(near[neighbour] & ~near[node] & ~(1 << node)):
             shared[other] = shared.get(other, 0) + 1
     return sorted((other for other in shared if shared[other] > 1), key=lambda other: (-shared[other], other))
-
-
-def _filled(inside: int, others: Iterable[int], most: int) -> int:
-    """Add variables, in their order, while there is room."""
-    for j in others:
-        if inside.bit_count() < most:
-            inside |= 1 << j
-    return inside

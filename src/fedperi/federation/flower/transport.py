@@ -237,10 +237,9 @@ class FlowerTransport:
 
     def _say_round(self) -> None:
         traffic, p = self.traffic, len(self._roster.columns or ())
-        from ...search.screening import FULL, MANY
+        from ...search.phase1 import most_rounds
 
-        most = 2 if p <= FULL else 9 if p <= MANY else 13
-        left = max(0, most - traffic.rounds)
+        left = max(0, most_rounds(p) - traffic.rounds)
         eta = f"; at most {left} more, about {left * traffic.seconds[-1]:.0f} s" if left else ""
         self._note(f"round {traffic.rounds}: {self._words()}{eta}.")
 

@@ -1,10 +1,43 @@
-"""A good DAG of one table in little time: the best edge next, as long as one gains."""
+"""The DAG by which a site measures all others: its own best, as far as it can be found in little time."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..graph import bits
+from ..graph.equivalence import consistent_extension, cpdag
+from ..graph.pdag import PDAG
+from .ges import ges_fit
 from .score import RESOLUTION, Score, ScoreCache
+
+FEW = 12
+"""Up to so many variables GES begins at the empty graph: it takes no time, and its end is a little better."""
+
+MOST_LINES = 10
+"""Undirected neighbours of a node up to which GES is used with more variables."""
+
+
+def own_optimum(score: Score) -> PDAG:
+    """Find a DAG that explains a table well: a member of the class that GES finds.
+
+    With more than `FEW` variables GES begins at a greedy DAG, three to six times faster at 50 to 200 variables. Its end
+    is a little worse then, by some 30 nats in thousands at 50. GES looks at cliques of undirected neighbours, which
+    dense data have by the million; there the greedy DAG has to do.
+
+    Examples
+    --------
+    >>> from fedperi.local import GaussianScore
+    >>> collider = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
+    >>> own_optimum(GaussianScore(collider, n=1000, names=["A", "B", "C"]))
+    PDAG('A -> C, B -> C', names=['A', 'B', 'C'])
+    """
+    if len(score.names) <= FEW:
+        return consistent_extension(ges_fit(score).graph)
+    greedy = PDAG(bits.matrix(greedy_parents(score)).T, score.names)
+    start = cpdag(greedy)
+    if (start.adjacency & start.adjacency.T).sum(axis=0).max() > MOST_LINES:
+        return greedy
+    return consistent_extension(ges_fit(score, start=start).graph)
 
 
 def greedy_parents(score: Score) -> list[int]:
