@@ -22,7 +22,7 @@ from fedperi.federation.masking import (
     adaptive_mask,
     consensus_mask,
     no_mask,
-    supported_subset,
+    supported_subsets,
 )
 from fedperi.federation.messages import CHILD, LINE, MAX_SET, NOT_ADJACENT, PARENT
 from fedperi.graph import bits
@@ -72,17 +72,17 @@ def test_masks_on_a_lattice_of_two_candidates() -> None:
     assert consensus_mask(lattice, np.array([[True, True]])).tolist() == lattice.tolist()
     # {b}: nothing instead, for the price of an intervention; {a, b}: {a} instead, for that of a partial one.
     assert adaptive_mask(lattice).tolist() == [[0, 10, -INTERVENTION_PRICE, 10 - PARTIAL_PRICE]]
-    assert supported_subset(lattice[0]) == 1
-    assert supported_subset(np.array([0.0, 10.0, -5.0, 10.0 - PARTIAL_PRICE / 2])) == 3
-    assert supported_subset(np.array([0.0, 0.0, 0.0, -INTERVENTION_PRICE / 2])) == 3
-    assert supported_subset(np.array([0.0, 0.0, 0.0, -INTERVENTION_PRICE * 2])) == 0
+    assert supported_subsets(lattice[0]) == 1
+    assert supported_subsets(np.array([0.0, 10.0, -5.0, 10.0 - PARTIAL_PRICE / 2])) == 3
+    assert supported_subsets(np.array([0.0, 0.0, 0.0, -INTERVENTION_PRICE / 2])) == 3
+    assert supported_subsets(np.array([0.0, 0.0, 0.0, -INTERVENTION_PRICE * 2])) == 0
 
 
 def test_masks_of_the_empty_candidate_set() -> None:
     lattice = np.array([[3.0]])
     assert adaptive_mask(lattice).tolist() == [[3]]
     assert consensus_mask(lattice, np.zeros((1, 0), dtype=bool)).tolist() == [[3]]
-    assert supported_subset(lattice[0]) == 0
+    assert supported_subsets(lattice[0]) == 0
 
 
 @given(st.integers(0, 4), st.integers(0, 10**6))
@@ -99,7 +99,7 @@ def test_property_adaptive_is_the_best_subset_at_its_price(m: int, seed: int) ->
                 priced[part] = lattice[part] - price
         assert masked[whole] == max(priced.values())
         if whole == (1 << m) - 1:
-            assert supported_subset(lattice) == max(priced, key=lambda part: priced[part])
+            assert supported_subsets(lattice) == max(priced, key=lambda part: priced[part])
     assert (lattice == before).all()
 
 

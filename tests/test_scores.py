@@ -247,6 +247,35 @@ def test_one_more_parent_is_scored_as_if_asked_alone() -> None:
         np.testing.assert_allclose(score.with_one_more(node, parents, others), expected, rtol=1e-9, atol=1e-7)
 
 
+def test_parents_that_come_and_go_are_scored_as_if_asked_alone() -> None:
+    rng = np.random.default_rng(9)
+    for _ in range(100):
+        p, n = int(rng.integers(2, 9)), int(rng.choice([6, 10, 40, 1000]))
+        x = rng.standard_normal((1000, p)) @ rng.standard_normal((p, p))
+        wide = p > 3 and rng.random() < 0.3
+        blocks = [[1, 0], *([i] for i in range(2, p))] if wide else [[int(i)] for i in rng.permutation(p)]
+        score = GaussianScore(np.corrcoef(x.T), n, blocks=blocks)
+        node, parents = int(rng.integers(len(blocks))), 0
+        others = [j for j in range(len(blocks)) if j != node]
+        flips = score.flips(node)
+        for _ in range(12):
+            found = flips.scores()
+            assert found[node] == -np.inf
+            expected = score.local([(node, parents ^ 1 << j) for j in others])
+            np.testing.assert_allclose(found[others], expected, rtol=1e-9, atol=1e-7)
+            other = int(rng.choice(others))
+            flips.flip(other)
+            parents ^= 1 << other
+
+
+def test_a_parent_that_is_a_copy_is_named_while_parents_change() -> None:
+    together = np.array([[1, 0.5, 0.5, 0.2], [0.5, 1, 1, 0.3], [0.5, 1, 1, 0.3], [0.2, 0.3, 0.3, 1.0]])
+    flips = GaussianScore(together, 100, ["a", "b", "copy", "d"]).flips(0)
+    flips.flip(1)
+    with pytest.raises(fp.InputError, match="the columns b, copy, a are exactly collinear"):
+        flips.scores()
+
+
 def test_one_more_parent_that_is_a_copy_is_named() -> None:
     together = np.array([[1, 0.5, 0.5, 0.2], [0.5, 1, 1, 0.3], [0.5, 1, 1, 0.3], [0.2, 0.3, 0.3, 1.0]])
     score = GaussianScore(together, 100, ["a", "b", "copy", "d"])

@@ -56,9 +56,9 @@ def adaptive_mask(lattice: Floats) -> Floats:
     return np.maximum(np.maximum(lattice, lattice[..., :1] - INTERVENTION_PRICE), some)
 
 
-def supported_subset(lattice: Floats) -> int:
-    """Index of the subset by which `adaptive_mask` judges the whole candidate set, from one node's lattice."""
+def supported_subsets(lattice: Floats) -> NDArray[np.int64]:
+    """Index of the subset by which `adaptive_mask` judges the whole candidate set, row by row."""
     priced = lattice - PARTIAL_PRICE
-    priced[0] = lattice[0] - INTERVENTION_PRICE
-    priced[-1] = lattice[-1]
-    return int(np.argmax(priced))
+    priced[..., 0] = lattice[..., 0] - INTERVENTION_PRICE
+    priced[..., -1] = lattice[..., -1]
+    return np.asarray(np.argmax(priced, axis=-1))

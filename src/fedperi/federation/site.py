@@ -22,7 +22,7 @@ from ..local.ges import ges_fit
 from ..local.optimum import own_optimum
 from ..local.score import LatticeScore
 from ..search.phase2 import CHILD, LINE, PARENT
-from .masking import adaptive_mask, consensus_mask, supported_subset
+from .masking import adaptive_mask, consensus_mask, supported_subsets
 from .messages import Families, Floats, Orientations, Question, Settings, Welcome
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Respondent(ABC):
     name: str
     targets: tuple[str, ...] | None
     privacy: dict[str, Any] | None = None
+    _population = False  # whether the answers come from population moments, for which a search can be exact
 
     @property
     @abstractmethod
@@ -68,7 +69,7 @@ class Respondent(ABC):
             self._graph = self._own_graph(settings, self._score).reordered(self._names)
             dag = consistent_extension(self._graph)
         else:
-            dag = own_optimum(self._score)
+            dag = own_optimum(self._score, exact=self._population)
         # The reference is the score of a DAG, so that a regret of zero can be reached: adding up nodes with
         # undirected neighbours as parents on both sides could not.
         self._reference = self._score.local(list(enumerate(bits.columns(dag.adjacency))))
@@ -121,9 +122,9 @@ class Respondent(ABC):
         """
         parents, lines = self._own_directions(orientations.dag)
         children = bits.transpose(parents)
+        marks = [bits.rows(orientations.marks == mark) for mark in (PARENT, CHILD, LINE)]
         queries = []
-        for node, row in zip(orientations.nodes.tolist(), orientations.marks, strict=True):
-            into, out, line = (_where(row == mark) for mark in (PARENT, CHILD, LINE))
+        for node, into, out, line in zip(orientations.nodes.tolist(), *marks, strict=True):
             # nu has an edge if both do, not directed oppositely; j counts for i unless both say i -> j.
             kept = into & (parents[node] | lines[node]) | out & lines[node]
             kept |= line & (parents[node] | lines[node] | children[node])
@@ -136,8 +137,9 @@ class Respondent(ABC):
 
         A node with more neighbours than the rows can judge together has them judged one by one.
         """
-        fits = self._fit.local(queries)
-        larger, smaller = fits[0::2], fits[1::2]
+        distinct = dict.fromkeys(queries)
+        known = dict(zip(distinct, self._fit.local(list(distinct)).tolist(), strict=True))
+        larger, smaller = np.array([known[query] for query in queries]).reshape(-1, 2).T
         large = np.isin(nodes, nodes[~np.isfinite(larger)])
         gaps = np.zeros(len(nodes))
         gaps[~large] = larger[~large] - smaller[~large]
@@ -154,15 +156,23 @@ class Respondent(ABC):
             return bits.columns(a & ~a.T), bits.rows(a & a.T)
         key = dag.tobytes()
         if self._restricted is None or self._restricted[0] != key:
-            supported = [self._supported(node, np.flatnonzero(dag[:, node])) for node in range(len(dag))]
-            self._restricted = (key, *complete(supported))
+            self._restricted = (key, *complete(self._supported(bits.columns(dag))))
         return self._restricted[1], self._restricted[2]
 
-    def _supported(self, node: int, parents: NDArray[np.int64]) -> int:
+    def _supported(self, parents: list[int]) -> list[int]:
+        """For every node, the parents that count at this site."""
         if self.targets is not None:
-            return 0 if node in self._intervened else sum(1 << int(parent) for parent in parents)
-        best = supported_subset(self._score.lattice(np.array([node]), parents[None, :])[0])
-        return sum(1 << int(parent) for t, parent in enumerate(parents) if best >> t & 1)
+            return [0 if node in self._intervened else into for node, into in enumerate(parents)]
+        out = list(parents)
+        by_size: dict[int, list[int]] = {}
+        for node, into in enumerate(parents):
+            by_size.setdefault(into.bit_count(), []).append(node)
+        for nodes in by_size.values():
+            inside = [list(bits.members(parents[node])) for node in nodes]
+            lattices = self._score.lattice(np.array(nodes), np.array(inside, dtype=np.int64).reshape(len(nodes), -1))
+            for node, members, at in zip(nodes, inside, supported_subsets(lattices).tolist(), strict=True):
+                out[node] = sum(1 << parent for t, parent in enumerate(members) if at >> t & 1)
+        return out
 
 
 @dataclass(frozen=True)
@@ -318,6 +328,7 @@ class OracleSite(Respondent):
         if cpdag is not None:
             consistent_extension(cpdag.reordered(self._own_names))
         self._cpdag = cpdag
+        self._population = True
         self.name = name
         self.targets = _checked_targets(targets, self._own_names, name)
 
@@ -371,10 +382,6 @@ def digest(names: tuple[str, ...], n: float, *arrays: NDArray[Any]) -> str:
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
-
-
-def _where(row: NDArray[np.bool_]) -> int:
-    return sum(1 << int(j) for j in np.flatnonzero(row))
 
 
 def _checked_targets(targets: Iterable[str] | None, names: Iterable[str], site: str) -> tuple[str, ...] | None:

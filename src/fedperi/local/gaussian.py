@@ -13,14 +13,11 @@ from ..errors import InputError
 from ..graph import bits
 from ..graph.validate import checked_names
 from .lattice import eliminate
-from .score import Query, lattice_by_queries
+from .regression import SINGULAR, Regression
+from .score import Flips, FlipsByQueries, Query, lattice_by_queries
 
 if TYPE_CHECKING:
     from ..data.statistics import Statistics
-
-SINGULAR = 1e-10
-"""Share of a column's variance below which it counts as an exact linear combination of others: a correlation computed
-from 8-byte floats is no more exact."""
 
 BATCH = 1 << 14
 """Matrices factored at once, so that memory stays bounded whatever is asked."""
@@ -71,11 +68,14 @@ class GaussianScore:
         site: str = "",
     ) -> None:
         self._site = f" at site {site!r}" if site else ""
-        self._correlation = _checked_correlation(moments, self._site)
-        q = len(self._correlation)
-        self._blocks = [list(block) for block in blocks] if blocks is not None else [[i] for i in range(q)]
-        self._width = np.array([len(block) for block in self._blocks])
-        self._first = np.array([block[0] for block in self._blocks])
+        correlation = _checked_correlation(moments, self._site)
+        given = blocks if blocks is not None else [[i] for i in range(len(correlation))]
+        self._width = np.array([len(block) for block in given], dtype=np.int64)
+        first = np.cumsum(self._width) - self._width
+        # Columns in the order of the variables, so that a variable of one column has its number if all have one.
+        order = [c for block in given for c in block]
+        self._correlation = correlation[np.ix_(order, order)]
+        self._blocks = [list(range(at, at + len(block))) for at, block in zip(first.tolist(), given, strict=True)]
         self._wide = bool((self._width > 1).any())
         self._names = checked_names(names, len(self._blocks))
         if not n > 1:
@@ -143,15 +143,14 @@ class GaussianScore:
 
     def _with_one_more(self, node: int, inside: list[int], others: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """The same for variables of one column each; None if something is collinear, which `local` says better."""
-        at, own = self._first[others], self._first[node]
-        between, left, variance = self._correlation[own, at], np.ones(len(at)), 1.0
+        between, left, variance = self._correlation[node, others], np.ones(len(others)), 1.0
         if inside:
-            given = self._first[inside]
+            rows = self._correlation[inside]
             try:
-                root = np.linalg.inv(np.linalg.cholesky(self._correlation[given[:, None], given]))
+                root = np.linalg.inv(np.linalg.cholesky(rows[:, inside]))
             except np.linalg.LinAlgError:
                 return None
-            known, mine = root @ self._correlation[given[:, None], at], root @ self._correlation[given, own]
+            known, mine = root @ rows[:, others], root @ rows[:, node]
             between = between - mine @ known
             left = left - np.einsum("ij,ij->j", known, known)
             variance -= float(mine @ mine)
@@ -160,6 +159,23 @@ class GaussianScore:
             return None
         scores: NDArray[np.float64] = -self._n / 2 * np.log(residual) - self._price * (len(inside) + 1)
         return scores
+
+    def flips(self, node: int) -> Flips:
+        """Follow a node while its parents change, one at a time (see `fedperi.local.score.Flips`).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fedperi.local import GaussianScore
+        >>> score = GaussianScore(np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]), n=100)
+        >>> flips = score.flips(2)
+        >>> flips.flip(0)
+        >>> flips.scores().round(1).tolist()  # without 0; with 0 and 1; the node itself
+        [0.0, 30.1, -inf]
+        """
+        if self._wide:
+            return FlipsByQueries(self, node)
+        return Regression(self, node, self._correlation, self._n, self._price)
 
     def lattice(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.float64]:
         """Score nodes for all subsets of their candidates: row r answers for ``nodes[r]`` and ``candidates[r]``.
@@ -199,8 +215,8 @@ class GaussianScore:
             given = np.concatenate([given, given + width])
         if 2 * (given[-1] + own) > self._n:  # too few rows for the largest sets, which `local` leaves out
             return lattice_by_queries(self, nodes, candidates)
-        if widths == (1,) * len(widths) and own == 1:
-            columns = np.column_stack([self._first[candidates], self._first[nodes]])
+        if not self._wide:
+            columns = np.column_stack([candidates, nodes])
         else:
             columns = np.array(
                 [

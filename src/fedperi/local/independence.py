@@ -12,9 +12,9 @@ from ..graph import bits
 from ..graph.equivalence import parents_of
 from ..graph.pdag import PDAG
 from ..graph.separation import reachable
-from .gaussian import SINGULAR
 from .pc_contingency import Rows, statistics
 from .pc_gaussian import log_wilks, partial_correlations
+from .regression import SINGULAR
 
 if TYPE_CHECKING:
     from ..data.statistics import Counts, Statistics

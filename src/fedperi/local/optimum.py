@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..graph import bits
 from ..graph.equivalence import consistent_extension, cpdag
+from ..graph.order import topological_order
 from ..graph.pdag import PDAG
 from .ges import ges_fit
-from .score import RESOLUTION, Score, ScoreCache
+from .score import RESOLUTION, Score, flips
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 FEW = 12
 """Up to so many variables GES begins at the empty graph: it takes no time, and its end is a little better."""
 
-MOST_LINES = 10
-"""Undirected neighbours of a node up to which GES is used with more variables."""
 
+def own_optimum(score: Score, *, exact: bool = False) -> PDAG:
+    """Find a DAG that explains a table well.
 
-def own_optimum(score: Score) -> PDAG:
-    """Find a DAG that explains a table well: a member of the class that GES finds.
+    Up to `FEW` variables it is a member of the class that GES finds. With more, a hill climb ends some ten nats in
+    thousands below GES, in a tenth of its time; and dense tables have cliques by the million, at which GES would look.
 
-    With more than `FEW` variables GES begins at a greedy DAG, three to six times faster at 50 to 200 variables. Its end
-    is a little worse then, by some 30 nats in thousands at 50. GES looks at cliques of undirected neighbours, which
-    dense data have by the million; there the greedy DAG has to do.
+    Parameters
+    ----------
+    score : Score
+        The table's.
+    exact : bool
+        Let GES go on from there: on population moments it ends at the true class (Chickering, 2002), whatever it begins
+        with.
 
     Examples
     --------
@@ -33,41 +42,101 @@ def own_optimum(score: Score) -> PDAG:
     """
     if len(score.names) <= FEW:
         return consistent_extension(ges_fit(score).graph)
-    greedy = PDAG(bits.matrix(greedy_parents(score)).T, score.names)
-    start = cpdag(greedy)
-    if (start.adjacency & start.adjacency.T).sum(axis=0).max() > MOST_LINES:
-        return greedy
-    return consistent_extension(ges_fit(score, start=start).graph)
+    climbed = PDAG(bits.matrix(hill_climb(score)).T, score.names)
+    return consistent_extension(ges_fit(score, start=cpdag(climbed)).graph) if exact else climbed
 
 
-def greedy_parents(score: Score) -> list[int]:
-    """Add the edge that gains most and closes no cycle, until none gains; return the parents of each node as bit sets.
-
-    No edge is ever taken back or turned, so that this is where a search begins, not where it ends.
+def hill_climb(score: Score) -> list[int]:
+    """Add, take away or turn the edge that gains most, until none gains; return the parents of each node as bit sets.
 
     Examples
     --------
     >>> from fedperi.local import GaussianScore
-    >>> collider = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
-    >>> greedy_parents(GaussianScore(collider, n=1000))  # 2 -> 0 and 2 -> 1, of equal ones the first; then 1 -> 0
-    [6, 4, 0]
+    >>> chain = np.array([[1, 0.5, 0.25], [0.5, 1, 0.5], [0.25, 0.5, 1]])
+    >>> hill_climb(GaussianScore(chain, n=1000))  # 1 -> 0, 2 -> 1
+    [2, 4, 0]
     """
-    p = len(score.names)
-    cache = ScoreCache(score)
-    parents = [0] * p
-    reaches = np.eye(p, dtype=bool)  # [i, j]: a directed path leads from i to j
-    gains = np.full((p, p), -np.inf)  # [head, tail]
-    others = [np.delete(np.arange(p), node) for node in range(p)]
-    for head, found in enumerate(cache.gains([(node, 0, others[node]) for node in range(p)])):
-        gains[head, others[head]] = found
-    while True:
-        head, tail = divmod(int(np.argmax(gains)), p) if p else (0, 0)
-        if not p or not gains[head, tail] > RESOLUTION:
-            return parents
-        parents[head] |= 1 << tail
-        reaches |= np.outer(reaches[:, tail], reaches[head])
-        gains[reaches] = -np.inf  # a head that reaches the tail would close a cycle
-        gains[head, tail] = -np.inf
-        free = np.flatnonzero(gains[head] > -np.inf)
-        if len(free):
-            gains[head, free] = cache.gains([(head, parents[head], free)])[0]
+    climb = _Climb(score)
+    while climb.step():
+        pass
+    return climb.parents
+
+
+class _Climb:
+    """A DAG, what each change of one edge would gain, and which of them would close a cycle."""
+
+    def __init__(self, score: Score) -> None:
+        p = len(score.names)
+        self.parents = [0] * p
+        self._nodes = flips(score)
+        self._scores = score.local([(node, 0) for node in range(p)])
+        self._scores[np.isinf(self._scores)] = np.inf  # with too few rows to judge a node at all, nothing gains
+        self._into = np.zeros((p, p), dtype=bool)  # [head, tail]
+        self._gains = np.zeros((p, p))  # [head, tail]: of adding the edge, or of taking it away
+        for node in range(p):
+            self._look(node)
+        self._trace()
+
+    def step(self) -> bool:
+        """Make the best change; False if none gains."""
+        if not self.parents:
+            return False
+        head, tail = divmod(int(self._free.argmax()), len(self.parents))
+        gain = float(self._free[head, tail])
+        turn = self._best_turn(max(gain, RESOLUTION))
+        if turn is not None:
+            self._flip(*turn)
+            self._flip(*turn[::-1])
+            self._trace()
+        elif gain > RESOLUTION:
+            self._flip(head, tail)
+            if self._into[head, tail]:
+                self._extend(head, tail)
+            else:
+                self._trace()
+        return turn is not None or gain > RESOLUTION
+
+    def _flip(self, head: int, tail: int) -> None:
+        self.parents[head] ^= 1 << tail
+        self._into[head, tail] ^= True
+        self._scores[head] += self._gains[head, tail]
+        self._nodes[head].flip(tail)
+        self._look(head)
+
+    def _look(self, head: int) -> None:
+        self._gains[head] = self._nodes[head].scores() - self._scores[head]
+
+    def _trace(self) -> None:
+        """Follow all paths anew, after an edge has gone."""
+        order = topological_order(self.parents)
+        assert order is not None
+        above = [1 << node for node in range(len(self.parents))]
+        for node in order:
+            above[node] |= bits.union(above, self.parents[node])
+        self._reaches = bits.matrix(above).T  # [i, j]: a directed path leads from i to j
+        self._free = np.where(self._reaches, -np.inf, self._gains)  # a head that reaches the tail would close a cycle
+        self._turnable = np.nonzero(self._into)
+
+    def _extend(self, head: int, tail: int) -> None:
+        """Follow the paths over a new edge."""
+        more = self._reaches[:, tail, None] & self._reaches[head]
+        self._reaches |= more
+        self._free[more] = -np.inf
+        self._free[head] = np.where(self._reaches[head], -np.inf, self._gains[head])
+        self._turnable = np.append(self._turnable[0], head), np.append(self._turnable[1], tail)
+
+    def _best_turn(self, least: float) -> tuple[int, int] | None:
+        """Find the edge, as head and tail, that gains most if it is turned, more than `least`, and closes no cycle."""
+        heads, tails = self._turnable
+        worth = self._gains[heads, tails] + self._gains[tails, heads]
+        better = np.flatnonzero(worth > least)
+        if not len(better):
+            return None
+        better = better[np.argsort(-worth[better], kind="stable")]
+        for edge in better.tolist():
+            head, tail = int(heads[edge]), int(tails[edge])
+            if (self._into[:, tail] & self._reaches[:, head]).sum() == 1:  # the edge is the only path
+                return head, tail
+        # More edges open no way to turn these, only fewer do.
+        self._turnable = np.delete(heads, better), np.delete(tails, better)
+        return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .gaussian import SINGULAR
+from .regression import SINGULAR
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

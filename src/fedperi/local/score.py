@@ -46,6 +46,48 @@ class LatticeScore(Score, Protocol):
         """Row r: the scores of ``nodes[r]`` for all subsets of ``candidates[r]``, as in `fedperi.local.lattice`."""
 
 
+class Flips(Protocol):
+    """A node whose parents change one at a time, and what every next change would make of its score."""
+
+    def flip(self, other: int) -> None:
+        """Let a variable join the parents, or leave them if it is one."""
+
+    def scores(self) -> NDArray[np.float64]:
+        """Score of the node after each variable has joined or left; minus infinity for the node itself."""
+
+
+class FlipsByQueries:
+    """The same for scores that know no better way."""
+
+    def __init__(self, score: Score, node: int) -> None:
+        self._score, self._node, self._parents = score, node, 0
+
+    def flip(self, other: int) -> None:
+        """Let a variable join the parents, or leave them if it is one."""
+        self._parents ^= 1 << other
+
+    def scores(self) -> NDArray[np.float64]:
+        """Score of the node after each variable has joined or left; minus infinity for the node itself."""
+        others = [j for j in range(len(self._score.names)) if j != self._node]
+        out = np.full(len(others) + 1, -np.inf)
+        out[others] = self._score.local([(self._node, self._parents ^ 1 << j) for j in others])
+        return out
+
+
+@runtime_checkable
+class FlippingScore(Score, Protocol):
+    """A score that follows changes of one parent in a better way."""
+
+    def flips(self, node: int) -> Flips:
+        """Begin with a node that has no parents."""
+
+
+def flips(score: Score) -> list[Flips]:
+    """Follow every node of a score, from no parents on."""
+    begin = score.flips if isinstance(score, FlippingScore) else lambda node: FlipsByQueries(score, node)
+    return [begin(node) for node in range(len(score.names))]
+
+
 def lattice_by_queries(score: Score, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.float64]:
     """Compute lattices one subset at a time, for scores that know no better way."""
     queries = []
