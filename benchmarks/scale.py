@@ -56,7 +56,7 @@ def run(p: int, clients: int, samples: int, seed: int) -> Run:
     def counting_gains(self: ParentSets, wanted: Any) -> Any:
         nonlocal singly
         found = gains(self, wanted)
-        singly += len(found)  # each gain is compared with the others
+        singly += len(found[0])  # each gain is compared with the others
         return found
 
     ParentSets.best, ParentSets.gains = counting_best, counting_gains  # type: ignore[method-assign]

@@ -76,10 +76,11 @@ def test_gains_cost_one_number_each() -> None:
     oracle = OneSite(np.array([[1, r, 0], [r, 1, 0], [0, 0, 1.0]]), n=100)
     sets = ParentSets(oracle, 1.5, unconstrained(oracle.names))
     sets.fetch([(0, 0, 0), (0, 0b100, 0)])
-    found = sets.gains([(0, 0, 0b010), (0, 0b100, 0b010)])
+    gains, nodes, parents = sets.gains({(0, 0): 0b010, (0, 0b100): 0b010, (1, 0): 0})
     price = np.log(100) / 2 + 1.5
     assert oracle.asked[-1] == 2
-    assert found == [(pytest.approx(-50 * np.log(1 - r**2) - price), 0, 0b010)] * 2
+    assert gains == pytest.approx([-50 * np.log(1 - r**2) - price] * 2)
+    assert nodes.tolist() == [0, 0] and parents.tolist() == [1, 1]
 
 
 def test_grown_candidates_hold_the_neighbours() -> None:

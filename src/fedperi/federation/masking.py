@@ -56,6 +56,11 @@ def adaptive_mask(lattice: Floats) -> Floats:
     return np.maximum(np.maximum(lattice, lattice[..., :1] - INTERVENTION_PRICE), some)
 
 
+def adaptive_mask_of(whole: Floats, best: Floats, alone: Floats) -> Floats:
+    """The same for whole candidate sets only, from their scores, the best of all their subsets, and the empty one's."""
+    return np.maximum(np.maximum(whole, alone - INTERVENTION_PRICE), best - PARTIAL_PRICE)
+
+
 def supported_subsets(lattice: Floats) -> NDArray[np.int64]:
     """Index of the subset by which `adaptive_mask` judges the whole candidate set, row by row."""
     priced = lattice - PARTIAL_PRICE

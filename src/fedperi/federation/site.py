@@ -22,7 +22,7 @@ from ..local.ges import ges_fit
 from ..local.optimum import own_optimum
 from ..local.score import LatticeScore
 from ..search.phase2 import CHILD, LINE, PARENT
-from .masking import adaptive_mask, consensus_mask, supported_subsets
+from .masking import adaptive_mask, adaptive_mask_of, consensus_mask, supported_subsets
 from .messages import Families, Floats, Orientations, Question, Settings, Welcome
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Respondent(ABC):
         # The reference is the score of a DAG, so that a regret of zero can be reached: adding up nodes with
         # undirected neighbours as parents on both sides could not.
         self._reference = self._score.local(list(enumerate(bits.columns(dag.adjacency))))
+        self._alone = self._score.local([(node, 0) for node in range(len(self._names))])
         self._intervened = [] if self.targets is None else [self._names.index(t) for t in self.targets]
         self._restricted: tuple[bytes, list[int], list[int]] | None = None
         return Welcome(self.name, self._names, n, self.targets, self.privacy)
@@ -88,11 +89,13 @@ class Respondent(ABC):
 
     def _regrets(self, families: Families) -> Floats:
         """How much worse than the site's own optimum each node is under each parent set, as the mask judges it."""
-        fixed = families.fixed.shape[1]
-        candidates = np.column_stack([families.fixed, families.free])
-        values = self._masked(families.nodes, candidates)
-        at = (np.arange(1 << families.free.shape[1]) << fixed) | ((1 << fixed) - 1)
-        regrets: Floats = self._reference[families.nodes][:, None] - values[:, at]
+        nodes, fixed = families.nodes, families.fixed.shape[1]
+        if not families.free.shape[1] and self._settings.masking == "adaptive" and self.targets is None:
+            values = adaptive_mask_of(*self._score.whole_and_best(nodes, families.fixed), self._alone[nodes])[:, None]
+        else:
+            values = self._masked(nodes, np.column_stack([families.fixed, families.free]))
+            values = values[:, (1 << fixed) - 1 :: 1 << fixed]  # the sets that hold all fixed variables
+        regrets: Floats = self._reference[nodes][:, None] - values
         return regrets
 
     def _masked(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Floats:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..graph import bits
+from .lattice import whole_and_best_of
 from .score import Query, lattice_by_queries
 
 if TYPE_CHECKING:
@@ -75,6 +76,12 @@ class DiscreteScore:
     def lattice(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.float64]:
         """Score nodes for all subsets of their candidates; see `fedperi.local.lattice`."""
         return lattice_by_queries(self, nodes, candidates)
+
+    def whole_and_best(
+        self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Score nodes with all their candidates, and with the best subset of them."""
+        return whole_and_best_of(self.lattice(nodes, candidates))
 
     def _tabulate(self, node: int, parents: int) -> tuple[NDArray[np.float64], int]:
         """Count the node's levels for each parent configuration that occurs; say how many configurations could."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..graph import bits
 from ..graph.validate import checked_names
-from .lattice import eliminate
+from .lattice import eliminate, eliminate_beside, subset_sizes, whole_and_best_of
 from .regression import SINGULAR, Regression
 from .score import Flips, FlipsByQueries, Query, lattice_by_queries
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BATCH = 1 << 14
 """Matrices factored at once, so that memory stays bounded whatever is asked."""
 
-LATTICE_CELLS = 1 << 18
+LATTICE_CELLS = 1 << 17
 """Numbers held at once while lattices are computed: they stay in a processor's cache, more would be slower."""
 
 
@@ -232,6 +232,61 @@ class GaussianScore:
         scores: NDArray[np.float64] = -self._n / 2 * np.log(determinant) - self._price * own * given
         return scores
 
+    def whole_and_best(
+        self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Score nodes with all their candidates, and with the best subset of them, row by row.
+
+        Rows that follow each other and differ in the last candidate only are computed together, at a fraction of what
+        their lattices would cost.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fedperi.local import GaussianScore
+        >>> score = GaussianScore(np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]), n=100)
+        >>> whole, best = score.whole_and_best(np.array([0, 0]), np.array([[1], [2]]))
+        >>> whole.round(1).tolist(), best.round(1).tolist()
+        ([-2.3, 12.1], [0.0, 12.1])
+        """
+        count, size = candidates.shape
+        most = max(1, LATTICE_CELLS >> size)  # rows computed together, of one run or of several
+        starts = _runs(nodes, candidates[:, :-1], most) if size else np.arange(count)
+        if self._wide or 2 * (size + 1) > self._n or 2 * len(starts) > count:
+            return whole_and_best_of(self.lattice(nodes, candidates))
+        lengths = np.diff(starts, append=count)
+        places = np.arange(int(lengths.max()))
+        whole, best = np.empty(count), np.empty(count)
+        step = max(1, most // len(places))
+        for at in range(0, len(starts), step):
+            first = starts[at : at + step, None]
+            rows = first + np.minimum(places, lengths[at : at + step, None] - 1)  # short runs repeat their last row
+            whole[rows], best[rows] = self._runs_together(nodes[first[:, 0]], candidates[rows])
+        return whole, best
+
+    def _runs_together(
+        self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The same for runs of one length: candidates of shape (runs, rows, size), equal but for the last."""
+        columns = np.column_stack([candidates[:, 0, :-1], nodes])
+        others = candidates[:, :, -1]
+        alone, joined, smallest = eliminate_beside(
+            self._correlation[columns[:, :, None], columns[:, None, :]],
+            self._correlation[columns[:, :, None], others[:, None, :]],
+        )
+        if smallest <= SINGULAR:  # which the lattice says better
+            flat = candidates.reshape(-1, candidates.shape[2])
+            whole, best = whole_and_best_of(self.lattice(np.repeat(nodes, candidates.shape[1]), flat))
+            return whole.reshape(others.shape), best.reshape(others.shape)
+        # Among sets of one size the smallest residual is best, so that few logarithms are needed.
+        sizes = subset_sizes(columns.shape[1] - 1)
+        by_size = np.argsort(sizes, kind="stable")
+        counts = np.arange(columns.shape[1])
+        least = np.minimum.reduceat(joined[by_size], np.searchsorted(sizes[by_size], counts))
+        with_it = -self._n / 2 * np.log(least) - self._price * (counts + 1)[:, None, None]
+        without = (-self._n / 2 * np.log(alone) - self._price * sizes[:, None]).max(axis=0)
+        return with_it[-1], np.maximum(with_it.max(axis=0), without[:, None])
+
     def _log_residual(self, columns: NDArray[np.int64], own: int) -> NDArray[np.float64]:
         """Log-determinant of the residual covariance of the last `own` columns given the others, row by row."""
         if columns.shape[1] == 1:
@@ -257,6 +312,15 @@ class GaussianScore:
             f"the columns {', '.join(involved)}{self._site} are exactly collinear: one is a linear combination of the "
             "others; drop one of them (fedperi check names such sets)"
         )
+
+
+def _runs(nodes: NDArray[np.int64], inside: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Where runs of rows with the same node and the same set begin; runs longer than `most` are cut."""
+    new = np.ones(len(nodes), dtype=bool)
+    new[1:] = (nodes[1:] != nodes[:-1]) | (inside[1:] != inside[:-1]).any(axis=1)
+    starts = np.flatnonzero(new)
+    within = np.arange(len(nodes)) - np.repeat(starts, np.diff(starts, append=len(nodes)))
+    return np.flatnonzero(within % most == 0)
 
 
 def _pivots(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

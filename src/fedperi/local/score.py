@@ -45,6 +45,11 @@ class LatticeScore(Score, Protocol):
     def lattice(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.float64]:
         """Row r: the scores of ``nodes[r]`` for all subsets of ``candidates[r]``, as in `fedperi.local.lattice`."""
 
+    def whole_and_best(
+        self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Row r: the scores of ``nodes[r]`` for all of ``candidates[r]``, and for the best subset of them."""
+
 
 class Flips(Protocol):
     """A node whose parents change one at a time, and what every next change would make of its score."""

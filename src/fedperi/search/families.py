@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,6 +40,7 @@ class Family:
     scores: Floats  # (2^free,): aggregated, higher is better
     best: Floats  # (2^free,): the best score among the subsets that background knowledge allows
     largest: int  # fixed and free together
+    places: dict[int, int]  # by free variable, as a bit set: its bit in the index of a lattice
 
     def holds(self, parents: int) -> bool:
         """Whether a parent set is in the family."""
@@ -45,11 +48,12 @@ class Family:
 
     def place(self, parents: int) -> int:
         """Place of the free variables that are in a set."""
-        at, bit = 0, 1
-        for v in self.free:  # a plain loop: searches come here a million times
-            if parents >> v & 1:
-                at |= bit
-            bit <<= 1
+        at, places = 0, self.places
+        inside = parents & self.largest & ~self.fixed
+        while inside:  # a plain loop: searches come here a million times
+            low = inside & -inside
+            at |= places[low]
+            inside ^= low
         return at
 
     def members(self, index: int) -> int:
@@ -85,31 +89,45 @@ class ParentSets:
         for (node, fixed, free), regrets, scores in self._ask(list(wanted)):
             members = tuple(bits.members(free))
             best = best_of_subsets(np.where(self._allowed(node, fixed, members), scores, -np.inf))
-            self._families[node].append(Family(fixed, members, regrets, scores, best, fixed | free))
+            places = {1 << v: 1 << t for t, v in enumerate(members)}
+            self._families[node].append(Family(fixed, members, regrets, scores, best, fixed | free, places))
             self._candidates[node] |= fixed | free
             self._useful[node] |= fixed | sum(1 << v for t, v in enumerate(members) if _matters(best, t))
             self._best[node].clear()
 
-    def gains(self, wanted: Iterable[tuple[int, int, int]]) -> list[tuple[float, int, int]]:
-        """Ask, in one round, what one more parent would add: (gain, node, parent) for each (node, set, parent).
+    def gains(self, wanted: Mapping[tuple[int, int], int]) -> tuple[Floats, Ints, Ints]:
+        """Ask, in one round, what one more parent would add to a known set: each of some others, as a bit set.
 
-        Sets whose score is known already, by an earlier round, cost one number each.
+        Returns the gains, the nodes and the parents. The score of the sets is known by an earlier round, so that each
+        gain costs one number. The parent comes last among the variables asked: sites share work between such rows.
         """
-        by_set: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        asked = []
-        for node, inside, parent in wanted:
-            by_set.setdefault((node, inside | parent), []).append((inside, parent))
-            asked.append((node, inside | parent, 0))
-        base = {}
-        out = []
-        for (node, whole, _), _, scores in self._ask(list(dict.fromkeys(asked))):
-            for inside, parent in by_set[node, whole]:
-                if (node, inside) not in base:
-                    base[node, inside] = self.score(node, inside)
-                known = base[node, inside]
-                assert known is not None  # searches add to sets that they have seen
-                out.append((float(scores[0]) - known, node, parent))
-        return out
+        by_size: dict[int, list[tuple[int, int, int]]] = {}
+        for (node, inside), others in wanted.items():
+            if others:
+                by_size.setdefault(inside.bit_count(), []).append((node, inside, others))
+        blocks, known = [], []
+        for some in by_size.values():
+            counts = [others.bit_count() for _, _, others in some]
+            nodes, given, _ = as_arrays([(node, inside, 0) for node, inside, _ in some])
+            parents = np.array([j for _, _, others in some for j in bits.members(others)])
+            fixed = np.column_stack([np.repeat(given, counts, axis=0), parents])
+            blocks.append((np.repeat(nodes, counts), fixed, np.empty((len(fixed), 0), dtype=np.int64)))
+            known.append(np.repeat([self._known(node, inside) for node, inside, _ in some], counts))
+        answers = self.oracle.regrets(blocks) if blocks else []
+        gains = [
+            -total_regret(answer)[:, 0] - self.edge_price * block[1].shape[1] - before
+            for block, before, answer in zip(blocks, known, answers, strict=True)
+        ]
+        return (
+            np.concatenate([np.empty(0), *gains]),
+            np.concatenate([np.empty(0, dtype=np.int64), *(nodes for nodes, _, _ in blocks)]),
+            np.concatenate([np.empty(0, dtype=np.int64), *(fixed[:, -1] for _, fixed, _ in blocks)]),
+        )
+
+    def _known(self, node: int, parents: int) -> float:
+        score = self.score(node, parents)
+        assert score is not None  # searches add to sets that they have seen
+        return score
 
     def _ask(self, asked: list[tuple[int, int, int]]) -> Iterator[tuple[tuple[int, int, int], Floats, Floats]]:
         by_shape: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
@@ -143,6 +161,10 @@ class ParentSets:
         """Candidates that are in the best parent set of a node under some order: to the others `best` is blind."""
         return self._useful[node]
 
+    def memory(self, node: int) -> Mapping[int, float]:
+        """What `best` has told of a node so far, by the useful candidates before it."""
+        return self._best[node]
+
     def best(self, node: int, before: int) -> float:
         """Score of the best parent set among the variables before a node; minus infinity if none is allowed."""
         key = before & self._useful[node]
@@ -151,7 +173,7 @@ class ParentSets:
             known = -np.inf
             for family in self._families[node]:
                 if not family.fixed & ~key:
-                    known = max(known, float(family.best[family.place(key)]))
+                    known = max(known, family.best.item(family.place(key)))
             self._best[node][key] = known
         return known
 
@@ -181,6 +203,11 @@ class ParentSets:
     def knows(self, node: int, parents: int) -> bool:
         """Whether a parent set has been asked."""
         return any(family.holds(parents) for family in self._families[node])
+
+    def known_beside(self, node: int, parents: int) -> int:
+        """Variables with which a parent set has been asked, one at a time, as a bit set."""
+        sets = (f.largest for f in self._families[node] if not f.fixed & ~parents and not parents & ~f.largest)
+        return functools.reduce(operator.or_, sets, 0)
 
     def regrets(self, node: int, parents: int) -> Floats | None:
         """Regret of one parent set at each site, or None if it was not asked."""

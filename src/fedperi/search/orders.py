@@ -114,6 +114,7 @@ class Order:
     def __init__(self, sets: ParentSets, nodes: Sequence[int]) -> None:
         self._best = sets.best
         p = len(nodes)
+        self._memory = [sets.memory(node) for node in range(p)]
         self._candidates = [sets.useful(node) for node in range(p)]
         self._heads = bits.transpose(self._candidates)  # those that may take a node as a parent
         self._related = [list(bits.members(c | h)) for c, h in zip(self._candidates, self._heads, strict=True)]
@@ -186,20 +187,25 @@ class Order:
         Those that may take it as a parent lose it when it moves behind them; it can take its own candidates when it
         moves behind those. Nobody else sees where it is.
         """
-        best_of, place, before = self._best, self._place, self._before
-        bit, own, heads = 1 << node, self._candidates[node], self._heads[node]
+        best_of, memory, place, before = self._best, self._memory, self._place, self._before
+        candidates, scores = self._candidates, self._value
+        bit, own, heads, known = 1 << node, candidates[node], self._heads[node], memory[node]
         inside, lost = 0, 0.0
         mine = value = best = best_of(node, 0)
         behind, here, at = -1, value, place[node]
         for v in sorted(self._related[node], key=place.__getitem__):
             if heads >> v & 1:
-                others = before[v] & ~bit
-                with_it, without = best_of(v, others | bit), best_of(v, others)
-                if with_it > without:
-                    lost += with_it - without
+                others = before[v] ^ bit  # it is before v or not, and this is the other way round
+                other = memory[v].get(others & candidates[v])  # a look-up by hand: all the time is spent here
+                if other is None:
+                    other = best_of(v, others)
+                loss = scores[v] - other if before[v] & bit else other - scores[v]
+                if loss > 0:
+                    lost += loss
             if own >> v & 1:
                 inside |= 1 << v
-                mine = best_of(node, inside)
+                score = known.get(inside)
+                mine = best_of(node, inside) if score is None else score
             value = mine - lost
             if place[v] < at:
                 here = value

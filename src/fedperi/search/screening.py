@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..graph import bits
+from ..local.score import RESOLUTION
 from .families import ParentSets, total_regret
 
 Floats = NDArray[np.float64]
@@ -59,7 +60,7 @@ def candidate_parents(sets: ParentSets) -> list[int]:
     adds = _contributions(sets, best)
     strength, either = np.minimum(adds, adds.T), np.maximum(adds, adds.T)  # an edge may turn out to point either way
     for node, need in enumerate(required):
-        useful = [j for j in _ranked(strength[node]) if strength[node, j] > 0]
+        useful = [j for j in _ranked(strength[node]) if strength[node, j] > RESOLUTION]
         members = [j for j in _ranked(adds[node]) if best[node] >> j & 1]
         chosen[node] = bits.filled(need, [*useful, *members], MOST_CANDIDATES)
         chosen[node] = bits.filled(chosen[node], _ranked(either[node]), FEWEST_CANDIDATES)
@@ -87,9 +88,8 @@ def _contributions(sets: ParentSets, best: list[int]) -> Floats:
             assert with_it is not None and without is not None  # all subsets of the candidates were asked
             adds[node, j] = with_it - without
     everyone = (1 << p) - 1
-    asked = [(i, inside, 1 << j) for i, inside in enumerate(best) for j in bits.members(everyone & ~inside & ~(1 << i))]
-    for gain, node, other in sets.gains(asked):
-        adds[node, other.bit_length() - 1] = gain
+    gains, nodes, others = sets.gains({(i, inside): everyone & ~inside & ~(1 << i) for i, inside in enumerate(best)})
+    adds[nodes, others] = gains
     return adds
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..graph import bits
 from ..graph.knowledge import Constraints
 from ..graph.order import descendants
+from ..local.score import RESOLUTION
 from .families import ParentSets
 from .screening import FEWEST_CANDIDATES
 
@@ -59,7 +62,7 @@ def more_candidates(
 
 def _gaining(sets: ParentSets, parents: list[int], children: list[int], constraints: Constraints) -> list[list[int]]:
     """For every node, the variables that add to what explains it, or that it adds to; those that add most first."""
-    asked: dict[tuple[int, int, int], None] = {}
+    asked: dict[tuple[int, int], int] = {}
     for node, into in enumerate(parents):
         free = ((1 << len(parents)) - 1) & ~(1 << node) & ~constraints.forbidden[node]
         blanket = sets.best_parents(node, free)
@@ -67,15 +70,16 @@ def _gaining(sets: ParentSets, parents: list[int], children: list[int], constrai
             (into, free & ~descendants(children, 1 << node), LARGEST_BESIDE),
             (blanket, free, LARGEST_BLANKET),
         ):
-            for j in bits.members(others & ~beside) if beside.bit_count() <= most else ():
-                if not sets.knows(node, beside | 1 << j):
-                    asked[node, beside, 1 << j] = None
+            if beside.bit_count() <= most:
+                more = asked.get((node, beside), 0) | others & ~beside
+                asked[node, beside] = more & ~sets.known_beside(node, beside)
     found: list[dict[int, None]] = [{} for _ in parents]
-    for gain, node, other in sorted(sets.gains(asked), reverse=True):
-        if gain > 0:
-            tail = other.bit_length() - 1
-            found[node][tail] = found[tail][node] = None
-    return [list(others) for others in found]
+    gains, heads, tails = sets.gains(asked)
+    for at in np.lexsort((-tails, -heads, -gains)).tolist():
+        if gains[at] > RESOLUTION:
+            head, tail = int(heads[at]), int(tails[at])
+            found[head][tail] = found[tail][head] = None
+    return [list(some) for some in found]
 
 
 def _sharing(near: list[int], node: int) -> list[int]:
