@@ -257,7 +257,7 @@ def test_parents_that_come_and_go_are_scored_as_if_asked_alone() -> None:
         score = GaussianScore(np.corrcoef(x.T), n, blocks=blocks)
         node, parents = int(rng.integers(len(blocks))), 0
         others = [j for j in range(len(blocks)) if j != node]
-        flips = score.flips(node)
+        flips = score.flips()[node]
         for _ in range(12):
             found = flips.scores()
             assert found[node] == -np.inf
@@ -270,7 +270,7 @@ def test_parents_that_come_and_go_are_scored_as_if_asked_alone() -> None:
 
 def test_a_parent_that_is_a_copy_is_named_while_parents_change() -> None:
     together = np.array([[1, 0.5, 0.5, 0.2], [0.5, 1, 1, 0.3], [0.5, 1, 1, 0.3], [0.2, 0.3, 0.3, 1.0]])
-    flips = GaussianScore(together, 100, ["a", "b", "copy", "d"]).flips(0)
+    flips = GaussianScore(together, 100, ["a", "b", "copy", "d"]).flips()[0]
     flips.flip(1)
     with pytest.raises(fp.InputError, match="the columns b, copy, a are exactly collinear"):
         flips.scores()

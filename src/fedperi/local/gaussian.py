@@ -160,22 +160,24 @@ class GaussianScore:
         scores: NDArray[np.float64] = -self._n / 2 * np.log(residual) - self._price * (len(inside) + 1)
         return scores
 
-    def flips(self, node: int) -> Flips:
-        """Follow a node while its parents change, one at a time (see `fedperi.local.score.Flips`).
+    def flips(self) -> list[Flips]:
+        """Follow all nodes while their parents change, one at a time (see `fedperi.local.score.Flips`).
 
         Examples
         --------
         >>> import numpy as np
         >>> from fedperi.local import GaussianScore
         >>> score = GaussianScore(np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]), n=100)
-        >>> flips = score.flips(2)
+        >>> flips = score.flips()[2]
         >>> flips.flip(0)
         >>> flips.scores().round(1).tolist()  # without 0; with 0 and 1; the node itself
         [0.0, 30.1, -inf]
         """
+        nodes = range(len(self._names))
         if self._wide:
-            return FlipsByQueries(self, node)
-        return Regression(self, node, self._correlation, self._n, self._price)
+            return [FlipsByQueries(self, node) for node in nodes]
+        start = np.hstack([self._correlation, np.zeros_like(self._correlation)])
+        return [Regression(self, node, start, self._n, self._price) for node in nodes]
 
     def lattice(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.float64]:
         """Score nodes for all subsets of their candidates: row r answers for ``nodes[r]`` and ``candidates[r]``.

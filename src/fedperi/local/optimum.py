@@ -81,8 +81,9 @@ class _Climb:
         """Make the best change; False if none gains."""
         if not self.parents:
             return False
-        head, tail = divmod(int(self._free.argmax()), len(self.parents))
-        gain = float(self._free[head, tail])
+        possible = self._gains + self._barred
+        head, tail = divmod(int(possible.argmax()), len(self.parents))
+        gain = possible.item(head, tail)
         turn = self._best_turn(max(gain, RESOLUTION))
         if turn is not None:
             self._flip(*turn)
@@ -114,29 +115,25 @@ class _Climb:
         for node in order:
             above[node] |= bits.union(above, self.parents[node])
         self._reaches = bits.matrix(above).T  # [i, j]: a directed path leads from i to j
-        self._free = np.where(self._reaches, -np.inf, self._gains)  # a head that reaches the tail would close a cycle
-        self._turnable = np.nonzero(self._into)
+        self._barred = np.where(self._reaches, -np.inf, 0.0)  # a head that reaches the tail would close a cycle
+        self._turnable = np.flatnonzero(self._into)
 
     def _extend(self, head: int, tail: int) -> None:
         """Follow the paths over a new edge."""
         more = self._reaches[:, tail, None] & self._reaches[head]
         self._reaches |= more
-        self._free[more] = -np.inf
-        self._free[head] = np.where(self._reaches[head], -np.inf, self._gains[head])
-        self._turnable = np.append(self._turnable[0], head), np.append(self._turnable[1], tail)
+        self._barred[more] = -np.inf
+        self._turnable = np.concatenate([self._turnable, [head * len(self.parents) + tail]])
 
     def _best_turn(self, least: float) -> tuple[int, int] | None:
         """Find the edge, as head and tail, that gains most if it is turned, more than `least`, and closes no cycle."""
-        heads, tails = self._turnable
-        worth = self._gains[heads, tails] + self._gains[tails, heads]
+        edges = self._turnable
+        worth = self._gains.take(edges) + self._gains.T.take(edges)
         better = np.flatnonzero(worth > least)
-        if not len(better):
-            return None
-        better = better[np.argsort(-worth[better], kind="stable")]
-        for edge in better.tolist():
-            head, tail = int(heads[edge]), int(tails[edge])
+        for edge in edges[better[np.argsort(-worth[better], kind="stable")]].tolist() if len(better) else ():
+            head, tail = divmod(edge, len(self.parents))
             if (self._into[:, tail] & self._reaches[:, head]).sum() == 1:  # the edge is the only path
                 return head, tail
         # More edges open no way to turn these, only fewer do.
-        self._turnable = np.delete(heads, better), np.delete(tails, better)
+        self._turnable = np.delete(edges, better) if len(better) else edges
         return None

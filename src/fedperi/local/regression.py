@@ -26,29 +26,30 @@ class Regression(FlipsByQueries):
         that are too large for the rows.
     node : int
         The node.
-    correlation : array, shape (p, p)
-        Of all variables.
+    start : array, shape (p, 2p)
+        Correlations of all variables, and zeros.
     n : float
         Number of rows.
     price : float
         What a parent costs.
     """
 
-    def __init__(self, score: Score, node: int, correlation: NDArray[np.float64], n: float, price: float) -> None:
+    def __init__(self, score: Score, node: int, start: NDArray[np.float64], n: float, price: float) -> None:
         super().__init__(score, node)
-        self._correlation, self._n, self._price = correlation, n, price
+        self._start, self._n, self._price = start, n, price
         self._begin()
 
     def _begin(self) -> None:
-        p = len(self._correlation)
+        # Every array has two halves, for the variables that may join and for the parents that may leave. A parent that
+        # leaves was worth the square of its coefficient over the sum of its squared shares in the rows; one that joins
+        # will be worth the square of its covariance with the node over its variance, both given the parents.
+        p = self._start.shape[0]
         self._joined: list[int] = []
-        self._covariances = np.empty((0, p))  # of the rows with every variable
-        self._shares = np.empty((0, p))  # of each parent in the rows
-        self._squares = np.ones(p)  # of a parent's shares, added up
+        self._rows = np.empty((0, 2 * p))  # covariance with every variable; share of every parent
+        self._over = np.repeat([1.0, -1.0], p)  # variances; minus the sums of squares
+        self._over[self._node] = np.inf  # it never joins
+        self._with_node = self._start[self._node].copy()  # covariances; minus the coefficients
         self._variance = 1.0  # of the node, given the parents
-        self._left = np.ones(p)  # of the others, given the parents; infinite if they can't join
-        self._left[self._node] = np.inf
-        self._between = self._correlation[self._node].copy()  # covariances with the node, given the parents
         self._prices = np.full(p, self._price)
 
     def flip(self, other: int) -> None:
@@ -63,32 +64,30 @@ class Regression(FlipsByQueries):
                 self._join(parent)
 
     def _join(self, other: int) -> None:
-        before, deviation = self._covariances[:, other], np.sqrt(self._left[other])
-        row = (self._correlation[other] - before @ self._covariances) / deviation
-        shares = before @ self._shares / -deviation
-        shares[other] = 1 / deviation
-        self._covariances = np.concatenate([self._covariances, row[None]])
-        self._shares = np.concatenate([self._shares, shares[None]])
-        self._squares += shares * shares
-        self._squares[other] -= 1.0
-        self._variance -= float(row[self._node]) ** 2
-        self._left -= row * row
-        self._left[other] = np.inf
-        self._between -= row[self._node] * row
-        self._prices += self._price
+        p = len(self._prices)
+        row = self._start[other] - self._rows[:, other] @ self._rows
+        row[p + other] = 1.0
+        row *= self._over.item(other) ** -0.5
+        mine = row.item(self._node)
+        self._rows = np.concatenate([self._rows, row[None]])
+        self._over -= row * row
+        self._over[other] = np.inf
+        self._over[p + other] += 1.0
+        self._with_node -= mine * row
+        self._variance -= mine * mine
         self._prices[other] -= 2 * self._price
         self._joined.append(other)
 
     def scores(self) -> NDArray[np.float64]:
         """Score of the node after each variable has joined or left; minus infinity for the node itself."""
-        if 2 * (len(self._joined) + 2) > self._n or self._left.min() <= SINGULAR:
+        p, size = len(self._prices), len(self._joined)
+        if 2 * (size + 2) > self._n or self._over[:p].min() <= SINGULAR:
             return super().scores()
-        # One that joins explains what it shares with the node. One that leaves was worth the square of its coefficient
-        # over the variance of that, up to a factor that both share.
-        coefficients = self._covariances[:, self._node] @ self._shares
-        residual = self._variance - self._between**2 / self._left + coefficients**2 / self._squares
+        worth = self._with_node * self._with_node
+        worth /= self._over
+        residual = self._variance - worth[:p] - worth[p:]
         if residual.min() <= SINGULAR:
             return super().scores()
-        scores: NDArray[np.float64] = -self._n / 2 * np.log(residual) - self._prices
+        scores: NDArray[np.float64] = -self._n / 2 * np.log(residual) - (self._prices + size * self._price)
         scores[self._node] = -np.inf
         return scores

@@ -83,14 +83,15 @@ class FlipsByQueries:
 class FlippingScore(Score, Protocol):
     """A score that follows changes of one parent in a better way."""
 
-    def flips(self, node: int) -> Flips:
-        """Begin with a node that has no parents."""
+    def flips(self) -> list[Flips]:
+        """Begin with all nodes, without parents."""
 
 
 def flips(score: Score) -> list[Flips]:
     """Follow every node of a score, from no parents on."""
-    begin = score.flips if isinstance(score, FlippingScore) else lambda node: FlipsByQueries(score, node)
-    return [begin(node) for node in range(len(score.names))]
+    if isinstance(score, FlippingScore):
+        return score.flips()
+    return [FlipsByQueries(score, node) for node in range(len(score.names))]
 
 
 def lattice_by_queries(score: Score, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.float64]:
