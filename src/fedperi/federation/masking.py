@@ -52,8 +52,10 @@ def adaptive_mask(lattice: Floats) -> Floats:
 
     An edge that an intervention removed costs a site no more than that price, and no local graph is needed.
     """
-    some = best_of_subsets(lattice) - PARTIAL_PRICE
-    return np.maximum(np.maximum(lattice, lattice[..., :1] - INTERVENTION_PRICE), some)
+    value = best_of_subsets(lattice)
+    value -= PARTIAL_PRICE
+    np.maximum(value, lattice[..., :1] - INTERVENTION_PRICE, out=value)
+    return np.maximum(value, lattice, out=value)
 
 
 def adaptive_mask_of(whole: Floats, best: Floats, alone: Floats) -> Floats:

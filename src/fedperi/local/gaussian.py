@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..graph import bits
 from ..graph.validate import checked_names
-from .lattice import eliminate, eliminate_beside, subset_sizes, whole_and_best_of
+from .lattice import eliminate, eliminate_beside, subset_sizes, subset_widths, whole_and_best_of
 from .regression import SINGULAR, Regression
 from .score import Flips, FlipsByQueries, Query, lattice_by_queries
 
@@ -192,30 +192,33 @@ class GaussianScore:
         >>> score.lattice(np.array([2]), np.array([[0, 1]])).round(1).tolist()  # {}, {0}, {1}, {0, 1}
         [[-0.0, 12.1, 12.1, 30.1]]
         """
-        out = np.empty(
-            (1 << candidates.shape[1], len(nodes))
-        ).T  # rows of a batch side by side, as `eliminate` has them
+        if not self._wide:
+            return self._in_batches(nodes, candidates, (1,) * candidates.shape[1], 1)
+        out = np.empty((len(nodes), 1 << candidates.shape[1]))
         widths = np.column_stack([self._width[candidates], self._width[nodes]])
-        if len(widths) and (widths == widths[0]).all():  # nearly always, and sorting rows would take longer than scores
-            shapes, which = widths[:1], np.zeros(len(widths), dtype=np.int64)
-        else:
-            shapes, which = np.unique(widths, axis=0, return_inverse=True)
+        shapes, which = np.unique(widths, axis=0, return_inverse=True)
         for shape, (*blocks, own) in enumerate(shapes.tolist()):
             rows = np.flatnonzero(which.ravel() == shape)
-            size = sum(blocks) + own
-            count = max(1, LATTICE_CELLS // (max(size * size, (1 + own) ** 2 << len(blocks))))
-            for start in range(0, len(rows), count):
-                some = rows[start : start + count]
-                out[some] = self._lattice(nodes[some], candidates[some], tuple(blocks), own)
+            out[rows] = self._in_batches(nodes[rows], candidates[rows], tuple(blocks), own)
+        return out
+
+    def _in_batches(
+        self, nodes: NDArray[np.int64], candidates: NDArray[np.int64], widths: tuple[int, ...], own: int
+    ) -> NDArray[np.float64]:
+        size = sum(widths) + own
+        count = max(1, LATTICE_CELLS // (max(size * size, (1 + own) ** 2 << len(widths))))
+        if len(nodes) <= count:
+            return self._lattice(nodes, candidates, widths, own)
+        out = np.empty((1 << len(widths), len(nodes))).T  # rows of a batch side by side, as `eliminate` has them
+        for start in range(0, len(nodes), count):
+            some = slice(start, start + count)
+            out[some] = self._lattice(nodes[some], candidates[some], widths, own)
         return out
 
     def _lattice(
         self, nodes: NDArray[np.int64], candidates: NDArray[np.int64], widths: tuple[int, ...], own: int
     ) -> NDArray[np.float64]:
-        given = np.zeros(1, dtype=np.int64)
-        for width in widths:
-            given = np.concatenate([given, given + width])
-        if 2 * (given[-1] + own) > self._n:  # too few rows for the largest sets, which `local` leaves out
+        if 2 * (sum(widths) + own) > self._n:  # too few rows for the largest sets, which `local` leaves out
             return lattice_by_queries(self, nodes, candidates)
         if not self._wide:
             columns = np.column_stack([candidates, nodes])
@@ -231,7 +234,9 @@ class GaussianScore:
         smallest = np.minimum(smallest, determinant.min(axis=1))
         if (smallest <= SINGULAR).any():
             self._refuse(columns[np.argmin(smallest)], own)
-        scores: NDArray[np.float64] = -self._n / 2 * np.log(determinant) - self._price * own * given
+        scores: NDArray[np.float64] = np.log(determinant)
+        scores *= -self._n / 2
+        scores -= self._price * own * subset_widths(widths)
         return scores
 
     def whole_and_best(

@@ -7,6 +7,8 @@ factorisations.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,10 +30,24 @@ def subset_sizes(candidates: int) -> NDArray[np.int64]:
     >>> subset_sizes(2).tolist()
     [0, 1, 1, 2]
     """
-    sizes = np.zeros(1, dtype=np.int64)
-    for _ in range(candidates):
-        sizes = np.concatenate([sizes, sizes + 1])
-    return sizes
+    return subset_widths((1,) * candidates)
+
+
+@lru_cache(maxsize=256)
+def subset_widths(widths: tuple[int, ...]) -> NDArray[np.int64]:
+    """Add up the widths of the members of each subset, in the order of a lattice.
+
+    Examples
+    --------
+    >>> from fedperi.local.lattice import subset_widths
+    >>> subset_widths((1, 3)).tolist()
+    [0, 1, 3, 4]
+    """
+    out = np.zeros(1, dtype=np.int64)
+    for width in widths:
+        out = np.concatenate([out, out + width])
+    out.setflags(write=False)  # it is kept
+    return out
 
 
 def best_of_subsets(lattice: Floats) -> Floats:

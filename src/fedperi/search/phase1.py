@@ -77,7 +77,7 @@ def find_common_dag(
         (c | need) & ~never
         for c, need, never in zip(candidate_parents(sets), constraints.required, constraints.forbidden, strict=True)
     ]
-    sets.fetch((node, 0, free) for node, free in enumerate(candidates))
+    sets.fetch((node, 0, free) for node, free in enumerate(candidates) if not sets.knows(node, free))
     order = exact_order(sets) if p <= FULL else best_order(sets, rng, shakes(p), constraints.order)
     parents = parents_in(sets, order)
     record("first search", parents)

@@ -62,8 +62,9 @@ def candidate_parents(sets: ParentSets) -> list[int]:
     for node, need in enumerate(required):
         useful = [j for j in _ranked(strength[node]) if strength[node, j] > RESOLUTION]
         members = [j for j in _ranked(adds[node]) if best[node] >> j & 1]
-        chosen[node] = bits.filled(need, [*useful, *members], MOST_CANDIDATES)
-        chosen[node] = bits.filled(chosen[node], _ranked(either[node]), FEWEST_CANDIDATES)
+        wanted = bits.filled(need, [*useful, *members], MOST_CANDIDATES)
+        if wanted & ~chosen[node]:  # else nothing need be asked: all their subsets are known
+            chosen[node] = bits.filled(wanted, _ranked(either[node]), FEWEST_CANDIDATES)
     return chosen
 
 
