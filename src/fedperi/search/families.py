@@ -82,7 +82,6 @@ class ParentSets:
         self._families: list[list[Family]] = [[] for _ in range(p)]
         self._best: list[dict[int, float]] = [{} for _ in range(p)]
         self._candidates = [0] * p
-        self._useful = [0] * p
 
     def fetch(self, wanted: Iterable[tuple[int, int, int]]) -> None:
         """Ask for families (node, fixed, free), in one round, and remember them."""
@@ -92,7 +91,6 @@ class ParentSets:
             places = {1 << v: 1 << t for t, v in enumerate(members)}
             self._families[node].append(Family(fixed, members, regrets, scores, best, fixed | free, places))
             self._candidates[node] |= fixed | free
-            self._useful[node] |= fixed | sum(1 << v for t, v in enumerate(members) if _matters(best, t))
             self._best[node].clear()
 
     def gains(self, wanted: Mapping[tuple[int, int], int]) -> tuple[Floats, Ints, Ints]:
@@ -157,17 +155,13 @@ class ParentSets:
         """Variables that are in some parent set asked for a node."""
         return self._candidates[node]
 
-    def useful(self, node: int) -> int:
-        """Candidates that are in the best parent set of a node under some order: to the others `best` is blind."""
-        return self._useful[node]
-
-    def memory(self, node: int) -> Mapping[int, float]:
-        """What `best` has told of a node so far, by the useful candidates before it."""
-        return self._best[node]
+    def lattices(self, node: int) -> list[Family]:
+        """All families of a node that begin with the empty set."""
+        return [family for family in self._families[node] if not family.fixed]
 
     def best(self, node: int, before: int) -> float:
         """Score of the best parent set among the variables before a node; minus infinity if none is allowed."""
-        key = before & self._useful[node]
+        key = before & self._candidates[node]
         known = self._best[node].get(key)
         if known is None:
             known = -np.inf
@@ -218,12 +212,6 @@ class ParentSets:
         """Aggregated score of one parent set, or None if it was not asked."""
         family = next((f for f in self._families[node] if f.holds(parents)), None)
         return None if family is None else float(family.scores[family.place(parents)])
-
-
-def _matters(best: Floats, candidate: int) -> bool:
-    """Whether a candidate makes the best subset better for any choice of the others."""
-    pairs = best.reshape(-1, 2, 1 << candidate)
-    return bool((pairs[:, 1] > pairs[:, 0]).any())
 
 
 def as_arrays(block: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints, Ints]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..graph import bits
 from ..local.score import RESOLUTION
 from .families import ParentSets
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 SHAKEN = 4
 """Variables that a shake moves."""
@@ -60,13 +66,13 @@ def best_order(sets: ParentSets, rng: np.random.Generator, shakes: int, start: S
     nats below the optimum that small shakes reach from any start.
     """
     order = Order(sets, greedy_order(sets) if start is None else start)
-    order.improve((1 << len(order.nodes)) - 1, rng)
+    order.improve(np.ones(len(order.nodes), dtype=bool), rng)
     for _ in range(shakes):
         before, score = order.state(), order.score
         order.improve(order.shake(rng), rng)
         if not order.score > score + RESOLUTION:
             order.restore(before)
-    return list(order.nodes)
+    return [int(node) for node in order.nodes]
 
 
 def greedy_order(sets: ParentSets) -> list[int]:
@@ -83,11 +89,15 @@ def greedy_order(sets: ParentSets) -> list[int]:
     return order
 
 
-State = tuple[list[int], list[int], list[int], list[float]]
+State = tuple[Ints, Ints, Ints, Floats]
 
 
 class Order:
     """An order of the variables that is being improved, and what each of them scores in it.
+
+    All lattices lie in one array, and each has an index: the variables before its node. A variable that moves changes
+    the index of its own lattices, and one bit in those of every node that it passes. So what all moves of many
+    variables would gain is a matter of a few operations on arrays.
 
     Parameters
     ----------
@@ -106,111 +116,143 @@ class Order:
     >>> sets = ParentSets(Chained(), 0.5, unconstrained("AB"))
     >>> sets.fetch([(0, 0, 0b10), (1, 0, 0b01)])
     >>> order = Order(sets, [1, 0])
-    >>> order.improve(0b11, np.random.default_rng(0))
-    >>> order.nodes, order.score
+    >>> order.improve(np.array([True, True]), np.random.default_rng(0))
+    >>> order.nodes.tolist(), order.score
     ([0, 1], -1.5)
     """
 
     def __init__(self, sets: ParentSets, nodes: Sequence[int]) -> None:
-        self._best = sets.best
         p = len(nodes)
-        self._memory = [sets.memory(node) for node in range(p)]
-        self._candidates = [sets.useful(node) for node in range(p)]
-        self._heads = bits.transpose(self._candidates)  # those that may take a node as a parent
-        self._related = [list(bits.members(c | h)) for c, h in zip(self._candidates, self._heads, strict=True)]
-        self.nodes = list(nodes)
-        self._place, self._before, passed = [0] * p, [0] * p, 0
-        for at, node in enumerate(self.nodes):
-            self._place[node], self._before[node] = at, passed
-            passed |= 1 << node
-        self._value = [self._best(node, self._before[node]) for node in range(p)]
+        lattices = [(node, lattice) for node in range(p) for lattice in sets.lattices(node)]
+        sizes = [len(lattice.best) for _, lattice in lattices]
+        self._scores = np.concatenate([lattice.best for _, lattice in lattices])
+        self._begin = np.cumsum(sizes) - sizes  # where each lattice begins among the scores
+        self._of = np.array([node for node, _ in lattices])  # the node of each lattice, in ascending order
+        self._first = np.searchsorted(self._of, np.arange(p + 1))  # of the lattices of a node
+        self._bit = np.zeros((len(lattices), p), dtype=np.int64)  # of each variable, in the index of each lattice
+        for row, (_, lattice) in zip(self._bit, lattices, strict=True):
+            row[list(lattice.free)] = 1 << np.arange(len(lattice.free))
+        self._candidates = np.maximum.reduceat(self._bit, self._first[:-1]) > 0
+        self._related = [np.flatnonzero(row) for row in self._candidates | self._candidates.T]
+        # By variable, then by node: all lattices of the nodes that may take the variable as a parent.
+        self._tail, self._lattice = np.nonzero(self._candidates[self._of].T)
+        self._head, self._tail_bit = self._of[self._lattice], self._bit[self._lattice, self._tail]
+        tails = np.searchsorted(self._tail, np.arange(p + 1)).tolist()
+        self._own = [slice(*pair) for pair in itertools.pairwise(self._first.tolist())]
+        self._theirs = [
+            (self._lattice[a:b], self._head[a:b], self._tail_bit[a:b]) for a, b in itertools.pairwise(tails)
+        ]
+        self.nodes = np.array(nodes)
+        self._place = np.argsort(self.nodes)
+        before = self._place < self._place[self._of][:, None]
+        self._at = self._begin + (self._bit * before).sum(axis=1)
+        self._value = self._values()
 
     @property
     def score(self) -> float:
         """Score of the best DAG that follows the order."""
-        return sum(self._value)
+        return float(self._value.sum())
 
     def state(self) -> State:
         """Return what `restore` needs."""
-        return list(self.nodes), list(self._place), list(self._before), list(self._value)
+        return self.nodes.copy(), self._place.copy(), self._at.copy(), self._value.copy()
 
     def restore(self, state: State) -> None:
         """Go back to an earlier order."""
-        self.nodes, self._place, self._before, self._value = state
+        self.nodes, self._place, self._at, self._value = state
 
-    def improve(self, stale: int, rng: np.random.Generator) -> None:
-        """Move variables to their best places until no move gains, looking at those in `stale` first."""
-        while stale:
-            some = list(bits.members(stale))
-            stale = 0
-            for at in rng.permutation(len(some)).tolist():
-                place = self._best_place(some[at])
-                if place is not None:
-                    stale |= self._move(some[at], place)
+    def improve(self, stale: Bools, rng: np.random.Generator) -> None:
+        """Move variables to their best places until no move gains, looking at those in `stale` first.
 
-    def shake(self, rng: np.random.Generator) -> int:
+        Many are looked at together. Those that gain move in turn, and one that no longer gains then moves back.
+        """
+        while stale.any():
+            some = np.flatnonzero(stale)
+            gains, behind = self._best_places(some)
+            better = np.flatnonzero(gains > RESOLUTION)
+            stale[some] = False
+            for at in rng.permutation(better).tolist():
+                node, score = int(some[at]), self.score
+                back, to = int(self._place[node]), int(self._place[behind[at]]) + 1 if behind[at] >= 0 else 0
+                changed = self._move(node, to - (to > back))
+                if self.score > score + RESOLUTION:
+                    stale |= self._affected(node, changed)
+                else:
+                    self._move(node, back)
+
+    def shake(self, rng: np.random.Generator) -> Bools:
         """Move a few related variables to places of variables related to them; return who should be looked at."""
         centre = int(rng.integers(len(self.nodes)))
-        around, stale = [centre, *self._related[centre]], 0
+        around, stale = [centre, *self._related[centre].tolist()], np.zeros(len(self.nodes), dtype=bool)
         for _ in range(SHAKEN):
             node = around[int(rng.integers(len(around)))]
             others = self._related[node]
-            if others:
-                stale |= self._move(node, self._place[others[int(rng.integers(len(others)))]])
+            if len(others):
+                changed = self._move(node, int(self._place[others[int(rng.integers(len(others)))]]))
+                stale |= self._affected(node, changed)
         return stale
 
-    def _move(self, node: int, to: int) -> int:
-        """Put a variable at a place; return those whose best place may be another one now."""
-        at, bit = self._place[node], 1 << node
-        self.nodes.pop(at)
-        self.nodes.insert(to, node)
-        stale, passed = bit, 0
-        for place in range(min(at, to), max(at, to) + 1):
-            other = self.nodes[place]
-            self._place[other] = place
-            if other == node:
-                continue
-            passed |= 1 << other
-            self._before[other] ^= bit
-            if self._candidates[other] & bit:
-                self._value[other] = self._best(other, self._before[other])
-                stale |= 1 << other | self._candidates[other]
-        self._before[node] ^= passed
-        if self._candidates[node] & passed:
-            self._value[node] = self._best(node, self._before[node])
-            stale |= self._candidates[node]
-        return stale
+    def _values(self) -> Floats:
+        """What each node scores with the variables before it."""
+        return np.maximum.reduceat(self._scores[self._at], self._first[:-1])
 
-    def _best_place(self, node: int) -> int | None:
-        """Find the place where a variable does best; None if it is there.
+    def _move(self, node: int, to: int) -> Ints:
+        """Put a variable at a place; return the nodes that have other candidates before them now."""
+        at, own, (lattice, head, bit) = int(self._place[node]), self._own[node], self._theirs[node]
+        places = self._place[head]
+        if to > at:
+            passed, first = self.nodes[at + 1 : to + 1].copy(), at
+            loses = (places > at) & (places <= to)
+            self._at[own] += self._bit[own][:, passed].sum(axis=1, dtype=np.int64)
+            self._at[lattice] -= bit * loses
+        else:
+            passed, first = self.nodes[to:at].copy(), to + 1
+            loses = (places < at) & (places >= to)
+            self._at[own] -= self._bit[own][:, passed].sum(axis=1, dtype=np.int64)
+            self._at[lattice] += bit * loses
+        self.nodes[first : first + len(passed)] = passed
+        self.nodes[to] = node
+        self._place[self.nodes[min(at, to) : max(at, to) + 1]] = np.arange(min(at, to), max(at, to) + 1)
+        self._value = self._values()
+        return np.asarray(head[loses])
 
-        Those that may take it as a parent lose it when it moves behind them; it can take its own candidates when it
-        moves behind those. Nobody else sees where it is.
+    def _affected(self, node: int, changed: Ints) -> Bools:
+        """Those whose best place may be another one, after a variable and some others have other ones before them."""
+        affected: Bools = self._candidates[node] | self._candidates[changed].any(axis=0)
+        affected[changed] = True
+        affected[node] = True
+        return affected
+
+    def _best_places(self, some: Ints) -> tuple[Floats, Ints]:
+        """For each of some variables, what its best place would gain, and behind whom that is; -1 is the first place.
+
+        A variable takes its own candidates when it moves behind them. Those that may take it as a parent lose it when
+        it moves behind those. Nobody else sees where it is.
         """
-        best_of, memory, place, before = self._best, self._memory, self._place, self._before
-        candidates, scores = self._candidates, self._value
-        bit, own, heads, known = 1 << node, candidates[node], self._heads[node], memory[node]
-        inside, lost = 0, 0.0
-        mine = value = best = best_of(node, 0)
-        behind, here, at = -1, value, place[node]
-        for v in sorted(self._related[node], key=place.__getitem__):
-            if heads >> v & 1:
-                others = before[v] ^ bit  # it is before v or not, and this is the other way round
-                other = memory[v].get(others & candidates[v])  # a look-up by hand: all the time is spent here
-                if other is None:
-                    other = best_of(v, others)
-                loss = scores[v] - other if before[v] & bit else other - scores[v]
-                if loss > 0:
-                    lost += loss
-            if own >> v & 1:
-                inside |= 1 << v
-                score = known.get(inside)
-                mine = best_of(node, inside) if score is None else score
-            value = mine - lost
-            if place[v] < at:
-                here = value
-            if value > best:
-                behind, best = place[v], value
-        if not best > here + RESOLUTION:
-            return None
-        return behind if behind > at else behind + 1  # what stands behind it moves up when it leaves
+        p, chosen = len(self.nodes), np.zeros(len(self.nodes), dtype=bool)
+        chosen[some] = True
+        own = np.flatnonzero(chosen[self._of])
+        index = np.empty((len(own), p + 1), dtype=np.int64)  # [lattice, how many variables come before]
+        index[:, 0] = self._begin[own]
+        index[:, 1:] = self._bit[own][:, self.nodes]
+        counts = self._first[some + 1] - self._first[some]
+        value = np.maximum.reduceat(self._scores[np.cumsum(index, axis=1, out=index)], np.cumsum(counts) - counts)
+        theirs = np.flatnonzero(chosen[self._tail])
+        if len(theirs):
+            head, tail, lattice, bit = (a[theirs] for a in (self._head, self._tail, self._lattice, self._tail_bit))
+            flipped = self._at[lattice] + np.where(self._place[tail] < self._place[head], -bit, bit)
+            pair = tail * p + head
+            starts = np.flatnonzero(np.concatenate([[True], pair[1:] != pair[:-1]]))
+            head, tail = head[starts], tail[starts]
+            other = np.maximum.reduceat(self._scores[flipped], starts)
+            lost = np.zeros((len(some), p + 1))
+            lost[np.searchsorted(some, tail), self._place[head] + 1] = np.abs(_difference(self._value[head], other))
+            value -= np.cumsum(lost, axis=1, out=lost)
+        rows, best = np.arange(len(some)), value.argmax(axis=1)
+        gains = _difference(value[rows, best], value[rows, self._place[some]])
+        return gains, np.where(best > 0, self.nodes[best - 1], -1)
+
+
+def _difference(a: Floats, b: Floats) -> Floats:
+    """Subtract scores; two that are minus infinity, for want of a required parent, do not differ."""
+    return np.subtract(a, b, out=np.zeros_like(a), where=a != b)
