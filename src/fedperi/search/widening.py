@@ -34,7 +34,10 @@ def more_candidates(
 
     A node's lattice holds, while there is room,
 
-    - its parents and children in the DAG found: the edges may point the other way;
+    - its parents in the DAG found;
+    - neighbours that have parents in common with it, each with all its parents: what the node needs if that edge points
+      the other way in truth (`_turnable`);
+    - its other children;
     - variables that add to its parents, or to the set that explains it best in any order; those that add most first,
       and likewise the other way round. In the true DAG no non-descendant adds anything to the parents (the local Markov
       property), and only neighbours add to the best set;
@@ -49,7 +52,8 @@ def more_candidates(
     wider: dict[int, int] = {}
     for node in range(p):
         allowed = ~constraints.forbidden[node]
-        inside = bits.filled(parents[node], bits.members(children[node] & allowed), MOST_NEIGHBOURS)
+        first = (*_turnable(parents, near, node), *bits.members(children[node]))
+        inside = bits.filled(parents[node], (j for j in first if allowed >> j & 1), MOST_NEIGHBOURS)
         # Many may gain. Two places are kept for those that share neighbours, which a hub often misses.
         inside = bits.filled(inside, (j for j in gaining[node] if allowed >> j & 1), MOST_NEIGHBOURS - 2)
         together = min(MOST_NEIGHBOURS, max(MOST_TOGETHER, near[node].bit_count() + 2))
@@ -80,6 +84,23 @@ def _gaining(sets: ParentSets, parents: list[int], children: list[int], constrai
             head, tail = int(heads[at]), int(tails[at])
             found[head][tail] = found[tail][head] = None
     return [list(some) for some in found]
+
+
+def _turnable(parents: list[int], near: list[int], node: int) -> list[int]:
+    """Neighbours that share parents with a node, those that share most first, each with its parents.
+
+    If an edge is directed wrongly, its head takes over parents of its tail and the tail loses some, so that they have
+    two in common or more, or all that the node has. To turn the edge the node needs them back, all at once: no single
+    one of them gains.
+    """
+    common = {other: (parents[other] & parents[node]).bit_count() for other in bits.members(near[node])}
+    turnable = [
+        other
+        for other, count in common.items()
+        if count > 1 or (count == 1 and not parents[node] & ~(1 << other) & ~parents[other])
+    ]
+    turnable.sort(key=lambda other: (-common[other], other))
+    return [j for other in turnable for j in (other, *bits.members(parents[other])) if j != node]
 
 
 def _sharing(near: list[int], node: int) -> list[int]:
