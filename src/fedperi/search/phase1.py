@@ -78,7 +78,7 @@ def find_common_dag(
         for c, need, never in zip(candidate_parents(sets), constraints.required, constraints.forbidden, strict=True)
     ]
     sets.fetch((node, 0, free) for node, free in enumerate(candidates) if not sets.knows(node, free))
-    order = exact_order(sets) if p <= FULL else best_order(sets, rng, shakes(p), constraints.order)
+    order = exact_order(sets) if p <= FULL else best_order(sets, rng, shakes(p) // 2, constraints.order)
     parents = parents_in(sets, order)
     record("first search", parents)
     times = _widenings(p)
@@ -88,7 +88,7 @@ def find_common_dag(
             break
         before = order_score(sets, order)
         sets.fetch((node, 0, free) for node, free in wider.items())
-        order = best_order(sets, rng, shakes(p) // 2, order)
+        order = best_order(sets, rng, shakes(p), order)
         parents = parents_in(sets, order)
         record("more candidates", parents)
         if not order_score(sets, order) > before + RESOLUTION:  # what could be added was, and is of no use
@@ -128,5 +128,14 @@ def most_rounds(p: int) -> int:
 
 
 def shakes(p: int) -> int:
-    """How often an order is shaken and improved again."""
-    return max(30, p)
+    """How often an order is shaken and improved again. The first one, which more candidates will change, half as often.
+
+    With 100 variables as many shakes as variables ended below what a start at the true order reaches on three data sets
+    of twenty, twice as many on none.
+
+    Examples
+    --------
+    >>> shakes(20), shakes(50), shakes(200)
+    (30, 50, 400)
+    """
+    return max(30, p if p <= MANY else 2 * p)
