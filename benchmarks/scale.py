@@ -25,7 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fedperi as fp
-from fedperi.search.families import ParentSets
+from fedperi.search.families import Family, ParentSets
+from fedperi.search.orders import Order
+from fedperi.search.screening import FULL
 
 TABLES = ("variables", "accuracy", "sites", "rows", "rounds", "others", "jobs", "memory")
 MOST_ASKED = 20  # times what the search looks at
@@ -43,15 +45,34 @@ class Run(NamedTuple):
 
 
 def run(p: int, clients: int, samples: int, seed: int) -> Run:
-    """Simulate, fit, count."""
+    """Simulate, fit, and count what was looked at in a second run."""
     sim = fp.simulate(p, clients=clients, samples=samples, seed=seed)
-    read: set[tuple[int, int]] = set()
-    singly = 0
-    best, gains = ParentSets.best, ParentSets.gains
+    start = time.process_time()
+    result = fp.IPERI().fit(sim.sites)
+    seconds = time.process_time() - start
+    limit = fp.meek_closure(sim.phi_cpdag)
+    return Run(seconds, result, looked_at(sim), fp.shd(result.graph, sim.dag), fp.shd(limit, sim.dag))
 
-    def counting_best(self: ParentSets, node: int, before: int) -> float:
-        read.add((node, before & self.candidates(node)))
-        return best(self, node, before)
+
+def looked_at(sim: fp.Simulation) -> int:
+    """Count the distinct numbers that the search looks at: in lattices, one by one, and all of the first round."""
+    seen: dict[int, tuple[Family, Any]] = {}
+    singly = 0
+    begin, read, gains = Order.__init__, Order._read, ParentSets.gains
+    where: dict[int, list[Family]] = {}
+
+    def counting_begin(self: Order, sets: ParentSets, nodes: Sequence[int]) -> None:
+        where[id(self)] = [lattice for node in range(len(nodes)) for lattice in sets.lattices(node)]
+        for lattice in where[id(self)]:
+            seen.setdefault(id(lattice), (lattice, np.zeros(len(lattice.best), dtype=bool)))
+        begin(self, sets, nodes)
+
+    def counting_read(self: Order, index: Any) -> Any:
+        flat = np.unique(index)
+        lattice = np.searchsorted(self._begin, flat, side="right") - 1
+        for one in np.unique(lattice).tolist():
+            seen[id(where[id(self)][one])][1][flat[lattice == one] - self._begin[one]] = True
+        return read(self, index)
 
     def counting_gains(self: ParentSets, wanted: Any) -> Any:
         nonlocal singly
@@ -59,16 +80,16 @@ def run(p: int, clients: int, samples: int, seed: int) -> Run:
         singly += len(found[0])  # each gain is compared with the others
         return found
 
-    ParentSets.best, ParentSets.gains = counting_best, counting_gains  # type: ignore[method-assign]
+    Order.__init__, Order._read, ParentSets.gains = counting_begin, counting_read, counting_gains  # type: ignore
     try:
-        start = time.process_time()
         result = fp.IPERI().fit(sim.sites)
-        seconds = time.process_time() - start
     finally:
-        ParentSets.best, ParentSets.gains = best, gains  # type: ignore[method-assign]
-    first = result.transcript.rounds[0][0][0].answers if p > 12 else 0  # single parents: all are compared
-    limit = fp.meek_closure(sim.phi_cpdag)
-    return Run(seconds, result, len(read) + singly + first, fp.shd(result.graph, sim.dag), fp.shd(limit, sim.dag))
+        Order.__init__, Order._read, ParentSets.gains = begin, read, gains  # type: ignore[method-assign]
+    p = len(sim.dag.names)
+    if p <= FULL:  # the exact search looks at everything
+        return result.queries
+    first = result.transcript.rounds[0][0][0].answers  # single parents: all are compared
+    return sum(int(places.sum()) for _, places in seen.values()) + singly + first
 
 
 def exponent(points: Points) -> float:

@@ -9,7 +9,7 @@ from networks import ASIA, sample
 import fedperi as fp
 from fedperi.data import summarize
 from fedperi.graph import bits
-from fedperi.local import DiscreteScore, GaussianScore, Score, ScoreCache
+from fedperi.local import DiscreteScore, GaussianScore, Score, ScoreCache, gaussian
 from fedperi.local.score import LatticeScore
 
 
@@ -274,6 +274,35 @@ def test_a_parent_that_is_a_copy_is_named_while_parents_change() -> None:
     flips.flip(1)
     with pytest.raises(fp.InputError, match="the columns b, copy, a are exactly collinear"):
         flips.scores()
+
+
+@pytest.mark.parametrize("cells", [1, 1 << 6, 1 << 17])
+def test_extremes_are_those_of_the_lattice(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gaussian, "LATTICE_CELLS", cells)
+    rng = np.random.default_rng(10)
+    for _ in range(100):
+        p, n = int(rng.integers(3, 9)), int(rng.choice([12, 40, 1000]))
+        x = rng.standard_normal((1000, p)) @ rng.standard_normal((p, p))
+        blocks = [[0, 1], *([i] for i in range(2, p))] if rng.random() < 0.2 else [[i] for i in range(p)]
+        score = GaussianScore(np.corrcoef(x.T), n, blocks=blocks)
+        size = int(rng.integers(0, len(blocks)))
+        rows: list[list[int]] = []  # runs with the same node and set, of any length; each row is [node, *set, last]
+        while len(rows) < 12:
+            order = rng.permutation(len(blocks)).tolist()
+            inside, others = order[: 1 + max(0, size - 1)], order[1 + max(0, size - 1) :]
+            rows += [[*inside, other] for other in others[: int(rng.integers(1, 9))]] if size else [inside]
+        table = np.array(rows)
+        lattice = score.lattice(table[:, 0], table[:, 1:])
+        expected = lattice[:, 0], lattice[:, -1], lattice.max(axis=1)
+        for found, one in zip(score.extremes(table[:, 0], table[:, 1:]), expected, strict=True):
+            np.testing.assert_allclose(found, one, rtol=1e-9, atol=1e-7)
+
+
+def test_a_whole_set_that_is_collinear_is_named() -> None:
+    together = np.array([[1, 0.5, 0.5, 0.2], [0.5, 1, 1, 0.3], [0.5, 1, 1, 0.3], [0.2, 0.3, 0.3, 1.0]])
+    score = GaussianScore(together, 100, ["a", "b", "copy", "d"])
+    with pytest.raises(fp.InputError, match="the columns b, copy, a are exactly collinear"):
+        score.extremes(np.array([0, 0]), np.array([[1, 3], [1, 2]]))
 
 
 def test_one_more_parent_that_is_a_copy_is_named() -> None:

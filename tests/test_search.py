@@ -143,6 +143,22 @@ def test_a_hub_gets_all_its_neighbours_in_one_lattice() -> None:
     assert wider[hub].bit_count() == MOST_NEIGHBOURS
 
 
+def test_an_edge_that_may_be_wrong_brings_the_parents_of_its_other_end() -> None:
+    """In truth X2 -> X3, and X4 is a parent of X3; as X3 -> X2 was found, X2 took over all the parents of X3."""
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(1000, 14))
+    oracle = Sites([rows], [f"X{i}" for i in range(14)])
+    sets = ParentSets(oracle, oracle.price, unconstrained(oracle.names))
+    parents = [0, 0, 0b11011, 0b11] + [0] * 10
+    sets.fetch((node, 0, into) for node, into in enumerate(parents))
+    wider = more_candidates(sets, parents, unconstrained(oracle.names), ask=False)
+    assert wider[3] >> 2 & 1 and wider[3] >> 4 & 1
+    known = fp.Knowledge(forbidden=[("X4", "X3")]).constraints(oracle.names)
+    sets = ParentSets(oracle, oracle.price, known)
+    sets.fetch((node, 0, into) for node, into in enumerate(parents))
+    assert not more_candidates(sets, parents, known, ask=False)[3] >> 4 & 1
+
+
 def test_variables_that_share_neighbours_become_candidates() -> None:
     """A and D both have B and C for neighbours; no site was asked about A and D yet, and no edge between them gains."""
     rng = np.random.default_rng(1)

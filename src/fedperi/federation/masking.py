@@ -58,9 +58,9 @@ def adaptive_mask(lattice: Floats) -> Floats:
     return np.maximum(value, lattice, out=value)
 
 
-def adaptive_mask_of(whole: Floats, best: Floats, alone: Floats) -> Floats:
-    """The same for whole candidate sets only, from their scores, the best of all their subsets, and the empty one's."""
-    return np.maximum(np.maximum(whole, alone - INTERVENTION_PRICE), best - PARTIAL_PRICE)
+def adaptive_mask_of(none: Floats, whole: Floats, best: Floats) -> Floats:
+    """The same for whole candidate sets only, from the extremes of their lattices."""
+    return np.maximum(np.maximum(whole, none - INTERVENTION_PRICE), best - PARTIAL_PRICE)
 
 
 def supported_subsets(lattice: Floats) -> NDArray[np.int64]:

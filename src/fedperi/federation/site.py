@@ -73,7 +73,6 @@ class Respondent(ABC):
         # The reference is the score of a DAG, so that a regret of zero can be reached: adding up nodes with
         # undirected neighbours as parents on both sides could not.
         self._reference = self._score.local(list(enumerate(bits.columns(dag.adjacency))))
-        self._alone = self._score.local([(node, 0) for node in range(len(self._names))])
         self._intervened = [] if self.targets is None else [self._names.index(t) for t in self.targets]
         self._restricted: tuple[bytes, list[int], list[int]] | None = None
         return Welcome(self.name, self._names, n, self.targets, self.privacy)
@@ -91,7 +90,7 @@ class Respondent(ABC):
         """How much worse than the site's own optimum each node is under each parent set, as the mask judges it."""
         nodes, fixed = families.nodes, families.fixed.shape[1]
         if not families.free.shape[1] and self._settings.masking == "adaptive" and self.targets is None:
-            values = adaptive_mask_of(*self._score.whole_and_best(nodes, families.fixed), self._alone[nodes])[:, None]
+            values = adaptive_mask_of(*self._score.extremes(nodes, families.fixed))[:, None]
         else:
             values = self._masked(nodes, np.column_stack([families.fixed, families.free]))
             values = values[:, (1 << fixed) - 1 :: 1 << fixed]  # the sets that hold all fixed variables

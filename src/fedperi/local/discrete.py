@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..graph import bits
-from .lattice import whole_and_best_of
+from .lattice import Extremes, extremes_of
 from .score import Query, lattice_by_queries
 
 if TYPE_CHECKING:
@@ -77,11 +77,9 @@ class DiscreteScore:
         """Score nodes for all subsets of their candidates; see `fedperi.local.lattice`."""
         return lattice_by_queries(self, nodes, candidates)
 
-    def whole_and_best(
-        self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Score nodes with all their candidates, and with the best subset of them."""
-        return whole_and_best_of(self.lattice(nodes, candidates))
+    def extremes(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Extremes:
+        """Score nodes with none of their candidates, with all of them, and with their best subset."""
+        return extremes_of(self.lattice(nodes, candidates))
 
     def _tabulate(self, node: int, parents: int) -> tuple[NDArray[np.float64], int]:
         """Count the node's levels for each parent configuration that occurs; say how many configurations could."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..graph import bits
 from ..graph.validate import checked_names
-from .lattice import eliminate, eliminate_beside, subset_sizes, subset_widths, whole_and_best_of
+from .lattice import Extremes, eliminate, eliminate_beside, extremes_of, subset_sizes, subset_widths
 from .regression import SINGULAR, Regression
 from .score import Flips, FlipsByQueries, Query, lattice_by_queries
 
@@ -170,8 +170,8 @@ class GaussianScore:
         >>> score = GaussianScore(np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]), n=100)
         >>> flips = score.flips()[2]
         >>> flips.flip(0)
-        >>> flips.scores().round(1).tolist()  # without 0; with 0 and 1; the node itself
-        [0.0, 30.1, -inf]
+        >>> flips.scores()[1:].round(1).tolist()  # with 0 and 1; the node itself
+        [30.1, -inf]
         """
         nodes = range(len(self._names))
         if self._wide:
@@ -239,10 +239,8 @@ class GaussianScore:
         scores -= self._price * own * subset_widths(widths)
         return scores
 
-    def whole_and_best(
-        self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Score nodes with all their candidates, and with the best subset of them, row by row.
+    def extremes(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Extremes:
+        """Score nodes with none of their candidates, with all of them, and with their best subset, row by row.
 
         Rows that follow each other and differ in the last candidate only are computed together, at a fraction of what
         their lattices would cost.
@@ -252,47 +250,44 @@ class GaussianScore:
         >>> import numpy as np
         >>> from fedperi.local import GaussianScore
         >>> score = GaussianScore(np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]), n=100)
-        >>> whole, best = score.whole_and_best(np.array([0, 0]), np.array([[1], [2]]))
-        >>> whole.round(1).tolist(), best.round(1).tolist()
-        ([-2.3, 12.1], [0.0, 12.1])
+        >>> [one.round(1).tolist() for one in score.extremes(np.array([2, 2]), np.array([[0, 1], [1, 0]]))]
+        [[-0.0, -0.0], [30.1, 30.1], [30.1, 30.1]]
         """
         count, size = candidates.shape
         most = max(1, LATTICE_CELLS >> size)  # rows computed together, of one run or of several
         starts = _runs(nodes, candidates[:, :-1], most) if size else np.arange(count)
         if self._wide or 2 * (size + 1) > self._n or 2 * len(starts) > count:
-            return whole_and_best_of(self.lattice(nodes, candidates))
+            return extremes_of(self.lattice(nodes, candidates))
         lengths = np.diff(starts, append=count)
         places = np.arange(int(lengths.max()))
-        whole, best = np.empty(count), np.empty(count)
+        out = np.empty(count), np.empty(count), np.empty(count)
         step = max(1, most // len(places))
         for at in range(0, len(starts), step):
             first = starts[at : at + step, None]
             rows = first + np.minimum(places, lengths[at : at + step, None] - 1)  # short runs repeat their last row
-            whole[rows], best[rows] = self._runs_together(nodes[first[:, 0]], candidates[rows])
-        return whole, best
+            for whole, part in zip(out, self._runs_together(nodes[rows], candidates[rows]), strict=True):
+                whole[rows] = part
+        return out
 
-    def _runs_together(
-        self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _runs_together(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Extremes:
         """The same for runs of one length: candidates of shape (runs, rows, size), equal but for the last."""
-        columns = np.column_stack([candidates[:, 0, :-1], nodes])
+        columns = np.column_stack([candidates[:, 0, :-1], nodes[:, 0]])
         others = candidates[:, :, -1]
         alone, joined, smallest = eliminate_beside(
             self._correlation[columns[:, :, None], columns[:, None, :]],
             self._correlation[columns[:, :, None], others[:, None, :]],
         )
         if smallest <= SINGULAR:  # which the lattice says better
-            flat = candidates.reshape(-1, candidates.shape[2])
-            whole, best = whole_and_best_of(self.lattice(np.repeat(nodes, candidates.shape[1]), flat))
-            return whole.reshape(others.shape), best.reshape(others.shape)
+            found = extremes_of(self.lattice(nodes.ravel(), candidates.reshape(nodes.size, -1)))
+            return found[0].reshape(nodes.shape), found[1].reshape(nodes.shape), found[2].reshape(nodes.shape)
         # Among sets of one size the smallest residual is best, so that few logarithms are needed.
         sizes = subset_sizes(columns.shape[1] - 1)
         by_size = np.argsort(sizes, kind="stable")
         counts = np.arange(columns.shape[1])
         least = np.minimum.reduceat(joined[by_size], np.searchsorted(sizes[by_size], counts))
         with_it = -self._n / 2 * np.log(least) - self._price * (counts + 1)[:, None, None]
-        without = (-self._n / 2 * np.log(alone) - self._price * sizes[:, None]).max(axis=0)
-        return with_it[-1], np.maximum(with_it.max(axis=0), without[:, None])
+        without = (-self._n / 2 * np.log(alone) - self._price * sizes[:, None])[..., None]
+        return without[0], with_it[-1], np.maximum(with_it.max(axis=0), without.max(axis=0))
 
     def _log_residual(self, columns: NDArray[np.int64], own: int) -> NDArray[np.float64]:
         """Log-determinant of the residual covariance of the last `own` columns given the others, row by row."""

@@ -69,17 +69,21 @@ def best_of_subsets(lattice: Floats) -> Floats:
     return best
 
 
-def whole_and_best_of(lattice: Floats) -> tuple[Floats, Floats]:
-    """Return the value of the whole set and the largest of all, row by row.
+Extremes = tuple[Floats, Floats, Floats]
+"""Of each row of a lattice: the values of the empty set, of the whole set, and the largest of all."""
+
+
+def extremes_of(lattice: Floats) -> Extremes:
+    """Return the extremes of a lattice.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.local.lattice import whole_and_best_of
-    >>> [one.tolist() for one in whole_and_best_of(np.array([[0.0, 5.0, -1.0, 3.0]]))]
-    [[3.0], [5.0]]
+    >>> from fedperi.local.lattice import extremes_of
+    >>> [one.tolist() for one in extremes_of(np.array([[0.0, 5.0, -1.0, 3.0]]))]
+    [[0.0], [3.0], [5.0]]
     """
-    return lattice[:, -1], lattice.max(axis=1)
+    return lattice[:, 0], lattice[:, -1], lattice.max(axis=1)
 
 
 def best_of_proper_subsets(lattice: Floats) -> Floats:

@@ -8,6 +8,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from .lattice import Extremes
+
 Query = tuple[int, int]
 """A node and a candidate parent set, as a bit set (see `fedperi.graph.bits`)."""
 
@@ -45,10 +47,8 @@ class LatticeScore(Score, Protocol):
     def lattice(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.float64]:
         """Row r: the scores of ``nodes[r]`` for all subsets of ``candidates[r]``, as in `fedperi.local.lattice`."""
 
-    def whole_and_best(
-        self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Row r: the scores of ``nodes[r]`` for all of ``candidates[r]``, and for the best subset of them."""
+    def extremes(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Extremes:
+        """Row r: scores of ``nodes[r]`` for none of ``candidates[r]``, for all of them, and for their best subset."""
 
 
 class Flips(Protocol):

@@ -194,7 +194,11 @@ class Order:
 
     def _values(self) -> Floats:
         """What each node scores with the variables before it."""
-        return np.maximum.reduceat(self._scores[self._at], self._first[:-1])
+        return np.maximum.reduceat(self._read(self._at), self._first[:-1])
+
+    def _read(self, index: Ints) -> Floats:
+        """Look up scores of the best parents: all that the search sees of the lattices."""
+        return self._scores[index]
 
     def _move(self, node: int, to: int) -> Ints:
         """Put a variable at a place; return the nodes that have other candidates before them now."""
@@ -236,7 +240,7 @@ class Order:
         index[:, 0] = self._begin[own]
         index[:, 1:] = self._bit[own][:, self.nodes]
         counts = self._first[some + 1] - self._first[some]
-        value = np.maximum.reduceat(self._scores[np.cumsum(index, axis=1, out=index)], np.cumsum(counts) - counts)
+        value = np.maximum.reduceat(self._read(np.cumsum(index, axis=1, out=index)), np.cumsum(counts) - counts)
         theirs = np.flatnonzero(chosen[self._tail])
         if len(theirs):
             head, tail, lattice, bit = (a[theirs] for a in (self._head, self._tail, self._lattice, self._tail_bit))
@@ -244,7 +248,7 @@ class Order:
             pair = tail * p + head
             starts = np.flatnonzero(np.concatenate([[True], pair[1:] != pair[:-1]]))
             head, tail = head[starts], tail[starts]
-            other = np.maximum.reduceat(self._scores[flipped], starts)
+            other = np.maximum.reduceat(self._read(flipped), starts)
             lost = np.zeros((len(some), p + 1))
             lost[np.searchsorted(some, tail), self._place[head] + 1] = np.abs(_difference(self._value[head], other))
             value -= np.cumsum(lost, axis=1, out=lost)
