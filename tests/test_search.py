@@ -232,6 +232,18 @@ def test_the_own_optimum_of_an_oracle_is_exact_with_many_variables(seed: int) ->
     assert fp.cpdag(own_optimum(score, exact=True)) == fp.cpdag(dag)
 
 
+@pytest.mark.parametrize("left", [1e-6, 1e-8])
+def test_a_climb_ends_where_rounding_outweighs_prices(left: float) -> None:
+    """At n = 10^10 the last digits of a nearly collinear residual are worth more than an edge costs."""
+    rng = np.random.default_rng(0)
+    mix = np.eye(16) + np.triu(rng.normal(scale=0.5, size=(16, 16)), 1)
+    for copy in (5, 9, 13):
+        mix[:, copy] = mix[:, copy - 1]
+        mix[copy, copy] += left**0.5 * np.sqrt((mix[:, copy] ** 2).sum())
+    parents = hill_climb(GaussianScore(mix.T @ mix, 1e10))
+    assert topological_order(parents) is not None
+
+
 def test_dense_data_with_many_variables_take_no_longer() -> None:
     """All variables depend on each other at a million rows; GES would look at every subset of 29 neighbours."""
     rng = np.random.default_rng(0)

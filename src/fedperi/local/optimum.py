@@ -18,6 +18,10 @@ Bools = NDArray[np.bool_]
 FEW = 12
 """Up to so many variables GES begins at the empty graph: it takes no time, and its end is a little better."""
 
+MOST_STEPS = 4
+"""Steps of a climb for each pair of variables, at most. Two for each edge are usual. Where variables are nearly
+collinear and rows very many, gains are less exact than edges cost, and a climb might go round for ever."""
+
 
 def own_optimum(score: Score, *, exact: bool = False) -> PDAG:
     """Find a DAG that explains a table well.
@@ -57,8 +61,9 @@ def hill_climb(score: Score) -> list[int]:
     [2, 4, 0]
     """
     climb = _Climb(score)
-    while climb.step():
-        pass
+    for _ in range(MOST_STEPS * len(score.names) ** 2):
+        if not climb.step():
+            break
     return climb.parents
 
 
