@@ -127,47 +127,40 @@ def test_the_end_is_at_least_as_good_as_the_truth(p: int, clients: int, samples:
         assert oracle.objective(found.parents) <= oracle.objective(bits.columns(dag.adjacency)) + 1e-6
 
 
+def widened(
+    parents: list[int], rows: np.ndarray, known: fp.Knowledge | None = None, *, ask: bool = True
+) -> dict[int, int]:
+    """More candidates around a DAG, of which only the parents were asked about."""
+    oracle = Sites([rows], [f"X{i}" for i in range(len(parents))])
+    constraints = known.constraints(oracle.names) if known is not None else unconstrained(oracle.names)
+    sets = ParentSets(oracle, oracle.price, constraints)
+    sets.fetch((node, 0, into) for node, into in enumerate(parents))
+    return more_candidates(sets, parents, constraints, ask=ask)
+
+
 def test_a_hub_gets_all_its_neighbours_in_one_lattice() -> None:
     """Sixteen neighbours, of which the search takes some for parents: any of them may be."""
-    rng = np.random.default_rng(0)
     p, hub = 20, 0
-    rows = rng.normal(size=(2000, p))
+    rows = np.random.default_rng(0).normal(size=(2000, p))
     rows[:, hub] += rows[:, 1:5].sum(axis=1)
     rows[:, 5:17] += rows[:, [hub]]
-    oracle = Sites([rows], [f"X{i}" for i in range(p)])
-    sets = ParentSets(oracle, oracle.price, unconstrained(oracle.names))
-    parents = [0b11110] + [0] * 4 + [1] * 12 + [0] * (p - 17)
-    sets.fetch((node, 0, into) for node, into in enumerate(parents))
-    wider = more_candidates(sets, parents, unconstrained(oracle.names))
+    wider = widened([0b11110] + [0] * 4 + [1] * 12 + [0] * (p - 17), rows)
     assert wider[hub] == sum(1 << j for j in range(1, 17))
     assert wider[hub].bit_count() == MOST_NEIGHBOURS
 
 
 def test_an_edge_that_may_be_wrong_brings_the_parents_of_its_other_end() -> None:
     """In truth X2 -> X3, and X4 is a parent of X3; as X3 -> X2 was found, X2 took over all the parents of X3."""
-    rng = np.random.default_rng(1)
-    rows = rng.normal(size=(1000, 14))
-    oracle = Sites([rows], [f"X{i}" for i in range(14)])
-    sets = ParentSets(oracle, oracle.price, unconstrained(oracle.names))
+    rows = np.random.default_rng(1).normal(size=(1000, 14))
     parents = [0, 0, 0b11011, 0b11] + [0] * 10
-    sets.fetch((node, 0, into) for node, into in enumerate(parents))
-    wider = more_candidates(sets, parents, unconstrained(oracle.names), ask=False)
+    wider = widened(parents, rows, ask=False)
     assert wider[3] >> 2 & 1 and wider[3] >> 4 & 1
-    known = fp.Knowledge(forbidden=[("X4", "X3")]).constraints(oracle.names)
-    sets = ParentSets(oracle, oracle.price, known)
-    sets.fetch((node, 0, into) for node, into in enumerate(parents))
-    assert not more_candidates(sets, parents, known, ask=False)[3] >> 4 & 1
+    assert not widened(parents, rows, fp.Knowledge(forbidden=[("X4", "X3")]), ask=False)[3] >> 4 & 1
 
 
 def test_variables_that_share_neighbours_become_candidates() -> None:
     """A and D both have B and C for neighbours; no site was asked about A and D yet, and no edge between them gains."""
-    rng = np.random.default_rng(1)
-    rows = rng.normal(size=(1000, 14))
-    oracle = Sites([rows], [f"X{i}" for i in range(14)])
-    sets = ParentSets(oracle, oracle.price, unconstrained(oracle.names))
-    parents = [0, 0b1, 0b1, 0b110] + [0] * 10
-    sets.fetch((node, 0, into) for node, into in enumerate(parents))
-    wider = more_candidates(sets, parents, unconstrained(oracle.names))
+    wider = widened([0, 0b1, 0b1, 0b110] + [0] * 10, np.random.default_rng(1).normal(size=(1000, 14)))
     assert wider[0] >> 3 & 1 and wider[3] & 1
     assert all(inside.bit_count() <= MOST_TOGETHER for inside in wider.values())
 

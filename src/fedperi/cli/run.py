@@ -167,7 +167,8 @@ def _price(table: Table, method: IPERI) -> tuple[str, ...]:
 def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
     """What a run would ask of each site."""
     from ..search.phase1 import rounds_for_subsets
-    from ..search.screening import FEWEST_CANDIDATES, FULL, MOST_CANDIDATES, SCREENING
+    from ..search.screening import FULL, SCREENING
+    from ..search.widening import MOST_NEIGHBOURS
 
     p = len(report.schema.names)
     console.print(f"{method!r}", soft_wrap=True)
@@ -181,9 +182,10 @@ def _show_plan(console: Console, report: CheckReport, method: IPERI) -> None:
         console.print(
             f"  {SCREENING} rounds: single parents, {singles} numbers, and what each would add to the best sets"
         )
-        low, high = p << FEWEST_CANDIDATES, p << MOST_CANDIDATES
         most = rounds_for_subsets(p)
-        console.print(f"  up to {most}:  subsets of candidate parents, {low} to {high} numbers each")
+        console.print(
+            f"  up to {most}:  subsets of candidate parents, at most {1 << MOST_NEIGHBOURS} numbers a variable"
+        )
     console.print("  1 round:  directions of the edges still open, a few numbers an edge")
     if method.bootstrap:
         console.print(f"  and all of it {method.bootstrap} times more, on rows that each site draws anew")

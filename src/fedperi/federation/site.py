@@ -21,6 +21,7 @@ from ..local.gaussian import GaussianScore
 from ..local.ges import ges_fit
 from ..local.optimum import own_optimum
 from ..local.score import LatticeScore
+from ..search.families import as_arrays
 from ..search.phase2 import CHILD, LINE, PARENT
 from .masking import adaptive_mask, adaptive_mask_of, consensus_mask, supported_subsets
 from .messages import Families, Floats, Orientations, Question, Settings, Welcome
@@ -169,10 +170,10 @@ class Respondent(ABC):
         by_size: dict[int, list[int]] = {}
         for node, into in enumerate(parents):
             by_size.setdefault(into.bit_count(), []).append(node)
-        for nodes in by_size.values():
-            inside = [list(bits.members(parents[node])) for node in nodes]
-            lattices = self._score.lattice(np.array(nodes), np.array(inside, dtype=np.int64).reshape(len(nodes), -1))
-            for node, members, at in zip(nodes, inside, supported_subsets(lattices).tolist(), strict=True):
+        for some in by_size.values():
+            nodes, inside, _ = as_arrays([(node, parents[node], 0) for node in some])
+            best = supported_subsets(self._score.lattice(nodes, inside)).tolist()
+            for node, members, at in zip(some, inside.tolist(), best, strict=True):
                 out[node] = sum(1 << parent for t, parent in enumerate(members) if at >> t & 1)
         return out
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -40,7 +38,6 @@ class Family:
     scores: Floats  # (2^free,): aggregated, higher is better
     best: Floats  # (2^free,): the best score among the subsets that background knowledge allows
     largest: int  # fixed and free together
-    places: dict[int, int]  # by free variable, as a bit set: its bit in the index of a lattice
 
     def holds(self, parents: int) -> bool:
         """Whether a parent set is in the family."""
@@ -48,13 +45,7 @@ class Family:
 
     def place(self, parents: int) -> int:
         """Place of the free variables that are in a set."""
-        at, places = 0, self.places
-        inside = parents & self.largest & ~self.fixed
-        while inside:  # a plain loop: searches come here a million times
-            low = inside & -inside
-            at |= places[low]
-            inside ^= low
-        return at
+        return sum(1 << t for t, v in enumerate(self.free) if parents >> v & 1)
 
     def members(self, index: int) -> int:
         """The parent set at a place."""
@@ -88,8 +79,7 @@ class ParentSets:
         for (node, fixed, free), regrets, scores in self._ask(list(wanted)):
             members = tuple(bits.members(free))
             best = best_of_subsets(np.where(self._allowed(node, fixed, members), scores, -np.inf))
-            places = {1 << v: 1 << t for t, v in enumerate(members)}
-            self._families[node].append(Family(fixed, members, regrets, scores, best, fixed | free, places))
+            self._families[node].append(Family(fixed, members, regrets, scores, best, fixed | free))
             self._candidates[node] |= fixed | free
             self._best[node].clear()
 
@@ -200,8 +190,11 @@ class ParentSets:
 
     def known_beside(self, node: int, parents: int) -> int:
         """Variables with which a parent set has been asked, one at a time, as a bit set."""
-        sets = (f.largest for f in self._families[node] if not f.fixed & ~parents and not parents & ~f.largest)
-        return functools.reduce(operator.or_, sets, 0)
+        known = 0
+        for family in self._families[node]:
+            if family.holds(parents):
+                known |= family.largest
+        return known
 
     def regrets(self, node: int, parents: int) -> Floats | None:
         """Regret of one parent set at each site, or None if it was not asked."""

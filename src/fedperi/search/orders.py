@@ -72,7 +72,8 @@ def best_order(sets: ParentSets, rng: np.random.Generator, shakes: int, start: S
         order.improve(order.shake(rng), rng)
         if not order.score > score + RESOLUTION:
             order.restore(before)
-    return [int(node) for node in order.nodes]
+    found: list[int] = order.nodes.tolist()
+    return found
 
 
 def greedy_order(sets: ParentSets) -> list[int]:

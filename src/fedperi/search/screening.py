@@ -19,7 +19,8 @@ MOST_CANDIDATES = 13
 """Candidate parents a node is given at most: all their subsets are asked, up to 2^13 numbers."""
 
 FEWEST_CANDIDATES = 10
-"""Candidates a node is given even if they look unneeded: a weak parent beside a strong relative of it often does."""
+"""Candidates a node is given where it is asked anew, even if some look unneeded: a weak parent beside a strong relative
+of it often does."""
 
 MANY = 60
 """Beyond so many variables a search may take more rounds."""
