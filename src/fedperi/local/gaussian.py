@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import kernel
 from ..errors import InputError
 from ..graph import bits
 from ..graph.validate import checked_names
-from .lattice import Extremes, eliminate, eliminate_beside, extremes_of, subset_sizes, subset_widths
+from .lattice import Extremes, eliminate, eliminate_beside, extremes_of, residuals, subset_sizes, subset_widths
 from .regression import SINGULAR, Regression
 from .score import Flips, FlipsByQueries, Query, lattice_by_queries
 
@@ -179,6 +180,25 @@ class GaussianScore:
         start = np.hstack([self._correlation, np.zeros_like(self._correlation)])
         return [Regression(self, node, start, self._n, self._price) for node in nodes]
 
+    def climb(self, resolution: float, most_steps: int) -> list[int] | None:
+        """Climb to a DAG as `fedperi.local.optimum.hill_climb` does; None if that has to be done there.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fedperi.local import GaussianScore
+        >>> score = GaussianScore(np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]), n=100)
+        >>> score.climb(1e-4, 100) in (None, [0, 0, 0b011])
+        True
+        """
+        p = len(self._names)
+        if self._wide or kernel.loops is None:
+            return None
+        into = np.zeros((p, p), dtype=bool)
+        if not kernel.loops.climb(self._correlation, self._n, self._price, resolution, SINGULAR, most_steps, into):
+            return None
+        return bits.rows(into)
+
     def lattice(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.float64]:
         """Score nodes for all subsets of their candidates: row r answers for ``nodes[r]`` and ``candidates[r]``.
 
@@ -209,7 +229,8 @@ class GaussianScore:
         count = max(1, LATTICE_CELLS // (max(size * size, (1 + own) ** 2 << len(widths))))
         if len(nodes) <= count:
             return self._lattice(nodes, candidates, widths, own)
-        out = np.empty((1 << len(widths), len(nodes))).T  # rows of a batch side by side, as `eliminate` has them
+        shape = len(nodes), 1 << len(widths)
+        out = np.empty(shape, order="C" if kernel.loops is not None else "F")  # as the batches have it
         for start in range(0, len(nodes), count):
             some = slice(start, start + count)
             out[some] = self._lattice(nodes[some], candidates[some], widths, own)
@@ -222,6 +243,7 @@ class GaussianScore:
             return lattice_by_queries(self, nodes, candidates)
         if not self._wide:
             columns = np.column_stack([candidates, nodes])
+            determinant, smallest = residuals(self._correlation, columns)
         else:
             columns = np.array(
                 [
@@ -229,9 +251,9 @@ class GaussianScore:
                     for row, node in zip(candidates, nodes, strict=True)
                 ]
             )
-        residual, smallest = eliminate(self._correlation[columns[:, :, None], columns[:, None, :]], widths)
-        determinant = residual[..., 0, 0] if own == 1 else np.linalg.det(residual)
-        smallest = np.minimum(smallest, determinant.min(axis=1))
+            residual, smallest = eliminate(self._correlation[columns[:, :, None], columns[:, None, :]], widths)
+            determinant = residual[..., 0, 0] if own == 1 else np.linalg.det(residual)
+            smallest = np.minimum(smallest, determinant.min(axis=1))
         if (smallest <= SINGULAR).any():
             self._refuse(columns[np.argmin(smallest)], own)
         scores: NDArray[np.float64] = np.log(determinant)
@@ -254,6 +276,8 @@ class GaussianScore:
         [[-0.0, -0.0], [30.1, 30.1], [30.1, 30.1]]
         """
         count, size = candidates.shape
+        if not self._wide and 0 < 2 * size <= self._n - 2 and kernel.loops is not None:
+            return self._extremes_by_size(nodes, candidates)
         most = max(1, LATTICE_CELLS >> size)  # rows computed together, of one run or of several
         starts = _runs(nodes, candidates[:, :-1], most) if size else np.arange(count)
         if self._wide or 2 * (size + 1) > self._n or 2 * len(starts) > count:
@@ -268,6 +292,17 @@ class GaussianScore:
             for whole, part in zip(out, self._runs_together(nodes[rows], candidates[rows]), strict=True):
                 whole[rows] = part
         return out
+
+    def _extremes_by_size(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Extremes:
+        """The same from the smallest residual among sets of each size, which is the best of them."""
+        assert kernel.loops is not None
+        sizes = np.arange(candidates.shape[1] + 1)
+        least, smallest = np.empty((len(sizes), len(nodes))), np.empty(1)
+        kernel.loops.least_residuals(self._correlation, np.column_stack([candidates, nodes]), least, smallest)
+        if smallest[0] <= SINGULAR:  # which the lattice says better
+            return extremes_of(self.lattice(nodes, candidates))
+        scores = -self._n / 2 * np.log(least) - self._price * sizes[:, None]
+        return scores[0], scores[-1], scores.max(axis=0)
 
     def _runs_together(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Extremes:
         """The same for runs of one length: candidates of shape (runs, rows, size), equal but for the last."""

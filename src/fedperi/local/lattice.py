@@ -12,7 +12,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernel
+
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 TINY = 1e-300
 """Takes the place of pivots that are zero or less, where all is lost and only a division has to be possible."""
@@ -60,7 +63,10 @@ def best_of_subsets(lattice: Floats) -> Floats:
     >>> best_of_subsets(np.array([0.0, 5.0, -1.0, 3.0])).tolist()
     [0.0, 5.0, 0.0, 5.0]
     """
-    best = np.array(lattice)
+    best = np.array(lattice, order="C" if kernel.loops is not None else "K")
+    if kernel.loops is not None:
+        kernel.loops.best_of_subsets(best.reshape(-1, best.shape[-1]))
+        return best
     step = 1
     while step < best.shape[-1]:
         pairs = best.reshape(*best.shape[:-1], -1, 2, step)
@@ -140,6 +146,30 @@ def eliminate(gram: Floats, widths: tuple[int, ...]) -> tuple[Floats, Floats]:
     for i in range(1, len(work)):
         work[i, :i] = work[:i, i]
     return work.transpose(3, 2, 0, 1), smallest
+
+
+def residuals(correlation: Floats, columns: Ints) -> tuple[Floats, Floats]:
+    """Residual variance of the last of some columns, given each subset of those before it; row by row.
+
+    Parameters
+    ----------
+    correlation : array, shape (q, q)
+    columns : int array, shape (b, m + 1)
+
+    Returns
+    -------
+    residual : array, shape (b, 2^m)
+    smallest : array, shape (b,)
+        As `eliminate` returns it, the residuals included.
+    """
+    rows, subsets = len(columns), 1 << columns.shape[1] - 1
+    if kernel.loops is None:
+        gram = correlation[columns[:, :, None], columns[:, None, :]]
+        left, smallest = eliminate(gram, (1,) * (columns.shape[1] - 1))
+        return left[..., 0, 0], np.minimum(smallest, left[..., 0, 0].min(axis=1))
+    residual, smallest = np.empty((rows, subsets)), np.empty(rows)
+    kernel.loops.lattices(correlation, columns, residual, smallest)
+    return residual, smallest
 
 
 def eliminate_beside(gram: Floats, beside: Floats) -> tuple[Floats, Floats, float]:

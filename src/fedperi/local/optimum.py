@@ -10,7 +10,7 @@ from ..graph.equivalence import consistent_extension, cpdag
 from ..graph.order import topological_order
 from ..graph.pdag import PDAG
 from .ges import ges_fit
-from .score import RESOLUTION, Score, flips
+from .score import RESOLUTION, ClimbingScore, Score, flips
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -60,8 +60,12 @@ def hill_climb(score: Score) -> list[int]:
     >>> hill_climb(GaussianScore(chain, n=1000))  # 1 -> 0, 2 -> 1
     [2, 4, 0]
     """
+    most_steps = MOST_STEPS * len(score.names) ** 2
+    climbed = score.climb(RESOLUTION, most_steps) if isinstance(score, ClimbingScore) else None
+    if climbed is not None:
+        return climbed
     climb = _Climb(score)
-    for _ in range(MOST_STEPS * len(score.names) ** 2):
+    for _ in range(most_steps):
         if not climb.step():
             break
     return climb.parents
@@ -87,9 +91,10 @@ class _Climb:
         if not self.parents:
             return False
         possible = self._gains + self._barred
-        head, tail = divmod(int(possible.argmax()), len(self.parents))
-        gain = possible.item(head, tail)
-        turn = self._best_turn(max(gain, RESOLUTION))
+        gain = float(possible.max())
+        # Of changes that differ by rounding the first, so that rounding does not steer the climb.
+        head, tail = divmod(int((possible >= gain - RESOLUTION).argmax()), len(self.parents))
+        turn = self._best_turn(max(gain, RESOLUTION) + RESOLUTION)
         if turn is not None:
             self._flip(*turn)
             self._flip(*turn[::-1])
@@ -135,10 +140,15 @@ class _Climb:
         edges = self._turnable
         worth = self._gains.take(edges) + self._gains.T.take(edges)
         better = np.flatnonzero(worth > least)
-        for edge in edges[better[np.argsort(-worth[better], kind="stable")]].tolist() if len(better) else ():
-            head, tail = divmod(edge, len(self.parents))
-            if (self._into[:, tail] & self._reaches[:, head]).sum() == 1:  # the edge is the only path
-                return head, tail
+        ranked = better[np.argsort(-worth[better], kind="stable")]
+        for place, at in enumerate(ranked.tolist()):
+            if self._is_only_path(*divmod(int(edges[at]), len(self.parents))):
+                equal = edges[[b for b in ranked[place:].tolist() if worth[b] >= worth[at] - RESOLUTION]]
+                turnable = (divmod(edge, len(self.parents)) for edge in np.sort(equal).tolist())
+                return next(edge for edge in turnable if self._is_only_path(*edge))
         # More edges open no way to turn these, only fewer do.
         self._turnable = np.delete(edges, better) if len(better) else edges
         return None
+
+    def _is_only_path(self, head: int, tail: int) -> bool:
+        return int((self._into[:, tail] & self._reaches[:, head]).sum()) == 1

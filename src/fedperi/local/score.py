@@ -87,6 +87,14 @@ class FlippingScore(Score, Protocol):
         """Begin with all nodes, without parents."""
 
 
+@runtime_checkable
+class ClimbingScore(Score, Protocol):
+    """A score that knows a faster way to climb to a good DAG."""
+
+    def climb(self, resolution: float, most_steps: int) -> list[int] | None:
+        """Return the parents of each node as bit sets; None if there is no faster way this time."""
+
+
 def flips(score: Score) -> list[Flips]:
     """Follow every node of a score, from no parents on."""
     if isinstance(score, FlippingScore):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernel
 from ..graph import bits
 from ..local.score import RESOLUTION
 from .families import ParentSets
@@ -136,7 +138,7 @@ class Order:
         self._candidates = np.maximum.reduceat(self._bit, self._first[:-1]) > 0
         self._related = [np.flatnonzero(row) for row in self._candidates | self._candidates.T]
         # By variable, then by node: all lattices of the nodes that may take the variable as a parent.
-        self._tail, self._lattice = np.nonzero(self._candidates[self._of].T)
+        self._tail, self._lattice = (a.copy() for a in np.nonzero(self._candidates[self._of].T))
         self._head, self._tail_bit = self._of[self._lattice], self._bit[self._lattice, self._tail]
         tails = np.searchsorted(self._tail, np.arange(p + 1)).tolist()
         self._own = [slice(*pair) for pair in itertools.pairwise(self._first.tolist())]
@@ -148,6 +150,7 @@ class Order:
         before = self._place < self._place[self._of][:, None]
         self._at = self._begin + (self._bit * before).sum(axis=1)
         self._value = self._values()
+        self._loops = self._for_loops(tails) if kernel.loops is not None else None
 
     @property
     def score(self) -> float:
@@ -160,7 +163,7 @@ class Order:
 
     def restore(self, state: State) -> None:
         """Go back to an earlier order."""
-        self.nodes, self._place, self._at, self._value = state
+        self.nodes[:], self._place[:], self._at[:], self._value[:] = state
 
     def improve(self, stale: Bools, rng: np.random.Generator) -> None:
         """Move variables to their best places until no move gains, looking at those in `stale` first.
@@ -172,7 +175,11 @@ class Order:
             gains, behind = self._best_places(some)
             better = np.flatnonzero(gains > RESOLUTION)
             stale[some] = False
-            for at in rng.permutation(better).tolist():
+            in_turn = rng.permutation(better)
+            if kernel.loops is not None:
+                kernel.loops.move_in_turn(self._loops, some[in_turn], behind[in_turn], RESOLUTION, stale)
+                continue
+            for at in in_turn.tolist():
                 node, score = int(some[at]), self.score
                 back, to = int(self._place[node]), int(self._place[behind[at]]) + 1 if behind[at] >= 0 else 0
                 changed = self._move(node, to - (to > back))
@@ -189,9 +196,30 @@ class Order:
             node = around[int(rng.integers(len(around)))]
             others = self._related[node]
             if len(others):
-                changed = self._move(node, int(self._place[others[int(rng.integers(len(others)))]]))
-                stale |= self._affected(node, changed)
+                to = int(self._place[others[int(rng.integers(len(others)))]])
+                if kernel.loops is not None:
+                    kernel.loops.move(self._loops, node, to, stale)
+                else:
+                    stale |= self._affected(node, self._move(node, to))
         return stale
+
+    def _for_loops(self, tails: list[int]) -> Any:
+        """Lend the arrays to the compiled loops, which change them in place."""
+        assert kernel.loops is not None
+        return kernel.loops.order(
+            self._scores,
+            self._bit,
+            self._lattice,
+            self._head,
+            self._begin,
+            self._first,
+            np.array(tails),
+            self._candidates,
+            self.nodes,
+            self._place,
+            self._at,
+            self._value,
+        )
 
     def _values(self) -> Floats:
         """What each node scores with the variables before it."""
@@ -218,7 +246,7 @@ class Order:
         self.nodes[first : first + len(passed)] = passed
         self.nodes[to] = node
         self._place[self.nodes[min(at, to) : max(at, to) + 1]] = np.arange(min(at, to), max(at, to) + 1)
-        self._value = self._values()
+        self._value[:] = self._values()
         return np.asarray(head[loses])
 
     def _affected(self, node: int, changed: Ints) -> Bools:
@@ -234,6 +262,10 @@ class Order:
         A variable takes its own candidates when it moves behind them. Those that may take it as a parent lose it when
         it moves behind those. Nobody else sees where it is.
         """
+        if kernel.loops is not None:
+            gains, behind = np.empty(len(some)), np.empty_like(some)
+            kernel.loops.best_places(self._loops, some, RESOLUTION, gains, behind)
+            return gains, behind
         p, chosen = len(self.nodes), np.zeros(len(self.nodes), dtype=bool)
         chosen[some] = True
         own = np.flatnonzero(chosen[self._of])
@@ -253,7 +285,8 @@ class Order:
             lost = np.zeros((len(some), p + 1))
             lost[np.searchsorted(some, tail), self._place[head] + 1] = np.abs(_difference(self._value[head], other))
             value -= np.cumsum(lost, axis=1, out=lost)
-        rows, best = np.arange(len(some)), value.argmax(axis=1)
+        # Of places that differ by rounding the first, so that rounding does not steer the search.
+        rows, best = np.arange(len(some)), (value >= value.max(axis=1, keepdims=True) - RESOLUTION).argmax(axis=1)
         gains = _difference(value[rows, best], value[rows, self._place[some]])
         return gains, np.where(best > 0, self.nodes[best - 1], -1)
 

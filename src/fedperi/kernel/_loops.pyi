@@ -1,0 +1,37 @@
+"""What `module.c` offers. Arrays are in C order; those called `out` and the like are filled in place.
+
+A loop returns False if it leaves a case to numpy's code, which says better what is wrong with it.
+"""
+
+from typing import Any
+
+from numpy import bool_, float64, int64
+from numpy.typing import NDArray
+
+Floats = NDArray[float64]
+Ints = NDArray[int64]
+Bools = NDArray[bool_]
+
+def lattices(correlation: Floats, columns: Ints, out: Floats, smallest: Floats) -> bool: ...
+def least_residuals(correlation: Floats, columns: Ints, out: Floats, smallest: Floats) -> bool: ...
+def best_of_subsets(lattices: Floats) -> bool: ...
+def climb(
+    correlation: Floats, n: float, price: float, resolution: float, singular: float, most_steps: int, into: Bools
+) -> bool: ...
+def order(
+    score: Floats,
+    bit: Ints,
+    lattice: Ints,
+    head: Ints,
+    begin: Ints,
+    first: Ints,
+    tail_first: Ints,
+    candidates: Bools,
+    nodes: Ints,
+    place: Ints,
+    at: Ints,
+    value: Floats,
+) -> Any: ...
+def best_places(order: Any, some: Ints, resolution: float, gains: Floats, behind: Ints) -> bool: ...
+def move(order: Any, node: int, to: int, stale: Bools) -> bool: ...
+def move_in_turn(order: Any, some: Ints, behind: Ints, resolution: float, stale: Bools) -> bool: ...

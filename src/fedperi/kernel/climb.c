@@ -1,0 +1,326 @@
+/* A hill climb over DAGs by BIC: add, take away or turn the edge that gains most, until none gains.
+
+   Each node keeps a Cholesky factorisation of its parents, one row for each in the order in which they joined, so that
+   no step factors anything anew: what `local/regression.py` and `local/optimum.py` do with numpy. */
+
+#include "loops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    ptrdiff_t size, room;
+    int64_t *joined;    /* parents, in the order in which they joined */
+    double *rows;       /* [parent, variable]: covariance with what is left of the parent, in units of its deviation */
+    double *combined;   /* [parent, parent]: the same as a combination of the parents */
+    double *squares;    /* of each parent's shares in the rows, added up */
+    double *coefficient;
+    double *over;       /* variance of every variable given the parents; infinite for those that cannot join */
+    double *with_node;  /* its covariance with the node, given the parents */
+    double variance;    /* of the node, given the parents */
+    double score;
+} Node;
+
+typedef struct {
+    const double *correlation;
+    ptrdiff_t p, words;
+    double n, price, singular;
+    Node *nodes;
+    double *gains;      /* [head, tail]: of adding the edge, or of taking it away */
+    uint8_t *into;      /* [head, tail] */
+    uint64_t *reaches;  /* [node]: whom a directed path leads to, itself included, as a bit set */
+    int64_t *best;      /* [head]: the tail that gains most, -1 if it has to be looked for again */
+} Climb;
+
+static int has(const uint64_t *set, ptrdiff_t member) { return (int)(set[member >> 6] >> (member & 63) & 1); }
+
+/* -- one node's regression ------------------------------------------------------------------------------------------ */
+
+static void begin_node(const Climb *climb, ptrdiff_t node)
+{
+    Node *self = climb->nodes + node;
+    self->size = 0;
+    self->variance = 1.0;
+    for (ptrdiff_t v = 0; v < climb->p; v++)
+        self->over[v] = 1.0;
+    self->over[node] = HUGE_VAL;
+    memcpy(self->with_node, climb->correlation + node * climb->p, (size_t)climb->p * sizeof(double));
+}
+
+static int make_room(const Climb *climb, Node *self)
+{
+    if (self->size < self->room)
+        return 0;
+    ptrdiff_t room = self->room ? 2 * self->room : 8;
+    double *rows = realloc(self->rows, (size_t)(room * climb->p) * sizeof(double));
+    if (rows)
+        self->rows = rows;
+    double *combined = malloc((size_t)(room * room) * sizeof(double));
+    double *squares = realloc(self->squares, (size_t)room * sizeof(double));
+    if (squares)
+        self->squares = squares;
+    double *coefficient = realloc(self->coefficient, (size_t)room * sizeof(double));
+    if (coefficient)
+        self->coefficient = coefficient;
+    int64_t *joined = realloc(self->joined, (size_t)room * sizeof(int64_t));
+    if (joined)
+        self->joined = joined;
+    if (!rows || !combined || !squares || !coefficient || !joined) {
+        free(combined);
+        return NO_MEMORY;
+    }
+    for (ptrdiff_t r = 0; r < self->size; r++)
+        memcpy(combined + r * room, self->combined + r * self->room, (size_t)self->size * sizeof(double));
+    free(self->combined);
+    self->combined = combined;
+    self->room = room;
+    return 0;
+}
+
+static int join(const Climb *climb, ptrdiff_t node, int64_t other)
+{
+    Node *self = climb->nodes + node;
+    if (make_room(climb, self))
+        return NO_MEMORY;
+    ptrdiff_t p = climb->p, k = self->size, room = self->room;
+    double *restrict row = self->rows + k * p, *restrict mix = self->combined + k * room;
+    memcpy(row, climb->correlation + other * p, (size_t)p * sizeof(double));
+    memset(mix, 0, (size_t)(k + 1) * sizeof(double));
+    mix[k] = 1.0;
+    for (ptrdiff_t r = 0; r < k; r++) {
+        const double *earlier = self->rows + r * p, *earlier_mix = self->combined + r * room;
+        double share = earlier[other];
+        for (ptrdiff_t v = 0; v < p; v++)
+            row[v] -= share * earlier[v];
+        for (ptrdiff_t q = 0; q <= r; q++)
+            mix[q] -= share * earlier_mix[q];
+    }
+    double scale = 1.0 / sqrt(self->over[other]), mine = row[node] * scale;
+    for (ptrdiff_t v = 0; v < p; v++) {
+        row[v] *= scale;
+        self->over[v] -= row[v] * row[v];
+        self->with_node[v] -= mine * row[v];
+    }
+    self->squares[k] = self->coefficient[k] = 0.0;
+    for (ptrdiff_t q = 0; q <= k; q++) {
+        mix[q] *= scale;
+        self->squares[q] += mix[q] * mix[q];
+        self->coefficient[q] += mine * mix[q];
+    }
+    self->over[other] = HUGE_VAL;
+    self->variance -= mine * mine;
+    self->joined[k] = other;
+    self->size++;
+    return 0;
+}
+
+static int leave(const Climb *climb, ptrdiff_t node, int64_t other)
+{
+    Node *self = climb->nodes + node;
+    ptrdiff_t size = self->size, stay = 0;
+    for (ptrdiff_t at = 0; at < size; at++)
+        if (self->joined[at] != other)
+            self->joined[stay++] = self->joined[at];
+    begin_node(climb, node);
+    for (ptrdiff_t at = 0; at < stay; at++) /* joining writes each parent where it is read */
+        if (join(climb, node, self->joined[at]))
+            return NO_MEMORY;
+    return 0;
+}
+
+/* What every change of one parent would gain. Collinear columns and too few rows are left to numpy's code. */
+static int look(Climb *climb, ptrdiff_t head)
+{
+    Node *self = climb->nodes + head;
+    double *gains = climb->gains + head * climb->p, singular = climb->singular;
+    if (2 * (self->size + 2) > climb->n)
+        return NOT_FOR_LOOPS;
+    double more = climb->price * (double)(self->size + 1) + self->score;
+    double fewer = climb->price * (double)(self->size - 1) + self->score;
+    for (ptrdiff_t v = 0; v < climb->p; v++) {
+        double residual = self->variance - self->with_node[v] * self->with_node[v] / self->over[v];
+        if (!(self->over[v] > singular) || !(residual > singular))
+            return NOT_FOR_LOOPS;
+        gains[v] = residual;
+    }
+    for (ptrdiff_t v = 0; v < climb->p; v++)
+        gains[v] = -climb->n / 2 * log(gains[v]) - more;
+    for (ptrdiff_t q = 0; q < self->size; q++) {
+        double residual = self->variance + self->coefficient[q] * self->coefficient[q] / self->squares[q];
+        gains[self->joined[q]] = -climb->n / 2 * log(residual) - fewer;
+    }
+    gains[head] = -HUGE_VAL;
+    climb->best[head] = -1;
+    return 0;
+}
+
+/* -- the DAG -------------------------------------------------------------------------------------------------------- */
+
+static int flip(Climb *climb, ptrdiff_t head, ptrdiff_t tail)
+{
+    uint8_t *edge = climb->into + head * climb->p + tail;
+    climb->nodes[head].score += climb->gains[head * climb->p + tail];
+    *edge ^= 1;
+    int fault = *edge ? join(climb, head, tail) : leave(climb, head, tail);
+    return fault ? fault : look(climb, head);
+}
+
+/* Whoever reaches the tail of a new edge reaches all that its head does. */
+static void extend(Climb *climb, ptrdiff_t head, ptrdiff_t tail)
+{
+    const uint64_t *beyond = climb->reaches + head * climb->words;
+    for (ptrdiff_t node = 0; node < climb->p; node++) {
+        uint64_t *mine = climb->reaches + node * climb->words;
+        if (!has(mine, tail))
+            continue;
+        for (ptrdiff_t w = 0; w < climb->words; w++)
+            mine[w] |= beyond[w];
+        climb->best[node] = -1;
+    }
+}
+
+/* Follow all paths anew, after an edge has gone. */
+static void trace(Climb *climb)
+{
+    memset(climb->reaches, 0, (size_t)(climb->p * climb->words) * sizeof(uint64_t));
+    for (ptrdiff_t node = 0; node < climb->p; node++) {
+        climb->reaches[node * climb->words + (node >> 6)] |= (uint64_t)1 << (node & 63);
+        climb->best[node] = -1;
+    }
+    for (ptrdiff_t head = 0; head < climb->p; head++)
+        for (ptrdiff_t at = 0; at < climb->nodes[head].size; at++)
+            extend(climb, head, climb->nodes[head].joined[at]);
+}
+
+/* The tail that gains most as a parent of a head, or as one no more, or the first that gains enough; a head that
+   reaches it would close a cycle. */
+static int64_t best_tail(const Climb *climb, ptrdiff_t head, double enough)
+{
+    const double *gains = climb->gains + head * climb->p;
+    const uint64_t *beyond = climb->reaches + head * climb->words;
+    int64_t best = head; /* which never gains */
+    for (ptrdiff_t tail = 0; tail < climb->p && gains[best] < enough; tail++)
+        if (gains[tail] > gains[best] && !has(beyond, tail))
+            best = tail;
+    return best;
+}
+
+/* Whether an edge is the only path from its tail to its head. */
+static int only_path(const Climb *climb, ptrdiff_t head, ptrdiff_t tail)
+{
+    for (ptrdiff_t child = 0; child < climb->p; child++)
+        if (child != head && climb->into[child * climb->p + tail] && has(climb->reaches + child * climb->words, head))
+            return 0;
+    return 1;
+}
+
+/* Find the edge that gains most if it is turned, more than `least`; of those within `resolution` of it, the first. */
+static int best_turn(const Climb *climb, double least, double resolution, ptrdiff_t *head, ptrdiff_t *tail)
+{
+    ptrdiff_t p = climb->p, found = p * p;
+    double most = least;
+    for (int second = 0; second < 2; second++)
+        for (ptrdiff_t node = 0; node < p; node++)
+            for (ptrdiff_t at = 0; at < climb->nodes[node].size; at++) {
+                ptrdiff_t other = climb->nodes[node].joined[at], place = node * p + other;
+                double worth = climb->gains[place] + climb->gains[other * p + node];
+                if (!(worth > least))
+                    continue;
+                if (second ? place < found && worth >= most - resolution && only_path(climb, node, other)
+                           : worth > most && only_path(climb, node, other)) {
+                    most = second ? most : worth;
+                    found = place;
+                }
+            }
+    *head = found / p;
+    *tail = found % p;
+    return found < p * p;
+}
+
+/* Make the best change, of those within `resolution` of it the first; `moved` says whether there was one. */
+static int step(Climb *climb, double resolution, int *moved)
+{
+    ptrdiff_t p = climb->p, head, tail;
+    double gain = -HUGE_VAL;
+    for (ptrdiff_t node = 0; node < p; node++) {
+        if (climb->best[node] < 0)
+            climb->best[node] = best_tail(climb, node, HUGE_VAL);
+        double mine = climb->gains[node * p + climb->best[node]];
+        gain = mine > gain ? mine : gain;
+    }
+    int turn = best_turn(climb, (gain > resolution ? gain : resolution) + resolution, resolution, &head, &tail);
+    *moved = turn || gain > resolution;
+    if (!*moved)
+        return 0;
+    if (turn) {
+        int fault = flip(climb, head, tail);
+        fault = fault ? fault : flip(climb, tail, head);
+        trace(climb);
+        return fault;
+    }
+    for (head = 0; climb->gains[head * p + climb->best[head]] < gain - resolution;)
+        head++;
+    tail = best_tail(climb, head, gain - resolution);
+    int fault = flip(climb, head, tail);
+    if (climb->into[head * p + tail])
+        extend(climb, head, tail);
+    else
+        trace(climb);
+    return fault;
+}
+
+static int allocate(Climb *climb)
+{
+    size_t p = (size_t)climb->p;
+    climb->nodes = calloc(p, sizeof(Node));
+    climb->gains = malloc(p * p * sizeof(double));
+    climb->reaches = malloc(p * (size_t)climb->words * sizeof(uint64_t));
+    climb->best = malloc(p * sizeof(int64_t));
+    if (!climb->nodes || !climb->gains || !climb->reaches || !climb->best)
+        return NO_MEMORY;
+    for (size_t node = 0; node < p; node++) {
+        climb->nodes[node].over = malloc(p * sizeof(double));
+        climb->nodes[node].with_node = malloc(p * sizeof(double));
+        if (!climb->nodes[node].over || !climb->nodes[node].with_node)
+            return NO_MEMORY;
+    }
+    return 0;
+}
+
+static void release(Climb *climb)
+{
+    for (ptrdiff_t node = 0; climb->nodes && node < climb->p; node++) {
+        Node *self = climb->nodes + node;
+        free(self->joined);
+        free(self->rows);
+        free(self->combined);
+        free(self->squares);
+        free(self->coefficient);
+        free(self->over);
+        free(self->with_node);
+    }
+    free(climb->nodes);
+    free(climb->gains);
+    free(climb->reaches);
+    free(climb->best);
+}
+
+/* into: [p, p], zero at first; into[head, tail] says at the end whether the DAG has the edge. */
+int climb(const double *correlation, ptrdiff_t p, double n, double price, double resolution, double singular,
+          int64_t most_steps, uint8_t *into)
+{
+    Climb climb = {.correlation = correlation, .p = p, .words = (p + 63) / 64, .n = n, .price = price,
+                   .singular = singular, .into = into};
+    int fault = allocate(&climb), moved = 1;
+    for (ptrdiff_t node = 0; node < p && !fault; node++) {
+        begin_node(&climb, node);
+        fault = look(&climb, node);
+    }
+    if (!fault)
+        trace(&climb);
+    for (int64_t steps = 0; steps < most_steps && moved && !fault; steps++)
+        fault = step(&climb, resolution, &moved);
+    release(&climb);
+    return fault;
+}

@@ -1,0 +1,295 @@
+/* What Python sees of the loops: arrays in, checked for type, shape and order, and arrays filled in place.
+
+   Only the stable interface of Python 3.11 is used, and no header of numpy: one binary serves all later versions. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <string.h>
+
+#include "loops.h"
+
+#define MOST_ARRAYS 12
+
+typedef struct {
+    int count;
+    Py_buffer views[MOST_ARRAYS];
+} Arrays;
+
+static void let_go(Arrays *arrays)
+{
+    while (arrays->count)
+        PyBuffer_Release(&arrays->views[--arrays->count]);
+}
+
+/* Take an array of doubles ('d'), 8-byte integers ('i') or truth values ('b') with some dimensions; -1 is any length.
+   Arrays that are written to have a capital letter. NULL, with an exception, if the array is another one. */
+static void *take(Arrays *arrays, PyObject *object, char kind, int dimensions, Py_ssize_t first, Py_ssize_t second)
+{
+    int write = kind < 'a';
+    char type = write ? (char)(kind - 'A' + 'a') : kind;
+    Py_buffer *view = &arrays->views[arrays->count];
+    if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (write ? PyBUF_WRITABLE : 0)))
+        return NULL;
+    arrays->count++;
+    const char *known = type == 'd' ? "d" : type == 'i' ? "lq" : "?B";
+    const char *format = view->format;
+    if (strlen(format) != 1 || !strchr(known, format[0]) || view->itemsize != (type == 'b' ? 1 : 8)) {
+        PyErr_Format(PyExc_TypeError, "a loop over numbers of type '%c' got an array of type '%s'", type, format);
+        return NULL;
+    }
+    if (view->ndim != dimensions || (first >= 0 && view->shape[0] != first) ||
+        (dimensions > 1 && second >= 0 && view->shape[1] != second)) {
+        PyErr_SetString(PyExc_ValueError, "a loop got an array of another shape than the others call for");
+        return NULL;
+    }
+    return view->buf;
+}
+
+static Py_ssize_t length(const Arrays *arrays, int dimension)
+{
+    return arrays->views[arrays->count - 1].shape[dimension];
+}
+
+/* Say how a loop ended: True, False if this is a case that it leaves to numpy, or an exception. */
+static PyObject *ended(Arrays *arrays, int fault)
+{
+    let_go(arrays);
+    if (fault == NO_MEMORY)
+        return PyErr_NoMemory();
+    if (fault == OUT_OF_RANGE) {
+        PyErr_SetString(PyExc_IndexError, "a loop was asked about a variable that is not there");
+        return NULL;
+    }
+    return PyBool_FromLong(fault != NOT_FOR_LOOPS);
+}
+
+static PyObject *refused(Arrays *arrays)
+{
+    let_go(arrays);
+    return NULL;
+}
+
+typedef int (*ResidualLoop)(const double *, int64_t, const int64_t *, ptrdiff_t, int, double *, double *);
+
+/* (correlation, columns, out, smallest): the two loops over subsets differ in what they write. */
+static PyObject *over_subsets(PyObject *args, ResidualLoop loop, int lattice)
+{
+    PyObject *objects[4];
+    Arrays arrays = {0};
+    int fault;
+    if (!PyArg_ParseTuple(args, "OOOO", objects, objects + 1, objects + 2, objects + 3))
+        return NULL;
+    const double *correlation = take(&arrays, objects[0], 'd', 2, -1, -1);
+    if (!correlation)
+        return refused(&arrays);
+    Py_ssize_t p = length(&arrays, 0), square = length(&arrays, 1);
+    const int64_t *columns = take(&arrays, objects[1], 'i', 2, -1, -1);
+    if (!columns)
+        return refused(&arrays);
+    Py_ssize_t rows = length(&arrays, 0), m = length(&arrays, 1) - 1;
+    if (p != square || m > MOST_COLUMNS || m < !lattice) {
+        PyErr_Format(PyExc_ValueError, "a loop over subsets takes a square matrix and at most %d columns", MOST_COLUMNS);
+        return refused(&arrays);
+    }
+    double *out = lattice ? take(&arrays, objects[2], 'D', 2, rows, (Py_ssize_t)1 << m)
+                          : take(&arrays, objects[2], 'D', 2, m + 1, rows);
+    double *smallest = out ? take(&arrays, objects[3], 'D', 1, lattice ? rows : 1, -1) : NULL;
+    if (!smallest)
+        return refused(&arrays);
+    Py_BEGIN_ALLOW_THREADS
+    fault = loop(correlation, p, columns, rows, (int)m, out, smallest);
+    Py_END_ALLOW_THREADS
+    return ended(&arrays, fault);
+}
+
+static PyObject *py_lattices(PyObject *self, PyObject *args) { return over_subsets(args, lattices, 1); }
+
+static PyObject *py_least_residuals(PyObject *self, PyObject *args) { return over_subsets(args, least_residuals, 0); }
+
+static PyObject *py_best_of_subsets(PyObject *self, PyObject *args)
+{
+    PyObject *object;
+    Arrays arrays = {0};
+    if (!PyArg_ParseTuple(args, "O", &object))
+        return NULL;
+    double *values = take(&arrays, object, 'D', 2, -1, -1);
+    if (!values)
+        return refused(&arrays);
+    Py_ssize_t rows = length(&arrays, 0), subsets = length(&arrays, 1);
+    if (subsets < 1 || subsets & (subsets - 1)) {
+        PyErr_SetString(PyExc_ValueError, "a lattice has a power of two of values");
+        return refused(&arrays);
+    }
+    Py_BEGIN_ALLOW_THREADS
+    best_of_subsets(values, rows, (size_t)subsets);
+    Py_END_ALLOW_THREADS
+    return ended(&arrays, 0);
+}
+
+static PyObject *py_climb(PyObject *self, PyObject *args)
+{
+    PyObject *objects[2];
+    double n, price, resolution, singular;
+    long long most_steps;
+    Arrays arrays = {0};
+    int fault;
+    if (!PyArg_ParseTuple(args, "OddddLO", objects, &n, &price, &resolution, &singular, &most_steps, objects + 1))
+        return NULL;
+    const double *correlation = take(&arrays, objects[0], 'd', 2, -1, -1);
+    if (!correlation)
+        return refused(&arrays);
+    Py_ssize_t p = length(&arrays, 0);
+    uint8_t *into = take(&arrays, objects[1], 'B', 2, p, p);
+    if (!into || arrays.views[0].shape[1] != p) {
+        if (into)
+            PyErr_SetString(PyExc_ValueError, "a climb takes a square matrix");
+        return refused(&arrays);
+    }
+    Py_BEGIN_ALLOW_THREADS
+    fault = climb(correlation, p, n, price, resolution, singular, most_steps, into);
+    Py_END_ALLOW_THREADS
+    return ended(&arrays, fault);
+}
+
+/* -- orders: a capsule holds the arrays, which `search.orders.Order` keeps and reads ---------------------------------- */
+
+typedef struct {
+    Arrays arrays;
+    Order order;
+} Held;
+
+static void forget(PyObject *capsule)
+{
+    Held *held = PyCapsule_GetPointer(capsule, "fedperi.order");
+    if (held) {
+        let_go(&held->arrays);
+        PyMem_Free(held);
+    }
+}
+
+/* What the arrays hold is trusted: `Order` made them. Their shapes are not. */
+static int take_order(Held *held, PyObject **objects)
+{
+    Order *order = &held->order;
+    Arrays *arrays = &held->arrays;
+    if (!(order->score = take(arrays, objects[0], 'd', 1, -1, -1)) ||
+        !(order->bit = take(arrays, objects[1], 'i', 2, -1, -1)))
+        return 0;
+    Py_ssize_t count = length(arrays, 0), p = length(arrays, 1);
+    if (!(order->lattice = take(arrays, objects[2], 'i', 1, -1, -1)))
+        return 0;
+    Py_ssize_t pairs = length(arrays, 0);
+    order->p = p;
+    return (order->head = take(arrays, objects[3], 'i', 1, pairs, -1)) &&
+           (order->begin = take(arrays, objects[4], 'i', 1, count, -1)) &&
+           (order->first = take(arrays, objects[5], 'i', 1, p + 1, -1)) &&
+           (order->tail_first = take(arrays, objects[6], 'i', 1, p + 1, -1)) &&
+           (order->candidates = take(arrays, objects[7], 'b', 2, p, p)) &&
+           (order->nodes = take(arrays, objects[8], 'I', 1, p, -1)) &&
+           (order->place = take(arrays, objects[9], 'I', 1, p, -1)) &&
+           (order->at = take(arrays, objects[10], 'I', 1, count, -1)) &&
+           (order->value = take(arrays, objects[11], 'D', 1, p, -1));
+}
+
+static PyObject *py_order(PyObject *self, PyObject *args)
+{
+    PyObject *o[12];
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOO", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, o + 8, o + 9,
+                          o + 10, o + 11))
+        return NULL;
+    Held *held = PyMem_Calloc(1, sizeof(Held));
+    if (!held)
+        return PyErr_NoMemory();
+    PyObject *capsule = take_order(held, o) ? PyCapsule_New(held, "fedperi.order", forget) : NULL;
+    if (!capsule) {
+        let_go(&held->arrays);
+        PyMem_Free(held);
+    }
+    return capsule;
+}
+
+static const Order *order_in(PyObject *capsule)
+{
+    const Held *held = PyCapsule_GetPointer(capsule, "fedperi.order");
+    return held ? &held->order : NULL;
+}
+
+static int all_below(const int64_t *numbers, Py_ssize_t count, int64_t least, int64_t p)
+{
+    for (Py_ssize_t at = 0; at < count; at++)
+        if (numbers[at] < least || numbers[at] >= p)
+            return 0;
+    return 1;
+}
+
+static PyObject *py_best_places(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *o[3];
+    double resolution;
+    Arrays arrays = {0};
+    if (!PyArg_ParseTuple(args, "OOdOO", &capsule, o, &resolution, o + 1, o + 2))
+        return NULL;
+    const Order *order = order_in(capsule);
+    const int64_t *some = order ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
+    if (!some)
+        return refused(&arrays);
+    Py_ssize_t count = length(&arrays, 0);
+    double *gains = take(&arrays, o[1], 'D', 1, count, -1);
+    int64_t *behind = gains ? take(&arrays, o[2], 'I', 1, count, -1) : NULL;
+    if (!behind)
+        return refused(&arrays);
+    int fault = OUT_OF_RANGE;
+    if (all_below(some, count, 0, order->p))
+        fault = best_places(order, some, count, resolution, gains, behind);
+    return ended(&arrays, fault);
+}
+
+static PyObject *py_move(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *object;
+    Py_ssize_t node, to;
+    Arrays arrays = {0};
+    if (!PyArg_ParseTuple(args, "OnnO", &capsule, &node, &to, &object))
+        return NULL;
+    const Order *order = order_in(capsule);
+    uint8_t *stale = order ? take(&arrays, object, 'B', 1, order->p, -1) : NULL;
+    return stale ? ended(&arrays, move(order, node, to, stale)) : refused(&arrays);
+}
+
+static PyObject *py_move_in_turn(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *o[3];
+    double resolution;
+    Arrays arrays = {0};
+    if (!PyArg_ParseTuple(args, "OOOdO", &capsule, o, o + 1, &resolution, o + 2))
+        return NULL;
+    const Order *order = order_in(capsule);
+    const int64_t *some = order ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
+    if (!some)
+        return refused(&arrays);
+    Py_ssize_t count = length(&arrays, 0);
+    const int64_t *behind = take(&arrays, o[1], 'i', 1, count, -1);
+    uint8_t *stale = behind ? take(&arrays, o[2], 'B', 1, order->p, -1) : NULL;
+    if (!stale)
+        return refused(&arrays);
+    int fault = OUT_OF_RANGE;
+    if (all_below(some, count, 0, order->p) && all_below(behind, count, -1, order->p))
+        fault = move_in_turn(order, some, behind, count, resolution, stale);
+    return ended(&arrays, fault);
+}
+
+static PyMethodDef methods[] = {
+    {"lattices", py_lattices, METH_VARARGS, NULL},
+    {"least_residuals", py_least_residuals, METH_VARARGS, NULL},
+    {"best_of_subsets", py_best_of_subsets, METH_VARARGS, NULL},
+    {"climb", py_climb, METH_VARARGS, NULL},
+    {"order", py_order, METH_VARARGS, NULL},
+    {"best_places", py_best_places, METH_VARARGS, NULL},
+    {"move", py_move, METH_VARARGS, NULL},
+    {"move_in_turn", py_move_in_turn, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_loops", NULL, 0, methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__loops(void) { return PyModuleDef_Init(&definition); }
