@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import compress
 from types import MappingProxyType
 from typing import Any, Literal
@@ -96,10 +97,10 @@ class ColumnScan:
         kinds = {"number" if storage == "integer" else storage for storage in self.storages}
         return "other" not in kinds and (len(kinds) > 1 or "mixed" in kinds)
 
-    def see(self, storage: Storage, dtype: object) -> None:
+    def see(self, storage: Storage, dtype: Hashable) -> None:
         """Note what the next values are stored as."""
         self.storages.add(storage)
-        self.dtype = str(dtype)
+        self.dtype = _type_name(dtype)
 
     def add_levels(self, counts: Iterable[tuple[Any, int]]) -> None:
         """Count values that are no numbers."""
@@ -165,6 +166,12 @@ class ColumnScan:
             integer = self.n > 0 and self.whole and ("integer" in self.storages or self.missing > 0)
             return "integer" if integer else "number"
         return next(iter(self.storages)) if len(self.storages) == 1 else "text"
+
+
+@lru_cache(maxsize=64)
+def _type_name(dtype: Hashable) -> str:
+    """Name a type; numpy takes its time for that."""
+    return str(dtype)
 
 
 def add_numbers(columns: Sequence[ColumnScan], block: Floats, codes: bool = True) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Literal
 
@@ -96,27 +96,30 @@ class Schema:
     """
 
     columns: tuple[Column, ...]
+    _by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
-        names = self.names
-        for name in names if len(set(names)) < len(names) else ():
-            if names.count(name) > 1:
-                raise InputError(f"the schema names column {name!r} twice; names must be unique")
+        by_name: dict[str, Column] = {}
+        for column in self.columns:
+            if column.name in by_name:
+                raise InputError(f"the schema names column {column.name!r} twice; names must be unique")
+            by_name[column.name] = column
+        object.__setattr__(self, "_by_name", by_name)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
-        return tuple(column.name for column in self.columns)
+        return tuple(self._by_name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names
+        return name in self._by_name
 
     def __getitem__(self, name: str) -> Column:
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise InputError(f"the schema has no column {name!r}; it has {', '.join(map(repr, self.names))}")
+        column = self._by_name.get(name)
+        if column is None:
+            raise InputError(f"the schema has no column {name!r}; it has {', '.join(map(repr, self.names))}")
+        return column
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Schema:

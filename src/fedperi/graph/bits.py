@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 def rows(matrix: NDArray[np.bool_]) -> list[int]:
     """Row i of a boolean matrix as a bit set: bit j is ``matrix[i, j]``."""
     packed = np.packbits(matrix, axis=1, bitorder="little")
-    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+    raw, width = packed.tobytes(), packed.shape[1]
+    if not width:
+        return [0] * len(packed)
+    return [int.from_bytes(raw[at : at + width], "little") for at in range(0, len(raw), width)]
 
 
 def columns(matrix: NDArray[np.bool_]) -> list[int]:
