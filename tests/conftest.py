@@ -7,8 +7,12 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from fedperi import kernel
 
 settings.register_profile(
     "fedperi",
@@ -21,3 +25,15 @@ settings.load_profile("fedperi")
 
 os.environ["FEDPERI_STORE"] = tempfile.mkdtemp(prefix="fedperi-tests-")
 atexit.register(shutil.rmtree, os.environ["FEDPERI_STORE"], ignore_errors=True)
+
+
+@pytest.fixture(params=["compiled", "numpy"], scope="module")
+def each_kernel(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run a module's tests with compiled loops, then with numpy alone."""
+    loops = kernel.loops
+    if request.param == "compiled" and loops is None:
+        pytest.skip("the loops were not compiled: there is no C compiler")
+    if request.param == "numpy":
+        kernel.loops = None
+    yield
+    kernel.loops = loops

@@ -17,6 +17,8 @@ from fedperi.search.families import ParentSets
 from fedperi.search.phase1 import MANY_WIDENINGS, WIDENINGS
 from fedperi.search.screening import FEWEST_CANDIDATES, GROWTH, MANY, MOST_CANDIDATES, candidate_parents
 
+pytestmark = pytest.mark.usefixtures("each_kernel")
+
 
 class OneSite:
     """Answers with the negative score of a covariance: what one site without a mask would say."""

@@ -12,6 +12,8 @@ from fedperi.graph import bits
 from fedperi.local import DiscreteScore, GaussianScore, Score, ScoreCache, gaussian
 from fedperi.local.score import LatticeScore
 
+pytestmark = pytest.mark.usefixtures("each_kernel")
+
 
 def linear_data(rng: np.random.Generator, dag: fp.PDAG, n: int) -> np.ndarray:
     p = len(dag.names)

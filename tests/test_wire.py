@@ -76,7 +76,7 @@ runs = st.builds(
 def same(a, b):
     return all(
         np.array_equal(left, right) and left.dtype == right.dtype
-        for left, right in zip(vars(a).values(), vars(b).values(), strict=True)
+        for left, right in zip(a.arrays().values(), b.arrays().values(), strict=True)
     )
 
 

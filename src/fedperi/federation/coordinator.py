@@ -49,10 +49,8 @@ class InProcess:
         return [site.privacy for site in self._sites]
 
     def ask(self, questions: Sequence[Question]) -> list[list[Floats]]:
-        """Put the same questions to every site; a run has opened, so that all have the same variables."""
-        for question in questions:
-            question.check(len(self._sites[0].names))
-        return [[site.reply(question) for question in questions] for site in self._sites]
+        """Put the same questions to every site."""
+        return [[site.answer(question) for question in questions] for site in self._sites]
 
 
 class Coordinator:

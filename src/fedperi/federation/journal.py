@@ -186,7 +186,7 @@ def mark(question: Question) -> str:
     '...'
     """
     digest = hashlib.sha256(type(question).__name__.encode())
-    for array in vars(question).values():
+    for array in question.arrays().values():
         digest.update(repr(array.shape).encode())
         digest.update(np.ascontiguousarray(array, np.int64).tobytes())
     return digest.hexdigest()

@@ -7,7 +7,8 @@ A single set is a family without free variables; all subsets of some candidates 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,28 @@ class Welcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Families:
+class Block(ABC):
+    """What questions have in common: arrays, and a check of them by everyone who answers."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by name, in order."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def check(self, p: int) -> None:
+        """Raise unless this is a question about p variables that a site may answer.
+
+        Sites in one process are handed the same question, of which the first one's check is enough.
+        """
+        if vars(self).get("_sound") != p:
+            self._check(p)
+            object.__setattr__(self, "_sound", p)
+
+    @abstractmethod
+    def _check(self, p: int) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Families(Block):
     """A block of families with the same numbers of fixed and free variables.
 
     Parameters
@@ -72,8 +94,7 @@ class Families:
         """Numbers in the answer."""
         return len(self.nodes) << int(self.free.shape[1])
 
-    def check(self, p: int) -> None:
-        """Raise unless this is a question about p variables that a site may answer."""
+    def _check(self, p: int) -> None:
         b = len(self.nodes)
         if self.nodes.ndim != 1 or self.fixed.ndim != 2 or self.free.ndim != 2:
             raise InputError("a question must have one row a node")
@@ -91,7 +112,7 @@ class Families:
 
 
 @dataclass(frozen=True, eq=False)
-class Orientations:
+class Orientations(Block):
     """Phase 2: how far a site's own directions are from those of candidate graphs, node by node.
 
     Parameters
@@ -112,8 +133,7 @@ class Orientations:
         """Numbers in the answer."""
         return len(self.nodes)
 
-    def check(self, p: int) -> None:
-        """Raise unless this is a question about p variables that a site may answer."""
+    def _check(self, p: int) -> None:
         if self.dag.shape != (p, p) or self.marks.shape != (len(self.nodes), p):
             raise InputError(f"the arrays of a question do not fit the {p} variables of this run")
         if self.nodes.dtype.kind != "i" or (self.nodes.size and not (self.nodes.min() >= 0 and self.nodes.max() < p)):

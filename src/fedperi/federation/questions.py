@@ -33,7 +33,7 @@ def write_questions(questions: Sequence[Question]) -> dict[str, Any]:
     record: dict[str, Any] = {"count": len(questions)}
     for at, question in enumerate(questions):
         record[f"kind_{at}"] = "families" if isinstance(question, Families) else "orientations"
-        for name, array in vars(question).items():
+        for name, array in question.arrays().items():
             record[f"{name}_{at}"] = array.astype(np.uint8 if array.dtype == bool else np.int64)
     return record
 

@@ -81,10 +81,6 @@ class Respondent(ABC):
     def answer(self, question: Question) -> Floats:
         """Answer a question of the coordinator with numbers, and nothing else."""
         question.check(len(self._names))
-        return self.reply(question)
-
-    def reply(self, question: Question) -> Floats:
-        """Answer a question that has been checked already: in one process all sites get the same one."""
         if isinstance(question, Families):
             return self._regrets(question)
         return self._discrepancies(question)

@@ -106,4 +106,4 @@ class Replay:
 
 def _question(question: Question) -> dict[str, Any]:
     kind = "families" if isinstance(question, Families) else "orientations"
-    return {"kind": kind, **{name: array.tolist() for name, array in vars(question).items()}}
+    return {"kind": kind, **{name: array.tolist() for name, array in question.arrays().items()}}

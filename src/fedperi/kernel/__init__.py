@@ -2,18 +2,25 @@
 
 They are compiled when the package is installed. Where that was not possible, or if the environment variable
 ``FEDPERI_KERNEL`` is ``numpy``, `loops` is None and the same is computed with numpy: by the same operations in the same
-order, so that graphs are the same, only slower. `KIND` says which; the manifest of a run notes it.
+order, so that graphs are the same, only slower. The manifest of a run notes which it was.
 """
 
 import os
-from types import ModuleType
 
-loops: ModuleType | None
 try:
     if os.environ.get("FEDPERI_KERNEL") == "numpy":
         raise ImportError
     from . import _loops as loops
 except ImportError:
-    loops = None
+    loops = None  # type: ignore[assignment]
 
-KIND = "numpy" if loops is None else "compiled"
+
+def kind() -> str:
+    """Say how this process computes.
+
+    Examples
+    --------
+    >>> kind() in ("compiled", "numpy")
+    True
+    """
+    return "numpy" if loops is None else "compiled"

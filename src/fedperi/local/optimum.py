@@ -140,12 +140,16 @@ class _Climb:
         edges = self._turnable
         worth = self._gains.take(edges) + self._gains.T.take(edges)
         better = np.flatnonzero(worth > least)
-        ranked = better[np.argsort(-worth[better], kind="stable")]
-        for place, at in enumerate(ranked.tolist()):
-            if self._is_only_path(*divmod(int(edges[at]), len(self.parents))):
-                equal = edges[[b for b in ranked[place:].tolist() if worth[b] >= worth[at] - RESOLUTION]]
-                turnable = (divmod(edge, len(self.parents)) for edge in np.sort(equal).tolist())
-                return next(edge for edge in turnable if self._is_only_path(*edge))
+        p, most = len(self.parents), 0.0
+        turnable: int | None = None
+        for at in better[np.argsort(-worth[better], kind="stable")].tolist():
+            if turnable is not None and worth[at] < most - RESOLUTION:
+                break
+            edge = int(edges[at])
+            if (turnable is None or edge < turnable) and self._is_only_path(*divmod(edge, p)):
+                turnable, most = edge, worth[at] if turnable is None else most
+        if turnable is not None:
+            return divmod(turnable, p)
         # More edges open no way to turn these, only fewer do.
         self._turnable = np.delete(edges, better) if len(better) else edges
         return None

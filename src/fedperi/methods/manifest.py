@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import kernel
 from .._version import __version__
 from ..federation import Coordinator, InProcess, Pooled, Welcome
 
@@ -33,6 +34,7 @@ def record(
         "python": platform.python_version(),
         "numpy": np.__version__,
         "platform": platform.machine(),
+        "kernel": kernel.kind(),
         "method": method,
         "variables": list(names),
         "sites": [

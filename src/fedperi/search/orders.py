@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +66,7 @@ def best_order(sets: ParentSets, rng: np.random.Generator, shakes: int, start: S
     Shaking all of it at once throws away what is good elsewhere: with 200 variables ten such restarts ended hundreds of
     nats below the optimum that small shakes reach from any start.
     """
-    order = Order(sets, greedy_order(sets) if start is None else start)
+    order = make_order(sets, greedy_order(sets) if start is None else start)
     order.improve(np.ones(len(order.nodes), dtype=bool), rng)
     for _ in range(shakes):
         before, score = order.state(), order.score
@@ -127,7 +126,7 @@ class Order:
     def __init__(self, sets: ParentSets, nodes: Sequence[int]) -> None:
         p = len(nodes)
         lattices = [(node, lattice) for node in range(p) for lattice in sets.lattices(node)]
-        sizes = [len(lattice.best) for _, lattice in lattices]
+        sizes = np.array([len(lattice.best) for _, lattice in lattices])
         self._scores = np.concatenate([lattice.best for _, lattice in lattices])
         self._begin = np.cumsum(sizes) - sizes  # where each lattice begins among the scores
         self._of = np.array([node for node, _ in lattices])  # the node of each lattice, in ascending order
@@ -140,17 +139,17 @@ class Order:
         # By variable, then by node: all lattices of the nodes that may take the variable as a parent.
         self._tail, self._lattice = (a.copy() for a in np.nonzero(self._candidates[self._of].T))
         self._head, self._tail_bit = self._of[self._lattice], self._bit[self._lattice, self._tail]
-        tails = np.searchsorted(self._tail, np.arange(p + 1)).tolist()
+        self._tail_first = np.searchsorted(self._tail, np.arange(p + 1))
         self._own = [slice(*pair) for pair in itertools.pairwise(self._first.tolist())]
         self._theirs = [
-            (self._lattice[a:b], self._head[a:b], self._tail_bit[a:b]) for a, b in itertools.pairwise(tails)
+            (self._lattice[a:b], self._head[a:b], self._tail_bit[a:b])
+            for a, b in itertools.pairwise(self._tail_first.tolist())
         ]
         self.nodes = np.array(nodes)
         self._place = np.argsort(self.nodes)
         before = self._place < self._place[self._of][:, None]
         self._at = self._begin + (self._bit * before).sum(axis=1)
         self._value = self._values()
-        self._loops = self._for_loops(tails) if kernel.loops is not None else None
 
     @property
     def score(self) -> float:
@@ -176,17 +175,7 @@ class Order:
             better = np.flatnonzero(gains > RESOLUTION)
             stale[some] = False
             in_turn = rng.permutation(better)
-            if kernel.loops is not None:
-                kernel.loops.move_in_turn(self._loops, some[in_turn], behind[in_turn], RESOLUTION, stale)
-                continue
-            for at in in_turn.tolist():
-                node, score = int(some[at]), self.score
-                back, to = int(self._place[node]), int(self._place[behind[at]]) + 1 if behind[at] >= 0 else 0
-                changed = self._move(node, to - (to > back))
-                if self.score > score + RESOLUTION:
-                    stale |= self._affected(node, changed)
-                else:
-                    self._move(node, back)
+            self._move_in_turn(some[in_turn], behind[in_turn], stale)
 
     def shake(self, rng: np.random.Generator) -> Bools:
         """Move a few related variables to places of variables related to them; return who should be looked at."""
@@ -196,30 +185,8 @@ class Order:
             node = around[int(rng.integers(len(around)))]
             others = self._related[node]
             if len(others):
-                to = int(self._place[others[int(rng.integers(len(others)))]])
-                if kernel.loops is not None:
-                    kernel.loops.move(self._loops, node, to, stale)
-                else:
-                    stale |= self._affected(node, self._move(node, to))
+                self._move(node, int(self._place[others[int(rng.integers(len(others)))]]), stale)
         return stale
-
-    def _for_loops(self, tails: list[int]) -> Any:
-        """Lend the arrays to the compiled loops, which change them in place."""
-        assert kernel.loops is not None
-        return kernel.loops.order(
-            self._scores,
-            self._bit,
-            self._lattice,
-            self._head,
-            self._begin,
-            self._first,
-            np.array(tails),
-            self._candidates,
-            self.nodes,
-            self._place,
-            self._at,
-            self._value,
-        )
 
     def _values(self) -> Floats:
         """What each node scores with the variables before it."""
@@ -229,8 +196,22 @@ class Order:
         """Look up scores of the best parents: all that the search sees of the lattices."""
         return self._scores[index]
 
-    def _move(self, node: int, to: int) -> Ints:
-        """Put a variable at a place; return the nodes that have other candidates before them now."""
+    def _move_in_turn(self, some: Ints, behind: Ints, stale: Bools) -> None:
+        """Let variables move behind others, one after the other; one that no longer gains then moves back."""
+        for node, other in zip(some.tolist(), behind.tolist(), strict=True):
+            score, affected = self.score, np.zeros_like(stale)
+            back, to = int(self._place[node]), int(self._place[other]) + 1 if other >= 0 else 0
+            self._move(node, to - (to > back), affected)
+            if self.score > score + RESOLUTION:
+                stale |= affected
+            else:
+                self._move(node, back, affected)
+
+    def _move(self, node: int, to: int, stale: Bools) -> None:
+        """Put a variable at a place; mark those whose best place may be another one now.
+
+        These are the variable, the nodes that have other candidates before them, and the candidates of both.
+        """
         at, own, (lattice, head, bit) = int(self._place[node]), self._own[node], self._theirs[node]
         places = self._place[head]
         if to > at:
@@ -247,14 +228,9 @@ class Order:
         self.nodes[to] = node
         self._place[self.nodes[min(at, to) : max(at, to) + 1]] = np.arange(min(at, to), max(at, to) + 1)
         self._value[:] = self._values()
-        return np.asarray(head[loses])
-
-    def _affected(self, node: int, changed: Ints) -> Bools:
-        """Those whose best place may be another one, after a variable and some others have other ones before them."""
-        affected: Bools = self._candidates[node] | self._candidates[changed].any(axis=0)
-        affected[changed] = True
-        affected[node] = True
-        return affected
+        changed = head[loses]
+        stale |= self._candidates[node] | self._candidates[changed].any(axis=0)
+        stale[changed] = stale[node] = True
 
     def _best_places(self, some: Ints) -> tuple[Floats, Ints]:
         """For each of some variables, what its best place would gain, and behind whom that is; -1 is the first place.
@@ -262,10 +238,6 @@ class Order:
         A variable takes its own candidates when it moves behind them. Those that may take it as a parent lose it when
         it moves behind those. Nobody else sees where it is.
         """
-        if kernel.loops is not None:
-            gains, behind = np.empty(len(some)), np.empty_like(some)
-            kernel.loops.best_places(self._loops, some, RESOLUTION, gains, behind)
-            return gains, behind
         p, chosen = len(self.nodes), np.zeros(len(self.nodes), dtype=bool)
         chosen[some] = True
         own = np.flatnonzero(chosen[self._of])
@@ -289,6 +261,45 @@ class Order:
         rows, best = np.arange(len(some)), (value >= value.max(axis=1, keepdims=True) - RESOLUTION).argmax(axis=1)
         gains = _difference(value[rows, best], value[rows, self._place[some]])
         return gains, np.where(best > 0, self.nodes[best - 1], -1)
+
+
+class CompiledOrder(Order):
+    """The same with compiled loops, to which the arrays are lent: they change them in place."""
+
+    def __init__(self, sets: ParentSets, nodes: Sequence[int]) -> None:
+        super().__init__(sets, nodes)
+        assert kernel.loops is not None
+        self._loops = kernel.loops
+        self._lent = kernel.loops.order(
+            self._scores,
+            self._bit,
+            self._lattice,
+            self._head,
+            self._begin,
+            self._first,
+            self._tail_first,
+            self._candidates,
+            self.nodes,
+            self._place,
+            self._at,
+            self._value,
+        )
+
+    def _best_places(self, some: Ints) -> tuple[Floats, Ints]:
+        gains, behind = np.empty(len(some)), np.empty_like(some)
+        self._loops.best_places(self._lent, some, RESOLUTION, gains, behind)
+        return gains, behind
+
+    def _move_in_turn(self, some: Ints, behind: Ints, stale: Bools) -> None:
+        self._loops.move_in_turn(self._lent, some, behind, RESOLUTION, stale)
+
+    def _move(self, node: int, to: int, stale: Bools) -> None:
+        self._loops.move(self._lent, node, to, stale)
+
+
+def make_order(sets: ParentSets, nodes: Sequence[int]) -> Order:
+    """Make an order to improve, with compiled loops if there are any."""
+    return Order(sets, nodes) if kernel.loops is None else CompiledOrder(sets, nodes)
 
 
 def _difference(a: Floats, b: Floats) -> Floats:
