@@ -69,6 +69,9 @@ class Block(ABC):
             self._check(p)
             object.__setattr__(self, "_sound", p)
 
+    def __getstate__(self) -> dict[str, NDArray[Any]]:
+        return self.arrays()  # another process checks for itself
+
     @abstractmethod
     def _check(self, p: int) -> None: ...
 
