@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,6 +12,9 @@ from .coordinator import common_names
 from .messages import Floats, Question, Settings, Welcome
 from .site import Respondent
 from .siteprocess import SiteProcess
+
+LOOK_UP = 0.5
+"""Seconds after which a run that waits for its sites looks up whether it was interrupted."""
 
 
 class Pooled:
@@ -116,8 +119,15 @@ class Pooled:
 def _results(futures: Sequence[Future[Any]]) -> list[Any]:
     """Wait for all, in the order of the sites: the first site's error is the one that is raised, and at once."""
     try:
-        return [future.result() for future in futures]
+        return [_result(future) for future in futures]
     except BaseException:
         for future in futures:  # sites that were not asked yet are not asked, and pay nothing
             future.cancel()
         raise
+
+
+def _result(future: Future[Any]) -> Any:
+    """Wait for one. An interruption just before a wait is noticed only when the wait ends, so that none is endless."""
+    while not future.done():
+        wait([future], timeout=LOOK_UP)
+    return future.result()

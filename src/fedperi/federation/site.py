@@ -180,12 +180,16 @@ class Respondent(ABC):
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is read: the schema that the sites share, the type of data, missing values, and a local method."""
+    """How a table is read: the schema that the sites share, the type of data, missing values, and a local method.
+
+    If it has been read already, `known` is what that gave.
+    """
 
     schema: Schema | None = None
     data: Literal["auto", "linear", "nonlinear", "discrete", "mixed"] = "auto"
     missing: Literal["error", "drop"] = "error"
     local: Callable[..., PDAG] | None = None
+    known: Statistics | None = None
 
 
 class Site(Respondent):
@@ -253,7 +257,7 @@ class Site(Respondent):
             )
 
         if resample is None:
-            return read(None)
+            return read(None) if how.known is None else _enough(how.known)
         for attempt in range(DRAWS):
             try:
                 return read(zlib.crc32(f"{resample} {attempt} {self.name}".encode()))

@@ -69,11 +69,11 @@ def as_transport(
         return InProcess(_protected(respondents, privacy, schema, data, missing, local))
     tables = {site.name: site for site in respondents if isinstance(site, Site)}
     if tables:
-        from ..data import infer_schema
+        from ..data.survey import survey
 
-        shared = infer_schema({name: site.table for name, site in tables.items()}, schema)
-        for table in tables.values():
-            table.reading = Reading(shared, data, missing, local)  # type: ignore[arg-type]
+        shared, known = survey({name: site.table for name, site in tables.items()}, schema, cast(Any, data))
+        for name, table in tables.items():
+            table.reading = Reading(shared, cast(Any, data), cast(Any, missing), local, known.get(name))
     return InProcess(respondents)
 
 

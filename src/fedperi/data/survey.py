@@ -1,0 +1,53 @@
+"""The schema that tables share, and the statistics of those that hold plain numbers, from one reading of each.
+
+A site needs the schema of all before it can say what its columns are. But a table of continuous columns in the order of
+the schema is what it seemed to be, and its moments passed by while its columns were looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .embedding import Data, fit_embedding
+from .faults import faults
+from .findings import raise_errors
+from .infer import SchemaLike, as_schema, unify
+from .one_pass import passing_moments
+from .profile import scan
+from .schema import Schema
+from .statistics import Statistics, embedded_statistics
+from .table import Source, open_tables
+
+
+def survey(
+    tables: Mapping[str, Source], overrides: SchemaLike | None = None, data: Data = "auto"
+) -> tuple[Schema, dict[str, Statistics]]:
+    """Find the schema as `infer_schema` does; return with it the statistics that `summarize` would give, by name.
+
+    Tables that have to be read again, as the schema says, are left out: those with categories, with columns in another
+    order, and those in which something is wrong, which `summarize` will say.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> north, south = pd.DataFrame({"age": [41.5, 37.0, 60.2]}), pd.DataFrame({"age": [50.5, None]})
+    >>> schema, known = survey({"north": north, "south": south})
+    >>> schema.names, list(known), known["north"].n
+    (('age',), ['north'], 3)
+    """
+    given, opened = as_schema(overrides), open_tables(tables)
+    passing = [passing_moments(table, given, True, data, False, lambda rows: rows) for table in opened]
+    profiles = [
+        scan(table, schema=given, tap=None if moments is None else moments.add, spread=False)
+        for table, moments in zip(opened, passing, strict=True)
+    ]
+    schema, findings = unify(profiles, given)
+    raise_errors(findings)
+    known: dict[str, Statistics] = {}
+    if any(column.kind != "continuous" for column in schema.columns):
+        return schema, known
+    for profile, moments in zip(profiles, passing, strict=True):
+        found = None if moments is None or faults(profile, schema, "error") else moments.result(schema.names)
+        if found is not None:
+            known[profile.site] = embedded_statistics(found, fit_embedding(schema, profile, "linear", 1), profile)
+    return schema, known
