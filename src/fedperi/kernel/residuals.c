@@ -100,13 +100,39 @@ int lattices(const double *correlation, int64_t p, const int64_t *columns, ptrdi
     return 0;
 }
 
-static void keep_least(double *least, ptrdiff_t rows, const double *values, const uint8_t *members, size_t count,
-                       int more)
+/* least: [size] */
+static void keep_least(double *least, const double *values, const uint8_t *members, size_t count)
 {
     for (size_t s = 0; s < count; s++) {
-        double *at = least + (members[s] + more) * rows;
+        double *at = least + members[s];
         *at = values[s] < *at ? values[s] : *at;
     }
+}
+
+/* Residual variances of the node with one column more, into near[m], and those of that column itself, into left.
+
+   near[i] holds the covariance of that column with column i as cell (i, j) does: the first number is there. */
+static void eliminate_beside(const Lattice *lattice, double **near, double *left)
+{
+    int m = lattice->m;
+    left[0] = 1.0;
+    for (int t = 0; t < m; t++) {
+        size_t size = (size_t)1 << t;
+        const double *pivot = lattice->cell[t][t], *first = near[t];
+        double *restrict rest = left + size;
+        for (size_t s = 0; s < size; s++)
+            rest[s] = left[s] - first[s] * first[s] / (pivot[s] > TINY ? pivot[s] : TINY);
+        for (int i = t + 1; i <= m; i++) {
+            const double *share = lattice->share[t][i], *before = near[i];
+            double *restrict after = near[i] + size;
+            for (size_t s = 0; s < size; s++)
+                after[s] = before[s] - share[s] * first[s];
+        }
+    }
+    const double *alone = lattice->cell[m][m];
+    double *restrict joined = near[m];
+    for (size_t s = 0; s < (size_t)1 << m; s++)
+        joined[s] = alone[s] - joined[s] * joined[s] / (left[s] > TINY ? left[s] : TINY);
 }
 
 /* The smallest residual variance among the subsets of each size: least[size, row].
@@ -121,69 +147,52 @@ int least_residuals(const double *correlation, int64_t p, const int64_t *columns
     size_t subsets = (size_t)1 << k;
     if (!within(columns, rows * (m + 1), p))
         return OUT_OF_RANGE;
-    double *memory = malloc((3 * subsets + k + 1) * sizeof(double));
+    double *left = malloc(3 * subsets * sizeof(double));
     uint8_t *members = malloc(subsets);
-    if (!memory || !members || make(&lattice, k)) {
-        free(memory);
+    if (!left || !members || make(&lattice, k)) {
+        free(left);
         free(members);
         return NO_MEMORY;
     }
-    double *left = memory, *alone = memory + 3 * subsets; /* the smallest of each size, without the last column */
-    double *near[MOST_COLUMNS + 1]; /* covariance of the last column with each other one, as the cells have it */
+    double *near[MOST_COLUMNS + 1], alone[MOST_COLUMNS + 1], found[MOST_COLUMNS + 1];
     for (int i = 0; i <= k; i++)
-        near[i] = memory + subsets + ((size_t)1 << i) - 1;
+        near[i] = left + subsets + ((size_t)1 << i) - 1;
     members[0] = 0;
     for (size_t s = 1; s < subsets; s++)
         members[s] = members[s >> 1] + (s & 1);
     *smallest = 1.0;
     for (ptrdiff_t row = 0; row < rows; row++) {
-        const int64_t *these = columns + row * (m + 1);
+        const int64_t *these = columns + row * (m + 1), *before = these - (m + 1);
         int64_t shared[MOST_COLUMNS + 1];
-        int same = row > 0 && these[m] == these[-1];
-        for (int i = 0; i < k; i++) {
-            shared[i] = these[i];
-            same = same && these[i] == these[i - m - 1];
+        int same = row > 0 && these[m] == before[m];
+        for (int i = 0; i <= k; i++) {
+            shared[i] = these[i < k ? i : m];
+            same = same && (i == k || these[i] == before[i]);
         }
-        shared[k] = these[m];
+        double pivot = 1.0;
         if (!same) {
             fill(&lattice, correlation, p, shared);
-            double found = eliminate(&lattice);
-            *smallest = found < *smallest ? found : *smallest;
-            for (int size = 0; size <= k; size++)
+            pivot = eliminate(&lattice);
+            for (int size = 0; size <= m; size++)
                 alone[size] = HUGE_VAL;
-            keep_least(alone, 1, lattice.cell[k][k], members, subsets, 0);
+            keep_least(alone, lattice.cell[k][k], members, subsets);
         }
         for (int i = 0; i <= k; i++)
             near[i][0] = correlation[shared[i] * p + these[k]];
-        left[0] = 1.0;
-        for (int t = 0; t < k; t++) {
-            size_t size = (size_t)1 << t;
-            const double *pivot = lattice.cell[t][t], *first = near[t];
-            double *restrict rest = left + size;
-            for (size_t s = 0; s < size; s++)
-                rest[s] = left[s] - first[s] * first[s] / (pivot[s] > TINY ? pivot[s] : TINY);
-            for (int i = t + 1; i <= k; i++) {
-                const double *share = lattice.share[t][i], *before = near[i];
-                double *restrict after = near[i] + size;
-                for (size_t s = 0; s < size; s++)
-                    after[s] = before[s] - share[s] * first[s];
-            }
+        eliminate_beside(&lattice, near, left);
+        for (size_t s = 0; s < subsets; s++)
+            pivot = left[s] < pivot ? left[s] : pivot;
+        for (int size = 0; size <= m; size++)
+            found[size] = alone[size];
+        keep_least(found + 1, near[k], members, subsets);
+        for (int size = 0; size <= m; size++) {
+            least[size * rows + row] = found[size];
+            pivot = found[size] < pivot ? found[size] : pivot;
         }
-        const double *own = lattice.cell[k][k];
-        double *restrict mine = near[k];
-        for (size_t s = 0; s < subsets; s++) {
-            double variance = left[s] > TINY ? left[s] : TINY;
-            mine[s] = own[s] - mine[s] * mine[s] / variance;
-            *smallest = variance < *smallest ? variance : *smallest;
-            *smallest = mine[s] < *smallest ? mine[s] : *smallest;
-        }
-        for (int size = 0; size <= k; size++)
-            least[size * rows + row] = alone[size];
-        least[m * rows + row] = HUGE_VAL;
-        keep_least(least + row, rows, mine, members, subsets, 1);
+        *smallest = pivot < *smallest ? pivot : *smallest;
     }
     free(lattice.memory);
-    free(memory);
+    free(left);
     free(members);
     return 0;
 }

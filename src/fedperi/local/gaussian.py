@@ -111,7 +111,9 @@ class GaussianScore:
         groups: dict[tuple[int, int], list[int]] = defaultdict(list)
         columns = []
         for at, (node, parents) in enumerate(queries):
-            inside = [c for parent in bits.members(parents) for c in self._blocks[parent]]
+            inside = list(bits.members(parents))
+            if self._wide:
+                inside = [c for parent in inside for c in self._blocks[parent]]
             columns.append(inside + self._blocks[node])
             groups[len(inside), len(self._blocks[node])].append(at)
         out = np.empty(len(queries))

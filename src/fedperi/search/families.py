@@ -45,11 +45,11 @@ class Family:
 
     def place(self, parents: int) -> int:
         """Place of the free variables that are in a set."""
-        return sum(1 << t for t, v in enumerate(self.free) if parents >> v & 1)
+        return sum([1 << t for t, v in enumerate(self.free) if parents >> v & 1])
 
     def members(self, index: int) -> int:
         """The parent set at a place."""
-        return self.fixed | sum(1 << v for t, v in enumerate(self.free) if index >> t & 1)
+        return self.fixed | sum([1 << v for t, v in enumerate(self.free) if index >> t & 1])
 
 
 class ParentSets:
