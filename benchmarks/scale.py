@@ -3,7 +3,7 @@
 Everything is CPU time of one process (`time.process_time`) with one BLAS thread, on `fp.simulate` with its defaults.
 `looked at` counts the distinct parent sets that the search read; `asked` counts all numbers that a site sent.
 
-`jobs` compares wall times, one process against two, in turns.
+`jobs` compares wall times, one site at a time against two, in turns.
 
 Run: python benchmarks/scale.py [--tables variables,accuracy,...] [--plot docs/scale.png]
 """
@@ -223,22 +223,37 @@ def compared(times: Any) -> list[str]:
 
 
 def with_jobs() -> None:
-    """Wall times of one process and of two, in turns, so that both see the same machine."""
-    head("Two processes", ("", "jobs=1, s", "jobs=2, s", "times faster"))
+    """Wall times with one site at a time and with two, in turns, so that both see the same machine."""
+    head("Two at a time", ("", "jobs=1, s", "jobs=2, s", "times faster"))
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"site{k}.parquet" for k in range(4)]
         for file in files:
             write_rows(file, 2_000_000)
-        cases: list[tuple[str, Any]] = [
-            (f"p = {p}, {clients} sites of 2,000 rows", fp.simulate(p, clients=clients, samples=2000, seed=1).sites)
-            for p, clients in ((20, 10), (50, 10), (50, 50), (100, 50))
+        rows = [Path(folder) / f"site{k}.csv" for k in range(4)]
+        for file in rows:
+            np.savetxt(
+                file,
+                np.random.default_rng(0).normal(size=(200_000, 20)),
+                delimiter=",",
+                header=",".join(f"X{i}" for i in range(20)),
+                comments="",
+            )
+        cases: list[tuple[str, Any, dict[str, Any]]] = [
+            (f"p = {p}, {k} sites of 2,000 rows", fp.simulate(p, clients=k, samples=2000, seed=1).sites, {})
+            for p, k in ((50, 10), (50, 50), (100, 50), (200, 50))
         ]
-        for label, sites in [*cases, ("p = 20, 4 Parquet files of 2,000,000 rows", files)]:
+        bent = fp.simulate(20, clients=10, samples=2000, mechanism="nonlinear", seed=1).sites
+        cases += [("p = 20, 10 sites of 2,000 rows, non-linear", bent, {"data": "nonlinear"})]
+        own = fp.simulate(50, clients=20, samples=2000, seed=1).sites
+        cases += [("p = 50, 20 sites that learn graphs by GES", own, {"masking": "consensus"})]
+        cases += [("p = 20, 4 Parquet files of 2,000,000 rows", files, {})]
+        cases += [("p = 20, 4 CSV files of 200,000 rows", rows, {})]
+        for label, sites, options in cases:
             times: dict[int, list[float]] = {1: [], 2: []}
             for _ in range(2):
                 for jobs, seen in times.items():
                     start = time.perf_counter()
-                    fp.IPERI(jobs=jobs).fit(sites)
+                    fp.IPERI(jobs=jobs, **options).fit(sites)
                     seen.append(time.perf_counter() - start)
             one, two = min(times[1]), min(times[2])
             row(label, f"{one:.2f}", f"{two:.2f}", f"{one / two:.2f}")

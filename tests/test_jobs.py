@@ -1,4 +1,4 @@
-"""Sites in several processes: the same result to the last bit, the same errors, and no process that outlives a run."""
+"""Sites in several processes or threads: the same result to the last bit, the same errors, and nothing outlives a run."""
 
 import os
 import pickle
@@ -19,7 +19,8 @@ import pandas as pd
 import pytest
 
 import fedperi as fp
-from fedperi.federation import Families, InProcess, Orientations, Pooled, Settings
+from fedperi import kernel
+from fedperi.federation import Families, InProcess, Orientations, Pooled, Settings, Threaded
 from fedperi.privacy import release_table, save_release
 
 COLLIDER = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
@@ -68,6 +69,55 @@ def orientations(p: int = 3) -> Orientations:
 
 def oracles(count: int = 3, kind: type[fp.OracleSite] = fp.OracleSite) -> list[fp.OracleSite]:
     return [kind(COLLIDER, n=1e10, names=["A", "B", "C"], name=f"h{k}") for k in range(count)]
+
+
+# -- threads or processes ---------------------------------------------------------------------------------------------
+
+
+def used(monkeypatch: pytest.MonkeyPatch, method: fp.IPERI, sites: Any) -> set[str]:
+    """The kinds of transport that a run opens."""
+    seen: set[str] = set()
+    for kind in (InProcess, Threaded, Pooled):
+
+        def telling(self: Any, settings: Settings, opened: Any = kind.open) -> Any:
+            seen.add(type(self).__name__)
+            return opened(self, settings)
+
+        monkeypatch.setattr(kind, "open", telling)
+    method.fit(sites)
+    return seen
+
+
+@pytest.mark.skipif(kernel.loops is None, reason="the loops were not compiled")
+def test_tables_of_numbers_are_worked_on_in_threads(monkeypatch):
+    sim = fp.simulate(5, clients=3, samples=200, seed=1)
+    assert used(monkeypatch, fp.IPERI(), sim.sites) == {"InProcess"}
+    assert used(monkeypatch, fp.IPERI(jobs=2), sim.sites) == {"Threaded"}
+    monkeypatch.setattr(kernel, "loops", None)  # what Python does is not done at the same time
+    assert used(monkeypatch, fp.IPERI(jobs=2), sim.sites) == {"Pooled"}
+
+
+@pytest.mark.parametrize("options", [{"masking": "consensus"}, {"data": "nonlinear"}])
+def test_other_work_is_done_in_processes(monkeypatch, options):
+    sim = fp.simulate(4, clients=2, samples=200, seed=1)
+    assert used(monkeypatch, fp.IPERI(jobs=2, **options), sim.sites) == {"Pooled"}
+
+
+def test_sites_of_other_kinds_are_worked_on_in_processes(monkeypatch):
+    sim = fp.simulate(4, clients=2, samples=200, seed=1)
+    assert used(monkeypatch, fp.IPERI(jobs=2), [sim.sites[0], sim.sites[1].iloc[:, ::-1]]) == {"Pooled"}
+    assert used(monkeypatch, fp.IPERI(jobs=2), oracles()) == {"Pooled"}
+
+
+def test_threads_give_the_same_answers():
+    with Threaded(oracles(5), 2) as transport:
+        transport.open(Settings("adaptive"))
+        answers = transport.ask([families(), orientations()])
+        alone = InProcess(oracles(5))
+        alone.open(Settings("adaptive"))
+        for mine, theirs in zip(answers, alone.ask([families(), orientations()]), strict=True):
+            assert [one.tobytes() for one in mine] == [other.tobytes() for other in theirs]
+        assert transport.fingerprints() == alone.fingerprints()
 
 
 # -- the same result --------------------------------------------------------------------------------------------------
@@ -197,8 +247,9 @@ class Raising(fp.OracleSite):
         raise Odd(self.name, threading.Lock())
 
 
-def test_errors_come_in_the_order_of_the_sites_not_of_time():
-    with Pooled(oracles(2, Late), 2) as transport, pytest.raises(fp.InputError, match=r"^h0 fails$"):
+@pytest.mark.parametrize("kind", [Pooled, Threaded])
+def test_errors_come_in_the_order_of_the_sites_not_of_time(kind):
+    with kind(oracles(2, Late), 2) as transport, pytest.raises(fp.InputError, match=r"^h0 fails$"):
         transport.open(Settings("adaptive"))
 
 

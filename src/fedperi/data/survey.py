@@ -7,25 +7,27 @@ the schema is what it seemed to be, and its moments passed by while its columns 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from .embedding import Data, fit_embedding
 from .faults import faults
 from .findings import raise_errors
 from .infer import SchemaLike, as_schema, unify
-from .one_pass import passing_moments
-from .profile import scan
+from .one_pass import PassingMoments, passing_moments
+from .profile import TableProfile, scan
 from .schema import Schema
 from .statistics import Statistics, embedded_statistics
-from .table import Source, open_tables
+from .table import Source, Table, open_tables
 
 
 def survey(
-    tables: Mapping[str, Source], overrides: SchemaLike | None = None, data: Data = "auto"
+    tables: Mapping[str, Source], overrides: SchemaLike | None = None, data: Data = "auto", jobs: int = 1
 ) -> tuple[Schema, dict[str, Statistics]]:
     """Find the schema as `infer_schema` does; return with it the statistics that `summarize` would give, by name.
 
     Tables that have to be read again, as the schema says, are left out: those with categories, with columns in another
-    order, and those in which something is wrong, which `summarize` will say.
+    order, and those in which something is wrong, which `summarize` will say. As many tables as `jobs` says are read at
+    the same time: reading leaves other threads free.
 
     Examples
     --------
@@ -37,10 +39,15 @@ def survey(
     """
     given, opened = as_schema(overrides), open_tables(tables)
     passing = [passing_moments(table, given, True, data, False, lambda rows: rows) for table in opened]
-    profiles = [
-        scan(table, schema=given, tap=None if moments is None else moments.add, spread=False)
-        for table, moments in zip(opened, passing, strict=True)
-    ]
+
+    def look(table: Table, moments: PassingMoments | None) -> TableProfile:
+        return scan(table, schema=given, tap=None if moments is None else moments.add, spread=False)
+
+    if jobs == 1 or len(opened) == 1:
+        profiles = list(map(look, opened, passing))
+    else:
+        with ThreadPoolExecutor(jobs) as threads:
+            profiles = list(threads.map(look, opened, passing))
     schema, findings = unify(profiles, given)
     raise_errors(findings)
     known: dict[str, Statistics] = {}

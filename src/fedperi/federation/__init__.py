@@ -2,7 +2,7 @@
 
 from .coordinator import Coordinator, InProcess, Transport
 from .messages import Families, Orientations, Settings, Welcome
-from .pool import Pooled
+from .pool import Pooled, Threaded
 from .site import OracleSite, Respondent, Site
 from .transcript import Replay, Transcript
 
@@ -17,6 +17,7 @@ __all__ = [
     "Respondent",
     "Settings",
     "Site",
+    "Threaded",
     "Transcript",
     "Transport",
     "Welcome",

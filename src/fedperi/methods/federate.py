@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
+from .. import kernel
 from ..errors import InputError
-from ..federation import InProcess, Pooled, Respondent, Site, Transport
+from ..federation import InProcess, Pooled, Respondent, Site, Threaded, Transport
 from ..federation.released import ReleasedSite
 from ..federation.site import Reading
 from ..federation.siteprocess import sealed
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def federation(
-    sites: Any, *, jobs: int = 1, local: Callable[..., PDAG] | None = None, **how: Any
+    sites: Any, *, jobs: int = 1, learn: bool = False, local: Callable[..., PDAG] | None = None, **how: Any
 ) -> Iterator[Transport]:
-    """Make a transport as `as_transport` does; sites that are here work in so many processes while it is in use.
+    """Make a transport as `as_transport` does; as many sites as `jobs` says work at the same time, if they are here.
+
+    In threads if compiled loops do nearly all the work, which leave other threads free: tables of numbers, at sites
+    that do not learn graphs of their own. What Python does, only processes do at the same time.
 
     Examples
     --------
@@ -38,12 +42,13 @@ def federation(
         )
     if jobs > 1 and local is not None:  # what cannot be sent is refused before a table is read or noise is drawn
         sealed(local, f"local={getattr(local, '__name__', local)!s:.80}")
-    transport = as_transport(sites, local=local, **how)
+    transport = as_transport(sites, local=local, jobs=jobs, **how)
     if jobs == 1 or not isinstance(transport, InProcess) or len(transport.sites) < 2:
         yield transport
         return
-    with Pooled(transport.sites, jobs) as pooled:
-        yield pooled
+    in_loops = kernel.loops is not None and not learn and all(map(_only_numbers, transport.sites))
+    with (Threaded if in_loops else Pooled)(transport.sites, jobs) as several:
+        yield several
 
 
 def as_transport(
@@ -54,8 +59,12 @@ def as_transport(
     missing: str = "error",
     local: Callable[..., PDAG] | None = None,
     privacy: Privacy | None = None,
+    jobs: int = 1,
 ) -> Transport:
-    """Make a transport of tables (DataFrames, paths), releases, sites, a mapping of names to them, or a transport."""
+    """Make a transport of tables (DataFrames, paths), releases, sites, a mapping of names to them, or a transport.
+
+    So many tables as `jobs` says are read at a time.
+    """
     if _connected(sites):
         if privacy is not None:
             raise InputError("these sites are connected already, and each decides about its own privacy; leave it out")
@@ -71,10 +80,14 @@ def as_transport(
     if tables:
         from ..data.survey import survey
 
-        shared, known = survey({name: site.table for name, site in tables.items()}, schema, cast(Any, data))
+        shared, known = survey({name: site.table for name, site in tables.items()}, schema, cast(Any, data), jobs)
         for name, table in tables.items():
             table.reading = Reading(shared, cast(Any, data), cast(Any, missing), local, known.get(name))
     return InProcess(respondents)
+
+
+def _only_numbers(site: Respondent) -> bool:
+    return type(site) is Site and site.reading.known is not None
 
 
 def _connected(sites: Any) -> bool:

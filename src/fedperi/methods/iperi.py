@@ -71,8 +71,8 @@ class IPERI:
     progress : bool, optional
         Whether to show progress on standard error; if not given, only in a terminal.
     jobs : int
-        In how many processes the sites work, if their tables are here; the result is the same to the last bit. It pays
-        with many sites or long tables, see docs/scale.md.
+        How many sites work at the same time, in threads or in processes, if their tables are here; the result is the
+        same to the last bit. It pays with many sites or long tables, see docs/scale.md.
 
     Examples
     --------
@@ -142,7 +142,8 @@ class IPERI:
         """
         own = self.local if callable(self.local) else None
         how = {"schema": self.schema, "data": self.data, "missing": self.missing, "privacy": self.privacy}
-        with federation(sites, jobs=self.jobs, local=own, **how) as transport:
+        learn = self.masking == "consensus"
+        with federation(sites, jobs=self.jobs, learn=learn, local=own, **how) as transport:
             coordinator = Coordinator(transport, self._settings())
             names = coordinator.names
             known: Knowledge | None = self.knowledge
