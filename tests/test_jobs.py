@@ -1,4 +1,4 @@
-"""Sites in several processes or threads: the same result to the last bit, the same errors, and nothing outlives a run."""
+"""Sites in several processes or threads: the same result to the last bit, the same errors, and no process left over."""
 
 import os
 import pickle
