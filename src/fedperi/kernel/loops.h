@@ -1,8 +1,9 @@
 /* Loops over plain arrays, for which numpy's price of a call would be most of the time.
 
-   Nothing here knows Python: `module.c` checks the arrays, lets other threads run, and calls these. Every loop does the
-   same operations in the same order as the numpy code that it stands in for, but for the climb, so that results are
-   equal to the last bit; compile without contraction to fused operations (-ffp-contract=off). */
+   Nothing here knows Python: `module.c` checks the arrays, lets other threads run, and calls these. Lattices and orders
+   do the same operations in the same order as the numpy code that they stand in for, so that their results are equal to
+   the last bit: compile without contraction to fused operations (-ffp-contract=off). The others are equal but for
+   rounding, which decides nothing. */
 
 #ifndef FEDPERI_LOOPS_H
 #define FEDPERI_LOOPS_H

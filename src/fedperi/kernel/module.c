@@ -214,12 +214,16 @@ static const Order *order_in(PyObject *capsule)
     return held ? &held->order : NULL;
 }
 
-static int all_below(const int64_t *numbers, Py_ssize_t count, int64_t least, int64_t p)
+/* Take numbers of variables, from `least` on: any count of them if it is -1. */
+static const int64_t *take_nodes(Arrays *arrays, PyObject *object, const Order *order, int64_t least, Py_ssize_t count)
 {
-    for (Py_ssize_t at = 0; at < count; at++)
-        if (numbers[at] < least || numbers[at] >= p)
-            return 0;
-    return 1;
+    const int64_t *nodes = take(arrays, object, 'i', 1, count, -1);
+    for (Py_ssize_t at = 0; nodes && at < length(arrays, 0); at++)
+        if (nodes[at] < least || nodes[at] >= order->p) {
+            PyErr_SetString(PyExc_IndexError, "an order was asked about a variable that is not there");
+            return NULL;
+        }
+    return nodes;
 }
 
 static PyObject *py_best_places(PyObject *self, PyObject *args)
@@ -230,18 +234,13 @@ static PyObject *py_best_places(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOdOO", &capsule, o, &resolution, o + 1, o + 2))
         return NULL;
     const Order *order = order_in(capsule);
-    const int64_t *some = order ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
+    const int64_t *some = order ? take_nodes(&arrays, o[0], order, 0, -1) : NULL;
     if (!some)
         return refused(&arrays);
     Py_ssize_t count = length(&arrays, 0);
     double *gains = take(&arrays, o[1], 'D', 1, count, -1);
     int64_t *behind = gains ? take(&arrays, o[2], 'I', 1, count, -1) : NULL;
-    if (!behind)
-        return refused(&arrays);
-    int fault = OUT_OF_RANGE;
-    if (all_below(some, count, 0, order->p))
-        fault = best_places(order, some, count, resolution, gains, behind);
-    return ended(&arrays, fault);
+    return behind ? ended(&arrays, best_places(order, some, count, resolution, gains, behind)) : refused(&arrays);
 }
 
 static PyObject *py_move(PyObject *self, PyObject *args)
@@ -264,18 +263,13 @@ static PyObject *py_move_in_turn(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOOdO", &capsule, o, o + 1, &resolution, o + 2))
         return NULL;
     const Order *order = order_in(capsule);
-    const int64_t *some = order ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
+    const int64_t *some = order ? take_nodes(&arrays, o[0], order, 0, -1) : NULL;
     if (!some)
         return refused(&arrays);
     Py_ssize_t count = length(&arrays, 0);
-    const int64_t *behind = take(&arrays, o[1], 'i', 1, count, -1);
+    const int64_t *behind = take_nodes(&arrays, o[1], order, -1, count);
     uint8_t *stale = behind ? take(&arrays, o[2], 'B', 1, order->p, -1) : NULL;
-    if (!stale)
-        return refused(&arrays);
-    int fault = OUT_OF_RANGE;
-    if (all_below(some, count, 0, order->p) && all_below(behind, count, -1, order->p))
-        fault = move_in_turn(order, some, behind, count, resolution, stale);
-    return ended(&arrays, fault);
+    return stale ? ended(&arrays, move_in_turn(order, some, behind, count, resolution, stale)) : refused(&arrays);
 }
 
 static PyMethodDef methods[] = {
