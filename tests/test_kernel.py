@@ -240,7 +240,7 @@ def test_runs_find_the_same_graph(method: fp.IPERI) -> None:
         ((np.eye(3), np.array([[0, 3]]), np.empty((1, 2)), np.empty(1)), IndexError, "not there"),
         ((np.eye(3), np.array([[-1, 0]]), np.empty((1, 2)), np.empty(1)), IndexError, "not there"),
         ((np.eye(3), np.array([[0, 1]]), np.frombuffer(bytes(16)).reshape(1, 2), np.empty(1)), ValueError, "read-only"),
-        ((np.eye(30), np.arange(30)[None], np.empty((1, 2)), np.empty(1)), ValueError, "at most 20 columns"),
+        ((np.eye(40), np.arange(40)[None], np.empty((1, 2)), np.empty(1)), ValueError, "at most 30 columns"),
     ],
 )
 def test_loops_over_subsets_refuse_other_arrays(arguments: tuple, error: type[Exception], says: str) -> None:
@@ -279,8 +279,8 @@ def test_other_loops_refuse_other_arrays() -> None:
 
 @needs_loops
 def test_sizes_of_subsets_fit_the_loops() -> None:
-    """The loops take sets of 20; what may be asked is less."""
+    """The loops take sets of 30; what may be asked is less."""
     from fedperi.federation.messages import MAX_SET
 
-    assert MAX_SET <= 20
+    assert MAX_SET <= 30
     assert subset_sizes(3).tolist() == [0, 1, 1, 2, 1, 2, 2, 3]

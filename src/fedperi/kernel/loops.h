@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MOST_COLUMNS 20 /* of a lattice; what may be asked is less (MAX_SET in federation/messages.py) */
+#define MOST_COLUMNS 30 /* of a lattice: more would not fit in memory; what may be asked is far less */
 #define TINY 1e-300     /* takes the place of pivots that are zero or less, as in local/lattice.py */
 
 /* All return 0, or one of these. */
