@@ -98,8 +98,9 @@ def test_a_release_in_processes_of_its_own(folder: Path) -> None:
         "To read it in words: fedperi inspect h1.fedperi",
     ]
     text = (folder / "h1.fedperi").read_text()
-    assert "1987" not in text
-    assert share[1] not in text
+    numbers = set(re.findall(r"[\d.]+", text))  # whole ones: noise may hold the same digits by chance
+    assert "1987" not in numbers
+    assert share[1] not in numbers
     again = process("release", "h1.csv", *ARGUMENTS, "--out", "again.fedperi")
     assert (again.returncode, again.stderr) == (0, "")
     assert lines(again.stdout)[:2] == [
