@@ -89,23 +89,19 @@ def used(monkeypatch: pytest.MonkeyPatch, method: fp.IPERI, sites: Any) -> set[s
 
 
 @pytest.mark.skipif(kernel.loops is None, reason="the loops were not compiled")
-def test_tables_of_numbers_are_worked_on_in_threads(monkeypatch):
+@pytest.mark.parametrize("options", [{}, {"data": "nonlinear"}])
+def test_tables_are_worked_on_in_threads(monkeypatch, options):
     sim = fp.simulate(5, clients=3, samples=200, seed=1)
-    assert used(monkeypatch, fp.IPERI(), sim.sites) == {"InProcess"}
-    assert used(monkeypatch, fp.IPERI(jobs=2), sim.sites) == {"Threaded"}
+    assert used(monkeypatch, fp.IPERI(**options), sim.sites) == {"InProcess"}
+    assert used(monkeypatch, fp.IPERI(jobs=2, **options), sim.sites) == {"Threaded"}
+    assert used(monkeypatch, fp.IPERI(jobs=2, **options), [sim.sites[0], sim.sites[1].iloc[:, ::-1]]) == {"Threaded"}
     monkeypatch.setattr(kernel, "loops", None)  # what Python does is not done at the same time
-    assert used(monkeypatch, fp.IPERI(jobs=2), sim.sites) == {"Pooled"}
-
-
-@pytest.mark.parametrize("options", [{"masking": "consensus"}, {"data": "nonlinear"}])
-def test_other_work_is_done_in_processes(monkeypatch, options):
-    sim = fp.simulate(4, clients=2, samples=200, seed=1)
     assert used(monkeypatch, fp.IPERI(jobs=2, **options), sim.sites) == {"Pooled"}
 
 
-def test_sites_of_other_kinds_are_worked_on_in_processes(monkeypatch):
+def test_other_work_is_done_in_processes(monkeypatch):
     sim = fp.simulate(4, clients=2, samples=200, seed=1)
-    assert used(monkeypatch, fp.IPERI(jobs=2), [sim.sites[0], sim.sites[1].iloc[:, ::-1]]) == {"Pooled"}
+    assert used(monkeypatch, fp.IPERI(jobs=2, masking="consensus"), sim.sites) == {"Pooled"}
     assert used(monkeypatch, fp.IPERI(jobs=2), oracles()) == {"Pooled"}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +20,7 @@ class Transport(Protocol):
     def open(self, settings: Settings) -> list[Welcome]:
         """Begin a run at every site."""
 
-    def ask(self, questions: Sequence[Question]) -> list[list[Floats]]:
+    def ask(self, questions: Sequence[Question]) -> Iterable[Sequence[Floats]]:
         """Put the same questions to every site: one list of answers a site, in the order of the welcomes."""
 
 
@@ -48,9 +48,10 @@ class InProcess:
         """Return what the sites tell about their privacy by now; answers may have cost something since the welcome."""
         return [site.privacy for site in self._sites]
 
-    def ask(self, questions: Sequence[Question]) -> list[list[Floats]]:
-        """Put the same questions to every site."""
-        return [[site.answer(question) for question in questions] for site in self._sites]
+    def ask(self, questions: Sequence[Question]) -> Iterator[list[Floats]]:
+        """Put the same questions to every site, one after the other, as answers are taken."""
+        for site in self._sites:
+            yield [site.answer(question) for question in questions]
 
 
 class Coordinator:
@@ -92,15 +93,21 @@ class Coordinator:
         questions = [question for question in questions if question.answers]
         if not questions:
             return []
-        answers = self.transport.ask(questions)
+        # Answers are large: each is put in its row while it is at hand, and let go.
+        stacked = [np.empty((len(self.sites), *shape(question))) for question in questions]
+        count = 0
+        for count, mine in enumerate(self.transport.ask(questions), start=1):
+            if count > len(self.sites):
+                break
+            if len(mine) != len(questions) or not all(map(_fits, questions, mine)):
+                name = self.sites[count - 1].site
+                raise InputError(f"site {name!r} gave an answer that does not fit the question")
+            for rows, answer in zip(stacked, mine, strict=True):
+                rows[count - 1] = answer
+        if count != len(self.sites):
+            raise InputError(f"{count} of {len(self.sites)} sites answered")
         self.rounds += 1
         self.queries += sum(question.answers for question in questions)
-        if len(answers) != len(self.sites):
-            raise InputError(f"{len(answers)} of {len(self.sites)} sites answered")
-        for welcome, mine in zip(self.sites, answers, strict=True):
-            if len(mine) != len(questions) or not all(map(_fits, questions, mine)):
-                raise InputError(f"site {welcome.site!r} gave an answer that does not fit the question")
-        stacked = [np.stack([mine[at] for mine in answers]) for at in range(len(questions))]
         self.transcript.rounds.append((questions, stacked))
         return stacked
 

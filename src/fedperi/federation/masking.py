@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernel
 from ..local.lattice import best_of_subsets
 
 Floats = NDArray[np.float64]
@@ -47,15 +48,24 @@ def consensus_mask(lattice: Floats, allowed: NDArray[np.bool_]) -> Floats:
     return np.take_along_axis(lattice, at, axis=1)
 
 
-def adaptive_mask(lattice: Floats) -> Floats:
+def adaptive_mask(lattice: Floats, out: Floats | None = None) -> Floats:
     """Judge a set by the part of it that the site's data support; leaving parents out has a price.
 
     An edge that an intervention removed costs a site no more than that price, and no local graph is needed.
+
+    Parameters
+    ----------
+    lattice : array, shape (b, 2^m)
+    out : array, optional
+        Where to put the values: the lattice itself, if it is not needed any more.
     """
+    if kernel.loops is not None and out is lattice and lattice.flags.c_contiguous:
+        kernel.loops.adaptive(lattice, INTERVENTION_PRICE, PARTIAL_PRICE)
+        return lattice
     value = best_of_subsets(lattice)
     value -= PARTIAL_PRICE
     np.maximum(value, lattice[..., :1] - INTERVENTION_PRICE, out=value)
-    return np.maximum(value, lattice, out=value)
+    return np.maximum(value, lattice, out=value if out is None else out)
 
 
 def adaptive_mask_of(none: Floats, whole: Floats, best: Floats) -> Floats:

@@ -53,7 +53,9 @@ class RidgeScore(GaussianScore):
     To refuse collinear columns would tell something of the rows that no noise covers.
     """
 
-    def _refuse(self, columns: NDArray[np.int64], own: int) -> None:
+    _singular = 0.0
+
+    def _refuse(self, variables: NDArray[np.int64]) -> None:
         return
 
 

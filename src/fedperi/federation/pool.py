@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from types import TracebackType
 from typing import Any, Self
@@ -150,23 +151,28 @@ class Threaded(InProcess):
         names = common_names([(site.name, site.names) for site in self.sites])
         return _results([self._threads.submit(site.open, settings, names) for site in self.sites])
 
-    def ask(self, questions: Sequence[Question]) -> list[list[Floats]]:
+    def ask(self, questions: Sequence[Question]) -> Iterator[list[Floats]]:
         """Put the same questions to every site."""
 
         def answers(site: Respondent) -> list[Floats]:
             return [site.answer(question) for question in questions]
 
-        return _results([self._threads.submit(answers, site) for site in self.sites])
+        return _in_turn([self._threads.submit(answers, site) for site in self.sites])
 
 
 def _results(futures: Sequence[Future[Any]]) -> list[Any]:
+    return list(_in_turn(futures))
+
+
+def _in_turn(futures: Sequence[Future[Any]]) -> Iterator[Any]:
     """Wait for all, in the order of the sites: the first site's error is the one that is raised, and at once."""
+    waiting = deque(futures)  # what has come is not held here as well
     try:
-        return [_result(future) for future in futures]
-    except BaseException:
-        for future in futures:  # sites that were not asked yet are not asked, and pay nothing
+        while waiting:
+            yield _result(waiting.popleft())
+    finally:
+        for future in waiting:  # sites that were not asked yet are not asked, and pay nothing
             future.cancel()
-        raise
 
 
 def _result(future: Future[Any]) -> Any:

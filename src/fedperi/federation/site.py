@@ -94,6 +94,8 @@ class Respondent(ABC):
             values = adaptive_mask_of(*self._score.extremes(nodes, families.fixed))[:, None]
         else:
             values = self._masked(nodes, np.column_stack([families.fixed, families.free]))
+            if not fixed:  # in place: answers are large, and memory that is new has a price
+                return np.subtract(self._reference[nodes][:, None], values, out=values)
             values = values[:, (1 << fixed) - 1 :: 1 << fixed]  # the sets that hold all fixed variables
         regrets: Floats = self._reference[nodes][:, None] - values
         return regrets
@@ -108,7 +110,7 @@ class Respondent(ABC):
             at_target = np.isin(nodes, self._intervened)[:, None]
             return np.where(at_target, lattice[:, :1], lattice)
         if self._settings.masking == "adaptive":
-            return adaptive_mask(lattice)
+            return adaptive_mask(lattice, out=lattice)
         assert self._graph is not None
         into = self._graph.adjacency.T  # [i, j]: an edge between j and i that does not leave i only
         return consensus_mask(lattice, into[nodes[:, None], candidates])

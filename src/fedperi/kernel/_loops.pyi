@@ -12,11 +12,49 @@ Floats = NDArray[float64]
 Ints = NDArray[int64]
 Bools = NDArray[bool_]
 
-def lattices(correlation: Floats, columns: Ints, out: Floats, smallest: Floats) -> bool: ...
-def least_residuals(correlation: Floats, columns: Ints, out: Floats, smallest: Floats) -> bool: ...
+def scores(
+    correlation: Floats,
+    first: Ints,
+    n: float,
+    price: float,
+    singular: float,
+    variables: Ints,
+    out: Floats,
+    smallest: Floats,
+) -> bool: ...
+def extremes(
+    correlation: Floats,
+    first: Ints,
+    n: float,
+    price: float,
+    singular: float,
+    variables: Ints,
+    out: Floats,
+    smallest: Floats,
+) -> bool: ...
+def local(
+    correlation: Floats,
+    first: Ints,
+    n: float,
+    price: float,
+    singular: float,
+    variables: Ints,
+    starts: Ints,
+    out: Floats,
+    smallest: Floats,
+) -> bool: ...
 def best_of_subsets(lattices: Floats) -> bool: ...
+def adaptive(lattices: Floats, all: float, some: float) -> bool: ...
+def add_up(values: Floats, out: Floats) -> bool: ...
 def climb(
-    correlation: Floats, n: float, price: float, resolution: float, singular: float, most_steps: int, into: Bools
+    correlation: Floats,
+    first: Ints,
+    n: float,
+    price: float,
+    singular: float,
+    resolution: float,
+    most_steps: int,
+    into: Bools,
 ) -> bool: ...
 def order(
     score: Floats,

@@ -1,7 +1,8 @@
 /* A hill climb over DAGs by BIC: add, take away or turn the edge that gains most, until none gains.
 
    Each node keeps a Cholesky factorisation of its parents, one row for each in the order in which they joined, so that
-   no step factors anything anew: what `local/regression.py` and `local/optimum.py` do with numpy. */
+   no step factors anything anew: what `local/regression.py` and `local/optimum.py` do with numpy. Where variables are
+   blocks of columns, a node that changes is factored anew with each of the others. */
 
 #include "loops.h"
 
@@ -23,9 +24,13 @@ typedef struct {
 } Node;
 
 typedef struct {
+    const Table *table;
     const double *correlation;
     ptrdiff_t p, words;
     double n, price, singular;
+    int wide;           /* whether some variable has more than one column */
+    int64_t *columns;   /* for those: of a node and its parents, and their factorisation */
+    double *root;
     Node *nodes;
     double *gains;      /* [head, tail]: of adding the edge, or of taking it away */
     uint8_t *into;      /* [head, tail] */
@@ -130,7 +135,7 @@ static int leave(const Climb *climb, ptrdiff_t node, int64_t other)
 }
 
 /* What every change of one parent would gain. Collinear columns and too few rows are left to numpy's code. */
-static int look(Climb *climb, ptrdiff_t head)
+static int look_up(Climb *climb, ptrdiff_t head)
 {
     Node *self = climb->nodes + head;
     double *gains = climb->gains + head * climb->p, singular = climb->singular;
@@ -150,9 +155,75 @@ static int look(Climb *climb, ptrdiff_t head)
         double residual = self->variance + self->coefficient[q] * self->coefficient[q] / self->squares[q];
         gains[self->joined[q]] = -climb->n / 2 * log(residual) - fewer;
     }
-    gains[head] = -HUGE_VAL;
-    climb->best[head] = -1;
     return 0;
+}
+
+/* -- the same for blocks of columns --------------------------------------------------------------------------------- */
+
+/* Score of a head whose parents' columns are the first `given`; rows before `from` are factored already. */
+static double factored_score(const Climb *climb, ptrdiff_t head, ptrdiff_t from, ptrdiff_t given, int *fault)
+{
+    const Table *table = climb->table;
+    ptrdiff_t own = width_of(table, head), count = given + own;
+    if (2.0 * (double)count > climb->n) /* too few rows to judge the set */
+        return -HUGE_VAL;
+    put_columns(table, head, climb->columns + given);
+    if (!(factor(table, climb->columns, from, count, climb->root, table->columns) > climb->singular))
+        *fault = NOT_FOR_LOOPS;
+    return *fault ? -HUGE_VAL : score_of(table, climb->root, count, table->columns, own);
+}
+
+static int look_up_wide(Climb *climb, ptrdiff_t head)
+{
+    const Table *table = climb->table;
+    Node *self = climb->nodes + head;
+    const uint8_t *inside = climb->into + head * climb->p;
+    double *gains = climb->gains + head * climb->p;
+    int fault = 0;
+    int64_t *end = climb->columns;
+    for (ptrdiff_t at = 0; at < self->size; at++)
+        end = put_columns(table, self->joined[at], end);
+    ptrdiff_t given = end - climb->columns;
+    double score = factored_score(climb, head, 0, given, &fault);
+    if (!(score > -HUGE_VAL)) /* a node that cannot be judged: numpy's code knows what to do */
+        return NOT_FOR_LOOPS;
+    self->score = score;
+    for (ptrdiff_t v = 0; v < climb->p && !fault; v++)
+        if (v != head && !inside[v]) {
+            put_columns(table, v, end);
+            gains[v] = factored_score(climb, head, given, given + width_of(table, v), &fault) - score;
+        }
+    /* From the last parent on: what is factored of those before it stays. */
+    for (ptrdiff_t at = self->size - 1; at >= 0 && !fault; at--) {
+        int64_t *next = climb->columns;
+        for (ptrdiff_t other = 0; other < at; other++)
+            next += width_of(table, self->joined[other]);
+        ptrdiff_t from = next - climb->columns;
+        for (ptrdiff_t other = at + 1; other < self->size; other++)
+            next = put_columns(table, self->joined[other], next);
+        gains[self->joined[at]] = factored_score(climb, head, from, next - climb->columns, &fault) - score;
+    }
+    return fault;
+}
+
+static int look(Climb *climb, ptrdiff_t head)
+{
+    int fault = climb->wide ? look_up_wide(climb, head) : look_up(climb, head);
+    climb->gains[head * climb->p + head] = -HUGE_VAL;
+    climb->best[head] = -1;
+    return fault;
+}
+
+/* Keep parents in the order in which they joined. */
+static void list(Node *self, int64_t other, int joins)
+{
+    ptrdiff_t stay = 0;
+    for (ptrdiff_t at = 0; at < self->size; at++)
+        if (self->joined[at] != other)
+            self->joined[stay++] = self->joined[at];
+    if (joins)
+        self->joined[stay++] = other;
+    self->size = stay;
 }
 
 /* -- the DAG -------------------------------------------------------------------------------------------------------- */
@@ -162,7 +233,11 @@ static int flip(Climb *climb, ptrdiff_t head, ptrdiff_t tail)
     uint8_t *edge = climb->into + head * climb->p + tail;
     climb->nodes[head].score += climb->gains[head * climb->p + tail];
     *edge ^= 1;
-    int fault = *edge ? join(climb, head, tail) : leave(climb, head, tail);
+    int fault = 0;
+    if (climb->wide)
+        list(climb->nodes + head, tail, *edge);
+    else
+        fault = *edge ? join(climb, head, tail) : leave(climb, head, tail);
     return fault ? fault : look(climb, head);
 }
 
@@ -279,10 +354,21 @@ static int allocate(Climb *climb)
     climb->best = malloc(p * sizeof(int64_t));
     if (!climb->nodes || !climb->gains || !climb->reaches || !climb->best)
         return NO_MEMORY;
+    size_t columns = (size_t)climb->table->columns;
+    climb->columns = climb->wide ? malloc(columns * sizeof(int64_t)) : NULL;
+    climb->root = climb->wide ? malloc(columns * columns * sizeof(double)) : NULL;
+    if (climb->wide && (!climb->columns || !climb->root))
+        return NO_MEMORY;
     for (size_t node = 0; node < p; node++) {
-        climb->nodes[node].over = malloc(p * sizeof(double));
-        climb->nodes[node].with_node = malloc(p * sizeof(double));
-        if (!climb->nodes[node].over || !climb->nodes[node].with_node)
+        Node *self = climb->nodes + node;
+        if (climb->wide) {
+            if (!(self->joined = malloc(p * sizeof(int64_t))))
+                return NO_MEMORY;
+            continue;
+        }
+        self->over = malloc(p * sizeof(double));
+        self->with_node = malloc(p * sizeof(double));
+        if (!self->over || !self->with_node)
             return NO_MEMORY;
     }
     return 0;
@@ -304,17 +390,20 @@ static void release(Climb *climb)
     free(climb->gains);
     free(climb->reaches);
     free(climb->best);
+    free(climb->columns);
+    free(climb->root);
 }
 
 /* into: [p, p], zero at first; into[head, tail] says at the end whether the DAG has the edge. */
-int climb(const double *correlation, ptrdiff_t p, double n, double price, double resolution, double singular,
-          int64_t most_steps, uint8_t *into)
+int climb(const Table *table, double resolution, int64_t most_steps, uint8_t *into)
 {
-    Climb climb = {.correlation = correlation, .p = p, .words = (p + 63) / 64, .n = n, .price = price,
-                   .singular = singular, .into = into};
+    ptrdiff_t p = table->variables;
+    Climb climb = {.table = table, .correlation = table->correlation, .p = p, .words = (p + 63) / 64, .n = table->n,
+                   .price = table->price, .singular = table->singular, .wide = table->columns > p, .into = into};
     int fault = allocate(&climb), moved = 1;
     for (ptrdiff_t node = 0; node < p && !fault; node++) {
-        begin_node(&climb, node);
+        if (!climb.wide)
+            begin_node(&climb, node);
         fault = look(&climb, node);
     }
     if (!fault)

@@ -1,32 +1,62 @@
 /* Loops over plain arrays, for which numpy's price of a call would be most of the time.
 
-   Nothing here knows Python: `module.c` checks the arrays, lets other threads run, and calls these. Lattices and orders
-   do the same operations in the same order as the numpy code that they stand in for, so that their results are equal to
-   the last bit: compile without contraction to fused operations (-ffp-contract=off). The others are equal but for
-   rounding, which decides nothing. */
+   Nothing here knows Python: `module.c` checks the arrays, lets other threads run, and calls these. They compute what
+   the numpy code computes that they stand in for; orders and sums over sites to the last bit, scores but for rounding,
+   which decides nothing. Compile without contraction to fused operations (-ffp-contract=off): then the answers do not
+   depend on the processor. */
 
 #ifndef FEDPERI_LOOPS_H
 #define FEDPERI_LOOPS_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
-#define MOST_COLUMNS 30 /* of a lattice: more would not fit in memory; what may be asked is far less */
-#define TINY 1e-300     /* takes the place of pivots that are zero or less, as in local/lattice.py */
+#define MOST_BLOCKS 30    /* variables of a lattice: more would not fit in memory; what may be asked is far less */
+#define MOST_COLUMNS 1024 /* of a lattice, in all */
+#define TINY 1e-300       /* takes the place of pivots that are zero or less, as in local/lattice.py */
+
+/* Loops over long stretches of memory are compiled twice, and the processor decides: the same operations, more at a
+   time. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define VECTORS __attribute__((target_clones("avx2", "default")))
+#else
+#define VECTORS
+#endif
 
 /* All return 0, or one of these. */
 enum { NO_MEMORY = 1, OUT_OF_RANGE = 2, NOT_FOR_LOOPS = 3 };
 
+/* Variables are blocks of columns, one after the other. BIC is -n/2 log det(residual) - price * columns * own columns. */
+typedef struct {
+    const double *correlation; /* [columns, columns] */
+    ptrdiff_t columns, variables;
+    const int64_t *first; /* column of each variable, and one more */
+    double n, price, singular; /* a pivot that is not above `singular` means that columns are collinear */
+} Table;
+
+static inline int64_t width_of(const Table *table, int64_t variable)
+{
+    return table->first[variable + 1] - table->first[variable];
+}
+
 /* residuals.c */
-int lattices(const double *correlation, int64_t p, const int64_t *columns, ptrdiff_t rows, int m, double *residual,
-             double *smallest);
-int least_residuals(const double *correlation, int64_t p, const int64_t *columns, ptrdiff_t rows, int m, double *least,
-                    double *smallest);
+int scores(const Table *table, const int64_t *variables, ptrdiff_t rows, int m, double *out, double *smallest);
+int extremes(const Table *table, const int64_t *variables, ptrdiff_t rows, int m, double *out, double *smallest);
+int local(const Table *table, const int64_t *variables, const int64_t *starts, ptrdiff_t queries, double *out,
+          double *smallest);
+int64_t *put_columns(const Table *table, int64_t variable, int64_t *out);
+double factor(const Table *table, const int64_t *columns, ptrdiff_t from, ptrdiff_t count, double *root,
+              ptrdiff_t stride);
+double score_of(const Table *table, const double *root, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t own);
+
+/* answers.c */
 void best_of_subsets(double *values, ptrdiff_t rows, size_t subsets);
+int adaptive(double *values, ptrdiff_t rows, size_t subsets, double all, double some);
+int add_up(const double *values, ptrdiff_t sites, ptrdiff_t cells, double *out);
 
 /* climb.c */
-int climb(const double *correlation, ptrdiff_t p, double n, double price, double resolution, double singular,
-          int64_t most_steps, uint8_t *into);
+int climb(const Table *table, double resolution, int64_t most_steps, uint8_t *into);
 
 /* orders.c */
 typedef struct {

@@ -69,84 +69,166 @@ static PyObject *refused(Arrays *arrays)
     return NULL;
 }
 
-typedef int (*ResidualLoop)(const double *, int64_t, const int64_t *, ptrdiff_t, int, double *, double *);
-
-/* (correlation, columns, out, smallest): the two loops over subsets differ in what they write. */
-static PyObject *over_subsets(PyObject *args, ResidualLoop loop, int lattice)
+/* Take what every score needs: (correlation, first, n, price, singular). 0, with an exception, if it is something else. */
+static int take_table(Arrays *arrays, PyObject *correlation, PyObject *first, Table *table)
 {
-    PyObject *objects[4];
+    if (!(table->correlation = take(arrays, correlation, 'd', 2, -1, -1)))
+        return 0;
+    table->columns = length(arrays, 0);
+    int square = length(arrays, 1) == table->columns;
+    if (!(table->first = take(arrays, first, 'i', 1, -1, -1)))
+        return 0;
+    table->variables = length(arrays, 0) - 1;
+    square = square && table->variables >= 0 && table->first[0] == 0;
+    for (Py_ssize_t v = 0; v < table->variables && square; v++)
+        square = table->first[v + 1] > table->first[v] && table->first[v + 1] <= table->columns;
+    if (!square || table->first[table->variables] != table->columns)
+        PyErr_SetString(PyExc_ValueError, "a score takes a square matrix, and the columns of each variable in turn");
+    return !PyErr_Occurred();
+}
+
+/* (correlation, first, n, price, singular, variables, out, smallest): all subsets, or only what is extreme of them. */
+static PyObject *over_subsets(PyObject *args, int all)
+{
+    PyObject *o[5];
     Arrays arrays = {0};
+    Table table;
     int fault;
-    if (!PyArg_ParseTuple(args, "OOOO", objects, objects + 1, objects + 2, objects + 3))
-        return NULL;
-    const double *correlation = take(&arrays, objects[0], 'd', 2, -1, -1);
-    if (!correlation)
+    if (!PyArg_ParseTuple(args, "OOdddOOO", o, o + 1, &table.n, &table.price, &table.singular, o + 2, o + 3, o + 4) ||
+        !take_table(&arrays, o[0], o[1], &table))
         return refused(&arrays);
-    Py_ssize_t p = length(&arrays, 0), square = length(&arrays, 1);
-    const int64_t *columns = take(&arrays, objects[1], 'i', 2, -1, -1);
-    if (!columns)
+    const int64_t *variables = take(&arrays, o[2], 'i', 2, -1, -1);
+    if (!variables)
         return refused(&arrays);
     Py_ssize_t rows = length(&arrays, 0), m = length(&arrays, 1) - 1;
-    if (p != square || m > MOST_COLUMNS || m < !lattice) {
-        PyErr_Format(PyExc_ValueError, "a loop over subsets takes a square matrix and at most %d columns", MOST_COLUMNS);
+    if (m > MOST_BLOCKS || m < !all) {
+        PyErr_Format(PyExc_ValueError, "a loop over subsets takes at most %d variables and a node", MOST_BLOCKS);
         return refused(&arrays);
     }
-    double *out = lattice ? take(&arrays, objects[2], 'D', 2, rows, (Py_ssize_t)1 << m)
-                          : take(&arrays, objects[2], 'D', 2, m + 1, rows);
-    double *smallest = out ? take(&arrays, objects[3], 'D', 1, lattice ? rows : 1, -1) : NULL;
+    double *out = take(&arrays, o[3], 'D', 2, all ? rows : 3, all ? (Py_ssize_t)1 << m : rows);
+    double *smallest = out ? take(&arrays, o[4], 'D', 1, all ? rows : 1, -1) : NULL;
     if (!smallest)
         return refused(&arrays);
     Py_BEGIN_ALLOW_THREADS
-    fault = loop(correlation, p, columns, rows, (int)m, out, smallest);
+    fault = (all ? scores : extremes)(&table, variables, rows, (int)m, out, smallest);
     Py_END_ALLOW_THREADS
     return ended(&arrays, fault);
 }
 
-static PyObject *py_lattices(PyObject *self, PyObject *args) { return over_subsets(args, lattices, 1); }
+static PyObject *py_scores(PyObject *self, PyObject *args) { return over_subsets(args, 1); }
 
-static PyObject *py_least_residuals(PyObject *self, PyObject *args) { return over_subsets(args, least_residuals, 0); }
+static PyObject *py_extremes(PyObject *self, PyObject *args) { return over_subsets(args, 0); }
+
+/* (correlation, first, n, price, singular, variables, starts, out, smallest) */
+static PyObject *py_local(PyObject *self, PyObject *args)
+{
+    PyObject *o[6];
+    Arrays arrays = {0};
+    Table table;
+    int fault;
+    if (!PyArg_ParseTuple(args, "OOdddOOOO", o, o + 1, &table.n, &table.price, &table.singular, o + 2, o + 3, o + 4,
+                          o + 5) ||
+        !take_table(&arrays, o[0], o[1], &table))
+        return refused(&arrays);
+    const int64_t *variables = take(&arrays, o[2], 'i', 1, -1, -1);
+    Py_ssize_t count = variables ? length(&arrays, 0) : 0;
+    const int64_t *starts = variables ? take(&arrays, o[3], 'i', 1, -1, -1) : NULL;
+    if (!starts)
+        return refused(&arrays);
+    Py_ssize_t queries = length(&arrays, 0) - 1;
+    int good = queries >= 0 && starts[0] == 0 && starts[queries] == count;
+    for (Py_ssize_t at = 0; at < queries && good; at++) /* every query has a node */
+        good = starts[at + 1] > starts[at] && starts[at + 1] <= count;
+    if (!good) {
+        PyErr_SetString(PyExc_ValueError, "queries must follow each other, and each must have a node");
+        return refused(&arrays);
+    }
+    double *out = take(&arrays, o[4], 'D', 1, queries, -1);
+    double *smallest = out ? take(&arrays, o[5], 'D', 1, queries, -1) : NULL;
+    if (!smallest)
+        return refused(&arrays);
+    Py_BEGIN_ALLOW_THREADS
+    fault = local(&table, variables, starts, queries, out, smallest);
+    Py_END_ALLOW_THREADS
+    return ended(&arrays, fault);
+}
+
+/* Take lattices, one a row: a power of two of values each. */
+static double *take_lattices(Arrays *arrays, PyObject *object)
+{
+    double *values = take(arrays, object, 'D', 2, -1, -1);
+    Py_ssize_t subsets = values ? length(arrays, 1) : 0;
+    if (values && (subsets < 1 || subsets & (subsets - 1))) {
+        PyErr_SetString(PyExc_ValueError, "a lattice has a power of two of values");
+        return NULL;
+    }
+    return values;
+}
 
 static PyObject *py_best_of_subsets(PyObject *self, PyObject *args)
 {
     PyObject *object;
     Arrays arrays = {0};
-    if (!PyArg_ParseTuple(args, "O", &object))
-        return NULL;
-    double *values = take(&arrays, object, 'D', 2, -1, -1);
+    double *values = PyArg_ParseTuple(args, "O", &object) ? take_lattices(&arrays, object) : NULL;
     if (!values)
         return refused(&arrays);
-    Py_ssize_t rows = length(&arrays, 0), subsets = length(&arrays, 1);
-    if (subsets < 1 || subsets & (subsets - 1)) {
-        PyErr_SetString(PyExc_ValueError, "a lattice has a power of two of values");
-        return refused(&arrays);
-    }
     Py_BEGIN_ALLOW_THREADS
-    best_of_subsets(values, rows, (size_t)subsets);
+    best_of_subsets(values, arrays.views[0].shape[0], (size_t)arrays.views[0].shape[1]);
     Py_END_ALLOW_THREADS
     return ended(&arrays, 0);
 }
 
-static PyObject *py_climb(PyObject *self, PyObject *args)
+static PyObject *py_adaptive(PyObject *self, PyObject *args)
 {
-    PyObject *objects[2];
-    double n, price, resolution, singular;
-    long long most_steps;
+    PyObject *object;
+    double all, some;
     Arrays arrays = {0};
     int fault;
-    if (!PyArg_ParseTuple(args, "OddddLO", objects, &n, &price, &resolution, &singular, &most_steps, objects + 1))
-        return NULL;
-    const double *correlation = take(&arrays, objects[0], 'd', 2, -1, -1);
-    if (!correlation)
+    double *values = PyArg_ParseTuple(args, "Odd", &object, &all, &some) ? take_lattices(&arrays, object) : NULL;
+    if (!values)
         return refused(&arrays);
-    Py_ssize_t p = length(&arrays, 0);
-    uint8_t *into = take(&arrays, objects[1], 'B', 2, p, p);
-    if (!into || arrays.views[0].shape[1] != p) {
-        if (into)
-            PyErr_SetString(PyExc_ValueError, "a climb takes a square matrix");
-        return refused(&arrays);
-    }
     Py_BEGIN_ALLOW_THREADS
-    fault = climb(correlation, p, n, price, resolution, singular, most_steps, into);
+    fault = adaptive(values, arrays.views[0].shape[0], (size_t)arrays.views[0].shape[1], all, some);
+    Py_END_ALLOW_THREADS
+    return ended(&arrays, fault);
+}
+
+static PyObject *py_add_up(PyObject *self, PyObject *args)
+{
+    PyObject *o[2];
+    Arrays arrays = {0};
+    int fault;
+    const double *values = PyArg_ParseTuple(args, "OO", o, o + 1) ? take(&arrays, o[0], 'd', 2, -1, -1) : NULL;
+    if (!values)
+        return refused(&arrays);
+    Py_ssize_t sites = length(&arrays, 0), cells = length(&arrays, 1);
+    double *out = take(&arrays, o[1], 'D', 1, cells, -1);
+    if (!out)
+        return refused(&arrays);
+    Py_BEGIN_ALLOW_THREADS
+    fault = add_up(values, sites, cells, out);
+    Py_END_ALLOW_THREADS
+    return ended(&arrays, fault);
+}
+
+/* (correlation, first, n, price, singular, resolution, most steps, into) */
+static PyObject *py_climb(PyObject *self, PyObject *args)
+{
+    PyObject *o[3];
+    double resolution;
+    long long most_steps;
+    Arrays arrays = {0};
+    Table table;
+    int fault;
+    if (!PyArg_ParseTuple(args, "OOddddLO", o, o + 1, &table.n, &table.price, &table.singular, &resolution, &most_steps,
+                          o + 2) ||
+        !take_table(&arrays, o[0], o[1], &table))
+        return refused(&arrays);
+    uint8_t *into = take(&arrays, o[2], 'B', 2, table.variables, table.variables);
+    if (!into)
+        return refused(&arrays);
+    Py_BEGIN_ALLOW_THREADS
+    fault = climb(&table, resolution, most_steps, into);
     Py_END_ALLOW_THREADS
     return ended(&arrays, fault);
 }
@@ -273,9 +355,12 @@ static PyObject *py_move_in_turn(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"lattices", py_lattices, METH_VARARGS, NULL},
-    {"least_residuals", py_least_residuals, METH_VARARGS, NULL},
+    {"scores", py_scores, METH_VARARGS, NULL},
+    {"extremes", py_extremes, METH_VARARGS, NULL},
+    {"local", py_local, METH_VARARGS, NULL},
     {"best_of_subsets", py_best_of_subsets, METH_VARARGS, NULL},
+    {"adaptive", py_adaptive, METH_VARARGS, NULL},
+    {"add_up", py_add_up, METH_VARARGS, NULL},
     {"climb", py_climb, METH_VARARGS, NULL},
     {"order", py_order, METH_VARARGS, NULL},
     {"best_places", py_best_places, METH_VARARGS, NULL},

@@ -37,46 +37,69 @@ static void passed(const Order *order, int64_t node, double *lost)
     }
 }
 
-/* For each of some variables: what its best place would gain, the first of those within `resolution`, and behind whom
-   that is; -1 is the first place of all. */
+/* The best score of a node if one variable more came before it, in each of its lattices; `at` has their places. */
+static double with_another(const Order *order, int64_t node, int64_t other, int64_t *at)
+{
+    double best = -HUGE_VAL;
+    for (int64_t l = order->first[node]; l < order->first[node + 1]; l++) {
+        *at += order->bit[l * order->p + other];
+        double score = order->score[*at++];
+        best = score > best ? score : best;
+    }
+    return best;
+}
+
+/* What the best place of a variable would gain, the first of those within `resolution`, and behind whom that is.
+
+   Only places behind its candidates, and the first of all, need be compared: elsewhere it has the parents to choose from
+   that it had a place before, and whom it passes there can only lose. */
+static double best_place(const Order *order, int64_t node, double resolution, double *lost, double *value, int64_t *place,
+                         int64_t *at, int64_t *behind)
+{
+    ptrdiff_t p = order->p, count = 1;
+    const uint8_t *candidates = order->candidates + node * p;
+    double score = -HUGE_VAL, sum = 0.0, now = 0.0, most;
+    memset(lost, 0, (size_t)(p + 1) * sizeof(double));
+    passed(order, node, lost);
+    for (int64_t l = order->first[node]; l < order->first[node + 1]; l++) {
+        int64_t begin = order->begin[l];
+        at[l - order->first[node]] = begin;
+        score = order->score[begin] > score ? order->score[begin] : score;
+    }
+    most = value[0] = score;
+    place[0] = 0;
+    for (ptrdiff_t here = 0; here < p; here++) {
+        if (here == order->place[node])
+            now = score - sum;
+        sum += lost[here + 1];
+        if (!candidates[order->nodes[here]])
+            continue;
+        score = with_another(order, node, order->nodes[here], at);
+        value[count] = score - sum;
+        place[count] = here + 1;
+        most = value[count] > most ? value[count] : most;
+        count++;
+    }
+    ptrdiff_t best = 0;
+    while (value[best] < most - resolution)
+        best++;
+    *behind = place[best] > 0 ? order->nodes[place[best] - 1] : -1;
+    return difference(value[best], now);
+}
+
+/* The same for some variables: what each would gain, and behind whom; -1 is the first place of all. */
 int best_places(const Order *order, const int64_t *some, ptrdiff_t count, double resolution, double *gains,
                 int64_t *behind)
 {
-    ptrdiff_t p = order->p;
-    double *value = malloc(2 * (size_t)(p + 1) * sizeof(double)), *lost = value + p + 1;
-    if (!value)
-        return NO_MEMORY;
-    for (ptrdiff_t at = 0; at < count; at++) {
-        int64_t node = some[at];
-        for (ptrdiff_t place = 0; place <= p; place++) {
-            value[place] = -HUGE_VAL;
-            lost[place] = 0.0;
-        }
-        for (int64_t l = order->first[node]; l < order->first[node + 1]; l++) {
-            const int64_t *bit = order->bit + l * p;
-            int64_t index = order->begin[l];
-            for (ptrdiff_t place = 0;; place++) {
-                value[place] = order->score[index] > value[place] ? order->score[index] : value[place];
-                if (place == p)
-                    break;
-                index += bit[order->nodes[place]];
-            }
-        }
-        passed(order, node, lost);
-        double sum = 0.0, most = -HUGE_VAL;
-        for (ptrdiff_t place = 0; place <= p; place++) {
-            sum += lost[place];
-            value[place] -= sum;
-            most = value[place] > most ? value[place] : most;
-        }
-        ptrdiff_t best = 0;
-        while (value[best] < most - resolution)
-            best++;
-        gains[at] = difference(value[best], value[order->place[node]]);
-        behind[at] = best > 0 ? order->nodes[best - 1] : -1;
-    }
-    free(value);
-    return 0;
+    size_t places = (size_t)order->p + 1, lattices = (size_t)order->first[order->p];
+    double *lost = malloc(2 * places * sizeof(double));
+    int64_t *place = malloc((places + lattices) * sizeof(int64_t));
+    int fault = lost && place ? 0 : NO_MEMORY;
+    for (ptrdiff_t at = 0; at < count && !fault; at++)
+        gains[at] = best_place(order, some[at], resolution, lost, lost + places, place, place + places, behind + at);
+    free(lost);
+    free(place);
+    return fault;
 }
 
 /* Put a variable at a place. With `stale`, mark those whose best place may be another one now: the variable, the nodes

@@ -1,211 +1,595 @@
-/* Residual variance of a node given every subset of some columns.
+/* BIC of a node given every subset of some variables, each of which is a block of columns.
 
-   Of m + 1 columns, the node last, cell (i, j) with i <= j holds the covariance of columns i and j given each subset of
-   the columns before i: 2^i numbers, bit t of the index for column t. Taking column t as a parent doubles what is known
-   of all columns behind it, in place. */
+   With the blocks' columns one after the other, the node's last, cell (i, j) with i <= j holds the covariance of columns
+   i and j given each subset of the blocks before that of i: a number for each, bit t of the index for block t. Taking a
+   block as parents doubles what is known of all columns behind it, in place. */
 
 #include "loops.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
-    int m;
-    double *cell[MOST_COLUMNS + 1][MOST_COLUMNS + 1];
-    double *share[MOST_COLUMNS][MOST_COLUMNS + 1]; /* of pivot t in column j: cell (t, j) over cell (t, t) */
+    int m;                         /* blocks, the node's not among them */
+    int begin[MOST_BLOCKS + 2];    /* column with which each block begins, the node's among them, and one more */
+    ptrdiff_t room, cells;         /* of columns and of numbers that there is memory for */
+    double **cell, **share;        /* [column, column]; a share is cell (a, j) over the pivot (a, a) */
+    double **inverse;              /* [column]: one over the pivot */
     double *memory;
 } Lattice;
 
-static int make(Lattice *lattice, int m)
+static ptrdiff_t columns_of(const Lattice *lattice) { return lattice->begin[lattice->m + 1]; }
+
+static void forget(Lattice *lattice)
 {
-    size_t numbers = 0;
-    for (int i = 0; i <= m; i++)
-        numbers += ((size_t)(2 * (m - i) + 1)) << i;
+    free(lattice->cell);
+    free(lattice->memory);
+    memset(lattice, 0, sizeof(Lattice));
+}
+
+/* Lay out the cells for a node and m blocks of these widths, the node's last. What is there stays if it has the same. */
+static int lay_out(Lattice *lattice, int m, const int64_t *widths)
+{
+    int same = lattice->memory && lattice->m == m;
+    for (int t = 0; t <= m && same; t++)
+        same = lattice->begin[t + 1] - lattice->begin[t] == widths[t];
+    if (same)
+        return 0;
     lattice->m = m;
-    lattice->memory = malloc(numbers * sizeof(double));
-    if (!lattice->memory)
-        return NO_MEMORY;
+    for (int t = 0; t <= m; t++)
+        lattice->begin[t + 1] = lattice->begin[t] + (int)widths[t];
+    ptrdiff_t q = columns_of(lattice), numbers = 0;
+    for (int t = 0; t <= m; t++)
+        for (ptrdiff_t i = lattice->begin[t]; i < lattice->begin[t + 1]; i++)
+            numbers += (2 * (q - i)) << t;
+    if (q > lattice->room || numbers > lattice->cells) {
+        forget(lattice);
+        lattice->cell = malloc((size_t)(q * (2 * q + 1)) * sizeof(double *));
+        lattice->memory = malloc((size_t)numbers * sizeof(double));
+        if (!lattice->cell || !lattice->memory)
+            return NO_MEMORY;
+        lattice->room = q;
+        lattice->cells = numbers;
+        return lay_out(lattice, m, widths);
+    }
+    lattice->share = lattice->cell + q * q;
+    lattice->inverse = lattice->share + q * q;
     double *next = lattice->memory;
-    for (int i = 0; i <= m; i++)
-        for (int j = i; j <= m; j++) {
-            lattice->cell[i][j] = next;
-            next += (size_t)1 << i;
-            if (j > i) {
-                lattice->share[i][j] = next;
-                next += (size_t)1 << i;
-            }
+    for (int t = 0; t <= m; t++)
+        for (ptrdiff_t i = lattice->begin[t]; i < lattice->begin[t + 1]; i++) {
+            ptrdiff_t size = (ptrdiff_t)1 << t;
+            for (ptrdiff_t j = i; j < q; j++, next += size)
+                lattice->cell[i * q + j] = next;
+            for (ptrdiff_t j = i + 1; j < q; j++, next += size)
+                lattice->share[i * q + j] = next;
+            lattice->inverse[i] = next;
+            next += size;
         }
     return 0;
 }
 
-static void fill(Lattice *lattice, const double *correlation, int64_t p, const int64_t *columns)
+static void fill(const Lattice *lattice, const Table *table, const int64_t *columns)
 {
-    for (int i = 0; i <= lattice->m; i++)
-        for (int j = i; j <= lattice->m; j++)
-            lattice->cell[i][j][0] = correlation[columns[i] * p + columns[j]];
+    ptrdiff_t q = columns_of(lattice);
+    for (ptrdiff_t i = 0; i < q; i++)
+        for (ptrdiff_t j = i; j < q; j++)
+            lattice->cell[i * q + j][0] = table->correlation[columns[i] * table->columns + columns[j]];
 }
 
-/* Return the smallest pivot, the node's own residuals among them. */
-static double eliminate(Lattice *lattice)
+static inline double lesser(double a, double b) { return a < b ? a : b; }
+
+static inline void invert(double *restrict out, const double *pivot, size_t size)
 {
-    int m = lattice->m;
-    double smallest = 1.0;
-    for (int t = 0; t < m; t++) {
-        size_t size = (size_t)1 << t;
-        const double *pivot = lattice->cell[t][t];
-        for (size_t s = 0; s < size; s++)
-            smallest = pivot[s] < smallest ? pivot[s] : smallest;
-        for (int j = t + 1; j <= m; j++) {
-            const double *row = lattice->cell[t][j];
-            double *restrict share = lattice->share[t][j];
-            for (size_t s = 0; s < size; s++)
-                share[s] = row[s] / (pivot[s] > TINY ? pivot[s] : TINY);
-            for (int i = t + 1; i <= j; i++) {
-                const double *left = lattice->cell[t][i], *before = lattice->cell[i][j];
-                double *restrict after = lattice->cell[i][j] + size;
-                for (size_t s = 0; s < size; s++)
-                    after[s] = before[s] - left[s] * share[s];
-            }
+    for (size_t s = 0; s < size; s++)
+        out[s] = 1.0 / (pivot[s] > TINY ? pivot[s] : TINY);
+}
+
+static inline void multiply(double *out, const double *a, const double *b, size_t size)
+{
+    for (size_t s = 0; s < size; s++)
+        out[s] = a[s] * b[s];
+}
+
+/* out = from - a b; out may be from */
+static inline void take_away(double *out, const double *from, const double *a, const double *b, size_t size)
+{
+    for (size_t s = 0; s < size; s++)
+        out[s] = from[s] - a[s] * b[s];
+}
+
+/* Eliminate the columns of one block from each other, for each subset of the blocks before. Return the least pivot: it
+   is among those given all blocks before, the last of each column, since a residual variance only falls if more is
+   given. So the first block that is collinear with those before it shows here, before anything is divided by it. */
+VECTORS static double eliminate_within(const Lattice *lattice, int t)
+{
+    ptrdiff_t q = columns_of(lattice), end = lattice->begin[t + 1];
+    size_t size = (size_t)1 << t;
+    double least = 1.0;
+    for (ptrdiff_t a = lattice->begin[t]; a < end; a++) {
+        double **row = lattice->cell + a * q, **share = lattice->share + a * q;
+        least = lesser(least, row[a][size - 1]);
+        invert(lattice->inverse[a], row[a], size);
+        for (ptrdiff_t j = a + 1; j < q; j++) {
+            multiply(share[j], row[j], lattice->inverse[a], size);
+            for (ptrdiff_t b = a + 1; b <= j && b < end; b++)
+                take_away(lattice->cell[b * q + j], lattice->cell[b * q + j], row[b], share[j], size);
         }
     }
-    const double *own = lattice->cell[m][m];
-    for (size_t s = 0; s < (size_t)1 << m; s++)
-        smallest = own[s] < smallest ? own[s] : smallest;
-    return smallest;
+    return least;
 }
 
-static int within(const int64_t *columns, ptrdiff_t count, int64_t p)
+/* Covariances of what comes behind a block, given the subsets that hold it. */
+VECTORS static void eliminate_behind(const Lattice *lattice, int t)
+{
+    ptrdiff_t q = columns_of(lattice), first = lattice->begin[t], end = lattice->begin[t + 1];
+    size_t size = (size_t)1 << t;
+    for (ptrdiff_t i = end; i < q; i++)
+        for (ptrdiff_t j = i; j < q; j++) {
+            const double *from = lattice->cell[i * q + j];
+            double *to = lattice->cell[i * q + j] + size;
+            for (ptrdiff_t a = first; a < end; a++, from = to)
+                take_away(to, from, lattice->cell[a * q + i], lattice->share[a * q + j], size);
+        }
+}
+
+/* Return the smallest pivot; those of the node's own columns are the diagonal of its block. */
+static double eliminate(const Lattice *lattice)
+{
+    double least = 1.0;
+    for (int t = 0; t <= lattice->m; t++) {
+        least = lesser(least, eliminate_within(lattice, t));
+        if (t < lattice->m)
+            eliminate_behind(lattice, t);
+    }
+    return least;
+}
+
+/* -- which columns a question is about ------------------------------------------------------------------------------- */
+
+static int within(const Table *table, const int64_t *variables, ptrdiff_t count)
 {
     for (ptrdiff_t at = 0; at < count; at++)
-        if (columns[at] < 0 || columns[at] >= p)
+        if (variables[at] < 0 || variables[at] >= table->variables)
             return 0;
     return 1;
 }
 
-/* columns: [rows, m + 1], the node last; residual: [rows, 2^m]; smallest: [rows] */
-int lattices(const double *correlation, int64_t p, const int64_t *columns, ptrdiff_t rows, int m, double *residual,
-             double *smallest)
+int64_t *put_columns(const Table *table, int64_t variable, int64_t *out)
 {
-    Lattice lattice;
-    if (!within(columns, rows * (m + 1), p))
-        return OUT_OF_RANGE;
-    if (make(&lattice, m))
+    for (int64_t c = table->first[variable]; c < table->first[variable + 1]; c++)
+        *out++ = c;
+    return out;
+}
+
+/* Lay out a lattice for some variables, the node last, and fill it. */
+static int begin_lattice(Lattice *lattice, const Table *table, const int64_t *variables, int m)
+{
+    int64_t widths[MOST_BLOCKS + 1], columns[MOST_COLUMNS], *next = columns, count = 0;
+    for (int t = 0; t <= m; t++) {
+        widths[t] = width_of(table, variables[t]);
+        count += widths[t];
+    }
+    if (count > MOST_COLUMNS)
+        return NOT_FOR_LOOPS;
+    for (int t = 0; t <= m; t++)
+        next = put_columns(table, variables[t], next);
+    if (lay_out(lattice, m, widths))
         return NO_MEMORY;
-    for (ptrdiff_t row = 0; row < rows; row++) {
-        lattice.cell[m][m] = residual + (row << m);
-        fill(&lattice, correlation, p, columns + row * (m + 1));
+    fill(lattice, table, columns);
+    return 0;
+}
+
+/* Columns that each subset of the blocks has. */
+static void count_columns(const Lattice *lattice, int32_t *count)
+{
+    count[0] = 0;
+    for (int t = 0; t < lattice->m; t++)
+        for (size_t s = 0; s < (size_t)1 << t; s++)
+            count[((size_t)1 << t) + s] = count[s] + lattice->begin[t + 1] - lattice->begin[t];
+}
+
+/* -- all subsets ---------------------------------------------------------------------------------------------------- */
+
+/* variables: [rows, m + 1], the node last; out: [rows, 2^m]; smallest: [rows] */
+int scores(const Table *table, const int64_t *variables, ptrdiff_t rows, int m, double *out, double *smallest)
+{
+    Lattice lattice = {0};
+    size_t subsets = (size_t)1 << m;
+    if (!within(table, variables, rows * (m + 1)))
+        return OUT_OF_RANGE;
+    int32_t *count = malloc(subsets * sizeof(int32_t));
+    int fault = count ? 0 : NO_MEMORY;
+    for (ptrdiff_t row = 0; row < rows && !fault; row++, out += subsets, variables += m + 1) {
+        fault = begin_lattice(&lattice, table, variables, m);
+        if (fault)
+            break;
         smallest[row] = eliminate(&lattice);
-    }
-    free(lattice.memory);
-    return 0;
-}
-
-/* least: [size] */
-static void keep_least(double *least, const double *values, const uint8_t *members, size_t count)
-{
-    for (size_t s = 0; s < count; s++) {
-        double *at = least + members[s];
-        *at = values[s] < *at ? values[s] : *at;
-    }
-}
-
-/* Residual variances of the node with one column more, into near[m], and those of that column itself, into left.
-
-   near[i] holds the covariance of that column with column i as cell (i, j) does: the first number is there. */
-static void eliminate_beside(const Lattice *lattice, double **near, double *left)
-{
-    int m = lattice->m;
-    left[0] = 1.0;
-    for (int t = 0; t < m; t++) {
-        size_t size = (size_t)1 << t;
-        const double *pivot = lattice->cell[t][t], *first = near[t];
-        double *restrict rest = left + size;
-        for (size_t s = 0; s < size; s++)
-            rest[s] = left[s] - first[s] * first[s] / (pivot[s] > TINY ? pivot[s] : TINY);
-        for (int i = t + 1; i <= m; i++) {
-            const double *share = lattice->share[t][i], *before = near[i];
-            double *restrict after = near[i] + size;
-            for (size_t s = 0; s < size; s++)
-                after[s] = before[s] - share[s] * first[s];
+        ptrdiff_t q = columns_of(&lattice), own = q - lattice.begin[m];
+        double price = table->price * (double)own, half = -table->n / 2;
+        count_columns(&lattice, count);
+        for (ptrdiff_t a = q - own; a < q; a++) {
+            const double *pivot = lattice.cell[a * q + a];
+            for (size_t s = 0; s < subsets; s++)
+                out[s] = (a > q - own ? out[s] : 0.0) + log(pivot[s] > TINY ? pivot[s] : TINY);
         }
-    }
-    const double *alone = lattice->cell[m][m];
-    double *restrict joined = near[m];
-    for (size_t s = 0; s < (size_t)1 << m; s++)
-        joined[s] = alone[s] - joined[s] * joined[s] / (left[s] > TINY ? left[s] : TINY);
-}
-
-/* The smallest residual variance among the subsets of each size: least[size, row].
-
-   columns: [rows, m + 1]; the node comes last, and before it the column in which rows that follow each other may differ
-   alone. Such rows share the work on all their other columns. */
-int least_residuals(const double *correlation, int64_t p, const int64_t *columns, ptrdiff_t rows, int m, double *least,
-                    double *smallest)
-{
-    Lattice lattice;
-    int k = m - 1; /* columns that rows share, beside the node */
-    size_t subsets = (size_t)1 << k;
-    if (!within(columns, rows * (m + 1), p))
-        return OUT_OF_RANGE;
-    double *left = malloc(3 * subsets * sizeof(double));
-    uint8_t *members = malloc(subsets);
-    if (!left || !members || make(&lattice, k)) {
-        free(left);
-        free(members);
-        return NO_MEMORY;
-    }
-    double *near[MOST_COLUMNS + 1], alone[MOST_COLUMNS + 1], found[MOST_COLUMNS + 1];
-    for (int i = 0; i <= k; i++)
-        near[i] = left + subsets + ((size_t)1 << i) - 1;
-    members[0] = 0;
-    for (size_t s = 1; s < subsets; s++)
-        members[s] = members[s >> 1] + (s & 1);
-    *smallest = 1.0;
-    for (ptrdiff_t row = 0; row < rows; row++) {
-        const int64_t *these = columns + row * (m + 1), *before = these - (m + 1);
-        int64_t shared[MOST_COLUMNS + 1];
-        int same = row > 0 && these[m] == before[m];
-        for (int i = 0; i <= k; i++) {
-            shared[i] = these[i < k ? i : m];
-            same = same && (i == k || these[i] == before[i]);
-        }
-        double pivot = 1.0;
-        if (!same) {
-            fill(&lattice, correlation, p, shared);
-            pivot = eliminate(&lattice);
-            for (int size = 0; size <= m; size++)
-                alone[size] = HUGE_VAL;
-            keep_least(alone, lattice.cell[k][k], members, subsets);
-        }
-        for (int i = 0; i <= k; i++)
-            near[i][0] = correlation[shared[i] * p + these[k]];
-        eliminate_beside(&lattice, near, left);
         for (size_t s = 0; s < subsets; s++)
-            pivot = left[s] < pivot ? left[s] : pivot;
-        for (int size = 0; size <= m; size++)
-            found[size] = alone[size];
-        keep_least(found + 1, near[k], members, subsets);
-        for (int size = 0; size <= m; size++) {
-            least[size * rows + row] = found[size];
-            pivot = found[size] < pivot ? found[size] : pivot;
-        }
-        *smallest = pivot < *smallest ? pivot : *smallest;
+            out[s] = half * out[s] - price * count[s];
     }
-    free(lattice.memory);
-    free(left);
-    free(members);
+    forget(&lattice);
+    free(count);
+    return fault;
+}
+
+/* -- with one variable more ----------------------------------------------------------------------------------------- */
+
+#define LANES 16 /* further variables that are looked at together, each apart from the others */
+
+/* Further variables beside a lattice, all of one width: `near` holds their columns' covariances with the columns of the
+   lattice, as cells do; `left` those among their own columns, for each subset of the blocks seen so far, above the
+   diagonal. Each number is there once for every lane. */
+typedef struct {
+    int width;
+    double **near; /* [own column, column of the lattice] */
+    double **left; /* [own column, own column] */
+    double *memory;
+} Beside;
+
+static void forget_beside(Beside *beside)
+{
+    free(beside->near);
+    free(beside->memory);
+    memset(beside, 0, sizeof(Beside));
+}
+
+static int lay_out_beside(Beside *beside, const Lattice *lattice, int width)
+{
+    ptrdiff_t q = columns_of(lattice), each = 0, subsets = (ptrdiff_t)1 << lattice->m;
+    for (int t = 0; t <= lattice->m; t++)
+        each += (ptrdiff_t)(lattice->begin[t + 1] - lattice->begin[t]) << t;
+    forget_beside(beside);
+    beside->width = width;
+    beside->near = malloc((size_t)(width * (q + width)) * sizeof(double *));
+    beside->memory = malloc((size_t)((width * each + width * width * 2 * subsets) * LANES) * sizeof(double));
+    if (!beside->near || !beside->memory)
+        return NO_MEMORY;
+    beside->left = beside->near + width * q;
+    double *next = beside->memory;
+    for (int c = 0; c < width; c++)
+        for (int t = 0; t <= lattice->m; t++)
+            for (ptrdiff_t i = lattice->begin[t]; i < lattice->begin[t + 1]; i++, next += LANES << t)
+                beside->near[c * q + i] = next;
+    for (int c = 0; c < width * width; c++, next += 2 * subsets * LANES)
+        beside->left[c] = next;
     return 0;
 }
 
-/* Replace each value by the largest among the subsets of its set, itself included. values: [rows, subsets] */
-void best_of_subsets(double *values, ptrdiff_t rows, size_t subsets)
+/* Write the covariances of one variable into a lane. */
+static void fill_lane(const Beside *beside, const Table *table, const int64_t *columns, ptrdiff_t q, int64_t variable,
+                      int lane)
 {
-    for (ptrdiff_t row = 0; row < rows; row++, values += subsets)
-        for (size_t step = 1; step < subsets; step *= 2)
-            for (size_t block = 0; block < subsets; block += 2 * step) {
-                const double *without = values + block;
-                double *restrict with = values + block + step;
-                for (size_t s = 0; s < step; s++)
-                    with[s] = without[s] > with[s] ? without[s] : with[s];
+    for (int c = 0; c < beside->width; c++) {
+        const double *mine = table->correlation + (table->first[variable] + c) * table->columns;
+        for (ptrdiff_t i = 0; i < q; i++)
+            beside->near[c * q + i][lane] = mine[columns[i]];
+        for (int d = 0; d <= c; d++)
+            beside->left[d * beside->width + c][lane] = mine[table->first[variable] + d];
+    }
+}
+
+/* out = from - share a, lane by lane; out may be from */
+static inline void take_share(double *out, const double *from, const double *share, const double *a, size_t size)
+{
+    for (size_t s = 0; s < size; s++, out += LANES, from += LANES, a += LANES)
+        for (int lane = 0; lane < LANES; lane++)
+            out[lane] = from[lane] - share[s] * a[lane];
+}
+
+/* Take one block into account. What is left is doubled: given the subsets without the block, and with it. */
+VECTORS static void eliminate_beside(const Beside *beside, const Lattice *lattice, int t)
+{
+    ptrdiff_t q = columns_of(lattice), first = lattice->begin[t], end = lattice->begin[t + 1];
+    size_t size = (size_t)1 << t;
+    for (int c = 0; c < beside->width; c++) {
+        double **near = beside->near + c * q;
+        for (ptrdiff_t a = first; a < end; a++)
+            for (ptrdiff_t b = a + 1; b < end; b++)
+                take_share(near[b], near[b], lattice->share[a * q + b], near[a], size);
+        for (ptrdiff_t i = end; i < q; i++) {
+            double *from = near[i], *to = near[i] + size * LANES;
+            for (ptrdiff_t a = first; a < end; a++, from = to)
+                take_share(to, from, lattice->share[a * q + i], near[a], size);
+        }
+        for (int d = 0; d <= c; d++) {
+            double *from = beside->left[d * beside->width + c], *to = from + size * LANES;
+            for (ptrdiff_t a = first; a < end; a++, from = to)
+                for (size_t s = 0; s < size; s++) {
+                    const double *mine = near[a] + s * LANES, *others = beside->near[d * q + a] + s * LANES;
+                    for (int lane = 0; lane < LANES; lane++)
+                        to[s * LANES + (size_t)lane] =
+                            from[s * LANES + (size_t)lane] - mine[lane] * others[lane] * lattice->inverse[a][s];
+                }
+        }
+    }
+}
+
+/* Determinant of what is left, for so many numbers from `from` on, into the first diagonal cell. Return the least pivot
+   of the last set, given most. */
+VECTORS static double determinant_left(const Beside *beside, size_t from, size_t count)
+{
+    int width = beside->width;
+    double least = 1.0, *product = beside->left[0] + from;
+    for (int a = 0; a < width; a++) {
+        const double *pivot = beside->left[a * width + a] + from;
+        for (size_t lane = count - LANES; lane < count; lane++)
+            least = lesser(least, pivot[lane]);
+        for (int c = a + 1; c < width; c++)
+            for (int d = c; d < width; d++) {
+                const double *one = beside->left[a * width + c] + from, *other = beside->left[a * width + d] + from;
+                double *cell = beside->left[c * width + d] + from;
+                for (size_t s = 0; s < count; s++)
+                    cell[s] -= one[s] * other[s] / (pivot[s] > TINY ? pivot[s] : TINY);
             }
+    }
+    for (int a = 1; a < width; a++)
+        multiply(product, product, beside->left[a * width + a] + from, count);
+    return least;
+}
+
+/* Determinants of the node's residual covariance, for each subset of the lattice. */
+static void determinants(const Lattice *lattice, double *out)
+{
+    ptrdiff_t q = columns_of(lattice), first = lattice->begin[lattice->m];
+    size_t subsets = (size_t)1 << lattice->m;
+    memcpy(out, lattice->cell[first * q + first], subsets * sizeof(double));
+    for (ptrdiff_t a = first + 1; a < q; a++)
+        multiply(out, out, lattice->cell[a * q + a], subsets);
+}
+
+/* Among subsets of as many columns the smallest determinant is best, so that few logarithms are needed. */
+static double best_score(const Table *table, const double *least, ptrdiff_t step, ptrdiff_t columns, ptrdiff_t more,
+                         ptrdiff_t own)
+{
+    double best = -HUGE_VAL;
+    for (ptrdiff_t count = 0; count <= columns; count++)
+        if (least[count * step] < HUGE_VAL) {
+            double score = -table->n / 2 * log(least[count * step]) - table->price * (double)(own * (count + more));
+            best = score > best ? score : best;
+        }
+    return best;
+}
+
+typedef struct {
+    const Table *table;
+    int k;                         /* variables that rows share, beside the node */
+    Lattice lattice;
+    Beside beside;
+    int64_t columns[MOST_COLUMNS]; /* of the lattice */
+    int32_t *count;                /* columns of each subset */
+    double *alone;                 /* determinants for each subset */
+    double *least;                 /* the least of those with as many columns, lane by lane */
+    double none, best;             /* scores of the empty set, and of the best subset without a further variable */
+    double smallest;
+} Extremes;
+
+static void forget_extremes(Extremes *self)
+{
+    forget(&self->lattice);
+    forget_beside(&self->beside);
+    free(self->count);
+    free(self->alone);
+    free(self->least);
+}
+
+static void endless(double *values, ptrdiff_t count)
+{
+    for (ptrdiff_t at = 0; at < count; at++)
+        values[at] = HUGE_VAL;
+}
+
+/* What rows share that follow each other: all variables but the last before the node. */
+static int begin_extremes(Extremes *self, const int64_t *variables)
+{
+    const Lattice *lattice = &self->lattice;
+    int k = self->k, fault = begin_lattice(&self->lattice, self->table, variables, k);
+    if (fault)
+        return fault;
+    int64_t *next = self->columns;
+    for (int t = 0; t <= k; t++)
+        next = put_columns(self->table, variables[t], next);
+    ptrdiff_t given = lattice->begin[k], own = columns_of(lattice) - given;
+    double pivot = eliminate(lattice), *least;
+    free(self->least);
+    if (!(least = self->least = malloc((size_t)((given + 1) * LANES) * sizeof(double))))
+        return NO_MEMORY;
+    forget_beside(&self->beside);
+    determinants(lattice, self->alone);
+    count_columns(lattice, self->count);
+    endless(least, given + 1);
+    for (size_t s = 0; s < (size_t)1 << k; s++) {
+        double *at = least + self->count[s];
+        *at = self->alone[s] < *at ? self->alone[s] : *at;
+    }
+    self->none = best_score(self->table, least, 1, 0, 0, own);
+    self->best = best_score(self->table, least, 1, given, 0, own);
+    self->smallest = lesser(pivot, self->smallest);
+    return 0;
+}
+
+/* Determinants of the node with one variable more, by det(node | S, j) = det(node | S) det(j | S, node) / det(j | S),
+   in place of det(j | S, node); keep the least of those with as many columns. */
+VECTORS static void keep_least(const Extremes *self, size_t subsets)
+{
+    const double *without = self->beside.left[0];
+    double *with = self->beside.left[0] + subsets * LANES;
+    for (size_t s = 0; s < subsets; s++, with += LANES, without += LANES) {
+        double *least = self->least + self->count[s] * LANES;
+        for (int lane = 0; lane < LANES; lane++) {
+            with[lane] = self->alone[s] * (with[lane] / (without[lane] > TINY ? without[lane] : TINY));
+            least[lane] = with[lane] < least[lane] ? with[lane] : least[lane];
+        }
+    }
+}
+
+/* Further variables, all of one width, one a lane: scores of the whole sets, and of the best subsets. */
+static int join_extremes(Extremes *self, const int64_t *more, int count, double *whole, double *best)
+{
+    const Lattice *lattice = &self->lattice;
+    ptrdiff_t q = columns_of(lattice), given = lattice->begin[self->k], own = q - given;
+    size_t subsets = (size_t)1 << self->k;
+    int width = (int)width_of(self->table, more[0]);
+    if (q + width > MOST_COLUMNS)
+        return NOT_FOR_LOOPS;
+    if (self->beside.width != width && lay_out_beside(&self->beside, lattice, width))
+        return NO_MEMORY;
+    for (int lane = 0; lane < LANES; lane++)
+        fill_lane(&self->beside, self->table, self->columns, q, more[lane < count ? lane : count - 1], lane);
+    for (int t = 0; t <= self->k; t++)
+        eliminate_beside(&self->beside, lattice, t);
+    self->smallest = lesser(self->smallest, determinant_left(&self->beside, 0, subsets * LANES));
+    self->smallest = lesser(self->smallest, determinant_left(&self->beside, subsets * LANES, subsets * LANES));
+    endless(self->least, (given + 1) * LANES);
+    keep_least(self, subsets);
+    const double *full = self->beside.left[0] + (2 * subsets - 1) * LANES;
+    for (int lane = 0; lane < count; lane++) {
+        if (own == 1)
+            self->smallest = lesser(self->smallest, full[lane]);
+        whole[lane] = -self->table->n / 2 * log(full[lane]) - self->table->price * (double)(own * (given + width));
+        best[lane] = best_score(self->table, self->least + lane, LANES, given, width, own);
+        best[lane] = self->best > best[lane] ? self->best : best[lane];
+    }
+    return 0;
+}
+
+/* Rows that share all variables but one, in lanes: those of one width together. */
+static int over_run(Extremes *self, const int64_t *variables, ptrdiff_t count, double *none, double *whole, double *best)
+{
+    int64_t shared[MOST_BLOCKS + 1], more[LANES];
+    int k = self->k, length = k + 2;
+    ptrdiff_t place[LANES], left = count;
+    memcpy(shared, variables, (size_t)k * sizeof(int64_t));
+    shared[k] = variables[k + 1];
+    int fault = begin_extremes(self, shared);
+    for (int64_t width = 1; left && !fault; width++)
+        for (ptrdiff_t at = 0, lanes = 0; at < count && !fault; at++) {
+            int64_t variable = variables[at * length + k];
+            if (width_of(self->table, variable) == width) {
+                more[lanes] = variable;
+                place[lanes++] = at;
+                left--;
+            }
+            if (lanes == LANES || (lanes && at == count - 1)) {
+                double wholes[LANES], bests[LANES];
+                fault = join_extremes(self, more, (int)lanes, wholes, bests);
+                for (ptrdiff_t lane = 0; lane < lanes; lane++) {
+                    none[place[lane]] = self->none;
+                    whole[place[lane]] = wholes[lane];
+                    best[place[lane]] = bests[lane];
+                }
+                lanes = 0;
+            }
+        }
+    return fault;
+}
+
+/* Scores of the empty set, of the whole set and of the best subset: out[3, rows].
+
+   variables: [rows, m + 1]; the node comes last, and before it the variable in which rows that follow each other may
+   differ alone. Such rows share the work on all their other variables. */
+int extremes(const Table *table, const int64_t *variables, ptrdiff_t rows, int m, double *out, double *smallest)
+{
+    Extremes self = {.table = table, .k = m - 1, .smallest = 1.0};
+    size_t subsets = (size_t)1 << self.k;
+    ptrdiff_t length = m + 1;
+    if (!within(table, variables, rows * length))
+        return OUT_OF_RANGE;
+    self.count = malloc(subsets * sizeof(int32_t));
+    self.alone = malloc(subsets * sizeof(double));
+    int fault = self.count && self.alone ? 0 : NO_MEMORY;
+    for (ptrdiff_t row = 0, end; row < rows && !fault; row = end) {
+        const int64_t *first = variables + row * length;
+        for (end = row + 1; end < rows; end++) {
+            const int64_t *other = variables + end * length;
+            if (other[m] != first[m] || memcmp(other, first, (size_t)self.k * sizeof(int64_t)))
+                break;
+        }
+        fault = over_run(&self, first, end - row, out + row, out + rows + row, out + 2 * rows + row);
+    }
+    *smallest = self.smallest;
+    forget_extremes(&self);
+    return fault;
+}
+
+/* -- one set after the other ---------------------------------------------------------------------------------------- */
+
+/* Factor the covariance of some columns by rows, from row `from` on, below the diagonal of root: [count, stride].
+   Return the least pivot of these rows; once one is singular the rest is left undone. */
+double factor(const Table *table, const int64_t *columns, ptrdiff_t from, ptrdiff_t count, double *root, ptrdiff_t stride)
+{
+    double least = 1.0;
+    for (ptrdiff_t i = from; i < count; i++) {
+        const double *mine = table->correlation + columns[i] * table->columns;
+        double *row = root + i * stride;
+        for (ptrdiff_t j = 0; j <= i; j++) {
+            const double *other = root + j * stride;
+            double sum = mine[columns[j]];
+            for (ptrdiff_t t = 0; t < j; t++)
+                sum -= row[t] * other[t];
+            row[j] = j < i ? sum / other[j] : sum;
+        }
+        least = row[i] < least ? row[i] : least;
+        if (!(least > table->singular))
+            return least;
+        row[i] = sqrt(row[i]);
+    }
+    return least;
+}
+
+/* Score of the node whose columns are the last `own` of a factorisation. */
+double score_of(const Table *table, const double *root, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t own)
+{
+    double sum = 0.0;
+    for (ptrdiff_t i = count - own; i < count; i++)
+        sum += log(root[i * stride + i] * root[i * stride + i]);
+    return -table->n / 2 * sum - table->price * (double)(own * (count - own));
+}
+
+/* Scores of some queries, each of them variables one after the other, the node last: query q's begin at starts[q].
+   smallest: [queries]. A set of more than half as many columns as rows scores minus infinity. */
+int local(const Table *table, const int64_t *variables, const int64_t *starts, ptrdiff_t queries, double *out,
+          double *smallest)
+{
+    ptrdiff_t room = 0;
+    int64_t *columns = NULL;
+    double *root = NULL;
+    int fault = within(table, variables, starts[queries]) ? 0 : OUT_OF_RANGE;
+    for (ptrdiff_t at = 0; at < queries && !fault; at++) {
+        ptrdiff_t count = 0, own = width_of(table, variables[starts[at + 1] - 1]);
+        for (int64_t v = starts[at]; v < starts[at + 1]; v++)
+            count += width_of(table, variables[v]);
+        smallest[at] = 1.0;
+        out[at] = -HUGE_VAL;
+        if (2.0 * (double)count > table->n)
+            continue;
+        if (count > room) {
+            free(columns);
+            free(root);
+            room = 2 * count;
+            columns = malloc((size_t)room * sizeof(int64_t));
+            root = malloc((size_t)(room * room) * sizeof(double));
+            if (!columns || !root) {
+                fault = NO_MEMORY;
+                break;
+            }
+        }
+        int64_t *next = columns;
+        for (int64_t v = starts[at]; v < starts[at + 1]; v++)
+            next = put_columns(table, variables[v], next);
+        smallest[at] = factor(table, columns, 0, count, root, room);
+        if (smallest[at] > table->singular)
+            out[at] = score_of(table, root, count, room, own);
+    }
+    free(columns);
+    free(root);
+    return fault;
 }

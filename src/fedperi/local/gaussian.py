@@ -13,7 +13,15 @@ from .. import kernel
 from ..errors import InputError
 from ..graph import bits
 from ..graph.validate import checked_names
-from .lattice import Extremes, eliminate, eliminate_beside, extremes_of, residuals, subset_sizes, subset_widths
+from .lattice import (
+    Extremes,
+    eliminate,
+    eliminate_beside,
+    extremes_of,
+    log_determinants,
+    subset_sizes,
+    subset_widths,
+)
 from .regression import SINGULAR, Regression
 from .score import Flips, FlipsByQueries, Query, lattice_by_queries
 
@@ -58,6 +66,8 @@ class GaussianScore:
     array([-0.  , 48.78])
     """
 
+    _singular = SINGULAR  # a residual variance that is not above this means that columns are collinear
+
     def __init__(
         self,
         moments: ArrayLike,
@@ -76,6 +86,7 @@ class GaussianScore:
         # Columns in the order of the variables, so that a variable of one column has its number if all have one.
         order = [c for block in given for c in block]
         self._correlation = correlation[np.ix_(order, order)]
+        self._first = np.append(first, len(order))
         self._blocks = [list(range(at, at + len(block))) for at, block in zip(first.tolist(), given, strict=True)]
         self._wide = bool((self._width > 1).any())
         self._names = checked_names(names, len(self._blocks))
@@ -108,6 +119,26 @@ class GaussianScore:
         A set that uses more than half as many columns as there are rows scores minus infinity: with about as many
         coefficients as rows the residual variance would be zero by counting.
         """
+        if kernel.loops is None:
+            return self._local_by_numpy(queries)
+        variables, starts = [], [0]
+        for node, parents in queries:
+            variables += [*bits.members(parents), node]
+            starts.append(len(variables))
+        asked, at = np.array(variables, dtype=np.int64), np.array(starts)
+        out, smallest = np.empty(len(queries)), np.empty(len(queries))
+        kernel.loops.local(*self._table, asked, at, out, smallest)
+        if (smallest <= self._singular).any():
+            worst = int(np.argmin(smallest))
+            self._refuse(asked[at[worst] : at[worst + 1]])
+        return out
+
+    @property
+    def _table(self) -> tuple[NDArray[np.float64], NDArray[np.int64], float, float, float]:
+        """What loops need to know of the score."""
+        return self._correlation, self._first, self._n, self._price, self._singular
+
+    def _local_by_numpy(self, queries: Sequence[Query]) -> NDArray[np.float64]:
         groups: dict[tuple[int, int], list[int]] = defaultdict(list)
         columns = []
         for at, (node, parents) in enumerate(queries):
@@ -157,8 +188,8 @@ class GaussianScore:
             between = between - mine @ known
             left = left - np.einsum("ij,ij->j", known, known)
             variance -= float(mine @ mine)
-        residual = variance - between**2 / np.where(left > SINGULAR, left, np.inf)
-        if (np.minimum(left, residual) <= SINGULAR).any():
+        residual = variance - between**2 / np.where(left > self._singular, left, np.inf)
+        if (np.minimum(left, residual) <= self._singular).any():
             return None
         scores: NDArray[np.float64] = -self._n / 2 * np.log(residual) - self._price * (len(inside) + 1)
         return scores
@@ -194,10 +225,10 @@ class GaussianScore:
         True
         """
         p = len(self._names)
-        if self._wide or kernel.loops is None:
+        if kernel.loops is None:
             return None
         into = np.zeros((p, p), dtype=bool)
-        if not kernel.loops.climb(self._correlation, self._n, self._price, resolution, SINGULAR, most_steps, into):
+        if not kernel.loops.climb(*self._table, resolution, most_steps, into):
             return None
         return bits.rows(into)
 
@@ -214,51 +245,46 @@ class GaussianScore:
         >>> score.lattice(np.array([2]), np.array([[0, 1]])).round(1).tolist()  # {}, {0}, {1}, {0, 1}
         [[-0.0, 12.1, 12.1, 30.1]]
         """
+        variables = np.column_stack([candidates, nodes])
+        if kernel.loops is not None and 2 * self._most_columns(variables) <= self._n:
+            out, smallest = np.empty((len(nodes), 1 << candidates.shape[1])), np.empty(len(nodes))
+            if kernel.loops.scores(*self._table, variables, out, smallest):
+                if (smallest <= self._singular).any():
+                    self._refuse(variables[np.argmin(smallest)])
+                return out
         if not self._wide:
-            return self._in_batches(nodes, candidates, (1,) * candidates.shape[1], 1)
+            return self._in_batches(variables, (1,) * candidates.shape[1], 1)
         out = np.empty((len(nodes), 1 << candidates.shape[1]))
-        widths = np.column_stack([self._width[candidates], self._width[nodes]])
-        shapes, which = np.unique(widths, axis=0, return_inverse=True)
+        shapes, which = np.unique(self._width[variables], axis=0, return_inverse=True)
         for shape, (*blocks, own) in enumerate(shapes.tolist()):
             rows = np.flatnonzero(which.ravel() == shape)
-            out[rows] = self._in_batches(nodes[rows], candidates[rows], tuple(blocks), own)
+            out[rows] = self._in_batches(variables[rows], tuple(blocks), own)
         return out
 
-    def _in_batches(
-        self, nodes: NDArray[np.int64], candidates: NDArray[np.int64], widths: tuple[int, ...], own: int
-    ) -> NDArray[np.float64]:
+    def _most_columns(self, variables: NDArray[np.int64]) -> int:
+        """Columns of the widest row of variables."""
+        return int(self._width[variables].sum(axis=1).max(initial=0)) if self._wide else variables.shape[1]
+
+    def _in_batches(self, variables: NDArray[np.int64], widths: tuple[int, ...], own: int) -> NDArray[np.float64]:
         size = sum(widths) + own
         count = max(1, LATTICE_CELLS // (max(size * size, (1 + own) ** 2 << len(widths))))
-        if len(nodes) <= count:
-            return self._lattice(nodes, candidates, widths, own)
-        shape = len(nodes), 1 << len(widths)
-        out = np.empty(shape, order="C" if kernel.loops is not None else "F")  # as the batches have it
-        for start in range(0, len(nodes), count):
+        if len(variables) <= count:
+            return self._lattice(variables, widths, own)
+        out = np.empty((len(variables), 1 << len(widths)), order="F")  # as the batches have it
+        for start in range(0, len(variables), count):
             some = slice(start, start + count)
-            out[some] = self._lattice(nodes[some], candidates[some], widths, own)
+            out[some] = self._lattice(variables[some], widths, own)
         return out
 
-    def _lattice(
-        self, nodes: NDArray[np.int64], candidates: NDArray[np.int64], widths: tuple[int, ...], own: int
-    ) -> NDArray[np.float64]:
+    def _lattice(self, variables: NDArray[np.int64], widths: tuple[int, ...], own: int) -> NDArray[np.float64]:
+        """Score lattices of variables with blocks of equal widths, the nodes last, with numpy."""
         if 2 * (sum(widths) + own) > self._n:  # too few rows for the largest sets, which `local` leaves out
-            return lattice_by_queries(self, nodes, candidates)
-        if not self._wide:
-            columns = np.column_stack([candidates, nodes])
-            determinant, smallest = residuals(self._correlation, columns)
-        else:
-            columns = np.array(
-                [
-                    [c for v in (*row, node) for c in self._blocks[v]]
-                    for row, node in zip(candidates, nodes, strict=True)
-                ]
-            )
-            residual, smallest = eliminate(self._correlation[columns[:, :, None], columns[:, None, :]], widths)
-            determinant = residual[..., 0, 0] if own == 1 else np.linalg.det(residual)
-            smallest = np.minimum(smallest, determinant.min(axis=1))
-        if (smallest <= SINGULAR).any():
-            self._refuse(columns[np.argmin(smallest)], own)
-        scores: NDArray[np.float64] = np.log(determinant)
+            return lattice_by_queries(self, variables[:, -1], variables[:, :-1])
+        columns = np.array([[c for v in row for c in self._blocks[v]] for row in variables.tolist()])
+        residual, smallest = eliminate(self._correlation[columns[:, :, None], columns[:, None, :]], widths)
+        scores, least = log_determinants(residual)
+        if (np.minimum(smallest, least) <= self._singular).any():
+            self._refuse(variables[np.argmin(np.minimum(smallest, least))])
         scores *= -self._n / 2
         scores -= self._price * own * subset_widths(widths)
         return scores
@@ -278,33 +304,29 @@ class GaussianScore:
         [[-0.0, -0.0], [30.1, 30.1], [30.1, 30.1]]
         """
         count, size = candidates.shape
-        if not self._wide and 0 < 2 * size <= self._n - 2 and kernel.loops is not None:
-            return self._extremes_by_size(nodes, candidates)
+        variables = np.column_stack([candidates, nodes])
+        if kernel.loops is not None and size and 2 * self._most_columns(variables) <= self._n:
+            out, smallest = np.empty((3, count)), np.empty(1)
+            done = kernel.loops.extremes(*self._table, variables, out, smallest)
+            return (
+                (out[0], out[1], out[2])
+                if done and smallest[0] > self._singular
+                else extremes_of(self.lattice(nodes, candidates))
+            )
         most = max(1, LATTICE_CELLS >> size)  # rows computed together, of one run or of several
         starts = _runs(nodes, candidates[:, :-1], most) if size else np.arange(count)
         if self._wide or 2 * (size + 1) > self._n or 2 * len(starts) > count:
             return extremes_of(self.lattice(nodes, candidates))
         lengths = np.diff(starts, append=count)
         places = np.arange(int(lengths.max()))
-        out = np.empty(count), np.empty(count), np.empty(count)
+        parts = np.empty(count), np.empty(count), np.empty(count)
         step = max(1, most // len(places))
         for at in range(0, len(starts), step):
             first = starts[at : at + step, None]
             rows = first + np.minimum(places, lengths[at : at + step, None] - 1)  # short runs repeat their last row
-            for whole, part in zip(out, self._runs_together(nodes[rows], candidates[rows]), strict=True):
+            for whole, part in zip(parts, self._runs_together(nodes[rows], candidates[rows]), strict=True):
                 whole[rows] = part
-        return out
-
-    def _extremes_by_size(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Extremes:
-        """The same from the smallest residual among sets of each size, which is the best of them."""
-        assert kernel.loops is not None
-        sizes = np.arange(candidates.shape[1] + 1)
-        least, smallest = np.empty((len(sizes), len(nodes))), np.empty(1)
-        kernel.loops.least_residuals(self._correlation, np.column_stack([candidates, nodes]), least, smallest)
-        if smallest[0] <= SINGULAR:  # which the lattice says better
-            return extremes_of(self.lattice(nodes, candidates))
-        scores = -self._n / 2 * np.log(least) - self._price * sizes[:, None]
-        return scores[0], scores[-1], scores.max(axis=0)
+        return parts
 
     def _runs_together(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Extremes:
         """The same for runs of one length: candidates of shape (runs, rows, size), equal but for the last."""
@@ -314,7 +336,7 @@ class GaussianScore:
             self._correlation[columns[:, :, None], columns[:, None, :]],
             self._correlation[columns[:, :, None], others[:, None, :]],
         )
-        if smallest <= SINGULAR:  # which the lattice says better
+        if smallest <= self._singular:  # which the lattice says better
             found = extremes_of(self.lattice(nodes.ravel(), candidates.reshape(nodes.size, -1)))
             return found[0].reshape(nodes.shape), found[1].reshape(nodes.shape), found[2].reshape(nodes.shape)
         # Among sets of one size the smallest residual is best, so that few logarithms are needed.
@@ -332,21 +354,24 @@ class GaussianScore:
             return np.zeros(len(columns))
         if columns.shape[1] == 2 and own == 1:
             residual = 1 - self._correlation[columns[:, 0], columns[:, 1]] ** 2
-            if (residual <= SINGULAR).any():
-                self._refuse(columns[np.argmin(residual)], own)
+            if (residual <= self._singular).any():
+                self._refuse(self._owners(columns[np.argmin(residual)]))
             return np.log(residual)
         stack = self._correlation[columns[:, :, None], columns[:, None, :]]
         try:
             roots = np.diagonal(np.linalg.cholesky(stack), axis1=1, axis2=2) ** 2
         except np.linalg.LinAlgError:
             roots = np.array([_pivots(one) for one in stack])
-        if (roots <= SINGULAR).any():
-            self._refuse(columns[np.argmin(roots.min(axis=1))], own)
+        if (roots <= self._singular).any():
+            self._refuse(self._owners(columns[np.argmin(roots.min(axis=1))]))
         return np.asarray(np.log(roots[:, -own:]).sum(axis=1))
 
-    def _refuse(self, columns: NDArray[np.int64], own: int) -> None:
-        owner = {c: name for name, block in zip(self._names, self._blocks, strict=True) for c in block}
-        involved = list(dict.fromkeys(owner[int(c)] for c in columns))
+    def _owners(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The variables that columns belong to."""
+        return np.searchsorted(self._first, columns, side="right") - 1
+
+    def _refuse(self, variables: NDArray[np.int64]) -> None:
+        involved = dict.fromkeys(self._names[v] for v in variables.tolist())
         raise InputError(
             f"the columns {', '.join(involved)}{self._site} are exactly collinear: one is a linear combination of the "
             "others; drop one of them (fedperi check names such sets)"

@@ -148,28 +148,29 @@ def eliminate(gram: Floats, widths: tuple[int, ...]) -> tuple[Floats, Floats]:
     return work.transpose(3, 2, 0, 1), smallest
 
 
-def residuals(correlation: Floats, columns: Ints) -> tuple[Floats, Floats]:
-    """Residual variance of the last of some columns, given each subset of those before it; row by row.
+def log_determinants(residual: Floats) -> tuple[Floats, Floats]:
+    """Logarithms of the determinants of a batch of lattices of covariances, and the smallest pivot of each lattice.
 
     Parameters
     ----------
-    correlation : array, shape (q, q)
-    columns : int array, shape (b, m + 1)
+    residual : array, shape (b, 2^m, own, own)
+        As `eliminate` returns it.
 
-    Returns
-    -------
-    residual : array, shape (b, 2^m)
-    smallest : array, shape (b,)
-        As `eliminate` returns it, the residuals included.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedperi.local.lattice import log_determinants
+    >>> log_determinants(np.array([[[[1.0, 0.6], [0.6, 1.0]]]]))[0].round(3).tolist()  # of 1 - 0.6^2
+    [[-0.446]]
     """
-    rows, subsets = len(columns), 1 << columns.shape[1] - 1
-    if kernel.loops is None:
-        gram = correlation[columns[:, :, None], columns[:, None, :]]
-        left, smallest = eliminate(gram, (1,) * (columns.shape[1] - 1))
-        return left[..., 0, 0], np.minimum(smallest, left[..., 0, 0].min(axis=1))
-    residual, smallest = np.empty((rows, subsets)), np.empty(rows)
-    kernel.loops.lattices(correlation, columns, residual, smallest)
-    return residual, smallest
+    out, smallest, work = np.zeros(residual.shape[:2]), np.full(len(residual), np.inf), residual
+    for _ in range(residual.shape[-1]):
+        pivot, row = work[..., 0, 0], work[..., 0, 1:]
+        smallest = np.minimum(smallest, pivot.min(axis=1))
+        positive = np.maximum(pivot, TINY)
+        out += np.log(positive)
+        work = work[..., 1:, 1:] - row[..., :, None] * (row / positive[..., None])[..., None, :]
+    return out, smallest
 
 
 def eliminate_beside(gram: Floats, beside: Floats) -> tuple[Floats, Floats, float]:

@@ -25,8 +25,8 @@ def federation(
 ) -> Iterator[Transport]:
     """Make a transport as `as_transport` does; as many sites as `jobs` says work at the same time, if they are here.
 
-    In threads if compiled loops do nearly all the work, which leave other threads free: tables of numbers, at sites
-    that do not learn graphs of their own. What Python does, only processes do at the same time.
+    In threads if compiled loops do nearly all the work, which leave other threads free: at sites with tables or
+    releases that do not learn graphs of their own. What Python does, only processes do at the same time.
 
     Examples
     --------
@@ -46,7 +46,8 @@ def federation(
     if jobs == 1 or not isinstance(transport, InProcess) or len(transport.sites) < 2:
         yield transport
         return
-    in_loops = kernel.loops is not None and not learn and all(map(_only_numbers, transport.sites))
+    in_loops = not learn and all(type(site) in (Site, ReleasedSite) for site in transport.sites)
+    in_loops = in_loops and kernel.loops is not None
     with (Threaded if in_loops else Pooled)(transport.sites, jobs) as several:
         yield several
 
@@ -84,10 +85,6 @@ def as_transport(
         for name, table in tables.items():
             table.reading = Reading(shared, cast(Any, data), cast(Any, missing), local, known.get(name))
     return InProcess(respondents)
-
-
-def _only_numbers(site: Respondent) -> bool:
-    return type(site) is Site and site.reading.known is not None
 
 
 def _connected(sites: Any) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import kernel
 from ..graph import bits
 from ..local.score import RESOLUTION
-from .families import ParentSets
+from .families import ParentSets, in_steps
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -78,16 +78,23 @@ def best_order(sets: ParentSets, rng: np.random.Generator, shakes: int, start: S
 
 
 def greedy_order(sets: ParentSets) -> list[int]:
-    """Put next the variable that loses least by having only those before it to choose its parents from."""
+    """Put next the variable that loses least by having only those before it to choose its parents from.
+
+    Two that lose the same but for rounding, as neighbours do that explain each other alone, go by number.
+    """
     p = len(sets.oracle.names)
-    everyone, before, order = (1 << p) - 1, 0, []
-    most = [sets.best(node, everyone ^ 1 << node) for node in range(p)]
-    left = set(range(p))
-    while left:
-        node = min(left, key=lambda v: (most[v] - sets.best(v, before), v))
-        left.remove(node)
-        order.append(node)
-        before |= 1 << node
+    everyone, before = (1 << p) - 1, 0
+    most = np.array([sets.best(node, everyone ^ 1 << node) for node in range(p)])
+    now = np.array([sets.best(node, 0) for node in range(p)])
+    order: list[int] = []
+    while len(order) < p:
+        loss = in_steps(_difference(most, now))
+        loss[order] = np.nan
+        order.append(int(np.nanargmin(loss)))
+        before |= 1 << order[-1]
+        for node in range(p):
+            if sets.candidates(node) >> order[-1] & 1:
+                now[node] = sets.best(node, before & ~(1 << node))
     return order
 
 

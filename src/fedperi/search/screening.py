@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..graph import bits
 from ..local.score import RESOLUTION
-from .families import ParentSets, total_regret
+from .families import ParentSets, in_steps, total_regret
 
 Floats = NDArray[np.float64]
 
@@ -96,4 +96,5 @@ def _contributions(sets: ParentSets, best: list[int]) -> Floats:
 
 
 def _ranked(row: Floats) -> list[int]:
-    return [int(j) for j in np.argsort(-row, kind="stable")]
+    ranked: list[int] = np.argsort(-in_steps(row), kind="stable").tolist()
+    return ranked

@@ -8,7 +8,7 @@ from ..graph import bits
 from ..graph.knowledge import Constraints
 from ..graph.order import descendants
 from ..local.score import RESOLUTION
-from .families import ParentSets
+from .families import ParentSets, in_steps
 from .screening import FEWEST_CANDIDATES
 
 LARGEST_BESIDE = 11
@@ -79,7 +79,7 @@ def _gaining(sets: ParentSets, parents: list[int], children: list[int], constrai
                 asked[node, beside] = more & ~sets.known_beside(node, beside)
     found: list[dict[int, None]] = [{} for _ in parents]
     gains, heads, tails = sets.gains(asked)
-    for at in np.lexsort((-tails, -heads, -gains)).tolist():
+    for at in np.lexsort((-tails, -heads, -in_steps(gains))).tolist():
         if gains[at] > RESOLUTION:
             head, tail = int(heads[at]), int(tails[at])
             found[head][tail] = found[tail][head] = None
