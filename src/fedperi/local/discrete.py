@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -54,8 +55,8 @@ class DiscreteScore:
             raise InputError(f"a discrete score is 'bdeu' or 'bic', not {kind!r}")
         if not penalty >= 0:
             raise InputError(f"penalty must be zero or positive, not {penalty}")
-        if not equivalent_sample_size > 0:
-            raise InputError(f"equivalent_sample_size must be positive, not {equivalent_sample_size}")
+        if not 0 < equivalent_sample_size < math.inf:
+            raise InputError(f"equivalent_sample_size must be positive and finite, not {equivalent_sample_size}")
         self._names = counts.names
         self._codes = np.ascontiguousarray(counts.codes.T.astype(np.int64))
         self._counts = counts.counts.astype(np.float64)
@@ -99,18 +100,31 @@ class DiscreteScore:
 
     def _bic(self, node: int, parents: int) -> float:
         table, possible = self._tabulate(node, parents)
-        # A set with more parameters than a float can hold is priced out, not an overflow.
-        price = self._price * float(possible) * (self._sizes[node] - 1)
+        # A set with more parameters than a float can hold is priced out, not an overflow; one without any is free.
+        parameters = _as_float(possible * (self._sizes[node] - 1))
+        price = self._price * parameters if self._price and parameters else 0.0
         filled = table[table > 0]
         totals = table.sum(axis=1)
         return float((filled * np.log(filled)).sum() - (totals * np.log(totals)).sum() - price)
 
     def _bdeu(self, node: int, parents: int) -> float:
+        table, possible = self._tabulate(node, parents)
+        # Empty cells and rows contribute nothing.
+        cells = self._log_rising(table[table > 0], possible * self._sizes[node])
+        return float(cells.sum() - self._log_rising(table.sum(axis=1), possible).sum())
+
+    def _log_rising(self, counts: NDArray[np.float64], shares: int) -> NDArray[np.float64]:
+        """Log of the rising factorial, prior (prior + 1) ... (prior + count - 1), of a prior split into equal shares.
+
+        The first factor is taken apart: a share may be too small for a float, but its logarithm never is.
+        """
         from scipy.special import gammaln
 
-        table, possible = self._tabulate(node, parents)
-        row, cell = self._prior / possible, self._prior / (possible * self._sizes[node])
-        filled = table[table > 0]  # empty cells and rows contribute nothing
-        totals = table.sum(axis=1)
-        rows = len(totals) * gammaln(row) - gammaln(totals + row).sum()
-        return float(rows + gammaln(filled + cell).sum() - len(filled) * gammaln(cell))
+        share = self._prior / _as_float(shares)
+        first = math.log(self._prior) - math.log(shares)
+        rising: NDArray[np.float64] = first + (gammaln(counts + share) - gammaln(1 + share))
+        return rising
+
+
+def _as_float(number: int) -> float:
+    return float(number) if number.bit_length() < 1024 else math.inf
