@@ -7,7 +7,9 @@
    a walk that decides on one candidate after the other, the last first, over the distinct rows of the node and the
    candidates that are still open, in groups, one for each configuration of the candidates that have joined. If a
    candidate stays out, rows that only it told apart become one; if it joins, it divides the groups. So rows get fewer
-   on the one side and groups smaller on the other; a group of one row stays as it is from there on, and is set aside. */
+   on the one side and groups smaller on the other; a group of one row stays as it is from there on, and is set aside.
+   Where most combinations occur in most groups, rows are counts of all combinations, in their order: then to join is
+   no work at all, and to stay out a sum over vectors. */
 
 #include "loops.h"
 
@@ -17,7 +19,8 @@
 
 #define FEW 128      /* counts below have what they add in a table */
 #define SLOTS 32     /* such tables, one for each prior: far more than the four that are used at once */
-#define SPARE 16384  /* numbers that need not occur, beside two for each row */
+#define SPARE 16384  /* numbers that need not occur, beside those for each row */
+#define DENSE 4      /* combinations for each row, at most, of which all are counted */
 #define MOST_ROWS ((size_t)1 << 28)
 #define MOST_COUNTED ((int64_t)1 << 53) /* which a double can hold */
 
@@ -69,6 +72,18 @@ static inline double added(const Terms *terms, int64_t count)
     return count < FEW ? terms->few[count] : many(terms, count);
 }
 
+static double all_added(const Terms *terms, const int64_t *counts, size_t size)
+{
+    double sums[4] = {0.0, 0.0, 0.0, 0.0}; /* which need not wait for each other */
+    size_t at = 0;
+    for (; at + 4 <= size; at += 4)
+        for (size_t k = 0; k < 4; k++)
+            sums[k] += added(terms, counts[at + k]);
+    for (; at < size; at++)
+        sums[0] += added(terms, counts[at]);
+    return sums[0] + sums[1] + (sums[2] + sums[3]);
+}
+
 static void fill(Terms *terms, double prior, double log_prior)
 {
     terms->prior = prior;
@@ -108,7 +123,7 @@ static void release_work(Work *work)
 
 static int make_work(Work *work, const Discrete *table, Judge judge)
 {
-    size_t rows = table->rows + 1, bound = 2 * table->rows + SPARE;
+    size_t rows = table->rows + 1, bound = DENSE * table->rows + SPARE;
     *work = (Work){.table = table, .judge = judge, .bound = bound};
     work->terms = calloc(SLOTS, sizeof(Terms));
     work->cells = malloc(bound * sizeof(int64_t));
@@ -167,19 +182,12 @@ static const uint32_t *codes_of(const Discrete *table, int64_t variable)
     return table->codes + (size_t)variable * table->rows;
 }
 
-static size_t every_pair(const Discrete *table, const uint32_t *key, size_t count, int64_t variable, uint32_t *out,
-                         Parts *parts)
+static size_t every_pair(const Discrete *table, const uint32_t *key, size_t count, int64_t variable, uint32_t *out)
 {
     const uint32_t *codes = codes_of(table, variable);
-    uint32_t step = (uint32_t)count, width = table->widths[variable];
     for (size_t row = 0; row < table->rows; row++)
-        out[row] = key[row] + step * codes[row];
-    for (uint32_t code = 0; parts && code < width; code++)
-        for (uint32_t at = 0; at < step; at++) {
-            parts->code[code * step + at] = code;
-            parts->rest[code * step + at] = at;
-        }
-    return count * width;
+        out[row] = key[row] + (uint32_t)count * codes[row];
+    return count * table->widths[variable];
 }
 
 /* Rows sorted by their key, and those with the same key numbered by their codes as they come. */
@@ -219,10 +227,10 @@ static int fits(const Work *work, size_t count, int64_t variable)
 }
 
 /* Number the rows, which have `count` numbers already, by one variable more; return how many numbers there are then. */
-static size_t number(Work *work, const uint32_t *key, size_t count, int64_t variable, uint32_t *out, Parts *parts)
+static size_t number(Work *work, const uint32_t *key, size_t count, int64_t variable, uint32_t *out)
 {
-    return fits(work, count, variable) ? every_pair(work->table, key, count, variable, out, parts)
-                                       : pairs_that_occur(work, key, count, variable, out, parts);
+    return fits(work, count, variable) ? every_pair(work->table, key, count, variable, out)
+                                       : pairs_that_occur(work, key, count, variable, out, NULL);
 }
 
 static void add_up(const Discrete *table, const uint32_t *key, size_t count, int64_t *sums)
@@ -239,9 +247,8 @@ static double score(Work *work, int64_t node, const uint32_t *key, size_t count,
 {
     const Discrete *table = work->table;
     const Terms *in_rows = terms_of(work, possible), *in_cells = terms_of(work, times(possible, table->levels[node]));
-    double sum = -price(work, node, possible);
     int together = fits(work, count, node);
-    size_t cells = number(work, key, count, node, work->other, NULL);
+    size_t cells = number(work, key, count, node, work->other);
     add_up(table, work->other, cells, work->cells);
     if (together) /* all cells of a configuration are known by their number */
         for (size_t at = 0; at < count; at++) {
@@ -251,11 +258,7 @@ static double score(Work *work, int64_t node, const uint32_t *key, size_t count,
         }
     else
         add_up(table, key, count, work->totals);
-    for (size_t cell = 0; cell < cells; cell++)
-        sum += added(in_cells, work->cells[cell]);
-    for (size_t at = 0; at < count; at++)
-        sum -= added(in_rows, work->totals[at]);
-    return sum;
+    return all_added(in_cells, work->cells, cells) - all_added(in_rows, work->totals, count) - price(work, node, possible);
 }
 
 /* Number the configurations of some parents but one, into work->key. */
@@ -266,7 +269,7 @@ static size_t configurations(Work *work, const int64_t *parents, size_t size, in
     *possible = (Possible){1.0, 0.0};
     for (size_t at = 0; at < size; at++)
         if (parents[at] != but) {
-            count = number(work, work->key, count, parents[at], work->key, NULL);
+            count = number(work, work->key, count, parents[at], work->key);
             *possible = times(*possible, work->table->levels[parents[at]]);
         }
     return count;
@@ -321,7 +324,7 @@ int discrete_flips(const Discrete *table, Judge judge, int64_t node, const int64
     size_t before = configurations(&work, parents, size, -1, &possible);
     for (size_t at = 0; at < count; at++)
         if (!inside[others[at]]) {
-            size_t after = number(&work, work.key, before, others[at], joined, NULL);
+            size_t after = number(&work, work.key, before, others[at], joined);
             out[at] = score(&work, node, joined, after, times(possible, table->levels[others[at]]));
         }
     for (size_t at = 0; at < count; at++) /* last, as the key of all parents is written over */
@@ -340,12 +343,15 @@ int discrete_flips(const Discrete *table, Judge judge, int64_t node, const int64
 /* The node and the first candidates: a number for each row of the table, and what each number is made of. */
 typedef struct {
     int64_t variable; /* the last of them; the node itself if there are no candidates */
+    int every;        /* numbers are given to all combinations, in the order of their levels, the last variable first */
+    int apart;        /* parts are known */
     size_t count, room;
     uint32_t *key;
     Parts parts;
 } Level;
 
-/* Distinct rows of the node and the first candidates, in groups of two and more. */
+/* Distinct rows of the node and the first candidates, in groups of two and more. Those of a group are sorted: by the
+   node, then the first candidate, and so on. */
 typedef struct {
     size_t groups, entries;
     uint32_t *number, *starts; /* numbers at the level; [groups + 1] */
@@ -361,10 +367,11 @@ typedef struct {
     Level levels[MOST_COLUMNS + 1];
     Rows rows[MOST_COLUMNS + 1];
     uint32_t same[MOST_COLUMNS];   /* other places of the same candidate, as a bit set */
-    uint32_t *place;               /* [bound]: of a number among the rows; anything if it is not there */
     uint32_t *size, *where, *seen; /* [levels that occur, at most]: sizes are zero between groups */
     int64_t *by_code, *by_own;     /* the same */
     int64_t *large;                /* [rows]: counts of groups of one row, from FEW on */
+    int64_t *dense;                /* [2 * DENSE * room] */
+    double *out;
 } Walk;
 
 static void put_aside(Walk *walk, Rows *rows, int64_t count)
@@ -399,61 +406,67 @@ static void close_group(Walk *walk, Rows *rows, size_t end)
     rows->starts[++rows->groups] = (uint32_t)end;
 }
 
-/* A candidate stays out: rows of a group that only it told apart become one. */
+/* A candidate stays out: rows of a group that only it told apart, which follow each other, become one. Which do is hard
+   to foresee, so there is no branch on it. */
 static void leave_out(Walk *walk, int t)
 {
     const Rows *before = &walk->rows[t];
-    const uint32_t *rest = walk->levels[t].parts.rest;
+    const uint32_t *rest = walk->levels[t].parts.rest, *from = before->number;
+    const int64_t *mine = before->count;
     Rows *after = begin_rows(walk, t - 1);
+    uint32_t *numbers = after->number;
+    int64_t *counts = after->count;
     for (size_t group = 0; group < before->groups; group++) {
-        size_t begin = after->entries, end = begin;
-        for (uint32_t row = before->starts[group]; row < before->starts[group + 1]; row++) {
-            uint32_t number = rest[before->number[row]], place = walk->place[number];
-            if (place >= begin && place < end && after->number[place] == number) {
-                after->count[place] += before->count[row];
-                continue;
-            }
-            walk->place[number] = (uint32_t)end;
-            after->number[end] = number;
-            after->count[end++] = before->count[row];
+        uint32_t row = before->starts[group], end = before->starts[group + 1], at = (uint32_t)after->entries;
+        int64_t count = mine[row];
+        numbers[at] = rest[from[row]];
+        for (row++; row < end; row++) {
+            uint32_t number = rest[from[row]];
+            int other = number != numbers[at];
+            counts[at] = count;
+            count = mine[row] + (other ? 0 : count);
+            at += (uint32_t)other;
+            numbers[at] = number;
         }
-        close_group(walk, after, end);
+        counts[at] = count;
+        close_group(walk, after, at + 1);
     }
 }
 
-/* A candidate joins: groups are divided by its levels. */
+/* A candidate joins: groups are divided by its levels. Single rows are written from the end on, then set aside. */
 static void let_join(Walk *walk, int t)
 {
     const Rows *before = &walk->rows[t];
-    const Parts *parts = &walk->levels[t].parts;
+    const uint32_t *codes = walk->levels[t].parts.code, *rest = walk->levels[t].parts.rest, *from = before->number;
+    uint32_t *size = walk->size, *where = walk->where, width = walk->work.table->widths[walk->levels[t].variable];
     Rows *after = begin_rows(walk, t - 1);
+    uint32_t *numbers = after->number;
+    int64_t *counts = after->count;
     for (size_t group = 0; group < before->groups; group++) {
-        uint32_t begin = before->starts[group], end = before->starts[group + 1], seen = 0;
-        for (uint32_t row = begin; row < end; row++) {
-            uint32_t code = parts->code[before->number[row]];
-            if (!walk->size[code]++)
-                walk->seen[seen++] = code;
-        }
-        for (uint32_t at = 0; at < seen; at++) {
-            uint32_t code = walk->seen[at];
-            walk->where[code] = (uint32_t)after->entries;
-            if (walk->size[code] > 1) {
-                after->entries += walk->size[code];
+        uint32_t begin = before->starts[group], end = before->starts[group + 1], last = (uint32_t)walk->room, seen = 0;
+        if (end - begin >= width)
+            for (uint32_t row = begin; row < end; row++)
+                size[codes[from[row]]]++;
+        else
+            for (uint32_t row = begin; row < end; row++)
+                if (!size[codes[from[row]]]++)
+                    walk->seen[seen++] = codes[from[row]];
+        for (uint32_t at = 0; at < (seen ? seen : width); at++) {
+            uint32_t code = seen ? walk->seen[at] : at, mine = size[code];
+            where[code] = mine == 1 ? --last : (uint32_t)after->entries;
+            size[code] = 0;
+            if (mine > 1) {
+                after->entries += mine;
                 after->starts[++after->groups] = (uint32_t)after->entries;
             }
         }
         for (uint32_t row = begin; row < end; row++) {
-            uint32_t number = before->number[row], code = parts->code[number];
-            if (walk->size[code] == 1) {
-                put_aside(walk, after, before->count[row]);
-                continue;
-            }
-            uint32_t at = walk->where[code]++;
-            after->number[at] = parts->rest[number];
-            after->count[at] = before->count[row];
+            uint32_t number = from[row], at = where[codes[number]]++;
+            numbers[at] = rest[number];
+            counts[at] = before->count[row];
         }
-        for (uint32_t at = 0; at < seen; at++)
-            walk->size[walk->seen[at]] = 0;
+        for (uint32_t at = last; at < walk->room; at++)
+            put_aside(walk, after, counts[at]);
     }
 }
 
@@ -471,7 +484,7 @@ static double score_aside(const Walk *walk, const Rows *rows, const Terms *in_ce
 }
 
 /* Score the node without the first candidate and with it: there is no other left to decide on. */
-static void score_both(Walk *walk, uint32_t set, Possible without, Possible with, double *out)
+static void score_both(Walk *walk, uint32_t set, Possible without, Possible with)
 {
     Work *work = &walk->work;
     const Rows *rows = &walk->rows[1];
@@ -500,22 +513,101 @@ static void score_both(Walk *walk, uint32_t set, Possible without, Possible with
             *in_row = *in_cell = 0;
         }
     }
-    out[set] = sum_without;
-    out[set | 1] = sum_with;
+    walk->out[set] = sum_without;
+    walk->out[set | 1] = sum_with;
 }
 
-static void decide(Walk *walk, int t, uint32_t set, Possible possible, double *out)
+/* -- all combinations counted: [group, levels of the last candidate, ..., levels of the node] -- */
+
+static void score_dense(Walk *walk, const int64_t *cells, size_t groups, const Rows *alone, uint32_t set,
+                        Possible possible)
 {
-    int again = (set & walk->same[t - 1]) != 0; /* a candidate that is there twice joins once */
-    Possible with = again ? possible : times(possible, walk->work.table->levels[walk->levels[t].variable]);
+    Work *work = &walk->work;
+    int64_t node = walk->levels[0].variable;
+    size_t width = walk->levels[0].count;
+    const Terms *in_rows = terms_of(work, possible);
+    const Terms *in_cells = terms_of(work, times(possible, work->table->levels[node]));
+    for (size_t group = 0; group < groups; group++) {
+        work->totals[group] = 0;
+        for (size_t own = 0; own < width; own++)
+            work->totals[group] += cells[group * width + own];
+    }
+    walk->out[set] = all_added(in_cells, cells, groups * width) - all_added(in_rows, work->totals, groups) +
+                     score_aside(walk, alone, in_cells, in_rows) - price(work, node, possible);
+}
+
+/* Add up over the levels of a candidate. */
+static void leave_out_dense(const int64_t *cells, size_t groups, size_t width, size_t block, int64_t *restrict less)
+{
+    for (size_t group = 0; group < groups; group++, less += block) {
+        memcpy(less, cells, block * sizeof(int64_t));
+        cells += block;
+        for (size_t code = 1; code < width; code++, cells += block)
+            for (size_t at = 0; at < block; at++)
+                less[at] += cells[at];
+    }
+}
+
+static Possible joined(const Walk *walk, int t, uint32_t set, Possible possible)
+{
+    if (set & walk->same[t - 1]) /* a candidate that is there twice joins once */
+        return possible;
+    return times(possible, walk->work.table->levels[walk->levels[t].variable]);
+}
+
+static void decide_dense(Walk *walk, int t, int64_t *cells, size_t groups, int64_t *spare, const Rows *alone,
+                         uint32_t set, Possible possible)
+{
+    if (t == 0) {
+        score_dense(walk, cells, groups, alone, set, possible);
+        return;
+    }
+    size_t block = walk->levels[t - 1].count, width = walk->work.table->widths[walk->levels[t].variable];
+    Possible with = joined(walk, t, set, possible);
+    decide_dense(walk, t - 1, cells, groups * width, spare, alone, set | (uint32_t)1 << (t - 1), with);
+    if (width > 1) {
+        leave_out_dense(cells, groups, width, block, spare);
+        cells = spare;
+        spare += groups * block;
+    }
+    decide_dense(walk, t - 1, cells, groups, spare, alone, set, possible);
+}
+
+/* Whether it is worth while to count all combinations. Halving at each step, they fit twice. */
+static int is_dense(const Walk *walk, int t)
+{
+    const Rows *rows = &walk->rows[t];
+    return walk->levels[t].every && (uint64_t)rows->groups * walk->levels[t].count <= DENSE * (uint64_t)rows->entries;
+}
+
+static void spread(const Rows *rows, size_t count, int64_t *cells)
+{
+    memset(cells, 0, rows->groups * count * sizeof(int64_t));
+    for (size_t group = 0; group < rows->groups; group++, cells += count)
+        for (uint32_t row = rows->starts[group]; row < rows->starts[group + 1]; row++)
+            cells[rows->number[row]] = rows->count[row];
+}
+
+/* -- */
+
+static void decide(Walk *walk, int t, uint32_t set, Possible possible)
+{
+    const Rows *rows = &walk->rows[t];
+    if (is_dense(walk, t)) {
+        size_t count = walk->levels[t].count;
+        spread(rows, count, walk->dense);
+        decide_dense(walk, t, walk->dense, rows->groups, walk->dense + rows->groups * count, rows, set, possible);
+        return;
+    }
+    Possible with = joined(walk, t, set, possible);
     if (t == 1) {
-        score_both(walk, set, possible, with, out);
+        score_both(walk, set, possible, with);
         return;
     }
     leave_out(walk, t);
-    decide(walk, t - 1, set, possible, out);
+    decide(walk, t - 1, set, possible);
     let_join(walk, t);
-    decide(walk, t - 1, set | (uint32_t)1 << (t - 1), with, out);
+    decide(walk, t - 1, set | (uint32_t)1 << (t - 1), with);
 }
 
 static void *larger(void *array, size_t size)
@@ -524,10 +616,23 @@ static void *larger(void *array, size_t size)
     return malloc(size);
 }
 
+static int room_for_parts(Level *level, size_t count)
+{
+    if (count < level->room)
+        return 0;
+    level->parts.code = larger(level->parts.code, (count + 1) * sizeof(uint32_t));
+    level->parts.rest = larger(level->parts.rest, (count + 1) * sizeof(uint32_t));
+    if (!level->parts.code || !level->parts.rest)
+        return NO_MEMORY;
+    level->room = count + 1;
+    return 0;
+}
+
 /* Number the rows by the candidate of a level, after those of the level before. */
 static int make_level(Walk *walk, int t, int64_t variable)
 {
     Level *level = &walk->levels[t];
+    const Level *before = level - 1;
     const Discrete *table = walk->work.table;
     level->variable = variable;
     if (!level->key && !(level->key = malloc((table->rows + 1) * sizeof(uint32_t))))
@@ -535,18 +640,36 @@ static int make_level(Walk *walk, int t, int64_t variable)
     if (t == 0) {
         memcpy(level->key, codes_of(table, variable), table->rows * sizeof(uint32_t));
         level->count = table->widths[variable];
+        level->every = 1;
         return 0;
     }
-    const Level *before = level - 1;
-    size_t most = fits(&walk->work, before->count, variable) ? before->count * table->widths[variable] : table->rows;
-    if (most >= level->room) {
-        level->parts.code = larger(level->parts.code, (most + 1) * sizeof(uint32_t));
-        level->parts.rest = larger(level->parts.rest, (most + 1) * sizeof(uint32_t));
-        if (!level->parts.code || !level->parts.rest)
-            return NO_MEMORY;
-        level->room = most + 1;
-    }
-    level->count = number(&walk->work, before->key, before->count, variable, level->key, &level->parts);
+    int every = fits(&walk->work, before->count, variable);
+    level->every = every && before->every;
+    level->apart = !every;
+    if (every)
+        level->count = every_pair(table, before->key, before->count, variable, level->key);
+    else if (room_for_parts(level, table->rows))
+        return NO_MEMORY;
+    else
+        level->count = pairs_that_occur(&walk->work, before->key, before->count, variable, level->key, &level->parts);
+    return 0;
+}
+
+/* Know the parts of all pairs; only where not all combinations are counted they are asked for. */
+static int take_apart(Walk *walk, int t)
+{
+    Level *level = &walk->levels[t];
+    uint32_t step = (uint32_t)walk->levels[t - 1].count, next = 0;
+    if (level->apart)
+        return 0;
+    if (room_for_parts(level, level->count))
+        return NO_MEMORY;
+    for (uint32_t code = 0; code < walk->work.table->widths[level->variable]; code++)
+        for (uint32_t rest = 0; rest < step; rest++, next++) {
+            level->parts.code[next] = code;
+            level->parts.rest[next] = rest;
+        }
+    level->apart = 1;
     return 0;
 }
 
@@ -561,14 +684,53 @@ static int make_room(Walk *walk, size_t room)
             return NO_MEMORY;
         rows->starts[0] = 0;
     }
+    walk->dense = larger(walk->dense, 2 * DENSE * room * sizeof(int64_t));
+    if (!walk->dense)
+        return NO_MEMORY;
     walk->room = room;
     return 0;
 }
 
-/* The distinct rows of the node and all candidates, in one group. */
-static int begin_walk(Walk *walk)
+/* Sort the rows of the first group, by the last candidate first: a later sort keeps the order of those before. */
+static void sort_rows(Walk *walk)
 {
-    Work *work = &walk->work;
+    Rows *rows = &walk->rows[walk->m];
+    const uint32_t *widths = walk->work.table->widths;
+    uint32_t *starts = walk->where, *now = walk->work.order, *then = walk->work.key;
+    uint32_t *at_level = walk->work.other;
+    size_t size = rows->entries;
+    for (size_t row = 0; row < size; row++) {
+        now[row] = (uint32_t)row;
+        at_level[row] = rows->number[row];
+    }
+    for (int t = walk->m; t >= 0; t--) {
+        const Parts *parts = &walk->levels[t].parts;
+        memset(starts, 0, (widths[walk->levels[t].variable] + 1) * sizeof(uint32_t));
+        for (size_t row = 0; row < size; row++)
+            starts[(t ? parts->code[at_level[row]] : at_level[row]) + 1]++;
+        for (uint32_t code = 0; code < widths[walk->levels[t].variable]; code++)
+            starts[code + 1] += starts[code];
+        for (size_t at = 0; at < size; at++) {
+            uint32_t row = now[at], code = t ? parts->code[at_level[row]] : at_level[row];
+            then[starts[code]++] = row;
+        }
+        for (size_t row = 0; t && row < size; row++)
+            at_level[row] = parts->rest[at_level[row]];
+        uint32_t *swap = now;
+        now = then;
+        then = swap;
+    }
+    for (size_t at = 0; at < size; at++)
+        then[at] = rows->number[now[at]];
+    memcpy(rows->number, then, size * sizeof(uint32_t));
+    for (size_t at = 0; at < size; at++) /* numbers are those of cells */
+        rows->count[at] = walk->work.cells[rows->number[at]];
+}
+
+/* Walk over the distinct rows of the node and all candidates, which begin as one group. */
+static int walk_over(Walk *walk)
+{
+    const Work *work = &walk->work;
     const Level *top = &walk->levels[walk->m];
     Rows *rows = &walk->rows[walk->m];
     size_t found = 0, end = 0;
@@ -580,6 +742,13 @@ static int begin_walk(Walk *walk)
     rows->groups = rows->entries = rows->many_alone = 0;
     rows->largest = 0;
     memset(rows->few_alone, 0, sizeof(rows->few_alone));
+    if (top->every && top->count <= DENSE * found) {
+        decide_dense(walk, walk->m, work->cells, 1, walk->dense, rows, 0, (Possible){1.0, 0.0});
+        return 0;
+    }
+    for (int t = 1; t <= walk->m; t++)
+        if (take_apart(walk, t))
+            return NO_MEMORY;
     for (size_t at = 0; at < top->count; at++)
         if (work->cells[at]) {
             rows->number[end] = (uint32_t)at;
@@ -587,27 +756,28 @@ static int begin_walk(Walk *walk)
         }
     if (end)
         close_group(walk, rows, end);
+    sort_rows(walk);
+    decide(walk, walk->m, 0, (Possible){1.0, 0.0});
     return 0;
 }
 
 static int one_lattice(Walk *walk, int64_t node, const int64_t *candidates, double *out)
 {
-    int fault = 0, known = 0; /* levels that are as they were for the lattice before */
+    int known = 0; /* levels that are as they were for the lattice before */
     while (known <= walk->m && walk->levels[known].key &&
            walk->levels[known].variable == (known ? candidates[known - 1] : node))
         known++;
-    for (int t = known; t <= walk->m && !fault; t++)
-        fault = make_level(walk, t, t ? candidates[t - 1] : node);
+    for (int t = known; t <= walk->m; t++)
+        if (make_level(walk, t, t ? candidates[t - 1] : node))
+            return NO_MEMORY;
     for (int t = 0; t < walk->m; t++) {
         walk->same[t] = 0;
         for (int other = 0; other < walk->m; other++)
             if (other != t && candidates[other] == candidates[t])
                 walk->same[t] |= (uint32_t)1 << other;
     }
-    fault = fault ? fault : begin_walk(walk);
-    if (!fault)
-        decide(walk, walk->m, 0, (Possible){1.0, 0.0}, out);
-    return fault;
+    walk->out = out;
+    return walk_over(walk);
 }
 
 static void release_walk(Walk *walk)
@@ -620,13 +790,13 @@ static void release_walk(Walk *walk)
         free(walk->rows[t].starts);
         free(walk->rows[t].count);
     }
-    free(walk->place);
     free(walk->size);
     free(walk->where);
     free(walk->seen);
     free(walk->by_code);
     free(walk->by_own);
     free(walk->large);
+    free(walk->dense);
     release_work(&walk->work);
     free(walk);
 }
@@ -642,14 +812,13 @@ static Walk *make_walk(const Discrete *table, Judge judge, int m)
         free(walk);
         return NULL;
     }
-    walk->place = calloc(walk->work.bound, sizeof(uint32_t));
     walk->size = calloc(rows, sizeof(uint32_t));
     walk->where = malloc(rows * sizeof(uint32_t));
     walk->seen = malloc(rows * sizeof(uint32_t));
     walk->by_code = calloc(rows, sizeof(int64_t));
     walk->by_own = calloc(rows, sizeof(int64_t));
     walk->large = malloc(rows * sizeof(int64_t));
-    if (walk->place && walk->size && walk->where && walk->seen && walk->by_code && walk->by_own && walk->large)
+    if (walk->size && walk->where && walk->seen && walk->by_code && walk->by_own && walk->large)
         return walk;
     release_walk(walk);
     return NULL;
