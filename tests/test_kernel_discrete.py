@@ -15,6 +15,7 @@ import fedperi as fp
 from fedperi import kernel
 from fedperi.data.counts import Counts, distinct_rows
 from fedperi.graph import bits
+from fedperi.graph.equivalence import cpdag
 from fedperi.local import DiscreteScore
 from fedperi.local.ges import ges_fit
 from fedperi.local.optimum import hill_climb
@@ -223,7 +224,8 @@ def test_runs_find_the_same_graph(method: fp.IPERI) -> None:
     for p, levels, seed in ((5, 2, 0), (8, 3, 1), (14, 3, 2), (20, 4, 3)):
         sim = fp.simulate(p, clients=3, samples=400, discretize=levels, seed=seed)
         compiled, plain = both(lambda: method.fit(sim.sites))  # noqa: B023
-        assert (compiled.graph, compiled.dag, compiled.queries) == (plain.graph, plain.dag, plain.queries)
+        assert (compiled.graph, compiled.queries) == (plain.graph, plain.queries)
+        assert cpdag(compiled.dag) == cpdag(plain.dag)  # of equivalent DAGs, rounding may choose
         for site, regret in compiled.regrets.items():
             assert regret == pytest.approx(plain.regrets[site], abs=1e-6)
 

@@ -32,7 +32,7 @@ struct Discrete {
     int64_t *counts;
 };
 
-/* -- what a count adds ---------------------------------------------------------------------------------------------- */
+/* -- what a count adds --------------------------------------------------------------------------------------------- */
 
 typedef struct {
     double prior, log_prior;
@@ -94,7 +94,7 @@ static void fill(Terms *terms, double prior, double log_prior)
         terms->few[count] = prior < 0 ? count * log(count) : terms->few[count - 1] + log(count - 1 + prior);
 }
 
-/* -- work ----------------------------------------------------------------------------------------------------------- */
+/* -- work ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     const Discrete *table;
@@ -166,11 +166,11 @@ static const Terms *terms_of(Work *work, Possible possible)
 /* A node without parameters costs nothing, however many configurations its parents could have. */
 static double price(const Work *work, int64_t node, Possible possible)
 {
-    double each = work->judge.prior > 0 ? 0.0 : work->judge.price;
-    return each == 0 || work->table->levels[node] == 1 ? 0.0 : each * (possible.number * (work->table->levels[node] - 1));
+    double each = work->judge.prior > 0 ? 0.0 : work->judge.price, others = work->table->levels[node] - 1;
+    return each == 0 || others == 0 ? 0.0 : each * (possible.number * others);
 }
 
-/* -- numbers for what occurs ---------------------------------------------------------------------------------------- */
+/* -- numbers for what occurs --------------------------------------------------------------------------------------- */
 
 /* For each number of a larger set: the level of its last variable, and the number of the others. */
 typedef struct {
@@ -240,7 +240,7 @@ static void add_up(const Discrete *table, const uint32_t *key, size_t count, int
         sums[key[row]] += table->counts[row];
 }
 
-/* -- single sets ---------------------------------------------------------------------------------------------------- */
+/* -- single sets --------------------------------------------------------------------------------------------------- */
 
 /* Score a node whose parents' configurations are numbered. */
 static double score(Work *work, int64_t node, const uint32_t *key, size_t count, Possible possible)
@@ -258,7 +258,8 @@ static double score(Work *work, int64_t node, const uint32_t *key, size_t count,
         }
     else
         add_up(table, key, count, work->totals);
-    return all_added(in_cells, work->cells, cells) - all_added(in_rows, work->totals, count) - price(work, node, possible);
+    return all_added(in_cells, work->cells, cells) - all_added(in_rows, work->totals, count) -
+           price(work, node, possible);
 }
 
 /* Number the configurations of some parents but one, into work->key. */
@@ -338,7 +339,7 @@ int discrete_flips(const Discrete *table, Judge judge, int64_t node, const int64
     return 0;
 }
 
-/* -- all subsets ---------------------------------------------------------------------------------------------------- */
+/* -- all subsets --------------------------------------------------------------------------------------------------- */
 
 /* The node and the first candidates: a number for each row of the table, and what each number is made of. */
 typedef struct {
@@ -507,7 +508,8 @@ static void score_both(Walk *walk, uint32_t set, Possible without, Possible with
         }
         sum_without -= added(rows_without, total);
         for (uint32_t row = begin; row < end; row++) { /* what is taken is zero from then on, and adds nothing */
-            int64_t *in_row = by_code + parts->code[rows->number[row]], *in_cell = by_own + parts->rest[rows->number[row]];
+            int64_t *in_row = by_code + parts->code[rows->number[row]];
+            int64_t *in_cell = by_own + parts->rest[rows->number[row]];
             sum_with -= added(rows_with, *in_row);
             sum_without += added(cells_without, *in_cell);
             *in_row = *in_cell = 0;
@@ -517,7 +519,7 @@ static void score_both(Walk *walk, uint32_t set, Possible without, Possible with
     walk->out[set | 1] = sum_with;
 }
 
-/* -- all combinations counted: [group, levels of the last candidate, ..., levels of the node] -- */
+/* Counts of all combinations are [group, levels of the last candidate that is open, ..., of the first, of the node]. */
 
 static void score_dense(Walk *walk, const int64_t *cells, size_t groups, const Rows *alone, uint32_t set,
                         Possible possible)
@@ -588,8 +590,7 @@ static void spread(const Rows *rows, size_t count, int64_t *cells)
             cells[rows->number[row]] = rows->count[row];
 }
 
-/* -- */
-
+/* Decide on candidate t, and on all before it: it stays out, then it joins. */
 static void decide(Walk *walk, int t, uint32_t set, Possible possible)
 {
     const Rows *rows = &walk->rows[t];
@@ -695,27 +696,24 @@ static int make_room(Walk *walk, size_t room)
 static void sort_rows(Walk *walk)
 {
     Rows *rows = &walk->rows[walk->m];
-    const uint32_t *widths = walk->work.table->widths;
-    uint32_t *starts = walk->where, *now = walk->work.order, *then = walk->work.key;
-    uint32_t *at_level = walk->work.other;
+    uint32_t *starts = walk->where, *now = walk->work.order, *then = walk->work.key, *number = walk->work.other;
     size_t size = rows->entries;
     for (size_t row = 0; row < size; row++) {
         now[row] = (uint32_t)row;
-        at_level[row] = rows->number[row];
+        number[row] = rows->number[row];
     }
     for (int t = walk->m; t >= 0; t--) {
         const Parts *parts = &walk->levels[t].parts;
-        memset(starts, 0, (widths[walk->levels[t].variable] + 1) * sizeof(uint32_t));
+        const uint32_t width = walk->work.table->widths[walk->levels[t].variable];
+        memset(starts, 0, (width + 1) * sizeof(uint32_t));
         for (size_t row = 0; row < size; row++)
-            starts[(t ? parts->code[at_level[row]] : at_level[row]) + 1]++;
-        for (uint32_t code = 0; code < widths[walk->levels[t].variable]; code++)
+            starts[(t ? parts->code[number[row]] : number[row]) + 1]++;
+        for (uint32_t code = 0; code < width; code++)
             starts[code + 1] += starts[code];
-        for (size_t at = 0; at < size; at++) {
-            uint32_t row = now[at], code = t ? parts->code[at_level[row]] : at_level[row];
-            then[starts[code]++] = row;
-        }
+        for (size_t at = 0; at < size; at++)
+            then[starts[t ? parts->code[number[now[at]]] : number[now[at]]]++] = now[at];
         for (size_t row = 0; t && row < size; row++)
-            at_level[row] = parts->rest[at_level[row]];
+            number[row] = parts->rest[number[row]];
         uint32_t *swap = now;
         now = then;
         then = swap;
@@ -846,7 +844,7 @@ int discrete_lattices(const Discrete *table, Judge judge, const int64_t *nodes, 
     return fault;
 }
 
-/* -- the table ------------------------------------------------------------------------------------------------------ */
+/* -- the table ----------------------------------------------------------------------------------------------------- */
 
 void discrete_free(Discrete *table)
 {

@@ -272,7 +272,7 @@ static PyObject *py_move_in_turn(PyObject *self, PyObject *args)
     return stale ? ended(&arrays, move_in_turn(order, some, behind, count, resolution, stale)) : refused(&arrays);
 }
 
-/* -- tables of categories: a capsule holds a copy, which nobody can change after it was checked ---------------------- */
+/* -- tables of categories: a capsule holds a copy, which nobody can change after it was checked --------------------- */
 
 static void forget_table(PyObject *capsule) { discrete_free(PyCapsule_GetPointer(capsule, "fedperi.discrete")); }
 
