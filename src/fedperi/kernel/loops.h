@@ -79,4 +79,22 @@ int move(const Order *order, int64_t node, int64_t to, uint8_t *stale);
 int move_in_turn(const Order *order, const int64_t *some, const int64_t *behind, ptrdiff_t count, double resolution,
                  uint8_t *stale);
 
+/* discrete.c */
+typedef struct Discrete Discrete; /* a table of categories */
+
+/* BDeu if the weight of the prior, in rows, is positive; otherwise BIC with a price for each parameter. */
+typedef struct {
+    double prior, price;
+} Judge;
+
+int discrete_make(const int64_t *codes, const int64_t *counts, const int64_t *levels, size_t rows, size_t p,
+                  Discrete **made);
+void discrete_free(Discrete *table);
+int discrete_scores(const Discrete *table, Judge judge, const int64_t *nodes, const int64_t *first, size_t queries,
+                    const int64_t *parents, size_t all, double *out);
+int discrete_flips(const Discrete *table, Judge judge, int64_t node, const int64_t *parents, size_t size,
+                   const int64_t *others, size_t count, double *out);
+int discrete_lattices(const Discrete *table, Judge judge, const int64_t *nodes, const int64_t *candidates, size_t count,
+                      int m, double *out);
+
 #endif

@@ -354,6 +354,126 @@ static PyObject *py_move_in_turn(PyObject *self, PyObject *args)
     return stale ? ended(&arrays, move_in_turn(order, some, behind, count, resolution, stale)) : refused(&arrays);
 }
 
+/* -- tables of categories: a capsule holds a copy, which nobody can change after it was checked --------------------- */
+
+static void forget_table(PyObject *capsule) { discrete_free(PyCapsule_GetPointer(capsule, "fedperi.discrete")); }
+
+static PyObject *py_discrete(PyObject *self, PyObject *args)
+{
+    PyObject *o[3];
+    Arrays arrays = {0};
+    Discrete *table = NULL;
+    int fault;
+    if (!PyArg_ParseTuple(args, "OOO", o, o + 1, o + 2))
+        return NULL;
+    const int64_t *codes = take(&arrays, o[0], 'i', 2, -1, -1);
+    if (!codes)
+        return refused(&arrays);
+    Py_ssize_t rows = length(&arrays, 0), p = length(&arrays, 1);
+    const int64_t *counts = take(&arrays, o[1], 'i', 1, rows, -1);
+    const int64_t *levels = counts ? take(&arrays, o[2], 'i', 1, p, -1) : NULL;
+    if (!levels)
+        return refused(&arrays);
+    Py_BEGIN_ALLOW_THREADS
+    fault = discrete_make(codes, counts, levels, (size_t)rows, (size_t)p, &table);
+    Py_END_ALLOW_THREADS
+    let_go(&arrays);
+    if (fault == NO_MEMORY)
+        return PyErr_NoMemory();
+    if (fault) {
+        PyErr_SetString(PyExc_ValueError, "a table of categories has positive counts, and codes from 0 to its levels");
+        return NULL;
+    }
+    PyObject *capsule = PyCapsule_New(table, "fedperi.discrete", forget_table);
+    if (!capsule)
+        discrete_free(table);
+    return capsule;
+}
+
+static PyObject *py_discrete_scores(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *o[4];
+    Judge judge;
+    Arrays arrays = {0};
+    int fault;
+    if (!PyArg_ParseTuple(args, "OddOOOO", &capsule, &judge.prior, &judge.price, o, o + 1, o + 2, o + 3))
+        return NULL;
+    const Discrete *table = PyCapsule_GetPointer(capsule, "fedperi.discrete");
+    const int64_t *nodes = table ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
+    if (!nodes)
+        return refused(&arrays);
+    Py_ssize_t queries = length(&arrays, 0);
+    const int64_t *first = take(&arrays, o[1], 'i', 1, queries + 1, -1);
+    const int64_t *parents = first ? take(&arrays, o[2], 'i', 1, -1, -1) : NULL;
+    if (!parents)
+        return refused(&arrays);
+    Py_ssize_t all = length(&arrays, 0);
+    double *out = take(&arrays, o[3], 'D', 1, queries, -1);
+    if (!out)
+        return refused(&arrays);
+    Py_BEGIN_ALLOW_THREADS
+    fault = discrete_scores(table, judge, nodes, first, (size_t)queries, parents, (size_t)all, out);
+    Py_END_ALLOW_THREADS
+    return ended(&arrays, fault);
+}
+
+static PyObject *py_discrete_flips(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *o[3];
+    Judge judge;
+    long long node;
+    Arrays arrays = {0};
+    int fault;
+    if (!PyArg_ParseTuple(args, "OddLOOO", &capsule, &judge.prior, &judge.price, &node, o, o + 1, o + 2))
+        return NULL;
+    const Discrete *table = PyCapsule_GetPointer(capsule, "fedperi.discrete");
+    const int64_t *parents = table ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
+    if (!parents)
+        return refused(&arrays);
+    Py_ssize_t size = length(&arrays, 0);
+    const int64_t *others = take(&arrays, o[1], 'i', 1, -1, -1);
+    if (!others)
+        return refused(&arrays);
+    Py_ssize_t count = length(&arrays, 0);
+    double *out = take(&arrays, o[2], 'D', 1, count, -1);
+    if (!out)
+        return refused(&arrays);
+    Py_BEGIN_ALLOW_THREADS
+    fault = discrete_flips(table, judge, node, parents, (size_t)size, others, (size_t)count, out);
+    Py_END_ALLOW_THREADS
+    return ended(&arrays, fault);
+}
+
+static PyObject *py_discrete_lattices(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *o[3];
+    Judge judge;
+    Arrays arrays = {0};
+    int fault;
+    if (!PyArg_ParseTuple(args, "OddOOO", &capsule, &judge.prior, &judge.price, o, o + 1, o + 2))
+        return NULL;
+    const Discrete *table = PyCapsule_GetPointer(capsule, "fedperi.discrete");
+    const int64_t *nodes = table ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
+    if (!nodes)
+        return refused(&arrays);
+    Py_ssize_t count = length(&arrays, 0);
+    const int64_t *candidates = take(&arrays, o[1], 'i', 2, count, -1);
+    if (!candidates)
+        return refused(&arrays);
+    Py_ssize_t m = length(&arrays, 1);
+    if (m > MOST_COLUMNS) {
+        PyErr_Format(PyExc_ValueError, "a loop over subsets takes at most %d candidates", MOST_COLUMNS);
+        return refused(&arrays);
+    }
+    double *out = take(&arrays, o[2], 'D', 2, count, (Py_ssize_t)1 << m);
+    if (!out)
+        return refused(&arrays);
+    Py_BEGIN_ALLOW_THREADS
+    fault = discrete_lattices(table, judge, nodes, candidates, (size_t)count, (int)m, out);
+    Py_END_ALLOW_THREADS
+    return ended(&arrays, fault);
+}
+
 static PyMethodDef methods[] = {
     {"scores", py_scores, METH_VARARGS, NULL},
     {"extremes", py_extremes, METH_VARARGS, NULL},
@@ -366,6 +486,10 @@ static PyMethodDef methods[] = {
     {"best_places", py_best_places, METH_VARARGS, NULL},
     {"move", py_move, METH_VARARGS, NULL},
     {"move_in_turn", py_move_in_turn, METH_VARARGS, NULL},
+    {"discrete", py_discrete, METH_VARARGS, NULL},
+    {"discrete_scores", py_discrete_scores, METH_VARARGS, NULL},
+    {"discrete_flips", py_discrete_flips, METH_VARARGS, NULL},
+    {"discrete_lattices", py_discrete_lattices, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -112,7 +112,7 @@ def lattice_by_queries(score: Score, nodes: NDArray[np.int64], candidates: NDArr
         queries += [(node, parents) for parents in sets]
     known = dict.fromkeys(queries)
     answers = dict(zip(known, score.local(list(known)).tolist(), strict=True))
-    return np.array([answers[query] for query in queries]).reshape(len(nodes), -1)
+    return np.array([answers[query] for query in queries]).reshape(len(nodes), 1 << candidates.shape[1])
 
 
 class ScoreCache:
