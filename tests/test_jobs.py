@@ -116,6 +116,14 @@ def test_threads_give_the_same_answers():
         assert transport.fingerprints() == alone.fingerprints()
 
 
+def test_sites_that_have_run_can_be_sent_to_other_processes():
+    for discretize in (None, 3):
+        sim = fp.simulate(4, clients=2, samples=300, discretize=discretize, seed=1)
+        sites = [fp.Site(table, name=f"h{k}") for k, table in enumerate(sim.sites)]
+        for method in (fp.IPERI(), fp.IPERI(masking="consensus")):
+            assert method.fit(sites).graph == replace(method, jobs=2).fit(sites).graph
+
+
 # -- the same result --------------------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from oracles import oracle_sites, random_case
 
 import fedperi as fp
 from fedperi.federation import Families
+from fedperi.methods.interruption import heeding_interrupts
 from fedperi.simulation import implied_covariance
 
 
@@ -296,6 +300,38 @@ def test_interrupted_in_a_later_round(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not result.complete
     assert len(result.history) == 1
     assert len(result.graph) > 0
+
+
+def test_an_interruption_that_got_lost_is_heeded_in_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Libraries swallow Ctrl-C here and there: this site does, with a real signal."""
+    given = sites(TRIANGLE, "B")
+    answer, before = given[1].answer, signal.getsignal(signal.SIGINT)
+
+    def answering(question: Any) -> Any:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+            raise AssertionError("no interruption")
+        return answer(question)
+
+    monkeypatch.setattr(given[1], "answer", answering)
+    result = fp.IPERI(bootstrap=3).fit(given)
+    assert not result.complete
+    assert (result.rounds, result.replicates) == (1, 0)
+    assert signal.getsignal(signal.SIGINT) is before is signal.default_int_handler
+
+
+def test_a_program_that_handles_interruptions_itself_keeps_its_handler() -> None:
+    caught: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
+    try:
+        with heeding_interrupts() as look:
+            signal.raise_signal(signal.SIGINT)
+            look()
+        threads = ThreadPoolExecutor(1)
+        assert threads.submit(lambda: fp.IPERI().fit(sites(TRIANGLE)).complete).result()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert caught == [signal.SIGINT]
 
 
 def test_interrupted_before_anything_was_found(monkeypatch: pytest.MonkeyPatch) -> None:

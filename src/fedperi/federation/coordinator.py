@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -63,6 +63,8 @@ class Coordinator:
         How messages reach the sites.
     settings : Settings
         What the sites are told at the beginning.
+    look : callable, optional
+        Called before every round; what it raises ends the run.
 
     Attributes
     ----------
@@ -74,9 +76,11 @@ class Coordinator:
         Every question and answer so far.
     """
 
-    def __init__(self, transport: Transport, settings: Settings) -> None:
+    def __init__(self, transport: Transport, settings: Settings, look: Callable[[], None] = lambda: None) -> None:
         self.transport = transport
         self.settings = settings
+        self.look = look
+        look()
         self.sites = tuple(transport.open(settings))
         check_together(self.sites)
         self.rounds = 0
@@ -93,6 +97,7 @@ class Coordinator:
         questions = [question for question in questions if question.answers]
         if not questions:
             return []
+        self.look()
         # Answers are large: each is put in its row while it is at hand, and let go.
         stacked = [np.empty((len(self.sites), *shape(question))) for question in questions]
         count = 0

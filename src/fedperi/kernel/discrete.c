@@ -233,7 +233,7 @@ static size_t number(Work *work, const uint32_t *key, size_t count, int64_t vari
                                        : pairs_that_occur(work, key, count, variable, out, NULL);
 }
 
-static void add_up(const Discrete *table, const uint32_t *key, size_t count, int64_t *sums)
+static void tally(const Discrete *table, const uint32_t *key, size_t count, int64_t *sums)
 {
     memset(sums, 0, count * sizeof(int64_t));
     for (size_t row = 0; row < table->rows; row++)
@@ -249,7 +249,7 @@ static double score(Work *work, int64_t node, const uint32_t *key, size_t count,
     const Terms *in_rows = terms_of(work, possible), *in_cells = terms_of(work, times(possible, table->levels[node]));
     int together = fits(work, count, node);
     size_t cells = number(work, key, count, node, work->other);
-    add_up(table, work->other, cells, work->cells);
+    tally(table, work->other, cells, work->cells);
     if (together) /* all cells of a configuration are known by their number */
         for (size_t at = 0; at < count; at++) {
             work->totals[at] = 0;
@@ -257,7 +257,7 @@ static double score(Work *work, int64_t node, const uint32_t *key, size_t count,
                 work->totals[at] += work->cells[cell];
         }
     else
-        add_up(table, key, count, work->totals);
+        tally(table, key, count, work->totals);
     return all_added(in_cells, work->cells, cells) - all_added(in_rows, work->totals, count) -
            price(work, node, possible);
 }
@@ -365,9 +365,9 @@ typedef struct {
     Work work;
     int m;
     size_t room; /* distinct rows, at most */
-    Level levels[MOST_COLUMNS + 1];
-    Rows rows[MOST_COLUMNS + 1];
-    uint32_t same[MOST_COLUMNS];   /* other places of the same candidate, as a bit set */
+    Level levels[MOST_BLOCKS + 1];
+    Rows rows[MOST_BLOCKS + 1];
+    uint32_t same[MOST_BLOCKS];   /* other places of the same candidate, as a bit set */
     uint32_t *size, *where, *seen; /* [levels that occur, at most]: sizes are zero between groups */
     int64_t *by_code, *by_own;     /* the same */
     int64_t *large;                /* [rows]: counts of groups of one row, from FEW on */
@@ -732,7 +732,7 @@ static int walk_over(Walk *walk)
     const Level *top = &walk->levels[walk->m];
     Rows *rows = &walk->rows[walk->m];
     size_t found = 0, end = 0;
-    add_up(work->table, top->key, top->count, work->cells);
+    tally(work->table, top->key, top->count, work->cells);
     for (size_t at = 0; at < top->count; at++)
         found += work->cells[at] > 0;
     if (found >= walk->room && make_room(walk, found + 1))

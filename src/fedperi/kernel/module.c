@@ -461,8 +461,8 @@ static PyObject *py_discrete_lattices(PyObject *self, PyObject *args)
     if (!candidates)
         return refused(&arrays);
     Py_ssize_t m = length(&arrays, 1);
-    if (m > MOST_COLUMNS) {
-        PyErr_Format(PyExc_ValueError, "a loop over subsets takes at most %d candidates", MOST_COLUMNS);
+    if (m > MOST_BLOCKS) {
+        PyErr_Format(PyExc_ValueError, "a loop over subsets takes at most %d candidates", MOST_BLOCKS);
         return refused(&arrays);
     }
     double *out = take(&arrays, o[2], 'D', 2, count, (Py_ssize_t)1 << m);

@@ -147,6 +147,10 @@ class DiscreteScore:
         """Score nodes with none of their candidates, with all of them, and with their best subset."""
         return extremes_of(self.lattice(nodes, candidates))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what loops hold, and another process cannot be sent: it is made anew there."""
+        return {name: value for name, value in vars(self).items() if name != "_in_loops"}
+
     # -- in loops -------------------------------------------------------------------------------------------------
 
     @cached_property

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..federation import Coordinator, Families, Orientations, Settings, Transport
+from ..federation import Coordinator, Families, Orientations, Settings
 from ..federation.masking import MASKINGS
 from ..federation.messages import Floats, Ints
 from ..graph import bits
@@ -28,6 +28,7 @@ from ..search.phase2 import Direction, directed_as, orient_by_differences
 from ..search.worst import EDGE_PRICE, site_regrets
 from .evidence import Reason, Reasons, gather, reasons_by_difference, reasons_by_meek, reasons_in_cpdag
 from .federate import federation
+from .interruption import heeding_interrupts
 from .manifest import manifest
 from .progress import watching
 from .result import Result
@@ -143,22 +144,25 @@ class IPERI:
         own = self.local if callable(self.local) else None
         how = {"schema": self.schema, "data": self.data, "missing": self.missing, "privacy": self.privacy}
         learn = self.masking == "consensus"
-        with federation(sites, jobs=self.jobs, learn=learn, local=own, **how) as transport:
-            coordinator = Coordinator(transport, self._settings())
+        with (
+            heeding_interrupts() as look,
+            federation(sites, jobs=self.jobs, learn=learn, local=own, **how) as transport,
+        ):
+            coordinator = Coordinator(transport, self._settings(), look)
             names = coordinator.names
             known: Knowledge | None = self.knowledge
             constraints = known.constraints(names) if known is not None else unconstrained(names)
             found, directions, whole = self._search(coordinator, constraints)
             result = self._result(coordinator, constraints, found, directions, whole)
-            return self._with_stability(result, transport, constraints) if self.bootstrap and whole else result
+            return self._with_stability(result, coordinator, constraints) if self.bootstrap and whole else result
 
-    def _with_stability(self, result: Result, transport: Transport, constraints: Constraints) -> Result:
+    def _with_stability(self, result: Result, whole_run: Coordinator, constraints: Constraints) -> Result:
         """Run again on rows that every site draws anew, and count how often each edge comes back."""
         graphs = []
         try:
             for draw in range(self.bootstrap):
                 settings = replace(self._settings(), resample=self.seed * 1_000_003 + draw)
-                coordinator = Coordinator(transport, settings)
+                coordinator = Coordinator(whole_run.transport, settings, whole_run.look)
                 found, directions, whole = self._search(
                     coordinator, constraints, f"bootstrap {draw + 1}/{self.bootstrap}"
                 )
