@@ -30,7 +30,7 @@ from fedperi.search.families import Family, ParentSets
 from fedperi.search.orders import Order
 from fedperi.search.screening import FULL
 
-TABLES = ("variables", "accuracy", "sites", "rows", "rounds", "others", "jobs", "memory")
+TABLES = ("variables", "kinds", "accuracy", "sites", "rows", "rounds", "others", "jobs", "memory")
 MOST_ASKED = 20  # times what the search looks at
 FASTER = 10  # times than the fastest of the others, on all data sets together
 Points = list[tuple[float, float]]
@@ -132,6 +132,36 @@ def by_variables(largest: int) -> Points:
     points = [(float(p), line(p, 10, n, 1).seconds) for p, n in sizes]
     print(f"\nCPU time grows as p to the power {exponent(points):.2f}", flush=True)
     return points
+
+
+def tables_of(kind: str, p: int, clients: int = 10) -> tuple[list[Any], dict[str, Any]]:
+    """Sites of 2,000 rows with data of some kind, and the options that they call for."""
+    if kind == "non-linear":
+        sim = fp.simulate(p, clients=clients, samples=2000, mechanism="nonlinear", seed=1)
+        return sim.sites, {"data": "nonlinear"}
+    sim = fp.simulate(p, clients=clients, samples=2000, discretize=3 if kind == "categories" else None, seed=1)
+    if kind == "mixed":
+        for table in sim.sites:
+            for name in table.columns[::3]:
+                table[name] = np.where(table[name] > 0.7, "high", np.where(table[name] < -0.7, "low", "middle"))
+    return sim.sites, {}
+
+
+def by_kind(largest: int) -> None:
+    """Numbers, numbers and categories, polynomials of numbers, categories alone: with loops, and with numpy alone."""
+    head("Kinds of data, 10 sites of 2,000 rows", ("p", "kind", "rounds", "CPU s", "numpy alone", "times"))
+    loops = kernel.loops
+    for p in (20, 50, 100):
+        for kind in ("numbers", "mixed", "non-linear", "categories"):
+            if p > min(largest, 50 if kind == "categories" else 100):
+                continue
+            sites, options = tables_of(kind, p)
+            fits = [cpu(lambda: fp.IPERI(**options).fit(sites)) for _ in range(2)]  # noqa: B023
+            rounds = fp.IPERI(**options).fit(sites).rounds
+            kernel.loops = None
+            alone = cpu(lambda: fp.IPERI(**options).fit(sites))  # noqa: B023
+            kernel.loops = loops
+            row(p, kind, rounds, f"{min(fits):.2f}", f"{alone:.2f}", f"{alone / min(fits):.1f}")
 
 
 def accuracy(first: int, count: int, largest: int) -> None:
@@ -241,8 +271,10 @@ def with_jobs() -> None:
             (f"p = {p}, {k} sites of 2,000 rows", fp.simulate(p, clients=k, samples=2000, seed=1).sites, {})
             for p, k in ((50, 10), (50, 50), (100, 50), (200, 50))
         ]
-        bent = fp.simulate(20, clients=10, samples=2000, mechanism="nonlinear", seed=1).sites
-        cases += [("p = 20, 10 sites of 2,000 rows, non-linear", bent, {"data": "nonlinear"})]
+        cases += [
+            (f"p = {p}, {k} sites of 2,000 rows, {kind}", *tables_of(kind, p, k))
+            for p, k, kind in ((50, 10, "non-linear"), (100, 20, "mixed"), (50, 10, "categories"))
+        ]
         own = fp.simulate(50, clients=20, samples=2000, seed=1).sites
         cases += [("p = 50, 20 sites that learn graphs by GES", own, {"masking": "consensus"})]
         cases += [("p = 20, 4 Parquet files of 2,000,000 rows", files, {})]
@@ -365,6 +397,8 @@ def main() -> None:
     curves: dict[str, Points] = {}
     if "variables" in wanted:
         curves["variables (10 sites)"] = by_variables(given.largest)
+    if "kinds" in wanted:
+        by_kind(given.largest)
     if "accuracy" in wanted:
         accuracy(given.first, given.count, given.largest)
     if "sites" in wanted:

@@ -10,6 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ import pytest
 
 import fedperi as fp
 from fedperi import kernel
+from fedperi.data import in_threads
 from fedperi.federation import Families, InProcess, Orientations, Pooled, Settings, Threaded
+from fedperi.methods import federate
 from fedperi.privacy import release_table, save_release
 
 COLLIDER = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
@@ -97,6 +100,40 @@ def test_tables_are_worked_on_in_threads(monkeypatch, options):
     assert used(monkeypatch, fp.IPERI(jobs=2, **options), [sim.sites[0], sim.sites[1].iloc[:, ::-1]]) == {"Threaded"}
     monkeypatch.setattr(kernel, "loops", None)  # what Python does is not done at the same time
     assert used(monkeypatch, fp.IPERI(jobs=2, **options), sim.sites) == {"Pooled"}
+
+
+@pytest.mark.skipif(kernel.loops is None, reason="the loops were not compiled")
+def test_as_many_as_there_are_cores_where_it_pays(monkeypatch, tmp_path):
+    monkeypatch.setattr(federate, "cores", lambda: 3)
+    small = fp.simulate(4, clients=2, samples=200, seed=1).sites
+    wide = fp.simulate(100, clients=20, samples=250, seed=1).sites
+    assert (pays(small), pays(wide), pays(wide[1:])) == (1, 3, 1)
+    path = tmp_path / "long.csv"
+    path.write_text("A,B\n" + "0.123456789,0.987654321\n" * 400_000)
+    assert pays([small[0][["X0", "X1"]].set_axis(["A", "B"], axis=1), path]) == 3
+    assert used(monkeypatch, fp.IPERI(), wide) == {"Threaded"}
+    assert used(monkeypatch, fp.IPERI(jobs=1), wide) == {"InProcess"}
+    monkeypatch.setattr(kernel, "loops", None)
+    assert pays(wide) == 1
+
+
+def pays(sites: Any) -> int:
+    return federate.jobs_that_pay(federate.as_respondents(sites))
+
+
+def test_what_takes_no_time_is_not_handed_to_threads(monkeypatch):
+    def where(item: int) -> tuple[int, str]:
+        return item, threading.current_thread().name
+
+    mine = threading.current_thread().name
+    with ThreadPoolExecutor(2, "hand") as threads:
+        for limit, handed in ((1e9, 2), (0.0, 6)):  # all is quick; nothing is
+            monkeypatch.setattr(in_threads, "QUICK", limit)
+            found = list(in_threads.spread(threads, 2, where, range(6)))
+            assert [item for item, _ in found] == list(range(6))
+            assert [name != mine for _, name in found] == [item < handed for item in range(6)]
+        assert list(in_threads.spread(None, 2, where, [7])) == [(7, mine)]
+        assert list(in_threads.spread(threads, 1, where, [7, 8])) == [(7, mine), (8, mine)]
 
 
 def test_other_work_is_done_in_processes(monkeypatch):
@@ -310,7 +347,7 @@ def test_processes_that_are_killed_from_outside():
 # -- what is refused --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("jobs", [0, -1, 1.5, True, "2", None])
+@pytest.mark.parametrize("jobs", [0, -1, 1.5, True, "2"])
 def test_jobs_is_a_whole_number(jobs):
     with pytest.raises(fp.InputError, match="jobs must be a whole number, 1 or more"):
         fp.IPERI(jobs=jobs)

@@ -34,7 +34,7 @@ DEFAULTS: dict[str, Any] = {
 }
 """Options of PERI and I-PERI, and their values if nobody says otherwise."""
 
-HERE: dict[str, Any] = {"jobs": 1}
+HERE: dict[str, Any] = {"jobs": None}
 """More of them, for sites whose tables are here. `fedperi coordinate` has none of these: its sites work elsewhere."""
 
 PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "store")

@@ -35,7 +35,7 @@ def run(
     penalty: float | None = typer.Option(None, help="Multiplies the price of an edge."),
     bootstrap: int | None = typer.Option(None, metavar="N", help="Stability of edges from N resampled runs."),
     seed: int | None = typer.Option(None, help="Of the search and the bootstrap."),
-    jobs: int | None = typer.Option(None, metavar="N", help="Let N sites work at a time; the same result."),
+    jobs: int | None = typer.Option(None, metavar="N", help="Let N sites work at a time [as many as pay]."),
     epsilon: float | None = typer.Option(None, help="Differential privacy: the price of the run for each site."),
     delta: float | None = typer.Option(None, help="And the probability that it fails [1e-6]."),
     mechanism: str | None = typer.Option(None, metavar="statistics|regret", help="Where the noise is added."),

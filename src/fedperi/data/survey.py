@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from .embedding import Data, fit_embedding
 from .faults import faults
 from .findings import raise_errors
+from .in_threads import spread
 from .infer import SchemaLike, as_schema, unify
 from .one_pass import PassingMoments, passing_moments
 from .profile import TableProfile, scan
@@ -40,14 +41,12 @@ def survey(
     given, opened = as_schema(overrides), open_tables(tables)
     passing = [passing_moments(table, given, True, data, False, lambda rows: rows) for table in opened]
 
-    def look(table: Table, moments: PassingMoments | None) -> TableProfile:
+    def look(one: tuple[Table, PassingMoments | None]) -> TableProfile:
+        table, moments = one
         return scan(table, schema=given, tap=None if moments is None else moments.add, spread=False)
 
-    if jobs == 1 or len(opened) == 1:
-        profiles = list(map(look, opened, passing))
-    else:
-        with ThreadPoolExecutor(jobs) as threads:
-            profiles = list(threads.map(look, opened, passing))
+    with ThreadPoolExecutor(jobs) as threads:
+        profiles = list(spread(threads, jobs, look, list(zip(opened, passing, strict=True))))
     schema, findings = unify(profiles, given)
     raise_errors(findings)
     known: dict[str, Statistics] = {}

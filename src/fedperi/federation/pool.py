@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
+from ..data.in_threads import in_turn, spread
 from ..errors import InputError
 from .coordinator import InProcess, common_names
-from .messages import Floats, Question, Settings, Welcome
+from .messages import Families, Floats, Question, Settings, Welcome
 from .site import Respondent
 from .siteprocess import SiteProcess
-
-LOOK_UP = 0.5
-"""Seconds after which a run that waits for its sites looks up whether it was interrupted."""
 
 
 class Pooled:
@@ -62,7 +59,7 @@ class Pooled:
         try:
             for _ in range(self._jobs):
                 self._processes.append(SiteProcess())
-            _results([self._of(at).take(at, site) for at, site in enumerate(self._sites)])
+            list(in_turn([self._of(at).take(at, site) for at, site in enumerate(self._sites)]))
         except BaseException:
             self.close()
             raise
@@ -111,7 +108,8 @@ class Pooled:
     def _each(self, what: str, *arguments: Any) -> list[Any]:
         if not self._processes:
             raise InputError("the processes of these sites have ended: use `with Pooled(...)` around the whole run")
-        return _results([self._of(at).call(what, at, site.name, *arguments) for at, site in enumerate(self._sites)])
+        calls = [self._of(at).call(what, at, site.name, *arguments) for at, site in enumerate(self._sites)]
+        return list(in_turn(calls))
 
     def _of(self, at: int) -> SiteProcess:
         return self._processes[at % len(self._processes)]
@@ -120,7 +118,8 @@ class Pooled:
 class Threaded(InProcess):
     """Sites in this process, dealt out to threads: for those that do nearly all their work in compiled loops.
 
-    Loops leave other threads free, and nothing has to be started or sent. To be used in a `with` statement.
+    Loops leave other threads free, and nothing has to be started or sent. What takes no time, and phase 2, which is
+    Python's work, is done in turn. To be used in a `with` statement.
 
     Examples
     --------
@@ -134,6 +133,7 @@ class Threaded(InProcess):
 
     def __init__(self, sites: Sequence[Respondent], jobs: int) -> None:
         super().__init__(sites)
+        self._jobs = jobs
         self._threads = ThreadPoolExecutor(jobs, "fedperi-site")
 
     def __enter__(self) -> Self:
@@ -149,34 +149,12 @@ class Threaded(InProcess):
     def open(self, settings: Settings) -> list[Welcome]:
         """Begin a run at every site, with the variables in the order of the first one."""
         names = common_names([(site.name, site.names) for site in self.sites])
-        return _results([self._threads.submit(site.open, settings, names) for site in self.sites])
+        return list(spread(self._threads, self._jobs, lambda site: site.open(settings, names), self.sites))
 
     def ask(self, questions: Sequence[Question]) -> Iterator[list[Floats]]:
         """Put the same questions to every site."""
-
-        def answers(site: Respondent) -> list[Floats]:
-            return [site.answer(question) for question in questions]
-
-        return _in_turn([self._threads.submit(answers, site) for site in self.sites])
-
-
-def _results(futures: Sequence[Future[Any]]) -> list[Any]:
-    return list(_in_turn(futures))
-
-
-def _in_turn(futures: Sequence[Future[Any]]) -> Iterator[Any]:
-    """Wait for all, in the order of the sites: the first site's error is the one that is raised, and at once."""
-    waiting = deque(futures)  # what has come is not held here as well
-    try:
-        while waiting:
-            yield _result(waiting.popleft())
-    finally:
-        for future in waiting:  # sites that were not asked yet are not asked, and pay nothing
-            future.cancel()
-
-
-def _result(future: Future[Any]) -> Any:
-    """Wait for one. An interruption just before a wait is noticed only when the wait ends, so that none is endless."""
-    while not future.done():
-        wait([future], timeout=LOOK_UP)
-    return future.result()
+        if not all(isinstance(question, Families) for question in questions):
+            return super().ask(questions)
+        return spread(
+            self._threads, self._jobs, lambda site: [site.answer(question) for question in questions], self.sites
+        )

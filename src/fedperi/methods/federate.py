@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import kernel
+from ..data.in_threads import cores
 from ..errors import InputError
 from ..federation import InProcess, Pooled, Respondent, Site, Threaded, Transport
 from ..federation.released import ReleasedSite
@@ -19,9 +21,16 @@ if TYPE_CHECKING:
     from ..privacy import Privacy
 
 
+WIDE = 2000
+"""Variables of all sites together from which on it pays to let several sites work at the same time."""
+
+LONG = 8 << 20
+"""The same in bytes of files."""
+
+
 @contextmanager
 def federation(
-    sites: Any, *, jobs: int = 1, learn: bool = False, local: Callable[..., PDAG] | None = None, **how: Any
+    sites: Any, *, jobs: int | None = None, learn: bool = False, local: Callable[..., PDAG] | None = None, **how: Any
 ) -> Iterator[Transport]:
     """Make a transport as `as_transport` does; as many sites as `jobs` says work at the same time, if they are here.
 
@@ -35,6 +44,10 @@ def federation(
     ...     type(transport).__name__
     'InProcess'
     """
+    if not _connected(sites):
+        sites = as_respondents(sites)
+    if jobs is None:
+        jobs = 1 if learn or _connected(sites) else jobs_that_pay(sites)
     if jobs > 1 and _connected(sites):
         raise InputError(
             f"jobs={jobs} is for tables and sites given here; these are connected already, and work where they are; "
@@ -50,6 +63,22 @@ def federation(
     in_loops = in_loops and kernel.loops is not None
     with (Threaded if in_loops else Pooled)(transport.sites, jobs) as several:
         yield several
+
+
+def jobs_that_pay(sites: Sequence[Respondent]) -> int:
+    """How many sites should work at the same time: as many as there are cores, or one, if that would gain nothing.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> jobs_that_pay(as_respondents(fp.simulate(3, clients=2, samples=100, seed=1).sites))
+    1
+    """
+    if kernel.loops is None:  # then it would take processes, which are slow to start
+        return 1
+    files = [Path(site.table.origin) for site in sites if isinstance(site, Site)]
+    long = sum(file.stat().st_size for file in files if file.is_file()) >= LONG
+    return cores() if long or sum(len(site.names) for site in sites) >= WIDE else 1
 
 
 def as_transport(

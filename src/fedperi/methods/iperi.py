@@ -71,9 +71,10 @@ class IPERI:
         Of the search's restarts and of the bootstrap.
     progress : bool, optional
         Whether to show progress on standard error; if not given, only in a terminal.
-    jobs : int
+    jobs : int, optional
         How many sites work at the same time, in threads or in processes, if their tables are here; the result is the
-        same to the last bit. It pays with many sites or long tables, see docs/scale.md.
+        same to the last bit. If not given, as many as there are cores if there are many variables and sites, or long
+        files; otherwise one, since it would gain nothing (docs/scale.md).
 
     Examples
     --------
@@ -102,7 +103,7 @@ class IPERI:
     bootstrap: int = 0
     seed: int = 0
     progress: bool | None = None
-    jobs: int = 1
+    jobs: int | None = None
 
     _name: ClassVar[str] = "I-PERI"
     _phases: ClassVar[int] = 2
@@ -122,7 +123,7 @@ class IPERI:
             value = getattr(self, option)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise InputError(f"{option} must be a whole number, zero or positive, not {value!r}")
-        if isinstance(self.jobs, bool) or not isinstance(self.jobs, int) or self.jobs < 1:
+        if self.jobs is not None and (isinstance(self.jobs, bool) or not isinstance(self.jobs, int) or self.jobs < 1):
             raise InputError(f"jobs must be a whole number, 1 or more, not {self.jobs!r}")
         if self.privacy is not None and not isinstance(self.privacy, Privacy):
             raise InputError(f"privacy must be a fedperi.Privacy, not {type(self.privacy).__name__}")
