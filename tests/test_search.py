@@ -1,6 +1,7 @@
 """The search where it is not exact: orders, shakes, further candidates, and how good the end is."""
 
 from collections.abc import Sequence
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -11,13 +12,13 @@ from numpy.typing import NDArray
 import fedperi as fp
 from fedperi.federation.masking import adaptive_mask
 from fedperi.graph import bits
-from fedperi.graph.knowledge import unconstrained
+from fedperi.graph.knowledge import Knowledge, unconstrained
 from fedperi.graph.order import topological_order
 from fedperi.local import GaussianScore
 from fedperi.local.optimum import hill_climb, own_optimum
 from fedperi.local.score import RESOLUTION
 from fedperi.search.families import ParentSets
-from fedperi.search.orders import best_order, greedy_order, make_order, order_score, parents_in
+from fedperi.search.orders import best_order, exact_order, greedy_order, make_order, order_score, parents_in
 from fedperi.search.phase1 import find_common_dag
 from fedperi.search.screening import FULL
 from fedperi.search.widening import MOST_NEIGHBOURS, MOST_TOGETHER, more_candidates
@@ -98,6 +99,50 @@ def test_an_improved_order_has_no_better_neighbour(graph: int, seed: int) -> Non
         rest = [v for v in nodes if v != node]
         for place in range(len(nodes)):
             assert order_score(sets, [*rest[:place], node, *rest[place:]]) <= best + 2 * RESOLUTION
+
+
+@given(st.integers(1, 6), st.integers(0, 2**32 - 1), st.booleans())
+def test_the_exact_order_is_the_best_of_all(p: int, seed: int, knows: bool) -> None:
+    """Random families, some with variables that are always in; with knowledge, some sets are not allowed."""
+    rng = np.random.default_rng(seed)
+
+    class Random:
+        names = tuple(f"v{i}" for i in range(p))
+
+        def regrets(self, families):  # type: ignore[no-untyped-def]
+            return [rng.normal(size=(2, len(nodes), 1 << free.shape[1])) for nodes, _, free in families]
+
+    edge = Knowledge(required=[("v0", "v1")]) if knows and p > 1 else Knowledge()
+    sets = ParentSets(Random(), 0.1, edge.constraints(Random.names))
+    full = (1 << p) - 1
+    sets.fetch((node, 0, full & ~(1 << node)) for node in range(p))
+    beside = [(node, 1 << (node + 1) % p) for node in range(p) if p > 1]
+    sets.fetch((node, fixed, full & ~fixed & ~(1 << node)) for node, fixed in beside)
+        (node, fixed, full & ~fixed & ~(1 << node)) for node in range(p) for fixed in [1 << (node + 1) % p] if p > 1
+    )
+    before = np.arange(1 << p)
+    for node in range(p):
+        assert sets.best_of_each(node, before).tolist() == [sets.best(node, one) for one in before.tolist()]
+    order = exact_order(sets)
+    assert sorted(order) == list(range(p))
+    best = max(order_score(sets, other) for other in permutations(range(p)))
+    assert order_score(sets, order) >= best - p * RESOLUTION
+
+
+def test_equally_good_orders_go_by_number() -> None:
+    class Even:
+        names = ("A", "B", "C")
+
+        def regrets(self, families):  # type: ignore[no-untyped-def]
+            """All parents are worth the same, but for rounding."""
+            return [
+                1e-12 * np.random.default_rng(1).random((1, len(nodes), 1 << f.shape[1])) for nodes, _, f in families
+            ]
+
+    sets = ParentSets(Even(), 0.0, unconstrained(Even.names))
+    sets.fetch((node, 0, 0b111 & ~(1 << node)) for node in range(3))
+    assert exact_order(sets) == [2, 1, 0]  # the last is chosen first, and is the lowest
+    assert greedy_order(sets) == [0, 1, 2]
 
 
 def test_shakes_find_the_same_end_from_any_start() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import kernel
-from ..graph import bits
+from ..local.lattice import subset_sizes
 from ..local.score import RESOLUTION
 from .families import ParentSets, in_steps
 
@@ -42,21 +42,25 @@ def order_score(sets: ParentSets, order: Sequence[int]) -> float:
 def exact_order(sets: ParentSets) -> list[int]:
     """Find the best of all orders, by dynamic programming over the sets of variables that come first."""
     p = len(sets.oracle.names)
-    value = [0.0] * (1 << p)
-    last = [0] * (1 << p)
-    for first in range(1, 1 << p):
-        best, chosen = -np.inf, -1
-        for node in bits.members(first):
-            rest = first ^ 1 << node
-            score = value[rest] + sets.best(node, rest)
-            if score > best + RESOLUTION or chosen < 0:  # ties go to the lowest number: one graph, one order
-                best, chosen = score, node
-        value[first], last[first] = best, chosen
-    order = []
-    first = (1 << p) - 1
-    while first:
-        order.append(last[first])
-        first ^= 1 << last[first]
+    first = np.arange(1 << p)
+    best = [sets.best_of_each(node, first) for node in range(p)]
+    value, last = np.zeros(1 << p), np.full(1 << p, -1)
+    sizes = subset_sizes(p)
+    for size in range(1, p + 1):  # sets of one size, each from those with one variable less
+        some = np.flatnonzero(sizes == size)
+        score, chosen = np.full(len(some), -np.inf), last[some]
+        for node in range(p):
+            rest = some & ~(1 << node)
+            ends = value[rest] + best[node][rest]
+            # Ties go to the lowest number: one graph, one order.
+            better = (rest != some) & ((chosen < 0) | (ends > score + RESOLUTION))
+            score[better], chosen[better] = ends[better], node
+        value[some], last[some] = score, chosen
+    order: list[int] = []
+    left = (1 << p) - 1
+    while left:
+        order.append(int(last[left]))
+        left ^= 1 << order[-1]
     return order[::-1]
 
 
