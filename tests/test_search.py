@@ -118,8 +118,6 @@ def test_the_exact_order_is_the_best_of_all(p: int, seed: int, knows: bool) -> N
     sets.fetch((node, 0, full & ~(1 << node)) for node in range(p))
     beside = [(node, 1 << (node + 1) % p) for node in range(p) if p > 1]
     sets.fetch((node, fixed, full & ~fixed & ~(1 << node)) for node, fixed in beside)
-        (node, fixed, full & ~fixed & ~(1 << node)) for node in range(p) for fixed in [1 << (node + 1) % p] if p > 1
-    )
     before = np.arange(1 << p)
     for node in range(p):
         assert sets.best_of_each(node, before).tolist() == [sets.best(node, one) for one in before.tolist()]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..privacy import Privacy
 
 
-WIDE = 2000
-"""Variables of all sites together from which on it pays to let several sites work at the same time."""
+WIDE, MUCH = 100, 2000
+"""Variables, and variables of all sites together, from which on it pays to let several sites work at the same time."""
 
 LONG = 8 << 20
 """The same in bytes of files."""
@@ -78,7 +78,8 @@ def jobs_that_pay(sites: Sequence[Respondent]) -> int:
         return 1
     files = [Path(site.table.origin) for site in sites if isinstance(site, Site)]
     long = sum(file.stat().st_size for file in files if file.is_file()) >= LONG
-    return cores() if long or sum(len(site.names) for site in sites) >= WIDE else 1
+    variables = [len(site.names) for site in sites]
+    return cores() if long or (max(variables, default=0) >= WIDE and sum(variables) >= MUCH) else 1
 
 
 def as_transport(
