@@ -27,8 +27,8 @@ def survey(
     """Find the schema as `infer_schema` does; return with it the statistics that `summarize` would give, by name.
 
     Tables that have to be read again, as the schema says, are left out: those with categories, with columns in another
-    order, and those in which something is wrong, which `summarize` will say. As many tables as `jobs` says are read at
-    the same time: reading leaves other threads free.
+    order, and those in which something is wrong, which `summarize` will say. As many files as `jobs` says are read at
+    the same time: reading leaves other threads free, which looking at a DataFrame does not.
 
     Examples
     --------
@@ -45,8 +45,9 @@ def survey(
         table, moments = one
         return scan(table, schema=given, tap=None if moments is None else moments.add, spread=False)
 
-    with ThreadPoolExecutor(jobs) as threads:
-        profiles = list(spread(threads, jobs, look, list(zip(opened, passing, strict=True))))
+    at_once = jobs if any(table.is_file for table in opened) else 1
+    with ThreadPoolExecutor(at_once) as threads:
+        profiles = list(spread(threads, at_once, look, list(zip(opened, passing, strict=True))))
     schema, findings = unify(profiles, given)
     raise_errors(findings)
     known: dict[str, Statistics] = {}

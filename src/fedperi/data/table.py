@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CHUNK = 65536  # rows held in memory at a time
+IN_MEMORY = "DataFrame"
 
 Source = Union["pd.DataFrame", "Table", str, PathLike[str]]
 
@@ -53,6 +54,11 @@ class Table:
     origin: str
     notes: tuple[str, ...] = ()
     _read: Callable[[int, frozenset[str]], Iterator[pd.DataFrame]] = field(kw_only=True, repr=False)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether rows come from a file, not from a DataFrame in memory."""
+        return self.origin != IN_MEMORY
 
     def chunks(self, size: int = CHUNK, text: Iterable[str] = ()) -> Iterator[pd.DataFrame]:
         """Yield the rows in order, in frames of at most `size` rows.
@@ -215,7 +221,7 @@ def _open_frame(source: object) -> Table:
             changed = {name: part[name].map(level_text, na_action="ignore") for name in mixed}
             yield part.assign(**changed) if changed else part
 
-    return Table("table", names, "DataFrame", _read=read)
+    return Table("table", names, IN_MEMORY, _read=read)
 
 
 def _check_names(table: Table) -> None:

@@ -11,7 +11,7 @@ from ..data.in_threads import in_turn, spread
 from ..errors import InputError
 from .coordinator import InProcess, common_names
 from .messages import Families, Floats, Question, Settings, Welcome
-from .site import Respondent
+from .site import Respondent, Site
 from .siteprocess import SiteProcess
 
 
@@ -149,7 +149,8 @@ class Threaded(InProcess):
     def open(self, settings: Settings) -> list[Welcome]:
         """Begin a run at every site, with the variables in the order of the first one."""
         names = common_names([(site.name, site.names) for site in self.sites])
-        return list(spread(self._threads, self._jobs, lambda site: site.open(settings, names), self.sites))
+        jobs = 1 if any(map(_reads_memory, self.sites)) else self._jobs
+        return list(spread(self._threads, jobs, lambda site: site.open(settings, names), self.sites))
 
     def ask(self, questions: Sequence[Question]) -> Iterator[list[Floats]]:
         """Put the same questions to every site."""
@@ -158,3 +159,8 @@ class Threaded(InProcess):
         return spread(
             self._threads, self._jobs, lambda site: [site.answer(question) for question in questions], self.sites
         )
+
+
+def _reads_memory(site: Respondent) -> bool:
+    """Whether a site has to read a DataFrame again, which is Python's work."""
+    return isinstance(site, Site) and site.reading.known is None and not site.table.is_file

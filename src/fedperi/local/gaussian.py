@@ -280,7 +280,9 @@ class GaussianScore:
         """Score lattices of variables with blocks of equal widths, the nodes last, with numpy."""
         if 2 * (sum(widths) + own) > self._n:  # too few rows for the largest sets, which `local` leaves out
             return lattice_by_queries(self, variables[:, -1], variables[:, :-1])
-        columns = np.array([[c for v in row for c in self._blocks[v]] for row in variables.tolist()])
+        columns = variables
+        if self._wide:
+            columns = np.array([[c for v in row for c in self._blocks[v]] for row in variables.tolist()])
         residual, smallest = eliminate(self._correlation[columns[:, :, None], columns[:, None, :]], widths)
         scores, least = log_determinants(residual)
         if (np.minimum(smallest, least) <= self._singular).any():

@@ -163,13 +163,15 @@ def log_determinants(residual: Floats) -> tuple[Floats, Floats]:
     >>> log_determinants(np.array([[[[1.0, 0.6], [0.6, 1.0]]]]))[0].round(3).tolist()  # of 1 - 0.6^2
     [[-0.446]]
     """
-    out, smallest, work = np.zeros(residual.shape[:2]), np.full(len(residual), np.inf), residual
-    for _ in range(residual.shape[-1]):
-        pivot, row = work[..., 0, 0], work[..., 0, 1:]
+    pivot, work = residual[..., 0, 0], residual
+    smallest = pivot.min(axis=1)
+    out = np.log(np.maximum(pivot, TINY))
+    while work.shape[-1] > 1:
+        row = work[..., 0, 1:]
+        work = work[..., 1:, 1:] - row[..., :, None] * (row / np.maximum(pivot, TINY)[..., None])[..., None, :]
+        pivot = work[..., 0, 0]
         smallest = np.minimum(smallest, pivot.min(axis=1))
-        positive = np.maximum(pivot, TINY)
-        out += np.log(positive)
-        work = work[..., 1:, 1:] - row[..., :, None] * (row / positive[..., None])[..., None, :]
+        out += np.log(np.maximum(pivot, TINY))
     return out, smallest
 
 

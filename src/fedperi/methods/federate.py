@@ -76,7 +76,7 @@ def jobs_that_pay(sites: Sequence[Respondent]) -> int:
     """
     if kernel.loops is None:  # then it would take processes, which are slow to start
         return 1
-    files = [Path(site.table.origin) for site in sites if isinstance(site, Site)]
+    files = [Path(site.table.origin) for site in sites if isinstance(site, Site) and site.table.is_file]
     long = sum(file.stat().st_size for file in files if file.is_file()) >= LONG
     variables = [len(site.names) for site in sites]
     return cores() if long or (max(variables, default=0) >= WIDE and sum(variables) >= MUCH) else 1
