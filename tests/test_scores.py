@@ -9,7 +9,7 @@ from networks import ASIA, sample
 import fedperi as fp
 from fedperi.data import summarize
 from fedperi.graph import bits
-from fedperi.local import DiscreteScore, GaussianScore, Score, ScoreCache, gaussian
+from fedperi.local import DiscreteScore, GaussianScore, Score, ScoreCache, gaussian_numpy
 from fedperi.local.score import LatticeScore
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
@@ -280,7 +280,7 @@ def test_a_parent_that_is_a_copy_is_named_while_parents_change() -> None:
 
 @pytest.mark.parametrize("cells", [1, 1 << 6, 1 << 17])
 def test_extremes_are_those_of_the_lattice(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gaussian, "LATTICE_CELLS", cells)
+    monkeypatch.setattr(gaussian_numpy, "LATTICE_CELLS", cells)
     rng = np.random.default_rng(10)
     for _ in range(100):
         p, n = int(rng.integers(3, 9)), int(rng.choice([12, 40, 1000]))

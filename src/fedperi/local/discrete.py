@@ -137,7 +137,7 @@ class DiscreteScore:
         [[-71.62, -4.61, -73.92, -9.21]]
         """
         if kernel.loops is None:
-            return lattice_by_queries(self, nodes, candidates)
+            return lattice_by_queries(self.local, nodes, candidates)
         nodes, candidates = (np.ascontiguousarray(one, dtype=np.int64) for one in (nodes, candidates))
         out = np.empty((len(nodes), 1 << candidates.shape[1]))
         kernel.loops.discrete_lattices(*self._in_loops, nodes, candidates, out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -102,8 +102,10 @@ def flips(score: Score) -> list[Flips]:
     return [FlipsByQueries(score, node) for node in range(len(score.names))]
 
 
-def lattice_by_queries(score: Score, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Compute lattices one subset at a time, for scores that know no better way."""
+def lattice_by_queries(
+    local: Callable[[Sequence[Query]], NDArray[np.float64]], nodes: NDArray[np.int64], candidates: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Compute lattices one subset at a time, from answers to queries, for scores that know no better way."""
     queries = []
     for node, row in zip(nodes.tolist(), candidates.tolist(), strict=True):
         sets = [0]
@@ -111,7 +113,7 @@ def lattice_by_queries(score: Score, nodes: NDArray[np.int64], candidates: NDArr
             sets += [parents | 1 << candidate for parents in sets]
         queries += [(node, parents) for parents in sets]
     known = dict.fromkeys(queries)
-    answers = dict(zip(known, score.local(list(known)).tolist(), strict=True))
+    answers = dict(zip(known, local(list(known)).tolist(), strict=True))
     return np.array([answers[query] for query in queries]).reshape(len(nodes), 1 << candidates.shape[1])
 
 
