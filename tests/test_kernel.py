@@ -4,13 +4,13 @@ import math
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kernels import both, loops, needs_loops
 from numpy.typing import NDArray
 
 import fedperi as fp
@@ -27,22 +27,6 @@ from fedperi.search.families import ParentSets, total_regret
 from fedperi.search.orders import make_order
 
 Floats = NDArray[np.float64]
-
-loops = kernel.loops
-needs_loops = pytest.mark.skipif(loops is None, reason="the loops were not compiled: there is no C compiler")
-
-
-@pytest.fixture(autouse=True)
-def _put_back() -> Iterator[None]:
-    yield
-    kernel.loops = loops
-
-
-def both(compute):  # type: ignore[no-untyped-def]
-    """The results with compiled loops and without."""
-    found = [compute() for kernel.loops in (loops, None)]
-    kernel.loops = loops
-    return found
 
 
 def blocks_of(p: int, seed: int) -> tuple[Floats, list[list[int]]]:
@@ -99,9 +83,9 @@ def test_an_environment_variable_turns_them_off(value: str, kind: str) -> None:
 
 
 def test_a_run_notes_which_it_was() -> None:
-    for kernel.loops in (loops, None):
-        manifest = fp.IPERI().fit(fp.simulate(3, clients=2, samples=100, seed=1).sites).manifest
-        assert manifest["kernel"] == ("numpy" if kernel.loops is None else "compiled")
+    sites = fp.simulate(3, clients=2, samples=100, seed=1).sites
+    noted = both(lambda: fp.IPERI().fit(sites).manifest["kernel"])
+    assert noted == [kernel.kind(), "numpy"]
 
 
 @needs_loops
@@ -263,8 +247,8 @@ def test_a_climb_with_few_rows_is_left_to_numpy(rows: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [loops, None])
-def test_collinear_columns_are_named(kind: object) -> None:
-    kernel.loops = kind  # type: ignore[assignment]
+def test_collinear_columns_are_named(kind: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "loops", kind)
     x = np.random.default_rng(0).normal(size=(100, 14))
     x[:, 3] = x[:, 0] - x[:, 1]
     score = GaussianScore(np.corrcoef(x.T), 100, [f"v{i}" for i in range(14)], site="north")

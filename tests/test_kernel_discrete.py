@@ -3,38 +3,21 @@
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterator
 
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernels import both, loops, needs_loops
 
 import fedperi as fp
-from fedperi import kernel
 from fedperi.data.counts import Counts, distinct_rows
 from fedperi.graph import bits
 from fedperi.local import DiscreteScore
 from fedperi.local.ges import ges_fit
 from fedperi.local.optimum import hill_climb
 from fedperi.local.score import AddingScore, FlippingScore, FlipsByQueries, ScoreCache, flips
-
-loops = kernel.loops
-needs_loops = pytest.mark.skipif(loops is None, reason="the loops were not compiled: there is no C compiler")
-
-
-@pytest.fixture(autouse=True)
-def _put_back() -> Iterator[None]:
-    yield
-    kernel.loops = loops
-
-
-def both(compute):  # type: ignore[no-untyped-def]
-    """The results with compiled loops and without."""
-    found = [compute() for kernel.loops in (loops, None)]
-    kernel.loops = loops
-    return found
 
 
 def table_of(codes: np.ndarray, weights: np.ndarray, sizes: list[int]) -> Counts:

@@ -1,0 +1,21 @@
+"""Compiled loops and numpy's code side by side."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+
+from fedperi import kernel
+
+Found = TypeVar("Found")
+
+loops = kernel.loops
+needs_loops = pytest.mark.skipif(loops is None, reason="the loops were not compiled: there is no C compiler")
+
+
+def both(compute: Callable[[], Found]) -> list[Found]:
+    """The results with compiled loops and without."""
+    try:
+        return [compute() for kernel.loops in (loops, None)]
+    finally:
+        kernel.loops = loops
