@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
@@ -302,10 +303,19 @@ def test_interrupted_in_a_later_round(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(result.graph) > 0
 
 
+@pytest.fixture
+def usual_handler() -> Iterator[None]:
+    """Of Ctrl-C in a terminal: programs that a shell starts in the background begin with one that ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("usual_handler")
 def test_an_interruption_that_got_lost_is_heeded_in_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """Libraries swallow Ctrl-C here and there: this site does, with a real signal."""
     given = sites(TRIANGLE, "B")
-    answer, before = given[1].answer, signal.getsignal(signal.SIGINT)
+    answer = given[1].answer
 
     def answering(question: Any) -> Any:
         with contextlib.suppress(KeyboardInterrupt):
@@ -317,21 +327,22 @@ def test_an_interruption_that_got_lost_is_heeded_in_the_next_round(monkeypatch: 
     result = fp.IPERI(bootstrap=3).fit(given)
     assert not result.complete
     assert (result.rounds, result.replicates) == (1, 0)
-    assert signal.getsignal(signal.SIGINT) is before is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("usual_handler")
 def test_a_program_that_handles_interruptions_itself_keeps_its_handler() -> None:
     caught: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
-    try:
-        with heeding_interrupts() as look:
-            signal.raise_signal(signal.SIGINT)
-            look()
-        threads = ThreadPoolExecutor(1)
-        assert threads.submit(lambda: fp.IPERI().fit(sites(TRIANGLE)).complete).result()
-    finally:
-        signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
+    with heeding_interrupts() as look:
+        signal.raise_signal(signal.SIGINT)
+        look()
     assert caught == [signal.SIGINT]
+
+
+def test_other_threads_leave_interruptions_to_the_main_one() -> None:
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(lambda: fp.IPERI().fit(sites(TRIANGLE)).complete).result()
 
 
 def test_interrupted_before_anything_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
