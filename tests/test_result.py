@@ -16,6 +16,8 @@ import pytest
 from oracles import oracle_sites, random_case
 
 import fedperi as fp
+from fedperi import cli
+from fedperi.cli import Interrupted
 from fedperi.federation import Families
 from fedperi.methods.interruption import heeding_interrupts
 from fedperi.simulation import implied_covariance
@@ -311,23 +313,35 @@ def usual_handler() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("usual_handler")
-def test_an_interruption_that_got_lost_is_heeded_in_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Libraries swallow Ctrl-C here and there: this site does, with a real signal."""
+def swallowing(monkeypatch: pytest.MonkeyPatch) -> list[fp.OracleSite]:
+    """Sites of which one interrupts itself, by a real signal, and swallows that, as libraries do here and there."""
     given = sites(TRIANGLE, "B")
     answer = given[1].answer
 
     def answering(question: Any) -> Any:
-        with contextlib.suppress(KeyboardInterrupt):
+        with contextlib.suppress(KeyboardInterrupt, Interrupted):
             signal.raise_signal(signal.SIGINT)
             raise AssertionError("no interruption")
         return answer(question)
 
     monkeypatch.setattr(given[1], "answer", answering)
-    result = fp.IPERI(bootstrap=3).fit(given)
+    return given
+
+
+@pytest.mark.usefixtures("usual_handler")
+def test_an_interruption_that_got_lost_is_heeded_in_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = fp.IPERI(bootstrap=3).fit(swallowing(monkeypatch))
     assert not result.complete
     assert (result.rounds, result.replicates) == (1, 0)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("usual_handler")
+def test_the_same_at_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    signal.signal(signal.SIGINT, cli._interrupt)
+    with pytest.raises(Interrupted):
+        fp.IPERI().fit(swallowing(monkeypatch))
+    assert signal.getsignal(signal.SIGINT) is cli._interrupt
 
 
 @pytest.mark.usefixtures("usual_handler")

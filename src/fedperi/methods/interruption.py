@@ -11,32 +11,36 @@ from types import FrameType
 
 @contextmanager
 def heeding_interrupts() -> Iterator[Callable[[], None]]:
-    """Give a function that raises `KeyboardInterrupt` if one was raised before and got lost.
+    """Give a function that raises what Ctrl-C raised before, if that got lost.
 
     Python raises it in whatever code runs at that moment, and libraries swallow it here and there: when pandas compares
     data types, numpy takes an error in the comparison for a plain no. One Ctrl-C in thirty was lost like that. A run
-    looks before every round. Elsewhere than in the main thread, or where the program has a handler of its own, nothing
-    is changed.
+    looks before every round. What the program does about Ctrl-C, by default to raise `KeyboardInterrupt`, stays as it
+    is; elsewhere than in the main thread nothing is changed.
 
     Examples
     --------
     >>> with heeding_interrupts() as look:
     ...     look()  # nothing was lost
     """
-    usual = signal.default_int_handler
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
         yield lambda: None
         return
-    seen: list[int] = []
+    raised: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
-        seen.append(number)
-        usual(number, frame)
+        try:
+            usual(number, frame)
+        except BaseException:
+            raised.append(number)
+            raise
 
     def look() -> None:
-        if seen:
-            seen.clear()
-            raise KeyboardInterrupt
+        if raised:
+            number = raised[0]
+            raised.clear()
+            usual(number, None)
 
     signal.signal(signal.SIGINT, note)
     try:
