@@ -117,6 +117,23 @@ def test_as_many_as_there_are_cores_where_it_pays(monkeypatch, tmp_path):
     assert pays(wide) == 1
 
 
+@pytest.mark.skipif(kernel.loops is None, reason="the loops were not compiled")
+def test_processes_are_for_those_who_ask_for_them(monkeypatch):
+    for limit in ("WIDE", "MUCH"):
+        monkeypatch.setattr(federate, limit, 1)
+    monkeypatch.setattr(federate, "cores", lambda: 2)
+    sim = fp.simulate(3, clients=2, samples=200, seed=1)
+    lock = threading.Lock()
+
+    def mine(statistics: Any) -> fp.PDAG:
+        with lock:
+            return fp.PDAG(np.zeros((3, 3)), statistics.names)
+
+    assert used(monkeypatch, fp.IPERI(), oracles()) == {"InProcess"}
+    assert used(monkeypatch, fp.IPERI(masking="consensus"), sim.sites) == {"InProcess"}
+    assert used(monkeypatch, fp.IPERI(local=mine), sim.sites) == {"Threaded"}  # which cannot be sent, and need not be
+
+
 def pays(sites: Any) -> int:
     return federate.jobs_that_pay(federate.as_respondents(sites))
 

@@ -44,25 +44,28 @@ def federation(
     ...     type(transport).__name__
     'InProcess'
     """
-    if not _connected(sites):
-        sites = as_respondents(sites)
+    chosen = jobs is not None
     if jobs is None:
+        sites = sites if _connected(sites) else as_respondents(sites)
         jobs = 1 if learn or _connected(sites) else jobs_that_pay(sites)
     if jobs > 1 and _connected(sites):
         raise InputError(
             f"jobs={jobs} is for tables and sites given here; these are connected already, and work where they are; "
             "leave it out"
         )
-    if jobs > 1 and local is not None:  # what cannot be sent is refused before a table is read or noise is drawn
+    if jobs > 1 and chosen and local is not None:  # refused before a table is read or noise is drawn
         sealed(local, f"local={getattr(local, '__name__', local)!s:.80}")
     transport = as_transport(sites, local=local, jobs=jobs, **how)
     if jobs == 1 or not isinstance(transport, InProcess) or len(transport.sites) < 2:
         yield transport
-        return
-    in_loops = not learn and all(type(site) in (Site, ReleasedSite) for site in transport.sites)
-    in_loops = in_loops and kernel.loops is not None
-    with (Threaded if in_loops else Pooled)(transport.sites, jobs) as several:
-        yield several
+    elif kernel.loops is not None and not learn and all(type(site) in (Site, ReleasedSite) for site in transport.sites):
+        with Threaded(transport.sites, jobs) as several:
+            yield several
+    elif chosen:
+        with Pooled(transport.sites, jobs) as several:
+            yield several
+    else:  # processes are slow to start: they are for those who ask for them
+        yield transport
 
 
 def jobs_that_pay(sites: Sequence[Respondent]) -> int:
