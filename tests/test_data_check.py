@@ -12,7 +12,7 @@ from fedperi import InputError
 from fedperi.data import Column, Schema, check, collinear, summarize
 from fedperi.data.collinear import dependences
 from fedperi.data.findings import percent
-from fedperi.local import gaussian
+from fedperi.local import regression
 
 
 def site(n=300, seed=0):
@@ -143,7 +143,7 @@ def test_exact_pairs_are_found_in_few_rows():
 
 
 def test_check_and_scores_call_the_same_thing_exact():
-    assert collinear.SINGULAR == gaussian.SINGULAR
+    assert collinear.SINGULAR == regression.SINGULAR
 
 
 def test_categories_that_determine_each_other_are_a_warning():

@@ -11,7 +11,7 @@ from .statistics import Statistics
 
 NEAR = 0.999  # multiple correlation from which a column is called near-collinear
 # Share of a column's variance, given others, below which it is called exactly determined: the rest is rounding. Scores
-# and tests refuse at the same share (fedperi.local.gaussian.SINGULAR).
+# and tests refuse at the same share (fedperi.local.regression.SINGULAR).
 SINGULAR = 1e-10
 _NEGLIGIBLE = (0.01, 1e-4, 1e-6)  # standardised weights below which columns are tried without, boldest first
 
