@@ -79,6 +79,26 @@ int move(const Order *order, int64_t node, int64_t to, uint8_t *stale);
 int move_in_turn(const Order *order, const int64_t *some, const int64_t *behind, ptrdiff_t count, double resolution,
                  uint8_t *stale);
 
+/* mechanisms.c */
+#define MOST_TOGETHER 12 /* sites that are compared with each other at a time */
+
+typedef struct {
+    ptrdiff_t count, columns, variables; /* of sites; of columns, the constant among them; of variables */
+    const double *moments;               /* [site, column, column]: sums of products of the columns; column 0 is 1 */
+    const int64_t *first;                /* column of each variable, and one more */
+    const double *n;                     /* [site]: rows */
+    const double *floor;                 /* [site, column]: least variance that may be left over */
+    const uint8_t *spread;               /* [variable]: whether sites that share a mechanism share its spread */
+    const uint8_t *constant, *declared;  /* [site, variable]: set to one value; known to be intervened on */
+    const double *tolerance;             /* how far sites may lie apart and still share a mechanism: to choose from */
+    ptrdiff_t tolerances;
+    double price_own, price_cut, price_some; /* of a mechanism of one's own; cut off from all parents; from some */
+    double price_tolerance;                  /* of a tolerance above zero */
+} Sites;
+
+int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, int fixed, int open,
+                     const uint8_t *wanted, double *out, int64_t *labels, double *taus);
+
 /* discrete.c */
 typedef struct Discrete Discrete; /* a table of categories */
 
