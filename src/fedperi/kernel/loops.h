@@ -117,4 +117,11 @@ int discrete_flips(const Discrete *table, Judge judge, int64_t node, const int64
 int discrete_lattices(const Discrete *table, Judge judge, const int64_t *nodes, const int64_t *candidates, size_t count,
                       int m, double *out);
 
+/* posterior.c */
+#define MOST_LAYERED 16            /* variables, of which every subset is looked at */
+#define NO_POWER (-((int64_t)1 << 55)) /* where no parent set, or no DAG, is allowed */
+
+int layers(ptrdiff_t p, const double *sum, const int64_t *power, const int64_t *best, double *within, double *earlier,
+           double *total);
+
 #endif

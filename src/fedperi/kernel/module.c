@@ -474,6 +474,37 @@ static PyObject *py_discrete_lattices(PyObject *self, PyObject *args)
     return ended(&arrays, fault);
 }
 
+/* -- sums over all DAGs ----------------------------------------------------------------------------------------------- */
+
+/* (sum, power, best, within, earlier, total) */
+static PyObject *py_layers(PyObject *self, PyObject *args)
+{
+    PyObject *o[6];
+    Arrays arrays = {0};
+    int fault;
+    if (!PyArg_ParseTuple(args, "OOOOOO", o, o + 1, o + 2, o + 3, o + 4, o + 5))
+        return NULL;
+    const double *sum = take(&arrays, o[0], 'd', 2, -1, -1);
+    if (!sum)
+        return refused(&arrays);
+    Py_ssize_t sets = length(&arrays, 0), p = length(&arrays, 1);
+    if (p < 1 || p > MOST_LAYERED || sets != (Py_ssize_t)1 << p) {
+        PyErr_Format(PyExc_ValueError, "a sum over DAGs takes every set of 1 to %d variables", MOST_LAYERED);
+        return refused(&arrays);
+    }
+    const int64_t *power = take(&arrays, o[1], 'i', 2, sets, p);
+    const int64_t *best = power ? take(&arrays, o[2], 'i', 1, sets, -1) : NULL;
+    double *within = best ? take(&arrays, o[3], 'D', 2, sets, p) : NULL;
+    double *earlier = within ? take(&arrays, o[4], 'D', 2, sets, p) : NULL;
+    double *total = earlier ? take(&arrays, o[5], 'D', 1, 1, -1) : NULL;
+    if (!total)
+        return refused(&arrays);
+    Py_BEGIN_ALLOW_THREADS
+    fault = layers(p, sum, power, best, within, earlier, total);
+    Py_END_ALLOW_THREADS
+    return ended(&arrays, fault);
+}
+
 static PyMethodDef methods[] = {
     {"scores", py_scores, METH_VARARGS, NULL},
     {"extremes", py_extremes, METH_VARARGS, NULL},
@@ -490,6 +521,7 @@ static PyMethodDef methods[] = {
     {"discrete_scores", py_discrete_scores, METH_VARARGS, NULL},
     {"discrete_flips", py_discrete_flips, METH_VARARGS, NULL},
     {"discrete_lattices", py_discrete_lattices, METH_VARARGS, NULL},
+    {"layers", py_layers, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,0 +1,232 @@
+"""Sums over all DAGs, exactly, for a dozen variables.
+
+The sources of a DAG are its first layer. Take them away: the sources of what is left are the second layer, and so on.
+Every DAG has exactly one such sequence of layers, so a sum over sequences counts every DAG once (Kuipers and Moffa,
+2017); a sum over orders would count a DAG as often as it has orders. A node of a layer has all its parents in the
+layers before, and at least one of them in the layer just before. So the weight of what may follow depends on the state
+alone: the set S of the variables placed so far, and the last layer L. With A_i(S), the weights of the parent sets of i
+within S added up, node i of the next layer adds the factor A_i(S) - A_i(S without L).
+
+There are 3^p states, and 4^p pairs of a state and a next layer. A difference of two sums may lose digits. But what is
+lost is at the last digits of A_i(S), which stands for weights of DAGs too: so it is at the last digits of the total.
+
+Log scores may lie millions apart. So a weight is kept as a number near one and a power of two, an integer. What is
+added up for a set S is relative to the best DAG on S: nothing overflows, and what underflows would add nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import kernel
+from ..graph import bits
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+NO_POWER = -(2**55)
+"""Power of two of a weight that is zero. Sums of a few dozen neither overflow nor come near those of other weights."""
+
+LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fp-1"), float.fromhex("0x1.df473de6af279p-26")
+"""The logarithm of two in two parts. A product of the first with an integer below 2^28 is exact."""
+
+
+class Weights(NamedTuple):
+    """Numbers of the form ``value * 2**power``; those that are zero have the power `NO_POWER`."""
+
+    value: Floats
+    power: Ints
+
+
+def weights(log_scores: Floats) -> Weights:
+    """Exponentials of log scores: values from 1 to 2, or zero for minus infinity.
+
+    Examples
+    --------
+    >>> value, power = weights(np.array([0.0, np.log(12.0), -np.inf]))
+    >>> value.round(12).tolist(), power.tolist() == [0, 3, NO_POWER]
+    ([1.0, 1.5, 0.0], True)
+    """
+    finite = np.isfinite(log_scores)
+    safe = np.where(finite, log_scores, 0.0)
+    whole = np.floor(safe / log(2.0))
+    value = np.exp((safe - whole * LN2_HIGH) - whole * LN2_LOW)
+    return Weights(np.where(finite, value, 0.0), np.where(finite, whole.astype(np.int64), NO_POWER))
+
+
+def two_to(power: Ints) -> Floats:
+    """Two to the power of integers that are not positive; zero where that is too small for a float."""
+    return np.where(power < -1022, 0.0, np.ldexp(1.0, np.maximum(power, -1022)))
+
+
+def add_subsets(part: Weights) -> Weights:
+    """Replace the weight of each set by the sum over its subsets, itself included (last axis).
+
+    Examples
+    --------
+    >>> add_subsets(weights(np.zeros(4))).value.tolist()
+    [1.0, 2.0, 2.0, 4.0]
+    """
+    value, power = part.value.copy(), part.power.copy()
+    for t in range(value.shape[-1].bit_length() - 1):
+        halves = (*value.shape[:-1], -1, 2, 1 << t)
+        values, powers = value.reshape(halves), power.reshape(halves)
+        most = powers.max(axis=-2)
+        values[..., 1, :] = (values * two_to(powers - most[..., None, :])).sum(axis=-2)
+        powers[..., 1, :] = most
+    return Weights(value, power)
+
+
+def add_supersets(value: Floats, power: Ints) -> Floats:
+    """Sum over the supersets of each set, itself included (last axis); sums are relative to two to the given powers.
+
+    The powers grow with the sets. A set's sum is relative to its own power, so larger sets count less.
+    """
+    out = value.copy()
+    for t in range(value.shape[-1].bit_length() - 1):
+        halves = (*value.shape[:-1], -1, 2, 1 << t)
+        values, powers = out.reshape(halves), power.reshape(halves)
+        values[..., 0, :] += values[..., 1, :] * two_to(powers[..., 0, :] - powers[..., 1, :])
+    return out
+
+
+def best_powers(power: Ints) -> Ints:
+    """Power of the best DAG on each set of variables, from those of the best parent sets within each set.
+
+    Parameters
+    ----------
+    power : array
+        ``[node, set]``; those of a node and a set that holds it are not looked at.
+    """
+    p, sets = power.shape
+    best = np.zeros(sets, dtype=np.int64)
+    for v in range(p):
+        best[1 << v : 2 << v] = NO_POWER
+    size = np.bitwise_count(np.arange(sets))
+    for level in range(1, p + 1):
+        here = np.flatnonzero(size == level)
+        for v in range(p):
+            last = here[here >> v & 1 == 1]
+            without = last ^ (1 << v)
+            best[last] = np.maximum(best[last], best[without] + power[v, without])
+        best[here[best[here] < NO_POWER // 2]] = NO_POWER
+    return best
+
+
+def edge_sums(log_scores: Floats) -> tuple[Floats, float]:
+    """Share of the weight of all DAGs in which i -> j, ``[i, j]``, and the logarithm of that weight.
+
+    Parameters
+    ----------
+    log_scores : array
+        ``[node, set]``: all sets of variables; minus infinity for those that are not allowed.
+
+    Returns
+    -------
+    edges : array
+    log_total : float
+        Minus infinity if no DAG is allowed.
+
+    Examples
+    --------
+    >>> edges, log_total = edge_sums(np.array([[0.0, -np.inf, np.log(2.0), -np.inf], [0.0, 0.0, -np.inf, -np.inf]]))
+    >>> edges.round(12).tolist(), round(float(np.exp(log_total)), 12)  # none weighs 1, A <- B 2, A -> B 1
+    ([[0.0, 0.25], [0.5, 0.0]], 4.0)
+    """
+    p, sets = log_scores.shape
+    top = log_scores.max(axis=1)
+    if not np.isfinite(top).all():
+        return np.zeros((p, p)), -np.inf
+    own = weights(log_scores - top[:, None])
+    value, power = add_subsets(own)
+    best = best_powers(power)
+    if best[-1] == NO_POWER:
+        return np.zeros((p, p)), -np.inf
+    within, earlier, total = _sums(np.ascontiguousarray(value.T), np.ascontiguousarray(power.T), best)
+    around = add_supersets(within.T, power) - add_supersets(earlier.T, power)
+    share = own.value * two_to(own.power - power) * around / total
+    members = np.arange(sets) >> np.arange(p)[:, None] & 1
+    log_total = log(total) + float(best[-1]) * LN2_HIGH + float(best[-1]) * LN2_LOW + float(top.sum())
+    return np.clip(members @ share.T, 0.0, 1.0), log_total
+
+
+def _sums(value: Floats, power: Ints, best: Ints) -> tuple[Floats, Floats, float]:
+    """For every set and node: the weight of all that is not the node's parents.
+
+    `within` if the layers so far are that set; `earlier` if those before the last one are. Last, the total.
+    """
+    within, earlier, total = np.zeros_like(value), np.zeros_like(value), np.zeros(1)
+    if kernel.loops is not None:
+        kernel.loops.layers(value, power, best, within, earlier, total)
+        return within, earlier, float(total[0])
+    before, after = np.zeros(3 ** value.shape[1]), np.zeros(3 ** value.shape[1])
+    for placed in range(len(best) - 1):
+        step = _step(value, power, best, placed)
+        products = step.products()
+        states = before[step.states] if placed else np.ones(1)
+        before[step.following] = (states @ products * step.factor)[1:]
+    all_placed = _step(value, power, best, len(best) - 1).states
+    after[all_placed] = 1.0
+    for placed in range(len(best) - 2, 0, -1):
+        step = _step(value, power, best, placed)
+        products = step.products()
+        coming = np.concatenate([[0.0], step.factor[1:] * after[step.following]])
+        after[step.states] = products @ coming
+        subset = np.arange(len(coming))
+        for t, v in enumerate(step.left):
+            has = subset[subset >> t & 1 == 1]
+            weight = before[step.states] * (products[:, has ^ (1 << t)] @ coming[has])
+            within[placed, v] += weight.sum()
+            np.add.at(earlier[:, v], step.sooner, weight * two_to(power[step.sooner, v] - power[placed, v]))
+    return within, earlier, float(before[all_placed].sum())
+
+
+class _Step(NamedTuple):
+    """What may follow when a set of variables is placed: rows are last layers, columns are next layers."""
+
+    left: list[int]  # variables not placed
+    sooner: Ints  # by last layer: all that is placed before it
+    states: Ints  # by last layer: the number of the state
+    following: Ints  # by next layer that is not empty: the number of the state that it leads to
+    factor: Floats  # by next layer: changes the scale
+    own: Floats  # [last layer, variable not placed]: the weight of the parent sets that meet the last layer
+
+    def products(self) -> Floats:
+        """Product of the weights of each next layer."""
+        out = np.ones((len(self.own), 1))
+        for column in self.own.T:
+            out = np.hstack([out, out * column[:, None]])
+        return out
+
+
+def _step(value: Floats, power: Ints, best: Ints, placed: int) -> _Step:
+    p = value.shape[1]
+    inside, left = list(bits.members(placed)), list(bits.members(len(best) - 1 ^ placed))
+    some = slice(1 if placed else 0, None)  # a layer is not empty, but before the first there is none
+    last, next_ = _subsets([1 << v for v in inside])[some], _subsets([1 << v for v in left])
+    code = sum(3**v for v in inside)  # a state has one digit per variable: 1 if it is placed, 2 in the last layer
+    powers = best[placed] + _subsets([int(power[placed, v]) for v in left])
+    factor = np.where(powers < NO_POWER // 2, 0.0, two_to(np.minimum(powers - best[placed | next_], 0)))
+    sooner = placed ^ last
+    without = value[sooner] * two_to(power[sooner] - power[placed]) if placed else np.zeros((1, p))
+    return _Step(
+        left,
+        sooner,
+        code + _subsets([3**v for v in inside])[some],
+        code + 2 * _subsets([3**v for v in left])[1:],
+        factor,
+        np.maximum(value[placed] - without, 0.0)[:, left],
+    )
+
+
+def _subsets(values: Sequence[int]) -> Ints:
+    """Sum of the values of each subset, in the order of a lattice."""
+    out = np.zeros(1, dtype=np.int64)
+    for value in values:
+        out = np.concatenate([out, out + value])
+    return out

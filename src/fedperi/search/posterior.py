@@ -1,0 +1,132 @@
+"""How probable each edge is: sums over all DAGs, given log scores of parent sets.
+
+Every DAG that is allowed has the same prior probability. The weight of a DAG is the exponential of its score, which is
+the sum of the scores of its nodes' parent sets. For a dozen variables the sums are exact (`layers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .layers import edge_sums
+
+Floats = NDArray[np.float64]
+
+MOST_EXACT = 12
+"""Variables up to which sums are exact. Every further one takes four times as long."""
+
+MOST_SCORE = 1e12
+"""Log scores must be smaller than this, up to the sign: then no sum of them overflows."""
+
+
+class Lattice(NamedTuple):
+    """Log scores of the parent sets of one node.
+
+    Examples
+    --------
+    >>> Lattice((1, 4), np.array([0.0, 2.5, -1.0, -np.inf])).free  # no parents, {1}, {4}; {1, 4} is not allowed
+    (1, 4)
+    """
+
+    free: tuple[int, ...]
+    """Candidate parents, in ascending order, without the node."""
+    scores: Floats
+    """Bit t of a position says whether ``free[t]`` is in the set; minus infinity if the set is not allowed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Probabilities of edges."""
+
+    edges: Floats
+    """``[i, j]``: the probability of i -> j."""
+    exact: bool
+    """Whether all DAGs were added up, or a sample of them."""
+    chains_differ: float
+    """Largest difference of an edge's probability between two chains of a sample; zero if exact."""
+    log_total: float | None
+    """Logarithm of the weight of all DAGs; None if not exact."""
+
+
+def exact_posterior(lattices: Sequence[Lattice]) -> Posterior:
+    """Add up the weights of all DAGs over at most twelve variables.
+
+    Parameters
+    ----------
+    lattices : sequence of Lattice
+        One for each variable.
+
+    Raises
+    ------
+    InputError
+        If there are too many variables, a lattice is not one, or no DAG is allowed.
+
+    Examples
+    --------
+    >>> a = Lattice((1,), np.array([0.0, np.log(2.0)]))
+    >>> b = Lattice((0,), np.array([0.0, 0.0]))
+    >>> found = exact_posterior([a, b])  # no edge weighs 1, B -> A 2, A -> B 1
+    >>> found.edges.round(12)
+    array([[0.  , 0.25],
+           [0.5 , 0.  ]])
+    >>> round(float(np.exp(found.log_total)), 12)
+    4.0
+    """
+    p = len(lattices)
+    if p > MOST_EXACT:
+        raise InputError(f"{p} variables are too many to add up all DAGs: take at most {MOST_EXACT}, or draw a sample")
+    checked(lattices)
+    scores = np.full((p, 1 << p), -np.inf)
+    for own, (free, values) in zip(scores, lattices, strict=True):
+        places = np.zeros(1, dtype=np.int64)
+        for v in free:
+            places = np.concatenate([places, places + (1 << v)])
+        own[places] = values
+    edges, log_total = edge_sums(scores)
+    if log_total == -np.inf:
+        raise no_dag()
+    return Posterior(edges, exact=True, chains_differ=0.0, log_total=log_total)
+
+
+def checked(lattices: Sequence[Lattice]) -> None:
+    """Make sure that lattices are what the sums take them for.
+
+    Examples
+    --------
+    >>> checked([Lattice((0,), np.zeros(2))])
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: candidate parents of variable 0 are (0,): list other variables, from 0 to 0, in ascending
+    order
+    """
+    p = len(lattices)
+    if not p:
+        raise InputError("there are no lattices: give one for each variable")
+    for node, (free, scores) in enumerate(lattices):
+        if node in free or list(free) != sorted(set(free)) or not all(0 <= v < p for v in free):
+            raise InputError(
+                f"candidate parents of variable {node} are {free}: list other variables, from 0 to {p - 1}, in "
+                "ascending order"
+            )
+        if scores.shape != (1 << len(free),):
+            raise InputError(
+                f"{len(free)} candidate parents of variable {node} have scores of shape {scores.shape}: give "
+                f"{1 << len(free)} scores, one for each subset"
+            )
+        strange = scores[~((np.abs(scores) < MOST_SCORE) | (scores == -np.inf))]
+        if len(strange):
+            raise InputError(
+                f"a log score of variable {node} is {strange[0]}: it must be minus infinity, or between "
+                f"{-MOST_SCORE:g} and {MOST_SCORE:g}"
+            )
+
+
+def no_dag() -> InputError:
+    """The error if every DAG has a parent set that is not allowed."""
+    return InputError("no DAG is allowed: every one has a log score of minus infinity; allow more parent sets")
