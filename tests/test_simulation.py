@@ -102,6 +102,29 @@ def test_a_seed_keeps_its_meaning():
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "sums"),
+    list(
+        zip(
+            OPTIONS,
+            [
+                [35.156447017, -3.220104577, -13.004804878, -19.522887357, -22.822319106],
+                [35.156447017, 7.686396752, -29.953887671, -22.738905551, -52.348848225],
+                [262.757439148, 128.634312001, 14.989659623, 136.68624346, -1.546871301],
+                [1481.0, 1213.0, 666.0, 365.0, 149.0],
+                [838.0, 575.0, 387.0, 192.0, 79.0],
+            ],
+            strict=True,
+        )
+    ),
+)
+def test_every_option_keeps_the_data_of_a_seed(options, sums):
+    # Pinned before the simulator learnt to shift means and to hide variables. One number a site: columns weighted 1..6.
+    sim = simulate(6, 5, [40, 30, 20, 10, 5], seed=12, **options)
+    found = [float((table.to_numpy() * np.arange(1, 7)).sum()) for table in sim.sites]
+    assert found == pytest.approx(sums, rel=1e-9, abs=2e-9)
+
+
 def test_names_do_not_change_the_numbers():
     plain, named = simulate(4, 3, 30, seed=5), simulate(["d", "c", "b", "a"], 3, 30, seed=5)
     names = dict(zip(plain.dag.names, named.dag.names, strict=True))
@@ -626,9 +649,14 @@ MIXED_GRAPH = fp.PDAG.from_edges(undirected=[("A", "B")])
         ({"edges": "few"}, "edges must be a finite number, not 'few'"),
         (
             {"intervention": "hard"},
-            "intervention must be one of 'structural', 'parametric', 'mixed', 'none', not 'hard'",
+            "intervention must be one of 'structural', 'parametric', 'mixed', 'strengths', 'shift', 'scale', 'varied', "
+            "'none', not 'hard'",
         ),
-        ({"intervention": None}, "intervention must be one of 'structural', 'parametric', 'mixed', 'none', not None"),
+        (
+            {"intervention": None},
+            "intervention must be one of 'structural', 'parametric', 'mixed', 'strengths', 'shift', 'scale', 'varied', "
+            "'none', not None",
+        ),
         ({"removal": "none"}, "removal must be one of 'all', 'some', not 'none'"),
         (
             {"removal": "some", "intervention": "parametric"},
@@ -636,10 +664,10 @@ MIXED_GRAPH = fp.PDAG.from_edges(undirected=[("A", "B")])
             "use intervention='structural' or 'mixed', or leave removal out",
         ),
         ({"mechanism": "cubic"}, "mechanism must be one of 'linear', 'nonlinear', not 'cubic'"),
-        ({"noise": "laplace"}, "noise must be one of 'gaussian', 'uniform', not 'laplace'"),
+        ({"noise": "laplace"}, "noise must be one of 'gaussian', 'uniform', 'student', not 'laplace'"),
         ({"graph": "er"}, "graph must be one of 'erdos-renyi', 'scale-free', not 'er'"),
         ({"shield_colliders": "no"}, "shield_colliders must be True or False, not 'no'"),
-        ({"shared_mechanisms": 1}, "shared_mechanisms must be True or False, not 1"),
+        ({"shared_mechanisms": 1}, "shared_mechanisms must be True, False or 'nothing', not 1"),
         ({"discretize": 1}, "discretize must be at least 2, not 1"),
         ({"discretize": 2.5}, "discretize must be a whole number, not 2.5"),
         ({"targets_per_client": 0}, "targets_per_client must be at least 1, not 0"),
@@ -649,6 +677,25 @@ MIXED_GRAPH = fp.PDAG.from_edges(undirected=[("A", "B")])
         ({"weights": (0, 1)}, "weights must satisfy 0 < low <= high, not (0, 1); signs are drawn at random"),
         ({"weights": (1, 0.5)}, "weights must satisfy 0 < low <= high, not (1, 0.5); signs are drawn at random"),
         ({"weights": (1e200, 1e200)}, "the data grow beyond 1e+150 along the arrows; use smaller weights"),
+        ({"shift": 0}, "shift must be greater than 0, not 0"),
+        ({"shift": "far"}, "shift must be a finite number, not 'far'"),
+        ({"scale": -2}, "scale must be greater than 0, not -2"),
+        ({"scale": 1}, "scale must not be 1, which changes nothing; 2 doubles the noise's standard deviation"),
+        ({"noise_levels": (0, 1)}, "noise_levels must satisfy 0 < low <= high, not (0, 1)"),
+        ({"units": 3}, "units must be a pair (low, high), not 3"),
+        (
+            {"units": (1, 2), "discretize": 3},
+            "units has no meaning where discretize turns values into numbers of bins; leave one out",
+        ),
+        ({"drift": -0.1}, "drift must be at least 0, not -0.1"),
+        ({"policies": 0}, "policies must be at least 1, not 0"),
+        ({"observational": 1}, "observational must be True or False, not 1"),
+        ({"hidden": -1}, "hidden must be at least 0, not -1"),
+        ({"measurement_error": float("inf")}, "measurement_error must be a finite number, not inf"),
+        (
+            {"removal": "some", "intervention": "varied"},
+            "removal='some' has no meaning with intervention='varied', which draws it; leave removal out",
+        ),
         ({"seed": -1}, "seed must be at least 0, not -1"),
         ({"seed": None}, "seed must be a whole number, not None"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from ..graph.validate import checked_names
 from .dags import GraphModel, most_edges
 from .interventions import Intervention, Removal
 from .mechanisms import MechanismModel, Noise
+
+Sharing = bool | Literal["nothing"]
+# Their targets lose no edge.
+_KEEP_EDGES = ("parametric", "strengths", "shift", "scale", "none")
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,20 @@ class Arguments:
     removal: Removal
     mechanism: MechanismModel
     noise: Noise
-    shared_mechanisms: bool
+    shared_mechanisms: Sharing
     discretize: int | None
     graph: GraphModel
     targets_per_client: int
     weights: tuple[float, float]
+    shift: float
+    scale: float | None
+    noise_levels: tuple[float, float]
+    units: tuple[float, float] | None
+    drift: float
+    policies: int | None
+    observational: bool
+    hidden: int
+    measurement_error: float
     seed: int
 
     @property
@@ -61,9 +74,10 @@ class Arguments:
             edges = sorted(self.dag.directed, key=lambda pair: [self.names.index(name) for name in pair])
             variables = {"names": list(self.names), "directed": [list(pair) for pair in edges]}
         rest = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("names", "dag")}
-        same = len(set(self.samples)) == 1
-        samples = self.samples[0] if same else list(self.samples)
-        return {"variables": variables, **rest, "samples": samples, "weights": list(self.weights)}
+        rest = {name: list(value) if isinstance(value, tuple) else value for name, value in rest.items()}
+        if len(set(self.samples)) == 1:
+            rest["samples"] = self.samples[0]
+        return {"variables": variables, **rest}
 
 
 def check_arguments(given: Mapping[str, Any]) -> Arguments:
@@ -81,11 +95,20 @@ def check_arguments(given: Mapping[str, Any]) -> Arguments:
         removal=_one_of("removal", given["removal"], Removal),
         mechanism=_one_of("mechanism", given["mechanism"], MechanismModel),
         noise=_one_of("noise", given["noise"], Noise),
-        shared_mechanisms=_flag("shared_mechanisms", given["shared_mechanisms"]),
+        shared_mechanisms=_sharing(given["shared_mechanisms"]),
         discretize=None if given["discretize"] is None else _whole("discretize", given["discretize"], 2),
         graph=_one_of("graph", given["graph"], GraphModel),
         targets_per_client=_whole("targets_per_client", given["targets_per_client"], 1),
-        weights=_weights(given["weights"]),
+        weights=_range("weights", given["weights"], "; signs are drawn at random"),
+        shift=_positive("shift", given["shift"]),
+        scale=None if given["scale"] is None else _positive("scale", given["scale"]),
+        noise_levels=_range("noise_levels", given["noise_levels"]),
+        units=None if given["units"] is None else _range("units", given["units"]),
+        drift=_not_negative("drift", given["drift"]),
+        policies=None if given["policies"] is None else _whole("policies", given["policies"], 1),
+        observational=_flag("observational", given["observational"]),
+        hidden=_whole("hidden", given["hidden"], 0),
+        measurement_error=_not_negative("measurement_error", given["measurement_error"]),
         seed=_whole("seed", given["seed"], 0),
     )
     _check_together(checked)
@@ -95,11 +118,17 @@ def check_arguments(given: Mapping[str, Any]) -> Arguments:
 def _check_together(given: Arguments) -> None:
     if given.dag is not None and given.edges is not None:
         raise InputError("edges has no meaning when variables is a ready graph; leave one of them out")
-    if given.removal == "some" and given.intervention in ("parametric", "none"):
+    if given.removal == "some" and given.intervention in _KEEP_EDGES:
         raise InputError(
             f"removal='some' needs edges to remove, but intervention={given.intervention!r} removes none; "
             "use intervention='structural' or 'mixed', or leave removal out"
         )
+    if given.removal == "some" and given.intervention == "varied":
+        raise InputError("removal='some' has no meaning with intervention='varied', which draws it; leave removal out")
+    if given.scale == 1:
+        raise InputError("scale must not be 1, which changes nothing; 2 doubles the noise's standard deviation")
+    if given.units is not None and given.discretize is not None:
+        raise InputError("units has no meaning where discretize turns values into numbers of bins; leave one out")
     count, p = given.targets_per_client, len(given.names)
     if count > p:
         raise InputError(f"targets_per_client must be at most the number of variables, {p}, not {count}")
@@ -143,12 +172,12 @@ def _edges(value: Any, p: int) -> float | None:
     return int(number) if number == int(number) else number
 
 
-def _weights(value: Any) -> tuple[float, float]:
+def _range(name: str, value: Any, remark: str = "") -> tuple[float, float]:
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise InputError(f"weights must be a pair (low, high), not {value!r}")
-    low, high = (_number("weights", bound) for bound in value)
+        raise InputError(f"{name} must be a pair (low, high), not {value!r}")
+    low, high = (_number(name, bound) for bound in value)
     if not 0 < low <= high:
-        raise InputError(f"weights must satisfy 0 < low <= high, not ({low:g}, {high:g}); signs are drawn at random")
+        raise InputError(f"{name} must satisfy 0 < low <= high, not ({low:g}, {high:g}){remark}")
     return low, high
 
 
@@ -169,6 +198,28 @@ def _number(name: str, value: Any) -> float:
     if not math.isfinite(number):
         raise InputError(f"{name} must be a finite number, not {value!r}")
     return number
+
+
+def _positive(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if number <= 0:
+        raise InputError(f"{name} must be greater than 0, not {value!r}")
+    return number
+
+
+def _not_negative(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if number < 0:
+        raise InputError(f"{name} must be at least 0, not {value!r}")
+    return number
+
+
+def _sharing(value: Any) -> Sharing:
+    if isinstance(value, str) and value == "nothing":
+        return "nothing"
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"shared_mechanisms must be True, False or 'nothing', not {value!r}")
+    return bool(value)
 
 
 def _flag(name: str, value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The population covariance of a linear model."""
+"""The population mean and covariance of a linear model."""
 
 from __future__ import annotations
 
@@ -42,6 +42,32 @@ def implied_covariance(weights: ArrayLike, noise_variances: ArrayLike) -> Matrix
     if not np.isfinite(covariance).all():
         raise InputError("the covariance implied by the weights overflows; use smaller weights")
     return covariance
+
+
+def implied_mean(weights: ArrayLike, means: ArrayLike) -> Matrix:
+    """Compute the population mean of a linear model.
+
+    Parameters
+    ----------
+    weights : array_like, shape (p, p)
+        Entry ``[i, j]`` is the weight of i -> j; the non-zero entries form a DAG.
+    means : array_like, shape (p,)
+        What is added to each variable beside its parents and noise.
+
+    Returns
+    -------
+    array, shape (p,)
+
+    Examples
+    --------
+    >>> from fedperi.simulation.covariance import implied_mean
+    >>> implied_mean([[0, 2], [0, 0]], [1, 10]).tolist()
+    [1.0, 12.0]
+    """
+    matrix, total = np.array(weights, dtype=float), np.array(means, dtype=float)
+    for j in parents_first(matrix):
+        total[j] += (matrix[:, j] * total).sum()
+    return total
 
 
 def _checked(weights: ArrayLike, noise_variances: ArrayLike) -> tuple[Matrix, Matrix]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -10,15 +10,49 @@ import numpy as np
 
 from ..graph.pdag import PDAG
 from .streams import Purpose, stream
+from .targets import (
+    Removal,
+    any_targets,
+    parametric_targets,
+    removed_parents,
+    shielding_parents,
+    structural_targets,
+)
 
-Kind = Literal["none", "structural", "parametric"]
-Intervention = Literal["structural", "parametric", "mixed", "none"]
-Removal = Literal["all", "some"]
+__all__ = [
+    "Change",
+    "Intervention",
+    "Kind",
+    "Removal",
+    "SiteIntervention",
+    "parametric_targets",
+    "plan_sites",
+    "removed_parents",
+    "shielding_parents",
+    "structural_targets",
+]
+
+Kind = Literal["none", "structural", "parametric", "strengths", "shift", "scale", "varied"]
+Intervention = Literal["structural", "parametric", "mixed", "strengths", "shift", "scale", "varied", "none"]
+Change = Literal["cut", "some cut", "parametric", "strengths", "shift", "scale"]
 
 
 @dataclass(frozen=True)
 class SiteIntervention:
-    """What happens at one site: the kind, the targets, and for each structural target the parents it loses.
+    """What happens at one site.
+
+    Parameters
+    ----------
+    kind : str
+        One word for the site; "varied" where each target has a change of its own.
+    targets : tuple of str
+        The variables whose mechanism is changed.
+    removed : mapping of str to tuple of str
+        For each target that loses parents, which.
+    changes : mapping of str to str
+        For each target, what happens to it.
+    policy : int
+        Number of the intervention, 0 for none. Sites of the same number have the same intervention.
 
     Examples
     --------
@@ -30,99 +64,8 @@ class SiteIntervention:
     kind: Kind = "none"
     targets: tuple[str, ...] = ()
     removed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-def shielding_parents(dag: PDAG, target: str) -> tuple[str, ...]:
-    """List the parents of a target that share a child with it.
-
-    Removing the edge from such a parent, and no other way of removing edges into the target, creates a v-structure
-    that the DAG did not have: parent -> child <- target has lost its shield.
-
-    Examples
-    --------
-    >>> import fedperi as fp
-    >>> from fedperi.simulation.interventions import shielding_parents
-    >>> dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
-    >>> shielding_parents(dag, "B"), shielding_parents(dag, "C")
-    (('A',), ())
-    """
-    below = set(dag.children(target))
-    return tuple(name for name in dag.parents(target) if below & set(dag.children(name)))
-
-
-def structural_targets(dag: PDAG, rng: np.random.Generator) -> tuple[str, ...]:
-    """Rank the targets of structural interventions.
-
-    First, in random order, those whose intervention turns a shielded collider into a v-structure; then, in random
-    order, the others that have parents. A variable without parents has no edge to remove and is no target.
-
-    Examples
-    --------
-    >>> import fedperi as fp
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions import structural_targets
-    >>> dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
-    >>> structural_targets(dag, np.random.default_rng(0))
-    ('B', 'C')
-    """
-    shuffled = [dag.names[int(i)] for i in rng.permutation(len(dag.names))]
-    revealing = [name for name in shuffled if shielding_parents(dag, name)]
-    others = [name for name in shuffled if name not in revealing and dag.parents(name)]
-    return (*revealing, *others)
-
-
-def parametric_targets(dag: PDAG, rng: np.random.Generator) -> tuple[str, ...]:
-    """Rank the targets of parametric interventions: in random order, those with parents, then those without.
-
-    Examples
-    --------
-    >>> import fedperi as fp
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions import parametric_targets
-    >>> parametric_targets(fp.PDAG.from_edges([("A", "B")]), np.random.default_rng(0))
-    ('B', 'A')
-    """
-    shuffled = [dag.names[int(i)] for i in rng.permutation(len(dag.names))]
-    return tuple(sorted(shuffled, key=lambda name: not dag.parents(name)))
-
-
-def removed_parents(dag: PDAG, target: str, removal: Removal, rng: np.random.Generator) -> tuple[str, ...]:
-    """Choose the parents that a structural target loses.
-
-    Parameters
-    ----------
-    dag : PDAG
-        The true DAG.
-    target : str
-        A variable with parents.
-    removal : "all" or "some"
-        All parents, or a random non-empty subset (possibly all). If some subset creates a new v-structure, the
-        choice is among those that do.
-    rng : numpy Generator
-        Source of randomness.
-
-    Returns
-    -------
-    tuple of str
-
-    Examples
-    --------
-    >>> import fedperi as fp
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions import removed_parents
-    >>> dag = fp.PDAG.from_edges([("A", "B"), ("C", "B"), ("A", "D"), ("B", "D")])
-    >>> all("A" in removed_parents(dag, "B", "some", np.random.default_rng(seed)) for seed in range(20))
-    True
-    """
-    parents = dag.parents(target)
-    if removal == "all":
-        return parents
-    needed = set(shielding_parents(dag, target)) or set(parents)
-    # Coin flips, repeated until they qualify, are uniform over the subsets that qualify: at least half of all.
-    while True:
-        chosen = tuple(name for name, lost in zip(parents, rng.random(len(parents)) < 0.5, strict=True) if lost)
-        if needed & set(chosen):
-            return chosen
+    changes: Mapping[str, Change] = field(default_factory=dict)
+    policy: int = 0
 
 
 def plan_sites(
@@ -132,9 +75,12 @@ def plan_sites(
     intervention: Intervention = "structural",
     removal: Removal = "all",
     targets_per_client: int = 1,
+    policies: int | None = None,
+    observational: bool = True,
+    hidden: Collection[str] = (),
     seed: int = 0,
 ) -> list[SiteIntervention]:
-    """Decide for every site what is done to it. Site 0 is always observational.
+    """Decide for every site what is done to it.
 
     Intervened sites take the next targets from the ranking of their kind, which starts again when it is used up.
     A site never has a target twice: if the ranking is shorter than `targets_per_client`, it gets all of it, and if
@@ -146,12 +92,18 @@ def plan_sites(
         The true DAG.
     clients : int
         Number of sites.
-    intervention : "structural", "parametric", "mixed" or "none"
-        Mixed sites alternate, beginning with a structural one.
+    intervention : str
+        See `simulate`. Mixed sites alternate, beginning with a structural one.
     removal : "all" or "some"
         How many incoming edges a structural target loses.
     targets_per_client : int
         Targets at each intervened site.
+    policies : int, optional
+        How many different interventions there are; sites take them in turn. If not given, every site has its own.
+    observational : bool
+        Whether site 0 is left as it is.
+    hidden : collection of str
+        Variables that cannot be targets.
     seed : int
         Seed of the simulation.
 
@@ -168,31 +120,81 @@ def plan_sites(
     [(), ('B',), ('C',), ('B',)]
     >>> [site.kind for site in plan_sites(dag, 4, intervention="mixed")]
     ['none', 'structural', 'parametric', 'structural']
+    >>> [site.policy for site in plan_sites(dag, 5, policies=2)]
+    [0, 1, 2, 1, 2]
     """
-    rankings: dict[Kind, tuple[str, ...]] = {
-        "none": (),
-        "structural": structural_targets(dag, stream(seed, Purpose.STRUCTURAL_TARGETS)),
-        "parametric": parametric_targets(dag, stream(seed, Purpose.PARAMETRIC_TARGETS)),
+    numbers = [_policy(site, policies, observational) for site in range(clients)]
+    kinds = [_kind(intervention, policy) for policy in range(max(numbers) + 1)]
+    rankings = {
+        kind: tuple(name for name in _ranking(dag, kind, seed) if name not in hidden) for kind in sorted(set(kinds))
     }
+    used = dict.fromkeys(rankings, 0)
     plans = []
-    used: dict[Kind, int] = {"none": 0, "structural": 0, "parametric": 0}
-    for site in range(clients):
-        kind = _kind(intervention, site)
+    for policy, kind in enumerate(kinds):
         ranking = rankings[kind]
         count = min(targets_per_client, len(ranking))
         targets = tuple(ranking[(used[kind] + i) % len(ranking)] for i in range(count))
         used[kind] += count
-        removed = {}
-        if kind == "structural":
-            rng = stream(seed, Purpose.REMOVAL, site)
-            removed = {target: removed_parents(dag, target, removal, rng) for target in targets}
-        plans.append(SiteIntervention(kind if targets else "none", targets, removed))
-    return plans
+        plans.append(_plan(dag, kind, targets, removal, policy, seed) if targets else SiteIntervention())
+    return [plans[number] for number in numbers]
 
 
-def _kind(intervention: Intervention, site: int) -> Kind:
-    if site == 0:
+def _policy(site: int, policies: int | None, observational: bool) -> int:
+    number = site if observational else site + 1
+    return number if policies is None or number == 0 else 1 + (number - 1) % policies
+
+
+def _kind(intervention: Intervention, policy: int) -> Kind:
+    if policy == 0:
         return "none"
     if intervention == "mixed":
-        return "structural" if site % 2 else "parametric"
+        return "structural" if policy % 2 else "parametric"
     return intervention
+
+
+def _ranking(dag: PDAG, kind: Kind, seed: int) -> tuple[str, ...]:
+    if kind == "none":
+        return ()
+    if kind == "structural":
+        return structural_targets(dag, stream(seed, Purpose.STRUCTURAL_TARGETS))
+    if kind == "parametric":
+        return parametric_targets(dag, stream(seed, Purpose.PARAMETRIC_TARGETS))
+    return any_targets(dag, stream(seed, Purpose.TARGETS), with_parents=kind == "strengths")
+
+
+def _plan(
+    dag: PDAG, kind: Kind, targets: tuple[str, ...], removal: Removal, policy: int, seed: int
+) -> SiteIntervention:
+    rng = stream(seed, Purpose.REMOVAL, policy)
+    removed: dict[str, tuple[str, ...]] = {}
+    if kind == "structural":
+        removed = {target: removed_parents(dag, target, removal, rng) for target in targets}
+        changes = {target: _cut(dag, target, lost) for target, lost in removed.items()}
+    elif kind == "varied":
+        draws = stream(seed, Purpose.CHANGES, policy)
+        changes = {target: _any_change(dag, target, draws) for target in targets}
+        removed = {target: dag.parents(target) for target in targets if changes[target] == "cut"}
+        removed |= {target: _some_parents(dag, target, rng) for target in targets if changes[target] == "some cut"}
+    else:
+        same: Change = "parametric" if kind == "none" else kind  # a site without intervention has no targets
+        changes = dict.fromkeys(targets, same)
+    return SiteIntervention(kind, targets, removed, changes, policy)
+
+
+def _cut(dag: PDAG, target: str, lost: tuple[str, ...]) -> Change:
+    return "cut" if lost == dag.parents(target) else "some cut"
+
+
+def _any_change(dag: PDAG, target: str, rng: np.random.Generator) -> Change:
+    """Draw one of the changes that the target's number of parents allows, each with the same probability."""
+    possible: tuple[Change, ...] = ("shift", "scale", "cut", "strengths", "some cut")
+    return possible[int(rng.integers((2, 4, 5)[min(len(dag.parents(target)), 2)]))]
+
+
+def _some_parents(dag: PDAG, target: str, rng: np.random.Generator) -> tuple[str, ...]:
+    """Draw some of the parents, but not all."""
+    parents = dag.parents(target)
+    while True:
+        lost = removed_parents(dag, target, "some", rng)
+        if lost != parents:
+            return lost

@@ -1,15 +1,16 @@
 """Structural equation models, and data generated from them.
 
-Every variable is a sum over its parents plus noise, x_j = sum_i w_ij f_ij(x_i / s_i) + scale_j N_j, with N_j of mean 0
-and variance 1. In a linear model every f is the identity and every s is 1. In a non-linear model every edge draws one
-of tanh, sin and the square. There s_i is the root mean square of x_i in a reference sample of the model without
-interventions, a constant of the model, and the square stops growing at `SQUARE_LIMIT`: otherwise squares of squares
-would explode along a chain.
+Every variable is a sum over its parents plus noise, x_j = sum_i w_ij f_ij(x_i / s_i) + mean_j + scale_j N_j, with N_j
+of mean 0 and variance 1. In a linear model every f is the identity and every s is 1. In a non-linear model every edge
+draws one of tanh, sin and the square. There s_i is the root mean square of x_i in a reference sample of the model
+without interventions, a constant of the model, and the square stops growing at `SQUARE_LIMIT`: otherwise squares of
+squares would explode along a chain.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..graph import bits
 from ..graph.order import topological_order
 
 MechanismModel = Literal["linear", "nonlinear"]
-Noise = Literal["gaussian", "uniform"]
+Noise = Literal["gaussian", "uniform", "student"]
 Matrix = NDArray[np.float64]
 
 FUNCTIONS = ("identity", "tanh", "sin", "square")
@@ -29,6 +30,8 @@ FUNCTIONS = ("identity", "tanh", "sin", "square")
 SQUARE_LIMIT = 3.0
 # Larger values would overflow when squared, as every covariance does.
 LARGEST_VALUE = 1e150
+# Of Student's noise: heavy tails, with a variance but no fourth moment.
+DEGREES_OF_FREEDOM = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,8 @@ class Mechanism:
         What a variable is divided by before a function is applied to it.
     noise_scales : array, shape (p,)
         Standard deviations of the noise.
+    means : array, shape (p,), optional
+        What is added to each variable beside its parents and noise; 0 if not given.
 
     Examples
     --------
@@ -58,9 +63,11 @@ class Mechanism:
     functions: NDArray[np.int64]
     input_scales: Matrix
     noise_scales: Matrix
+    means: Matrix = field(default_factory=lambda: np.zeros(()))
 
     def __post_init__(self) -> None:
-        for name in ("weights", "functions", "input_scales", "noise_scales"):
+        object.__setattr__(self, "means", np.broadcast_to(self.means, len(self.weights)))
+        for name in ("weights", "functions", "input_scales", "noise_scales", "means"):
             frozen = np.array(getattr(self, name))
             frozen.flags.writeable = False
             object.__setattr__(self, name, frozen)
@@ -113,6 +120,10 @@ def draw_noise(rng: np.random.Generator, n: int, p: int, noise: Noise) -> Matrix
     """
     if noise == "gaussian":
         return rng.standard_normal((n, p))
+    if noise == "student":
+        share = (DEGREES_OF_FREEDOM - 2) / DEGREES_OF_FREEDOM  # of the variance that is to be left
+        drawn: Matrix = rng.standard_t(DEGREES_OF_FREEDOM, (n, p)) * math.sqrt(share)
+        return drawn
     return rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), (n, p))
 
 
@@ -147,7 +158,7 @@ def generate(mechanism: Mechanism, noise: Matrix) -> Matrix:
 
 
 def _column(mechanism: Mechanism, values: Matrix, noise: Matrix, j: int) -> Matrix:
-    column: Matrix = noise[:, j] * mechanism.noise_scales[j]
+    column: Matrix = noise[:, j] * mechanism.noise_scales[j] + mechanism.means[j]
     with np.errstate(over="ignore", invalid="ignore"):
         for i in np.flatnonzero(mechanism.weights[:, j]):
             function = FUNCTIONS[mechanism.functions[i, j]]

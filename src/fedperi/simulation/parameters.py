@@ -44,7 +44,7 @@ def draw_mechanism(dag: PDAG, rng: np.random.Generator, *, weights: tuple[float,
     ([[False, True], [False, False]], True)
     """
     p = len(dag.names)
-    drawn = _signed_weights(rng, (p, p), weights)
+    drawn = signed_weights(rng, (p, p), weights)
     functions = rng.integers(1, len(FUNCTIONS), (p, p)) if nonlinear else np.zeros((p, p), dtype=np.int64)
     edges = dag.adjacency
     return Mechanism(np.where(edges, drawn, 0.0), np.where(edges, functions, 0), np.ones(p), np.ones(p))
@@ -103,12 +103,13 @@ def redraw(
     """
     new_weights, new_scales = np.array(mechanism.weights), np.array(mechanism.noise_scales)
     for j in targets:
-        drawn = _signed_weights(rng, (len(new_weights),), weights)
+        drawn = signed_weights(rng, (len(new_weights),), weights)
         new_weights[:, j] = np.where(mechanism.weights[:, j] != 0, drawn, 0.0)
         factor = rng.uniform(*NOISE_CHANGE)
         new_scales[j] *= factor if rng.random() < 0.5 else 1 / factor
     return replace(mechanism, weights=new_weights, noise_scales=new_scales)
 
 
-def _signed_weights(rng: np.random.Generator, shape: tuple[int, ...], weights: tuple[float, float]) -> Matrix:
+def signed_weights(rng: np.random.Generator, shape: tuple[int, ...], weights: tuple[float, float]) -> Matrix:
+    """Draw weights whose absolute values are uniform in a range and whose signs are random."""
     return np.where(rng.random(shape) < 0.5, -1.0, 1.0) * rng.uniform(*weights, shape)

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..graph.interventions import mutilate
 from ..graph.pdag import PDAG
-from .arguments import Arguments, check_arguments
-from .dags import GraphModel, random_dag, random_order
-from .dags import shield_colliders as shielded
-from .interventions import Intervention, Removal, SiteIntervention, plan_sites
-from .mechanisms import Matrix, Mechanism, MechanismModel, Noise, calibrate, draw_noise, generate
-from .parameters import draw_mechanism, redraw, restrict
+from .arguments import Arguments, Sharing, check_arguments
+from .dags import GraphModel
+from .interventions import Intervention, Removal, plan_sites
+from .mechanisms import Mechanism, MechanismModel, Noise, draw_noise, generate
+from .models import hidden_variables, induced, make_recording, site_mechanism, true_dag
+from .recording import Recording, table
 from .result import Simulation
 from .streams import Purpose, stream
 
@@ -38,11 +35,20 @@ def simulate(
     removal: Removal = "all",
     mechanism: MechanismModel = "linear",
     noise: Noise = "gaussian",
-    shared_mechanisms: bool = True,
+    shared_mechanisms: Sharing = True,
     discretize: int | None = None,
     graph: GraphModel = "erdos-renyi",
     targets_per_client: int = 1,
     weights: tuple[float, float] = (0.1, 1.0),
+    shift: float = 1.0,
+    scale: float | None = None,
+    noise_levels: tuple[float, float] = (1.0, 1.0),
+    units: tuple[float, float] | None = None,
+    drift: float = 0.0,
+    policies: int | None = None,
+    observational: bool = True,
+    hidden: int = 0,
+    measurement_error: float = 0.0,
     seed: int = 0,
 ) -> Simulation:
     """Simulate sites whose truth is known, as in the experiments of the paper.
@@ -56,7 +62,7 @@ def simulate(
     variables : int, list of str, or PDAG
         How many variables (named X0, X1, ...), their names, or a ready DAG, which is taken as it is.
     clients : int
-        Number of sites. Site 0 is observational.
+        Number of sites. Site 0 is observational, unless `observational` is False.
     samples : int or sequence of int
         Rows of every site, or one number for each.
     edges : float, optional
@@ -64,11 +70,21 @@ def simulate(
     shield_colliders : bool
         Whether to join the two parents of every v-structure of the random DAG by a further edge. Such colliders
         can be oriented only with the help of interventions.
-    intervention : "structural", "parametric", "mixed" or "none"
-        What is done at sites 1, 2, ...: edges into the target are removed; or its weights are redrawn and its noise
-        scale is changed by a factor of 1.5 to 3, up or down; or alternately one and the other. Structural targets
-        that turn a shielded collider into a v-structure come first, then others that have parents, then all
-        again. Parametric targets: those with parents first, then those without.
+    intervention : str
+        What is done at sites 1, 2, ...
+
+        - ``"structural"``: edges into the target are removed. Targets that turn a shielded collider into a v-structure
+          come first, then others that have parents, then all again.
+        - ``"parametric"``: the target's weights are redrawn and its noise scale changes by a factor of 1.5 to 3, up or
+          down. Targets with parents come first, then those without.
+        - ``"mixed"``: structural and parametric sites in turn.
+        - ``"strengths"``: the weights of all edges into the target are redrawn, each at least half of the largest
+          weight away from the old one; the noise stays. Targets have parents.
+        - ``"shift"``: the target's mean moves, see `shift`. Any variable.
+        - ``"scale"``: the target's noise scale changes, see `scale`. Any variable.
+        - ``"varied"``: each target draws one of: all edges removed, some but not all removed, strengths, shift, scale;
+          what its number of parents allows. Any variable.
+        - ``"none"``: nothing.
     removal : "all" or "some"
         Whether a structural target loses all incoming edges or a random non-empty subset; where subsets exist that
         create a v-structure, it is one of those.
@@ -76,10 +92,13 @@ def simulate(
         Non-linear: each edge draws tanh, sin or the square, applied to the parent divided by its root mean square
         in a reference sample; the square is cut at three of them. So values stay within nine times the sum of the
         weights, plus noise.
-    noise : "gaussian" or "uniform"
-        Distribution of the noise; its variance is 1.
-    shared_mechanisms : bool
-        Whether all sites have the same weights and functions (but for interventions), or each draws its own.
+    noise : "gaussian", "uniform" or "student"
+        Distribution of the noise; its variance is 1. Student's has 4 degrees of freedom: heavy tails.
+    shared_mechanisms : bool or "nothing"
+        True: all sites have the same mechanisms, but for interventions. False: each draws its own weights and
+        functions. "nothing": each draws its own weights, functions, noise levels and means; the levels from
+        `noise_levels` (from half to twice the level, if that is a single one), the means with a standard deviation of
+        one noise level.
     discretize : int, optional
         Cut every variable into this many bins of equal width and return their numbers, from 0. The range is
         that of the variable in the reference sample of site 0's model, the same for all sites; values outside it
@@ -90,6 +109,32 @@ def simulate(
         Targets at each intervened site; fewer where the DAG has fewer that qualify.
     weights : (low, high)
         Range of the absolute weights; signs are random.
+    shift : float
+        How far a mean moves where an intervention shifts it, in standard deviations of the variable's noise; up or
+        down, at random.
+    scale : float, optional
+        Factor of the noise's standard deviation where an intervention changes it. If not given, 2 or 1/2, at random.
+    noise_levels : (low, high)
+        Every variable has its own standard deviation of the noise, log-uniform in this range, the same at all sites.
+    units : (low, high), optional
+        Every column is multiplied by its own constant, log-uniform in this range, and gets its own offset, of at most
+        five times that constant; the same at all sites. Weights, means and noise scales of the result are those before
+        the change of units.
+    drift : float
+        How much sites differ without any intervention: at every site each weight and each noise scale is multiplied by
+        exp(drift N), and each mean moves by drift N noise scales, with standard normal draws N.
+    policies : int, optional
+        How many different interventions there are. Sites take them in turn, with the same targets and the same
+        parameters. If not given, every site has its own.
+    observational : bool
+        Whether site 0 is left as it is; if not, it is intervened on as the others are.
+    hidden : int
+        How many variables are left out of the tables, chosen at random among those with two children or more: hidden
+        common causes. Fewer where the DAG has fewer. They are no targets. `Simulation.full_dag` still has them;
+        `Simulation.dag` is the rest of the DAG without them, edges between observed variables only.
+    measurement_error : float
+        Independent Gaussian noise is added to every column: this share of the column's standard deviation in the
+        reference sample of site 0's model, the same at all sites.
     seed : int
         Not negative.
 
@@ -107,77 +152,44 @@ def simulate(
     [(1000, 8), (1000, 8), (1000, 8), (1000, 8)]
     >>> fp.simulate(["age", "dose"], clients=1, samples=3, discretize=5).sites[0].columns.tolist()
     ['age', 'dose']
+    >>> shifted = fp.simulate(4, clients=4, samples=10, intervention="shift", policies=1)
+    >>> shifted.groups[shifted.targets[1][0]]
+    ((0,), (1, 2, 3))
     """
     given = check_arguments(locals())
-    dag = _true_dag(given)
+    dag = true_dag(given)
+    unseen = hidden_variables(dag, given.hidden, given.seed)
     plans = plan_sites(
         dag,
         given.clients,
         intervention=given.intervention,
         removal=given.removal,
         targets_per_client=given.targets_per_client,
+        policies=given.policies,
+        observational=given.observational,
+        hidden=unseen,
         seed=given.seed,
     )
-    client_dags = [mutilate(dag, plan.removed) if plan.removed else dag for plan in plans]
+    site_dags = [mutilate(dag, plan.removed) if plan.removed else dag for plan in plans]
     reference = draw_noise(stream(given.seed, Purpose.REFERENCE), REFERENCE_ROWS, len(given.names), given.noise)
-    mechanisms = [_site_mechanism(given, dag, plan, client_dags[k], reference, k) for k, plan in enumerate(plans)]
-    bins = None if given.discretize is None else _bins(generate(mechanisms[0], reference))
+    mechanisms = [site_mechanism(given, dag, plan, site_dags[k], reference, k) for k, plan in enumerate(plans)]
+    recording = make_recording(given, unseen, generate(mechanisms[0], reference))
+    seen = induced(dag, unseen)
     return Simulation(
-        sites=[_table(given, site_mechanism, bins, k) for k, site_mechanism in enumerate(mechanisms)],
-        dag=dag,
-        client_dags=client_dags,
+        sites=[_table(given, mechanism, recording, k) for k, mechanism in enumerate(mechanisms)],
+        dag=seen,
+        full_dag=dag,
+        client_dags=[seen if site_dag is dag else induced(site_dag, unseen) for site_dag in site_dags],
         targets=tuple(plan.targets for plan in plans),
         kinds=tuple(plan.kind for plan in plans),
+        changes=tuple(plan.changes for plan in plans),
         mechanisms=tuple(mechanisms),
-        bins=bins,
+        recording=recording,
+        bins=recording.bins,
         config=given.config(),
     )
 
 
-def _true_dag(given: Arguments) -> PDAG:
-    if given.dag is not None:
-        return given.dag
-    rng = stream(given.seed, Purpose.GRAPH)
-    order = random_order(given.names, rng)
-    dag = random_dag(given.names, order, given.expected_edges, rng, given.graph)
-    return shielded(dag, order) if given.shield_colliders else dag
-
-
-def _site_mechanism(
-    given: Arguments, dag: PDAG, plan: SiteIntervention, client_dag: PDAG, reference: Matrix, site: int
-) -> Mechanism:
-    nonlinear = given.mechanism == "nonlinear"
-    rng = stream(given.seed, Purpose.MECHANISM, 0 if given.shared_mechanisms else site)
-    mechanism = draw_mechanism(dag, rng, weights=given.weights, nonlinear=nonlinear)
-    if nonlinear:
-        mechanism = calibrate(mechanism, reference)
-    if plan.kind == "structural":
-        return restrict(mechanism, client_dag)
-    if plan.kind == "parametric":
-        targets = [dag.index(name) for name in plan.targets]
-        return redraw(mechanism, targets, stream(given.seed, Purpose.PARAMETERS, site), weights=given.weights)
-    return mechanism
-
-
-def _table(
-    given: Arguments, mechanism: Mechanism, bins: tuple[tuple[float, float], ...] | None, site: int
-) -> pd.DataFrame:
-    import pandas as pd
-
-    rng = stream(given.seed, Purpose.NOISE, site)
-    values = generate(mechanism, draw_noise(rng, given.samples[site], len(given.names), given.noise))
-    if bins is None or given.discretize is None:
-        return pd.DataFrame(values, columns=list(given.names))
-    return pd.DataFrame(_cut(values, bins, given.discretize), columns=list(given.names))
-
-
-def _bins(values: Matrix) -> tuple[tuple[float, float], ...]:
-    return tuple((float(column.min()), float(column.max())) for column in values.T)
-
-
-def _cut(values: Matrix, bins: tuple[tuple[float, float], ...], count: int) -> NDArray[np.int64]:
-    low, high = np.array(bins).T
-    shares = np.clip((values - low) / (high - low), 0.0, 1.0)
-    # The upper end of the range belongs to the last bin.
-    codes: NDArray[np.int64] = np.minimum(np.floor(shares * count), count - 1).astype(np.int64)
-    return codes
+def _table(given: Arguments, mechanism: Mechanism, recording: Recording, site: int) -> pd.DataFrame:
+    noise = draw_noise(stream(given.seed, Purpose.NOISE, site), given.samples[site], len(given.names), given.noise)
+    return table(recording, generate(mechanism, noise), stream(given.seed, Purpose.MEASUREMENT, site))

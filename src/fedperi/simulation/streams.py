@@ -22,6 +22,15 @@ class Purpose(IntEnum):
     PARAMETERS = 6
     NOISE = 7
     REFERENCE = 8
+    TARGETS = 9
+    CHANGES = 10
+    LEVELS = 11
+    MEANS = 12
+    DRIFT = 13
+    UNITS = 14
+    HIDDEN = 15
+    MEASUREMENT = 16
+    CLINIC = 17
 
 
 def stream(seed: int, purpose: Purpose, site: int = 0) -> np.random.Generator:

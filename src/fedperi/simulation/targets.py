@@ -1,0 +1,119 @@
+"""Which variables an intervention may have as targets, in which order, and which parents a target loses."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ..graph.pdag import PDAG
+
+Removal = Literal["all", "some"]
+
+
+def shielding_parents(dag: PDAG, target: str) -> tuple[str, ...]:
+    """List the parents of a target that share a child with it.
+
+    Removing the edge from such a parent, and no other way of removing edges into the target, creates a v-structure
+    that the DAG did not have: parent -> child <- target has lost its shield.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.simulation.targets import shielding_parents
+    >>> dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
+    >>> shielding_parents(dag, "B"), shielding_parents(dag, "C")
+    (('A',), ())
+    """
+    below = set(dag.children(target))
+    return tuple(name for name in dag.parents(target) if below & set(dag.children(name)))
+
+
+def structural_targets(dag: PDAG, rng: np.random.Generator) -> tuple[str, ...]:
+    """Rank the targets of structural interventions.
+
+    First, in random order, those whose intervention turns a shielded collider into a v-structure; then, in random
+    order, the others that have parents. A variable without parents has no edge to remove and is no target.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> import numpy as np
+    >>> from fedperi.simulation.targets import structural_targets
+    >>> dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
+    >>> structural_targets(dag, np.random.default_rng(0))
+    ('B', 'C')
+    """
+    shuffled = [dag.names[int(i)] for i in rng.permutation(len(dag.names))]
+    revealing = [name for name in shuffled if shielding_parents(dag, name)]
+    others = [name for name in shuffled if name not in revealing and dag.parents(name)]
+    return (*revealing, *others)
+
+
+def parametric_targets(dag: PDAG, rng: np.random.Generator) -> tuple[str, ...]:
+    """Rank the targets of parametric interventions: in random order, those with parents, then those without.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> import numpy as np
+    >>> from fedperi.simulation.targets import parametric_targets
+    >>> parametric_targets(fp.PDAG.from_edges([("A", "B")]), np.random.default_rng(0))
+    ('B', 'A')
+    """
+    shuffled = [dag.names[int(i)] for i in rng.permutation(len(dag.names))]
+    return tuple(sorted(shuffled, key=lambda name: not dag.parents(name)))
+
+
+def any_targets(dag: PDAG, rng: np.random.Generator, *, with_parents: bool) -> tuple[str, ...]:
+    """Rank the targets of the other interventions: all variables in random order, or only those that have parents.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> import numpy as np
+    >>> from fedperi.simulation.targets import any_targets
+    >>> any_targets(fp.PDAG.from_edges([("A", "B")]), np.random.default_rng(0), with_parents=True)
+    ('B',)
+    """
+    shuffled = [dag.names[int(i)] for i in rng.permutation(len(dag.names))]
+    return tuple(name for name in shuffled if dag.parents(name) or not with_parents)
+
+
+def removed_parents(dag: PDAG, target: str, removal: Removal, rng: np.random.Generator) -> tuple[str, ...]:
+    """Choose the parents that a structural target loses.
+
+    Parameters
+    ----------
+    dag : PDAG
+        The true DAG.
+    target : str
+        A variable with parents.
+    removal : "all" or "some"
+        All parents, or a random non-empty subset (possibly all). If some subset creates a new v-structure, the
+        choice is among those that do.
+    rng : numpy Generator
+        Source of randomness.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> import numpy as np
+    >>> from fedperi.simulation.targets import removed_parents
+    >>> dag = fp.PDAG.from_edges([("A", "B"), ("C", "B"), ("A", "D"), ("B", "D")])
+    >>> all("A" in removed_parents(dag, "B", "some", np.random.default_rng(seed)) for seed in range(20))
+    True
+    """
+    parents = dag.parents(target)
+    if removal == "all":
+        return parents
+    needed = set(shielding_parents(dag, target)) or set(parents)
+    # Coin flips, repeated until they qualify, are uniform over the subsets that qualify: at least half of all.
+    while True:
+        chosen = tuple(name for name, lost in zip(parents, rng.random(len(parents)) < 0.5, strict=True) if lost)
+        if needed & set(chosen):
+            return chosen
