@@ -34,9 +34,10 @@ from .graph import (
 from .graph.knowledge import Knowledge
 
 if TYPE_CHECKING:
+    from .data.summary import Summary
     from .federation import OracleSite, Replay, Site
     from .local.discover import ges, pc
-    from .methods import IPERI, PERI, EdgeEvidence, Result
+    from .methods import IPERI, MPERI, PERI, EdgeEvidence, Result, load
     from .methods.controls import best_single_site, pooled
     from .methods.fedcdh import FedCDH
     from .methods.feddag import FedDAG
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 # Names whose rooms import pandas or scipy are loaded when first used, so that `import fedperi` stays quick.
 _LAZY = {
     "IPERI": ".methods",
+    "MPERI": ".methods",
     "PERI": ".methods",
     "EdgeEvidence": ".methods",
     "FedCDH": ".methods.fedcdh",
@@ -58,8 +60,10 @@ _LAZY = {
     "Result": ".methods",
     "Simulation": ".simulation",
     "Site": ".federation",
+    "Summary": ".data.summary",
     "best_single_site": ".methods.controls",
     "ges": ".local.discover",
+    "load": ".methods",
     "pc": ".local.discover",
     "pooled": ".methods.controls",
     "simulate": ".simulation",
@@ -67,6 +71,7 @@ _LAZY = {
 
 __all__ = [
     "IPERI",
+    "MPERI",
     "PDAG",
     "PERI",
     "EdgeEvidence",
@@ -82,6 +87,7 @@ __all__ = [
     "Result",
     "Simulation",
     "Site",
+    "Summary",
     "__version__",
     "adjustment_distance",
     "arrowhead_f1",
@@ -95,6 +101,7 @@ __all__ = [
     "i_cpdag",
     "includes",
     "is_cpdag",
+    "load",
     "meek_closure",
     "meek_steps",
     "members",

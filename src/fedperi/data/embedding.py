@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
@@ -142,6 +143,45 @@ class Embedding:
         return np.hstack([block.embed(rows[block.column.name], site) for block in self.blocks])
 
 
+def common_embedding(schema: Schema, profiles: Sequence[TableProfile], data: Data, degree: int) -> Embedding:
+    """Choose the block of every column, the same for all sites.
+
+    Indicators are those of all levels that occur anywhere, without the first. A basis reaches over all sites together.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.data import open_table
+    >>> from fedperi.data.profile import scan
+    >>> tables = [open_table(pd.DataFrame({"b": levels})) for levels in (["u", "v"], ["v", "w"])]
+    >>> schema = Schema((Column("b", "categorical", ("t", "u", "v", "w")),))
+    >>> common_embedding(schema, [scan(table) for table in tables], "mixed", 3).blocks[0].shown
+    (2, 3)
+    """
+    _check_words(schema, data, "all sites")
+
+    def block(column: Column) -> Block:
+        parts = [profile.columns[column.name] for profile in profiles]
+        if column.levels is not None and data != "linear":
+            counts = np.sum([part.counts(column.levels) for part in parts], axis=0)
+            return OneHot(column, tuple(np.flatnonzero(counts)[1:].tolist()))
+        if data != "nonlinear":
+            return Linear(column)
+        if column.bounds is not None:
+            low, high = column.bounds
+        else:
+            rows = np.array([profile.rows for profile in profiles]) / sum(profile.rows for profile in profiles)
+            means = np.array([part.origin + part.offset for part in parts])
+            middle = float(rows @ means)
+            reach = REACH * float(
+                np.sqrt(rows @ (np.array([part.scale for part in parts]) ** 2 + (means - middle) ** 2))
+            )
+            low, high = middle - reach, middle + reach
+        return Basis(column, (low + high) / 2, 0.0, (high - low) / 2, degree)
+
+    return Embedding(tuple(block(column) for column in schema.columns))
+
+
 def fit_embedding(schema: Schema, profile: TableProfile, data: Data, degree: int) -> Embedding:
     """Choose the block of every column of one site.
 
@@ -171,13 +211,17 @@ def fit_embedding(schema: Schema, profile: TableProfile, data: Data, degree: int
     """
     if isinstance(degree, bool) or not isinstance(degree, int) or not 1 <= degree <= MAX_DEGREE:
         raise InputError(f"degree must be a whole number from 1 to {MAX_DEGREE}, not {degree!r}")
+    _check_words(schema, data, f"site {profile.site!r}")
+    return Embedding(tuple(_block(column, profile, data, degree) for column in schema.columns))
+
+
+def _check_words(schema: Schema, data: Data, where: str) -> None:
     words = [c.name for c in schema.columns if c.levels is not None and style_of(c.levels) == "text"]
     if data == "linear" and words:
         raise InputError(
-            f"site {profile.site!r}, column{'s' if len(words) > 1 else ''} {quoted(words)}: "
+            f"{where}, column{'s' if len(words) > 1 else ''} {quoted(words)}: "
             "data='linear' needs numbers, and this is text; use data='mixed', or code it as numbers"
         )
-    return Embedding(tuple(_block(column, profile, data, degree) for column in schema.columns))
 
 
 def _block(column: Column, profile: TableProfile, data: Data, degree: int) -> Block:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .findings import Finding, percent
 from .profile import ColumnProfile, Missing, TableProfile
 from .schema import Schema
@@ -12,8 +14,10 @@ LARGEST, SMALLEST = 1e100, 1e-100
 ROUNDING = 1e-13
 
 
-def faults(profile: TableProfile, schema: Schema, missing: Missing) -> list[Finding]:
+def faults(profile: TableProfile, schema: Schema, missing: Missing, *, constants: bool = True) -> list[Finding]:
     """List the errors in one site's values.
+
+    Without `constants`, a column that is constant at this site is no error: the site may have set it by a policy.
 
     Examples
     --------
@@ -38,10 +42,38 @@ def faults(profile: TableProfile, schema: Schema, missing: Missing) -> list[Find
         left = " is left after dropping those with missing values" if profile.dropped else ""
         remedy = "a site needs at least 2 (and many more to learn from)"
         return [*found, Finding("error", profile.site, (), f"only 1 row{left}", remedy)]
-    constants = (
-        _flat(profile.site, profile.columns[column.name], column.kind == "categorical") for column in schema.columns
+    flat = (
+        _flat(profile.site, profile.columns[column.name], column.kind == "categorical", constants)
+        for column in schema.columns
     )
-    return found + [finding for finding in constants if finding is not None]
+    return found + [finding for finding in flat if finding is not None]
+
+
+def constant_everywhere(profiles: Sequence[TableProfile], schema: Schema) -> list[Finding]:
+    """List the columns that hold the same value at every site: they can neither cause nor be caused.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.data import Column, open_table
+    >>> from fedperi.data.profile import scan
+    >>> schema = Schema((Column("a", "continuous"),))
+    >>> profiles = [scan(open_table(pd.DataFrame({"a": [3.0, 3.0]}), name)) for name in ("north", "south")]
+    >>> print(constant_everywhere(profiles, schema)[0])
+    column 'a': all values are the same at every site; drop the column
+    """
+    found = []
+    for column in schema.columns:
+        parts = [profile.columns[column.name] for profile in profiles]
+        if column.kind == "categorical":
+            flat = len({level for part in parts for level in part.levels}) == 1 and not any(p.many for p in parts)
+        else:
+            low, high = min(part.low for part in parts), max(part.high for part in parts)
+            flat = high - low <= ROUNDING * max(abs(low), abs(high))
+        if flat:
+            message = "all values are the same at every site"
+            found.append(Finding("error", None, (column.name,), message, "drop the column"))
+    return found
 
 
 def _missing(profile: TableProfile) -> list[Finding]:
@@ -64,17 +96,19 @@ def _infinite(profile: TableProfile, column: ColumnProfile) -> list[Finding]:
     return [Finding("error", profile.site, (column.name,), message, "correct them, or mark them as missing")]
 
 
-def _flat(site: str, column: ColumnProfile, categorical: bool) -> Finding | None:
+def _flat(site: str, column: ColumnProfile, categorical: bool, constants: bool) -> Finding | None:
     remedy = "drop the column, or leave the site out"
     if categorical or column.storage in ("text", "category"):
-        if len(column.levels) != 1 or column.many:
+        if len(column.levels) != 1 or column.many or not constants:
             return None
         message = f"all values are the same ({next(iter(column.levels))!r})"
         return Finding("error", site, (column.name,), message, remedy)
     if column.storage == "empty":
         return None
     size, width = max(abs(column.low), abs(column.high)), column.high - column.low
-    if width <= ROUNDING * size:
+    if width <= ROUNDING * size and size <= LARGEST:
+        if not constants:
+            return None
         how = "all values are the same" if width == 0 else "values differ by rounding only"
         return Finding("error", site, (column.name,), f"{how} ({column.low:g})", remedy)
     if size > LARGEST or width < SMALLEST:

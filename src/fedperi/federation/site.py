@@ -28,6 +28,7 @@ from .messages import Families, Floats, Orientations, Question, Settings, Welcom
 
 if TYPE_CHECKING:
     from ..data import Counts, Schema, Statistics
+    from ..data.summary import Summary
     from ..data.table import Source
 
 
@@ -299,6 +300,8 @@ class OracleSite(Respondent):
         The site's name.
     targets : iterable of str, optional
         Declared targets, as for `Site`.
+    mean : array_like, shape (p,), optional
+        Population means, for methods that compare mechanisms; zero if not given.
 
     Examples
     --------
@@ -318,9 +321,11 @@ class OracleSite(Respondent):
         *,
         name: str = "oracle",
         targets: Iterable[str] | None = None,
+        mean: ArrayLike | None = None,
     ) -> None:
         try:
             self._covariance, self._n = np.array(covariance, dtype=float), float(n)
+            self._mean = np.zeros(len(self._covariance)) if mean is None else np.array(mean, dtype=float)
         except (TypeError, ValueError):
             raise InputError(
                 f"the covariance and n at site {name!r} must be numbers, in rows of equal length"
@@ -336,6 +341,8 @@ class OracleSite(Respondent):
             raise InputError(f"the cpdag at site {name!r} must be a fedperi.PDAG, not {type(cpdag).__name__}")
         if cpdag is not None:
             consistent_extension(cpdag.reordered(self._own_names))
+        if self._mean.shape != (len(self._covariance),) or not np.isfinite(self._mean).all():
+            raise InputError(f"the mean at site {name!r} must be {len(self._covariance)} finite numbers")
         self._cpdag = cpdag
         self._population = True
         self.name = name
@@ -345,6 +352,13 @@ class OracleSite(Respondent):
     def names(self) -> tuple[str, ...]:
         """The variables."""
         return self._own_names
+
+    def summary(self) -> Summary:
+        """What this site says to methods that compare mechanisms: rows, means and covariances."""
+        from ..data.summary import Summary
+
+        blocks = tuple((i,) for i in range(len(self._own_names)))
+        return Summary(self.name, self._own_names, blocks, self._n, self._mean, self._covariance, targets=self.targets)
 
     def _scores(self, settings: Settings, names: tuple[str, ...]) -> tuple[LatticeScore, LatticeScore, float]:
         at = [self._own_names.index(name) for name in names]

@@ -82,3 +82,28 @@ def discrete_flips(
 ) -> bool: ...
 def discrete_lattices(table: Any, prior: float, price: float, nodes: Ints, candidates: Ints, out: Floats) -> bool: ...
 def layers(sum: Floats, power: Ints, best: Ints, within: Floats, earlier: Floats, total: Floats) -> bool: ...
+def mechanisms(
+    moments: Floats,
+    first: Ints,
+    n: Floats,
+    floor: Floats,
+    spread: Bools,
+    constant: Bools,
+    declared: Bools,
+    tolerances: Floats,
+    price_own: float,
+    price_cut: float,
+    price_some: float,
+    price_tolerance: float,
+    share: bool,
+) -> Any: ...
+def mechanism_scores(
+    mechanisms: Any,
+    node: int,
+    parents: Ints,
+    fixed: int,
+    wanted: Bools | None,
+    out: Floats,
+    groups: Ints | None,
+    tolerances: Floats | None,
+) -> bool: ...

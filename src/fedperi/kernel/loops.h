@@ -94,6 +94,7 @@ typedef struct {
     ptrdiff_t tolerances;
     double price_own, price_cut, price_some; /* of a mechanism of one's own; cut off from all parents; from some */
     double price_tolerance;                  /* of a tolerance above zero */
+    int share;                               /* whether sites may share mechanisms at all */
 } Sites;
 
 int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, int fixed, int open,

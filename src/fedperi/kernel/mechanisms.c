@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#define TOO_FEW -1e250 /* what a site scores alone if it has too few rows for the family: it must join others */
+#define TOO_FEW -1e12  /* what a site scores alone if it has too few rows for the family: it must join others */
 #define CONSTANT 1e-10 /* share of a column's spread over all sites below which it is constant at one of them */
 
 typedef struct {
@@ -261,7 +261,8 @@ static double score_family(Work *work, const double *alone, const double *cut, c
                     sums[part * work->packed + at] = work->joint[at] * shared / left[part];
         }
     }
-    find_groups(work, list, labels);
+    if (sites->share)
+        find_groups(work, list, labels);
     for (ptrdiff_t k = 0; k < count; k++)
         if (work->members[k]) {
             total += work->value[k];
@@ -365,8 +366,12 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
                 continue;
             likelihood[at] = fit_alone(&work, k, parameters_of + at, variance + at * (size_t)work.own);
             alone[at] = likelihood[at] - 0.5 * parameters_of[at] * log(sites->n[k]);
-            if (sites->n[k] < 2.0 * (double)(work.regressors + work.own))
-                alone[at] = TOO_FEW;
+            if (sites->n[k] < 2.0 * (double)(work.regressors + work.own)) {
+                alone[at] = TOO_FEW; /* it could fit anything: its spread is that without parents */
+                likelihood[at] = likelihood[(size_t)k * subsets];
+                memcpy(variance + at * (size_t)work.own, variance + (size_t)k * subsets * (size_t)work.own,
+                       (size_t)work.own * sizeof(double));
+            }
         }
     }
     for (ptrdiff_t k = 0; k < count; k++)

@@ -505,6 +505,109 @@ static PyObject *py_layers(PyObject *self, PyObject *args)
     return ended(&arrays, fault);
 }
 
+/* -- mechanisms that sites share: a capsule holds the arrays, which `local.mechanisms.Mechanisms` keeps --------------- */
+
+typedef struct {
+    Arrays arrays;
+    Sites sites;
+} Shared;
+
+static void forget_shared(PyObject *capsule)
+{
+    Shared *shared = PyCapsule_GetPointer(capsule, "fedperi.mechanisms");
+    if (shared) {
+        let_go(&shared->arrays);
+        PyMem_Free(shared);
+    }
+}
+
+static int take_shared(Shared *shared, PyObject **objects)
+{
+    Arrays *arrays = &shared->arrays;
+    Sites *sites = &shared->sites;
+    if (!(sites->moments = take(arrays, objects[0], 'd', 2, -1, -1)))
+        return 0;
+    Py_ssize_t lines = length(arrays, 0);
+    sites->columns = length(arrays, 1);
+    if (!(sites->first = take(arrays, objects[1], 'i', 1, -1, -1)))
+        return 0;
+    sites->variables = length(arrays, 0) - 1;
+    if (!(sites->n = take(arrays, objects[2], 'd', 1, -1, -1)))
+        return 0;
+    sites->count = length(arrays, 0);
+    int good = sites->count > 0 && sites->variables > 0 && lines == sites->count * sites->columns &&
+               sites->first[0] == 1 && sites->first[sites->variables] == sites->columns;
+    for (Py_ssize_t v = 0; v < sites->variables && good; v++)
+        good = sites->first[v + 1] > sites->first[v];
+    if (!good) {
+        PyErr_SetString(PyExc_ValueError, "the moments of the sites and the columns of the variables do not fit");
+        return 0;
+    }
+    if (!(sites->floor = take(arrays, objects[3], 'd', 2, sites->count, sites->columns)) ||
+        !(sites->spread = take(arrays, objects[4], 'b', 1, sites->variables, -1)) ||
+        !(sites->constant = take(arrays, objects[5], 'b', 2, sites->count, sites->variables)) ||
+        !(sites->declared = take(arrays, objects[6], 'b', 2, sites->count, sites->variables)) ||
+        !(sites->tolerance = take(arrays, objects[7], 'd', 1, -1, -1)))
+        return 0;
+    sites->tolerances = length(arrays, 0);
+    return 1;
+}
+
+/* (moments, first, n, floor, spread, constant, declared, tolerances, price of an own mechanism, cut, some cut, tolerance,
+   whether sites may share mechanisms) */
+static PyObject *py_mechanisms(PyObject *self, PyObject *args)
+{
+    PyObject *o[8];
+    Shared *shared = PyMem_Calloc(1, sizeof(Shared));
+    if (!shared)
+        return PyErr_NoMemory();
+    Sites *sites = &shared->sites;
+    PyObject *capsule = NULL;
+    if (PyArg_ParseTuple(args, "OOOOOOOOddddp", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, &sites->price_own,
+                         &sites->price_cut, &sites->price_some, &sites->price_tolerance, &sites->share) &&
+        take_shared(shared, o))
+        capsule = PyCapsule_New(shared, "fedperi.mechanisms", forget_shared);
+    if (!capsule) {
+        let_go(&shared->arrays);
+        PyMem_Free(shared);
+    }
+    return capsule;
+}
+
+/* (mechanisms, node, parents, how many of them are fixed, wanted or None, out, groups or None, tolerances or None) */
+static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *o[5];
+    long long node;
+    int fixed, fault = OUT_OF_RANGE;
+    Arrays arrays = {0};
+    if (!PyArg_ParseTuple(args, "OLOiOOOO", &capsule, &node, o, &fixed, o + 1, o + 2, o + 3, o + 4))
+        return NULL;
+    const Shared *shared = PyCapsule_GetPointer(capsule, "fedperi.mechanisms");
+    const int64_t *parents = shared ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
+    if (!parents)
+        return refused(&arrays);
+    const Sites *sites = &shared->sites;
+    Py_ssize_t count = length(&arrays, 0);
+    int good = node >= 0 && node < sites->variables && fixed >= 0 && fixed <= count && count <= MOST_BLOCKS;
+    for (Py_ssize_t t = 0; t < count && good; t++)
+        good = parents[t] >= 0 && parents[t] < sites->variables && parents[t] != node;
+    if (!good)
+        return ended(&arrays, OUT_OF_RANGE);
+    Py_ssize_t subsets = (Py_ssize_t)1 << (count - fixed);
+    const uint8_t *wanted = o[1] == Py_None ? NULL : take(&arrays, o[1], 'b', 1, subsets, -1);
+    double *out = wanted || o[1] == Py_None ? take(&arrays, o[2], 'D', 1, subsets, -1) : NULL;
+    int64_t *groups = !out || o[3] == Py_None ? NULL : take(&arrays, o[3], 'I', 2, subsets, sites->count);
+    double *taus = !out || (o[3] != Py_None && !groups) || o[4] == Py_None ? NULL
+                                                                            : take(&arrays, o[4], 'D', 1, subsets, -1);
+    if (!out || (o[3] != Py_None && !groups) || (o[4] != Py_None && !taus))
+        return refused(&arrays);
+    Py_BEGIN_ALLOW_THREADS
+    fault = mechanism_scores(sites, node, parents, fixed, (int)count - fixed, wanted, out, groups, taus);
+    Py_END_ALLOW_THREADS
+    return ended(&arrays, fault);
+}
+
 static PyMethodDef methods[] = {
     {"scores", py_scores, METH_VARARGS, NULL},
     {"extremes", py_extremes, METH_VARARGS, NULL},
@@ -521,6 +624,8 @@ static PyMethodDef methods[] = {
     {"discrete_scores", py_discrete_scores, METH_VARARGS, NULL},
     {"discrete_flips", py_discrete_flips, METH_VARARGS, NULL},
     {"discrete_lattices", py_discrete_lattices, METH_VARARGS, NULL},
+    {"mechanisms", py_mechanisms, METH_VARARGS, NULL},
+    {"mechanism_scores", py_mechanism_scores, METH_VARARGS, NULL},
     {"layers", py_layers, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

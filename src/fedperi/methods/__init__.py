@@ -2,6 +2,7 @@
 
 from .evidence import EdgeEvidence
 from .iperi import IPERI, PERI
-from .result import Result
+from .mperi import MPERI
+from .result import Result, load
 
-__all__ = ["IPERI", "PERI", "EdgeEvidence", "Result"]
+__all__ = ["IPERI", "MPERI", "PERI", "EdgeEvidence", "Result", "load"]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import kernel
 from .._version import __version__
 from ..federation import Coordinator, InProcess, Pooled, Welcome
+from ..federation.site import digest
+
+if TYPE_CHECKING:
+    from ..data.summary import Summary
 
 
 def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]:
@@ -23,6 +27,13 @@ def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]
     marks = transport.fingerprints() if isinstance(transport, InProcess | Pooled) else [None] * len(coordinator.sites)
     dropped = [dict(entry) for entry in getattr(transport, "dropped", ())]
     return {**record(method, coordinator.names, coordinator.sites, marks), "dropped": dropped}
+
+
+def manifest_of_summaries(method: dict[str, Any], parts: Sequence[Summary]) -> dict[str, Any]:
+    """Describe a run on summaries: versions, configuration, and each site's name, rows, targets and hash."""
+    sites = [Welcome(part.site, part.names, part.n, part.targets, None) for part in parts]
+    marks = [digest(part.names, part.n, part.mean, part.covariance) for part in parts]
+    return {**record(method, parts[0].names, sites, marks), "dropped": []}
 
 
 def record(

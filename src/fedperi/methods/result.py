@@ -13,12 +13,26 @@ from ..graph.formats import to_csv, to_dagitty, to_dot, to_gml
 from ..graph.pdag import PDAG
 from ..search.phase1 import Step
 from .evidence import EdgeEvidence
+from .parts import Difference, Groups, PairProbability, Robustness
 from .stability import EdgeStability
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
-FORMAT, VERSION = "fedperi.result", 1
+FORMAT, VERSION = "fedperi.result", 2
+READABLE = (1, 2)
+"""Versions of the file that can be read. The first knew nothing of mechanisms."""
+
+
+MECHANISM_PARTS = {
+    "probable": PairProbability,
+    "differences": Difference,
+    "groups": Groups,
+    "robustness": Robustness,
+}
+
+EDGE_COLUMNS = ("a", "b", "directed", "probability", "reverse", "none", "grade", "rests_on", "evidence")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +70,19 @@ class Result:
         For every site what it promised, at which price, and what its ledger says; None if no site has noise.
     transcript : Transcript or None
         Every message of the run; not part of the JSON.
+    probable : tuple of PairProbability
+        For every pair of variables how probable each direction is, and no edge; see `probabilities`. Like all that
+        follows, only methods that compare mechanisms (`MPERI`) have it.
+    differences : tuple of Difference
+        What each site does differently: site, variable, kind, evidence in nats, words.
+    groups : tuple of Groups
+        For every variable the sites that share its mechanism.
+    robustness : tuple of Robustness
+        For every edge what its direction rests on, and what flips it.
+    warnings : tuple of str
+        What a careful statistician would say about this run.
+    sampling : dict
+        Whether the probabilities are exact, and by how much chains differ if they are not.
 
     Examples
     --------
@@ -85,6 +112,71 @@ class Result:
     complete: bool = True
     transcript: Transcript | None = None
     privacy: dict[str, dict[str, Any]] | None = None
+    probable: tuple[PairProbability, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    groups: tuple[Groups, ...] = ()
+    robustness: tuple[Robustness, ...] = ()
+    warnings: tuple[str, ...] = ()
+    sampling: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def probabilities(self) -> pd.DataFrame:
+        """How probable each direction is, and no edge: one row per pair (a, b, forward, backward, none).
+
+        The numbers already allow for what the model leaves out: a site that misleads, rows that tell less than they
+        seem to (docs/method.md). Empty for methods that compare no mechanisms.
+
+        Examples
+        --------
+        >>> import fedperi as fp
+        >>> result = fp.MPERI().fit(fp.simulate(3, clients=3, samples=1000, intervention="shift", seed=2).sites)
+        >>> list(result.probabilities.columns), len(result.probabilities)
+        (['a', 'b', 'forward', 'backward', 'none'], 3)
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.probable, columns=list(PairProbability._fields))
+
+    @property
+    def sharing(self) -> dict[str, float]:
+        """For every variable the share of sites that have its common mechanism.
+
+        Examples
+        --------
+        >>> import fedperi as fp
+        >>> sim = fp.simulate(["a", "b"], clients=4, samples=1000, intervention="shift", seed=2)
+        >>> fp.MPERI().fit(sim.sites).sharing
+        {'a': 0.75, 'b': 0.5}
+        """
+        return {group.variable: group.share for group in self.groups}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Collect the edges in a table: ends, direction, probabilities, and what the direction rests on.
+
+        Examples
+        --------
+        >>> import fedperi as fp
+        >>> fp.MPERI().fit(fp.simulate(3, clients=2, samples=500, seed=2).sites).to_frame().columns.tolist()
+        ['a', 'b', 'directed', 'probability', 'reverse', 'none', 'grade', 'rests_on', 'evidence']
+        """
+        import pandas as pd
+
+        from .tables import edge_rows
+
+        return pd.DataFrame(edge_rows(self), columns=list(EDGE_COLUMNS))
+
+    def summary(self) -> str:
+        """Say in a few lines what was found: the graph, how sure it is, what sites do differently, and warnings.
+
+        Examples
+        --------
+        >>> import fedperi as fp
+        >>> print(fp.MPERI().fit(fp.simulate(3, clients=2, samples=500, seed=2).sites).summary())
+        M-PERI: ... edges among 3 variables at 2 sites...
+        """
+        from .tables import summary_text
+
+        return summary_text(self)
 
     @property
     def sites(self) -> tuple[str, ...]:
@@ -115,6 +207,9 @@ class Result:
             "replicates": self.replicates,
             "complete": self.complete,
             "privacy": self.privacy,
+            **{name: [_plain(one) for one in getattr(self, name)] for name in MECHANISM_PARTS},
+            "warnings": list(self.warnings),
+            "sampling": self.sampling,
         }
         return json.dumps(record, indent=1)
 
@@ -123,7 +218,7 @@ class Result:
         """Read what `to_json` wrote."""
         try:
             record = json.loads(text)
-            if record["format"] != FORMAT or record["version"] != VERSION:
+            if record["format"] != FORMAT or record["version"] not in READABLE:
                 raise InputError(f"this is no result of fedperi, version {VERSION}")
             values: dict[str, Any] = {
                 name: PDAG.from_json(json.dumps(record[name])) for name in ("graph", "phi_cpdag", "cpdag", "dag")
@@ -140,6 +235,9 @@ class Result:
                 stability=tuple(EdgeStability(**edge) for edge in record["stability"]),
                 complete=record["complete"],
                 privacy=record["privacy"],
+                **{name: _parts(name, record.get(name, ())) for name in MECHANISM_PARTS},
+                warnings=tuple(record.get("warnings", ())),
+                sampling=record.get("sampling", {}),
             )
         except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
             raise InputError("this is no result of fedperi: the text is damaged") from None
@@ -219,3 +317,51 @@ class Result:
             f"Result({self.method['name']}{state}: {len(self.graph)} edges, {len(self.graph.directed)} directed; "
             f"{len(self.sites)} sites, {self.rounds} rounds)"
         )
+
+
+def _plain(part: Any) -> dict[str, Any]:
+    """One entry as JSON takes it: an infinite evidence, of a constant, is null."""
+    record: dict[str, Any] = part._asdict()
+    return {key: None if value == float("inf") else value for key, value in record.items()}
+
+
+def _parts(name: str, records: list[dict[str, Any]]) -> tuple[Any, ...]:
+    """Read entries back: lists are tuples, and null is an infinite evidence."""
+
+    def value(key: str, entry: Any) -> Any:
+        if isinstance(entry, list):
+            return tuple(tuple(one) if isinstance(one, list) else one for one in entry)
+        return float("inf") if entry is None and key == "evidence" else entry
+
+    make = MECHANISM_PARTS[name]
+    return tuple(make(**{key: value(key, entry) for key, entry in record.items()}) for record in records)
+
+
+def load(directory: str | Path) -> Result:
+    """Read a result that `Result.save` wrote.
+
+    Parameters
+    ----------
+    directory : str or Path
+        The directory, or its result.json.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import fedperi as fp
+    >>> result = fp.MPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     fp.load(result.save(place)).graph == result.graph
+    True
+    """
+    place = Path(directory)
+    file = place / "result.json" if place.is_dir() else place
+    try:
+        return Result.from_json(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise InputError(f"cannot read the result {str(file)!r}: {reason}") from None

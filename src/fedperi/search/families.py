@@ -84,7 +84,7 @@ class ParentSets:
         """Ask for families (node, fixed, free), in one round, and remember them."""
         for (node, fixed, free), regrets, scores in self._ask(list(wanted)):
             members = tuple(bits.members(free))
-            best = best_of_subsets(np.where(self._allowed(node, fixed, members), scores, -np.inf))
+            best = best_of_subsets(np.where(self.allowed(node, fixed, members), scores, -np.inf))
             self._families[node].append(Family(fixed, members, regrets, scores, best, fixed | free))
             self._candidates[node] |= fixed | free
             self._best[node].clear()
@@ -134,7 +134,7 @@ class ParentSets:
             for row, family in enumerate(block):
                 yield family, regrets[:, row], scores[row]
 
-    def _allowed(self, node: int, fixed: int, free: tuple[int, ...]) -> NDArray[np.bool_]:
+    def allowed(self, node: int, fixed: int, free: tuple[int, ...]) -> NDArray[np.bool_]:
         """Which sets of a family hold all required parents and no forbidden one."""
         never, need = self.constraints.forbidden[node], self.constraints.required[node] & ~fixed
         at = np.arange(1 << len(free))

@@ -1,0 +1,128 @@
+"""What a careful statistician would say about a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...data.summary import Summary
+from ..parts import Groups, Robustness
+from .runs import Runs
+from .wording import listed
+
+LITTLE_SHARED = 0.6
+"""Mean share of sites with the common mechanism below which a result warns."""
+
+FEW_ROWS = 10
+"""Rows per variable below which a site is called small."""
+
+NOT_CONVERGED = 0.1
+"""Difference between chains from which a sample is called not converged."""
+
+MOST_NAMED = 5
+
+
+def cautions(parts: Sequence[Summary], groups: Sequence[Groups], runs: Runs, robust: Sequence[Robustness]) -> list[str]:
+    """List the warnings of a run, the gravest first."""
+    return [
+        *_one_site(parts),
+        *_little_shared(parts, groups),
+        *_no_differences(parts, groups),
+        *_not_converged(runs),
+        *_resting(robust),
+        *_two_ways(groups),
+        *_constants(groups),
+        *_small(parts),
+        *_left_out(parts),
+    ]
+
+
+def _one_site(parts: Sequence[Summary]) -> list[str]:
+    if len(parts) > 1:
+        return []
+    return [
+        "There is one site only. Differences between sites are what directs most edges, and they need two sites or "
+        "more: this is plain BIC on one table."
+    ]
+
+
+def _little_shared(parts: Sequence[Summary], groups: Sequence[Groups]) -> list[str]:
+    shared = float(np.mean([group.share for group in groups]))
+    if len(parts) < 3 or shared >= LITTLE_SHARED:
+        return []
+    return [
+        f"Little is shared: on average only {shared:.0%} of the sites have the common mechanism of a variable. Nearly "
+        "every mechanism differs, so comparing them says little about directions. Take arrows as suggestions."
+    ]
+
+
+def _no_differences(parts: Sequence[Summary], groups: Sequence[Groups]) -> list[str]:
+    if len(parts) < 2 or any(len(group.groups) > 1 or group.constant for group in groups):
+        return []
+    return ["The sites do not differ in any mechanism, so differences between them direct no edge."]
+
+
+def _not_converged(runs: Runs) -> list[str]:
+    if runs.chains_differ < NOT_CONVERGED:
+        return []
+    return [
+        f"The probabilities are from samples that have not converged: between chains they differ by up to "
+        f"{runs.chains_differ:.2f}. Take those near the threshold with care, or run again with another seed."
+    ]
+
+
+def _resting(robust: Sequence[Robustness]) -> list[str]:
+    by_site: dict[str, int] = {}
+    for edge in robust:
+        if edge.grade == "one site" and edge.site:
+            by_site[edge.site] = by_site.get(edge.site, 0) + 1
+    return [
+        f"{count} direction{'s rest' if count > 1 else ' rests'} on {site} alone: without it, "
+        f"{'they are' if count > 1 else 'it is'} lost. Ask {site} what it does differently."
+        for site, count in sorted(by_site.items(), key=lambda one: (-one[1], one[0]))
+    ]
+
+
+def _two_ways(groups: Sequence[Groups]) -> list[str]:
+    tied = [
+        group.variable for group in groups if len(group.groups) > 1 and len(group.groups[0]) == len(group.groups[1]) > 1
+    ]
+    if not tied:
+        return []
+    return [
+        f"There are two ways of doing it, each at equally many sites: {_named(tied)}. Which of them is the policy, the "
+        "data do not say."
+    ]
+
+
+def _constants(groups: Sequence[Groups]) -> list[str]:
+    return [
+        f"{group.variable} has one value only at {listed(group.constant)}: these sites say nothing about its causes."
+        for group in groups
+        if group.constant
+    ]
+
+
+def _small(parts: Sequence[Summary]) -> list[str]:
+    small = [part.site for part in parts if part.n < FEW_ROWS * len(part.names)]
+    if not small:
+        return []
+    return [
+        f"{_named(small)} {'have' if len(small) > 1 else 'has'} fewer than {FEW_ROWS} rows per variable, and can "
+        "hardly show that a mechanism differs there."
+    ]
+
+
+def _left_out(parts: Sequence[Summary]) -> list[str]:
+    return [
+        f"At {part.site}, {part.dropped} of {part.dropped + int(part.n)} rows were left out because a value is missing. "
+        "If they are not missing at random, this biases the result."
+        for part in parts
+        if part.dropped
+    ]
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return listed([*names[:MOST_NAMED], f"{more} more"]) if more > 0 else listed(names)

@@ -1,0 +1,293 @@
+"""M-PERI: the method, phase by phase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from math import log
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data.summary import Summary
+from ...errors import InputError
+from ...graph import bits
+from ...graph.equivalence import cpdag
+from ...graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
+from ...graph.pdag import PDAG
+from ...local.mechanisms import Mechanisms
+from ...privacy import Privacy
+from ...search.phase1 import Found, Step, find_common_dag
+from ..evidence import EdgeEvidence
+from ..interruption import heeding_interrupts
+from ..manifest import manifest_of_summaries
+from ..parts import Difference, Groups, PairProbability, Robustness
+from ..progress import watching
+from ..result import Result
+from .cautions import cautions
+from .differences import find_differences
+from .directions import find_graph, member_of, stated
+from .runs import Runs, posterior_runs, tolerances
+from .statements import statements
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class MPERI:
+    """M-PERI: the causal graph that sites share, how sure each arrow is, and what each site does differently.
+
+    Sites with different policies differ in a few mechanisms and share the others. M-PERI compares the mechanisms: a
+    graph in which few of them differ explains the sites best. It needs one summary per site (rows, means and
+    covariances in common units) and no question after that.
+
+    Parameters
+    ----------
+    data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
+        How columns are taken, see docs/site.md. Categories become indicators.
+    knowledge : Knowledge or path, optional
+        Edges that must or must not be there, and tiers.
+    privacy : None
+        Noisy summaries are not supported yet: use `IPERI` for a private run.
+    schema : Schema or path, optional
+        Types of columns, where they should not be inferred.
+    missing : {"error", "drop"}
+        What to do with rows that lack a value.
+    sharing : {"auto", "exact", "none"}
+        How alike two sites must be to share a mechanism: within a tolerance that the data choose; exactly; or no two
+        sites share any, so that only arrows that are cut off at a site give directions, as in the paper.
+    confidence : float
+        Probability that a direction must have for the graph to show it; between 0.5 and 1.
+    seed : int
+        Random seed for the search, and for samples beyond 12 variables.
+    progress : bool, optional
+        Whether to show progress on standard error; if not given, only in a terminal.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> truth = fp.PDAG.from_edges([("age", "weight"), ("age", "pressure"), ("weight", "pressure")])
+    >>> sim = fp.simulate(truth, clients=4, samples=2000, weights=(0.5, 1.0), intervention="shift", seed=3)
+    >>> sim.targets                                   # unknown to the method
+    ((), ('weight',), ('age',), ('pressure',))
+    >>> result = fp.MPERI().fit(dict(zip(["Brest", "Lyon", "Metz", "Nice"], sim.sites)))
+    >>> result.graph == truth
+    True
+    >>> for difference in result.differences:
+    ...     print(difference.words)
+    At Lyon, weight is ... by ... than elsewhere, for the same age.
+    At Metz, age is ... by ... than elsewhere.
+    At Nice, pressure is ... by ... than elsewhere, for the same age and weight.
+    """
+
+    data: Literal["auto", "linear", "nonlinear", "discrete", "mixed"] = "auto"
+    knowledge: Any = None
+    privacy: Privacy | None = None
+    schema: Any = None
+    missing: Literal["error", "drop"] = "error"
+    sharing: Literal["auto", "exact", "none"] = "auto"
+    confidence: float = 0.95
+    seed: int = 0
+    progress: bool | None = None
+
+    _name: ClassVar[str] = "M-PERI"
+
+    def __post_init__(self) -> None:
+        for option, legal in (
+            ("data", ("auto", "linear", "nonlinear", "discrete", "mixed")),
+            ("missing", ("error", "drop")),
+            ("sharing", ("auto", "exact", "none")),
+        ):
+            if getattr(self, option) not in legal:
+                raise InputError(
+                    f"{option} must be one of {', '.join(map(repr, legal))}, not {getattr(self, option)!r}"
+                )
+        number = isinstance(self.confidence, int | float) and not isinstance(self.confidence, bool)
+        if not number or not 0.5 < self.confidence < 1:
+            raise InputError(f"confidence must lie between 0.5 and 1, not {self.confidence!r}")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise InputError(f"seed must be a whole number, zero or positive, not {self.seed!r}")
+        if self.privacy is not None:
+            raise InputError("M-PERI cannot use noisy summaries yet; for a private run use IPERI(privacy=...)")
+        object.__setattr__(self, "knowledge", as_knowledge(self.knowledge))
+
+    def fit(self, sites: Any) -> Result:
+        """Find the graph that the sites share.
+
+        Parameters
+        ----------
+        sites : list or mapping
+            DataFrames, paths of tables, `Site`, `Summary` or `OracleSite` objects; or a mapping of names to them.
+
+        Returns
+        -------
+        Result
+        """
+        with heeding_interrupts():
+            parts = statements(sites, schema=self.schema, data=self.data, missing=self.missing)
+            names = parts[0].names
+            known: Knowledge | None = self.knowledge
+            constraints = known.constraints(names) if known is not None else unconstrained(names)
+            with watching(self.progress, self._name) as show:
+                mechanisms = Mechanisms(parts, tolerances=tolerances(self.sharing), share=self.sharing != "none")
+                found = self._best_dag(mechanisms, constraints, show)
+                runs = posterior_runs(
+                    parts, found.sets, found.parents, sharing=self.sharing, seed=self.seed, note=_noting(show)
+                )
+                said = stated(runs)
+                graph, robust = find_graph(names, runs, said, self.confidence)
+                dag = member_of(graph, found.parents)
+                groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency))
+            return self._result(parts, found, runs, said, graph, dag, robust, groups, differences)
+
+    def _best_dag(self, mechanisms: Mechanisms, constraints: Constraints, show: Callable[[Step], None]) -> Found:
+        """The DAG with the best score: the search of phase 1, on a score of all sites together."""
+        return find_common_dag(
+            _Oracle(mechanisms),
+            aggregate="sum",
+            edge_price=edge_price(len(mechanisms.names)),
+            constraints=constraints,
+            seed=self.seed,
+            rounds=lambda: 1,
+            note=lambda step: show(step._replace(worst_regret=None)),
+            keep=lambda found: None,
+        )
+
+    def _result(
+        self,
+        parts: Sequence[Summary],
+        found: Found,
+        runs: Runs,
+        said: Floats,
+        graph: PDAG,
+        dag: PDAG,
+        robust: list[Robustness],
+        groups: list[Groups],
+        differences: list[Difference],
+    ) -> Result:
+        options = self._described()
+        return Result(
+            graph=graph,
+            phi_cpdag=graph,
+            cpdag=cpdag(dag),
+            dag=dag,
+            regrets={},
+            rounds=1,
+            queries=sum(len(part.mean) * (len(part.mean) + 3) // 2 + 1 for part in parts[:1]),
+            bytes=0,
+            history=tuple(step._replace(worst_regret=None) for step in found.history),
+            edges=tuple(_evidence(graph, dag, said, found, robust, differences)),
+            method=options,
+            manifest=manifest_of_summaries(options, parts),
+            probable=tuple(_pairs(graph.names, said)),
+            differences=tuple(differences),
+            groups=tuple(groups),
+            robustness=tuple(robust),
+            warnings=tuple(cautions(parts, groups, runs, robust)),
+            sampling={"exact": runs.exact, "chains_differ": runs.chains_differ},
+        )
+
+    def _described(self) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if isinstance(value, Knowledge):
+                value = {key: [list(entry) for entry in content] for key, content in vars(value).items()}
+            elif value is not None and not isinstance(value, str | int | float | bool):
+                value = str(value)
+            options[option.name] = value
+        return {"name": self._name, **options}
+
+
+def edge_price(p: int) -> float:
+    """What an edge costs, in nats, beside its parameters: half of all pairs are adjacent a priori, or about two per
+    variable if there are many.
+
+    Examples
+    --------
+    >>> round(edge_price(4), 2), round(edge_price(50), 2)
+    (0.69, 3.2)
+    """
+    return log(max(2.0, (p - 1) / 2))
+
+
+@dataclass(frozen=True)
+class _Oracle:
+    """What the search sees: one site, whose regrets are the negative scores of all together."""
+
+    mechanisms: Mechanisms
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.mechanisms.names
+
+    def regrets(self, families: Sequence[tuple[Ints, Ints, Ints]]) -> list[Floats]:
+        return [
+            -np.stack(
+                [
+                    self.mechanisms.lattice(node, fixed, free)
+                    for node, fixed, free in zip(nodes.tolist(), held.tolist(), open_.tolist(), strict=True)
+                ]
+            )[None]
+            for nodes, held, open_ in families
+        ]
+
+
+def _noting(show: Callable[[Step], None]) -> Callable[[str], None]:
+    return lambda what: show(Step(what, 1, 0.0))
+
+
+def _pairs(names: Sequence[str], said: Floats) -> list[PairProbability]:
+    return [
+        PairProbability(a, names[j], float(said[i, j]), float(said[j, i]), float(max(0.0, 1 - said[i, j] - said[j, i])))
+        for i, a in enumerate(names)
+        for j in range(i + 1, len(names))
+    ]
+
+
+def _evidence(
+    graph: PDAG, dag: PDAG, said: Floats, found: Found, robust: Sequence[Robustness], differences: Sequence[Difference]
+) -> list[EdgeEvidence]:
+    """Why each edge is there and points where it points."""
+    out = []
+    for edge in robust:
+        i, j = graph.index(edge.a), graph.index(edge.b)
+        directed = bool(edge.grade)
+        differing = tuple(one.site for one in differences if one.variable in (edge.a, edge.b))
+        reason = "" if not directed else "mechanisms"
+        if directed and edge.grade == "one site" and edge.site:
+            words = f"rests on {edge.site} alone: without it, the direction is lost"
+        elif directed:
+            words = (
+                "holds whichever site is left out"
+                if edge.grade == "confirmed"
+                else "rests on the difference of the sites"
+            )
+        else:
+            words = ""
+        out.append(
+            EdgeEvidence(
+                edge.a,
+                edge.b,
+                directed,
+                _gain(found, graph, dag, i, j),
+                (),
+                reason,
+                words,
+                tuple(dict.fromkeys(differing)),
+            )
+        )
+    return out
+
+
+def _gain(found: Found, graph: PDAG, dag: PDAG, i: int, j: int) -> float:
+    """What the score would lose without an edge, its head's other parents kept."""
+    tail, head = (i, j) if dag.adjacency[i, j] else (j, i)
+    into = bits.columns(dag.adjacency)[head]
+    scores = [found.sets.score(head, parents) for parents in (into, into & ~(1 << tail))]
+    if scores[0] is None or scores[1] is None:
+        found.sets.fetch([(head, 0, into)])
+        scores = [found.sets.score(head, parents) for parents in (into, into & ~(1 << tail))]
+    return float((scores[0] or 0.0) - (scores[1] or 0.0))

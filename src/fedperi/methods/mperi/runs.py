@@ -1,0 +1,183 @@
+"""Probabilities of edges, several times over: with all sites, without each of them, and with rows that count less.
+
+All of it is computed from the same summaries. A direction that one site alone gives, or that is lost when rows count for
+a third, says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data.summary import Summary
+from ...graph import bits
+from ...graph.order import topological_order
+from ...local.lattice import best_of_proper_subsets, best_of_subsets
+from ...local.mechanisms import TOLERANCES, Mechanisms
+from ...search.families import ParentSets
+from ...search.posterior import MOST_EXACT, Lattice, Posterior, exact_posterior
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Sharing = Literal["auto", "exact", "none"]
+
+THIRD = 1 / 3
+"""What a row counts for in one of the runs: rows that are not quite what the model says tell less than they seem to."""
+
+MARGIN = 12.0
+"""Nats by which a parent set may fall behind one of its subsets and still be looked at in further runs."""
+
+OTHER_TOLERANCES = ((0.0,), (0.2,))
+"""Tolerances of further runs, which only say what flips: sites share exactly, or loosely."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Probabilities of edges under one way of looking at the summaries.
+
+    Attributes
+    ----------
+    name : str
+        In words.
+    kind : {"all", "without", "third", "tolerance"}
+        What was changed.
+    edges : array
+        ``[i, j]``: the probability of i -> j.
+    site : str or None
+        Who was left out.
+    """
+
+    name: str
+    kind: Literal["all", "without", "third", "tolerance"]
+    edges: Floats
+    site: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """All runs, the one with all sites first; whether sums were exact; how far chains differ if not."""
+
+    runs: tuple[Run, ...]
+    exact: bool
+    chains_differ: float
+
+    @property
+    def all(self) -> Run:
+        """The run with all sites."""
+        return self.runs[0]
+
+    def of(self, kind: str) -> list[Run]:
+        """The runs of one kind."""
+        return [run for run in self.runs if run.kind == kind]
+
+
+def tolerances(sharing: Sharing) -> tuple[float, ...]:
+    """Tolerances that an option stands for."""
+    return TOLERANCES if sharing == "auto" else (0.0,)
+
+
+def posterior_runs(
+    parts: Sequence[Summary],
+    sets: ParentSets,
+    dag: Sequence[int],
+    *,
+    sharing: Sharing,
+    seed: int,
+    note: Callable[[str], None] = lambda what: None,
+) -> Runs:
+    """Compute all runs.
+
+    Parameters
+    ----------
+    parts : sequence of Summary
+        One per site.
+    sets : ParentSets
+        What the search knows of the run with all sites.
+    dag : sequence of int
+        The best DAG, as bit sets of parents.
+    sharing : {"auto", "exact", "none"}
+        Which tolerances there are to choose from.
+    seed : int
+        For samples, beyond a dozen variables.
+    note : callable
+        Told what is being computed.
+    """
+    free = [candidates(sets, dag, node) for node in range(len(dag))]
+    lattices = [known_lattice(sets, node, some) for node, some in enumerate(free)]
+    wanted = [worth_a_look(lattice) for lattice in lattices]
+    sample = _Sampler(sets, dag, seed)
+    note("probabilities with all sites")
+    whole = sample(lattices, first=True)
+    usual = {"tolerances": tolerances(sharing), "share": sharing != "none"}
+
+    def again(name: str, kind: Literal["without", "third", "tolerance"], site: str | None = None, **how: object) -> Run:
+        note(f"probabilities {name}")
+        some = [part for part in parts if part.site != site]
+        mechanisms = Mechanisms(some, **{**usual, **how})  # type: ignore[arg-type]
+        scored = [
+            Lattice(lattice.free, priced(sets, node, lattice.free, mechanisms.lattice(node, (), lattice.free, looked)))
+            for node, (lattice, looked) in enumerate(zip(lattices, wanted, strict=True))
+        ]
+        return Run(name, kind, sample(scored).edges, site)
+
+    runs = [Run("with all sites", "all", whole.edges)]
+    if len(parts) > 2:
+        runs += [again(f"without {part.site}", "without", part.site) for part in parts]
+    runs.append(again("if rows count for a third", "third", rows=THIRD))
+    if sharing == "auto" and len(parts) > 1:
+        runs.append(again("if sites share mechanisms exactly", "tolerance", tolerances=OTHER_TOLERANCES[0]))
+        runs.append(again("if sites share mechanisms loosely", "tolerance", tolerances=OTHER_TOLERANCES[1]))
+    return Runs(tuple(runs), whole.exact, whole.chains_differ)
+
+
+def candidates(sets: ParentSets, dag: Sequence[int], node: int, most: int = 11) -> tuple[int, ...]:
+    """Choose candidate parents whose subsets are summed over: all if they are few, else those that matter most."""
+    everyone = (1 << len(dag)) - 1 ^ 1 << node
+    if len(dag) <= MOST_EXACT:
+        return tuple(bits.members(everyone & ~sets.constraints.forbidden[node]))
+    children = bits.transpose(list(dag))[node]
+    inside = dag[node] | sets.constraints.required[node]
+    strong = (j for other in sets.strong(node, 60) for j in bits.members(other))
+    inside = bits.filled(inside, bits.members(children & ~sets.constraints.forbidden[node]), max(most, 13))
+    return tuple(bits.members(bits.filled(inside, strong, most) & ~sets.constraints.forbidden[node]))
+
+
+def known_lattice(sets: ParentSets, node: int, free: tuple[int, ...]) -> Lattice:
+    """Scores of all subsets of some candidates, asked for if the search has not seen them."""
+    whole = sum(1 << v for v in free)
+    if not sets.knows(node, whole):
+        sets.fetch([(node, 0, whole)])
+    family = next(family for family in sets.lattices(node) if family.holds(whole))
+    places = np.zeros(1, dtype=np.int64)
+    for v in free:
+        places = np.concatenate([places, places + family.place(1 << v)])
+    return Lattice(free, np.where(sets.allowed(node, 0, free), family.scores[places], -np.inf))
+
+
+def priced(sets: ParentSets, node: int, free: tuple[int, ...], scores: Floats) -> Floats:
+    """Scores with the price of edges, minus infinity where background knowledge excludes a set."""
+    sizes = np.bitwise_count(np.arange(len(scores)))
+    return np.where(sets.allowed(node, 0, free), scores - sets.edge_price * sizes, -np.inf)
+
+
+def worth_a_look(lattice: Lattice) -> Bools:
+    """Which sets are not far behind one of their subsets. Any DAG with such a set would be better with the subset."""
+    found: Bools = lattice.scores >= best_of_proper_subsets(best_of_subsets(lattice.scores)) - MARGIN
+    return found
+
+
+class _Sampler:
+    """Sums over all DAGs if there are few variables; samples of them otherwise, each run starting where the first was."""
+
+    def __init__(self, sets: ParentSets, dag: Sequence[int], seed: int) -> None:
+        self._order = topological_order(list(dag))
+        self._seed = seed
+
+    def __call__(self, lattices: Sequence[Lattice], *, first: bool = False) -> Posterior:
+        if len(lattices) <= MOST_EXACT:
+            return exact_posterior(lattices)
+        raise NotImplementedError

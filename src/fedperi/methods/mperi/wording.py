@@ -1,0 +1,99 @@
+"""Differences between sites in sentences that a clinician reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..parts import Kind
+
+
+class Change(NamedTuple):
+    """How a mechanism differs from the usual one.
+
+    Attributes
+    ----------
+    kind : str
+        As in `fedperi.methods.parts.Difference`.
+    parents : tuple of str
+        The causes concerned.
+    causes : tuple of str
+        All causes of the variable.
+    step : float or None
+        By how much its level differs, in its own units.
+    ratio : float or None
+        Its residual standard deviation over the usual one.
+    slopes : pair of float, or None
+        The strength of its only cause, here and elsewhere.
+    share : bool
+        Whether the variable is a yes/no or a category, so that a step is one of probability.
+    """
+
+    kind: Kind
+    parents: tuple[str, ...]
+    causes: tuple[str, ...]
+    step: float | None
+    ratio: float | None
+    slopes: tuple[float, float] | None
+    share: bool
+
+
+def describe(site: str, variable: str, change: Change) -> str:
+    """Say how a variable differs at a site.
+
+    Examples
+    --------
+    >>> describe("Lyon", "medication", Change("cut", ("pressure",), ("pressure",), None, None, None, True))
+    'At Lyon, medication does not depend on pressure.'
+    >>> describe("Lyon", "crp", Change("shifted", (), ("bmi", "age"), 0.81, None, None, False))
+    'At Lyon, crp is higher by 0.81 than elsewhere, for the same bmi and age.'
+    >>> describe("Lyon", "dose", Change("strengths", ("weight",), ("weight",), None, None, (0.2, 0.8), False))
+    'At Lyon, dose depends on weight less strongly than elsewhere (0.2 instead of 0.8 per unit).'
+    >>> describe("Lyon", "crp", Change("spread", (), (), None, 2.0, None, False))
+    'At Lyon, crp varies 2 times as much as elsewhere.'
+    """
+    given = f", for the same {listed(change.causes)}" if change.causes else ""
+    if change.kind == "cut":
+        said = f"{variable} does not depend on {listed(change.parents)}"
+        return f"At {site}, {said}{_and_spread(change)}."
+    if change.kind == "strengths":
+        said = f"{variable} depends on {listed(change.parents)} differently than elsewhere"
+        if change.slopes is not None:
+            said = f"{variable} depends on {change.parents[0]} {_compared(*change.slopes)}"
+        return f"At {site}, {said}."
+    if change.kind == "shifted" and change.step is not None:
+        way = (
+            ("more" if change.step > 0 else "less") + " likely"
+            if change.share
+            else ("higher" if change.step > 0 else "lower")
+        )
+        return f"At {site}, {variable} is {way} by {abs(change.step):.2g} than elsewhere{given}{_and_spread(change)}."
+    if change.kind == "shifted":
+        return f"At {site}, the level of {variable} differs from elsewhere{given}."
+    return f"At {site}, {variable} varies {_times(change.ratio)} as elsewhere{given}."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names as a sentence does.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _and_spread(change: Change) -> str:
+    return "" if change.ratio is None else f", and varies {_times(change.ratio)} as elsewhere"
+
+
+def _times(ratio: float | None) -> str:
+    return "not as much" if ratio is None else f"{ratio:.2g} times as much"
+
+
+def _compared(here: float, elsewhere: float) -> str:
+    numbers = f"({here:.2g} instead of {elsewhere:.2g} per unit)"
+    if here * elsewhere < 0:
+        return f"in the opposite direction than elsewhere {numbers}"
+    return f"{'more' if abs(here) > abs(elsewhere) else 'less'} strongly than elsewhere {numbers}"

@@ -1,0 +1,80 @@
+"""What a result says beside its graph: probabilities of pairs, differences between sites, what directions rest on."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Kind = Literal["shifted", "spread", "strengths", "cut", "constant"]
+
+
+class PairProbability(NamedTuple):
+    """How probable it is that a causes b, that b causes a, and that neither causes the other directly."""
+
+    a: str
+    b: str
+    forward: float
+    backward: float
+    none: float
+
+
+class Robustness(NamedTuple):
+    """What one direction rests on.
+
+    Attributes
+    ----------
+    a, b : str
+        Cause and effect.
+    grade : str
+        ``"confirmed"`` if the direction holds whichever site is left out; ``"one site"`` if it is lost without one of
+        them; empty if the graph does not direct the edge.
+    site : str
+        The site that it rests on; empty if there is none.
+    flips : tuple of str
+        What turns it round or leaves it open, in words.
+    """
+
+    a: str
+    b: str
+    grade: str
+    site: str
+    flips: tuple[str, ...]
+
+
+class Difference(NamedTuple):
+    """One variable whose mechanism is another one at a site.
+
+    Attributes
+    ----------
+    site, variable : str
+        Where, and what.
+    kind : str
+        ``"shifted"`` (another level), ``"spread"`` (varies more or less), ``"strengths"`` (depends on its causes
+        more or less strongly), ``"cut"`` (does not depend on some of them at all), ``"constant"``.
+    evidence : float
+        In nats: how much worse the usual mechanism explains the site. Infinite for a constant.
+    words : str
+        The same in a sentence.
+    parents : tuple of str
+        The causes that it is cut off from, or whose strengths differ.
+    """
+
+    site: str
+    variable: str
+    kind: Kind
+    evidence: float
+    words: str
+    parents: tuple[str, ...] = ()
+
+
+class Groups(NamedTuple):
+    """The sites that share the mechanism of a variable, the largest group first; sites that set it to one value."""
+
+    variable: str
+    groups: tuple[tuple[str, ...], ...]
+    constant: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """Share of the sites, but for constants, that are in the largest group."""
+        sizes = [len(group) for group in self.groups]
+        return max(sizes) / sum(sizes) if sizes else 1.0
