@@ -42,10 +42,11 @@ if TYPE_CHECKING:
     from .methods.feddag import FedDAG
     from .methods.notears_admm import NotearsADMM
     from .privacy import Privacy
-    from .simulation import Simulation, simulate
+    from .simulation import Clinic, Simulation, clinic, simulate
 
 # Names whose rooms import pandas or scipy are loaded when first used, so that `import fedperi` stays quick.
 _LAZY = {
+    "Clinic": ".simulation",
     "IPERI": ".methods",
     "PERI": ".methods",
     "EdgeEvidence": ".methods",
@@ -59,6 +60,7 @@ _LAZY = {
     "Simulation": ".simulation",
     "Site": ".federation",
     "best_single_site": ".methods.controls",
+    "clinic": ".simulation",
     "ges": ".local.discover",
     "pc": ".local.discover",
     "pooled": ".methods.controls",
@@ -69,6 +71,7 @@ __all__ = [
     "IPERI",
     "PDAG",
     "PERI",
+    "Clinic",
     "EdgeEvidence",
     "FedCDH",
     "FedDAG",
@@ -86,6 +89,7 @@ __all__ = [
     "adjustment_distance",
     "arrowhead_f1",
     "best_single_site",
+    "clinic",
     "consistent_extension",
     "count_members",
     "cpdag",

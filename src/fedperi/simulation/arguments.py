@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -17,6 +17,7 @@ from .dags import GraphModel, most_edges
 from .interventions import Intervention, Removal
 from .mechanisms import MechanismModel, Noise
 
+ClinicGraph = Literal["stroke", "diabetes", "sepsis", "random"]
 Sharing = bool | Literal["nothing"]
 # Their targets lose no edge.
 _KEEP_EDGES = ("parametric", "strengths", "shift", "scale", "none")
@@ -115,6 +116,54 @@ def check_arguments(given: Mapping[str, Any]) -> Arguments:
     return checked
 
 
+@dataclass(frozen=True)
+class ClinicArguments:
+    """Checked arguments of `clinic`; `rows` has one number a site.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> fp.clinic(sites=2, policies=3)
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: policies must be at most the number of sites, 2, not 3: a site has one policy or none
+    """
+
+    sites: int
+    rows: tuple[int, ...]
+    graph: ClinicGraph
+    drift: float
+    policies: int
+    case_mix: bool
+    log: bool
+    seed: int
+
+    def config(self) -> dict[str, Any]:
+        """Write the arguments in JSON's types, as `clinic` takes them back."""
+        rows: Any = self.rows[0] if len(set(self.rows)) == 1 else list(self.rows)
+        return {**asdict(self), "rows": rows}
+
+
+def check_clinic(given: Mapping[str, Any]) -> ClinicArguments:
+    """Check the arguments of `clinic`, all of them, before anything is drawn."""
+    sites = _whole("sites", given["sites"], 1)
+    policies = _whole("policies", given["policies"], 0)
+    if policies > sites:
+        raise InputError(
+            f"policies must be at most the number of sites, {sites}, not {policies}: a site has one policy or none"
+        )
+    return ClinicArguments(
+        sites=sites,
+        rows=_samples(given["rows"], sites, "rows"),
+        graph=_one_of("graph", given["graph"], ClinicGraph),
+        drift=_not_negative("drift", given["drift"]),
+        policies=policies,
+        case_mix=_flag("case_mix", given["case_mix"]),
+        log=_flag("log", given["log"]),
+        seed=_whole("seed", given["seed"], 0),
+    )
+
+
 def _check_together(given: Arguments) -> None:
     if given.dag is not None and given.edges is not None:
         raise InputError("edges has no meaning when variables is a ready graph; leave one of them out")
@@ -152,15 +201,15 @@ def _variables(value: Any) -> tuple[tuple[str, ...], PDAG | None]:
     return checked_names(None, _whole("variables", value, 1)), None
 
 
-def _samples(value: Any, clients: int) -> tuple[int, ...]:
+def _samples(value: Any, sites: int, name: str = "samples") -> tuple[int, ...]:
     value = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(value, list | tuple):
-        return (_whole("samples", value, 1),) * clients
-    if len(value) != clients:
+        return (_whole(name, value, 1),) * sites
+    if len(value) != sites:
         raise InputError(
-            f"samples has {len(value)} entries for {clients} sites; give one number for all sites or one for each"
+            f"{name} has {len(value)} entries for {sites} sites; give one number for all sites or one for each"
         )
-    return tuple(_whole(f"samples[{k}]", n, 1) for k, n in enumerate(value))
+    return tuple(_whole(f"{name}[{k}]", n, 1) for k, n in enumerate(value))
 
 
 def _edges(value: Any, p: int) -> float | None:
