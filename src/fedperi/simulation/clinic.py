@@ -13,7 +13,7 @@ import numpy as np
 from ..graph.equivalence import cpdag
 from ..graph.pdag import PDAG
 from ..graph.phi import phi_cpdag
-from .arguments import ClinicArguments, check_clinic
+from .clinic_arguments import ClinicArguments, check_clinic
 from .clinic_graphs import GRAPHS
 from .clinic_mechanisms import Model, Variable, draw_rows, graph_of
 from .clinic_policies import Policy, draw_policies, with_case_mix, with_drift
