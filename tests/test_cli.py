@@ -54,9 +54,50 @@ def test_simulate_writes_tables_and_truth(tmp_path: Path) -> None:
     assert fedperi("simulate", "--out", "data", "--overwrite", cwd=tmp_path).returncode == 0
 
 
+def test_simulate_passes_every_option_on(tmp_path: Path) -> None:
+    options = {
+        "intervention": "varied",
+        "shift": 1.5,
+        "scale": 3.0,
+        "noise": "student",
+        "noise_levels": (0.5, 2.0),
+        "units": (0.1, 10.0),
+        "drift": 0.1,
+        "policies": 2,
+        "hidden": 1,
+        "measurement_error": 0.2,
+        "seed": 4,
+    }
+    words = [f"--{name.replace('_', '-')} {value}" for name, value in options.items()]
+    text = " ".join(words).replace("(", "").replace(",", "").replace(")", "")
+    more = ["--samples", "20", "--no-observational", "--nothing-shared"]
+    done = fedperi("simulate", "--out", "data", *text.split(), *more, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    truth = json.loads((tmp_path / "data" / "truth.json").read_text())
+    sim = fp.simulate(8, 4, 20, observational=False, shared_mechanisms="nothing", **options)
+    assert truth["config"] == sim.config and truth["targets"] == [list(t) for t in sim.targets]
+    assert truth["changes"] == [dict(c) for c in sim.changes] and set(truth["groups"]) == set(sim.dag.names)
+
+
+def test_simulate_writes_clinics(tmp_path: Path) -> None:
+    options = ["--clinic", "sepsis", "--samples", "30", "--drift", "0.1", "--no-case-mix", "--log", "--seed", "2"]
+    done = fedperi("simulate", "--out", "data", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    ward = fp.clinic(rows=30, graph="sepsis", drift=0.1, case_mix=False, log=True, seed=2)
+    truth = json.loads((tmp_path / "data" / "truth.json").read_text())
+    assert truth["config"] == ward.config and truth["targets"] == [list(t) for t in ward.targets]
+    assert truth["kinds"] == list(ward.kinds) and set(truth["groups"]) == set(ward.names)
+    assert len((tmp_path / "data" / "site_5.csv").read_text().splitlines()) == 31
+    assert fedperi("simulate", "--out", "two", "--clinic", "random", "--clients", "2", cwd=tmp_path).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--clinic", "covid"], "error: graph must be one of 'stroke', 'diabetes', 'sepsis', 'random', not 'covid'"),
+        (["--clinic", "stroke", "--noise", "uniform"], "error: --noise has no meaning with --clinic"),
+        (["--log"], "error: --log has a meaning only with --clinic"),
+        (["--nothing-shared", "--no-shared-mechanisms"], "error: --nothing-shared says more than"),
         (["--samples", "many"], "error: --samples is one number, or one a site separated by commas; got 'many'"),
         (
             ["--samples", "10,20"],

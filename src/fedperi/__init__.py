@@ -43,10 +43,11 @@ if TYPE_CHECKING:
     from .methods.feddag import FedDAG
     from .methods.notears_admm import NotearsADMM
     from .privacy import Privacy
-    from .simulation import Simulation, simulate
+    from .simulation import Clinic, Simulation, clinic, simulate
 
 # Names whose rooms import pandas or scipy are loaded when first used, so that `import fedperi` stays quick.
 _LAZY = {
+    "Clinic": ".simulation",
     "IPERI": ".methods",
     "MPERI": ".methods",
     "PERI": ".methods",
@@ -62,6 +63,7 @@ _LAZY = {
     "Site": ".federation",
     "Summary": ".data.summary",
     "best_single_site": ".methods.controls",
+    "clinic": ".simulation",
     "ges": ".local.discover",
     "load": ".methods",
     "pc": ".local.discover",
@@ -74,6 +76,7 @@ __all__ = [
     "MPERI",
     "PDAG",
     "PERI",
+    "Clinic",
     "EdgeEvidence",
     "FedCDH",
     "FedDAG",
@@ -92,6 +95,7 @@ __all__ = [
     "adjustment_distance",
     "arrowhead_f1",
     "best_single_site",
+    "clinic",
     "consistent_extension",
     "count_members",
     "cpdag",

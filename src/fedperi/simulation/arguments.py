@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from ..errors import InputError
 from ..graph.equivalence import parents_of
 from ..graph.pdag import PDAG
 from ..graph.validate import checked_names
+from .checks import bounds, flag, not_negative, number, one_of, positive, row_counts, whole
 from .dags import GraphModel, most_edges
 from .interventions import Intervention, Removal
 from .mechanisms import MechanismModel, Noise
@@ -83,33 +83,33 @@ class Arguments:
 def check_arguments(given: Mapping[str, Any]) -> Arguments:
     """Check the arguments of `simulate`, all of them, before anything is drawn."""
     names, dag = _variables(given["variables"])
-    clients = _whole("clients", given["clients"], 1)
+    clients = whole("clients", given["clients"], 1)
     checked = Arguments(
         names=names,
         dag=dag,
         clients=clients,
-        samples=_samples(given["samples"], clients),
+        samples=row_counts(given["samples"], clients),
         edges=_edges(given["edges"], len(names)),
-        shield_colliders=_flag("shield_colliders", given["shield_colliders"]),
-        intervention=_one_of("intervention", given["intervention"], Intervention),
-        removal=_one_of("removal", given["removal"], Removal),
-        mechanism=_one_of("mechanism", given["mechanism"], MechanismModel),
-        noise=_one_of("noise", given["noise"], Noise),
+        shield_colliders=flag("shield_colliders", given["shield_colliders"]),
+        intervention=one_of("intervention", given["intervention"], Intervention),
+        removal=one_of("removal", given["removal"], Removal),
+        mechanism=one_of("mechanism", given["mechanism"], MechanismModel),
+        noise=one_of("noise", given["noise"], Noise),
         shared_mechanisms=_sharing(given["shared_mechanisms"]),
-        discretize=None if given["discretize"] is None else _whole("discretize", given["discretize"], 2),
-        graph=_one_of("graph", given["graph"], GraphModel),
-        targets_per_client=_whole("targets_per_client", given["targets_per_client"], 1),
-        weights=_range("weights", given["weights"], "; signs are drawn at random"),
-        shift=_positive("shift", given["shift"]),
-        scale=None if given["scale"] is None else _positive("scale", given["scale"]),
-        noise_levels=_range("noise_levels", given["noise_levels"]),
-        units=None if given["units"] is None else _range("units", given["units"]),
-        drift=_not_negative("drift", given["drift"]),
-        policies=None if given["policies"] is None else _whole("policies", given["policies"], 1),
-        observational=_flag("observational", given["observational"]),
-        hidden=_whole("hidden", given["hidden"], 0),
-        measurement_error=_not_negative("measurement_error", given["measurement_error"]),
-        seed=_whole("seed", given["seed"], 0),
+        discretize=None if given["discretize"] is None else whole("discretize", given["discretize"], 2),
+        graph=one_of("graph", given["graph"], GraphModel),
+        targets_per_client=whole("targets_per_client", given["targets_per_client"], 1),
+        weights=bounds("weights", given["weights"], "; signs are drawn at random"),
+        shift=positive("shift", given["shift"]),
+        scale=None if given["scale"] is None else positive("scale", given["scale"]),
+        noise_levels=bounds("noise_levels", given["noise_levels"]),
+        units=None if given["units"] is None else bounds("units", given["units"]),
+        drift=not_negative("drift", given["drift"]),
+        policies=None if given["policies"] is None else whole("policies", given["policies"], 1),
+        observational=flag("observational", given["observational"]),
+        hidden=whole("hidden", given["hidden"], 0),
+        measurement_error=not_negative("measurement_error", given["measurement_error"]),
+        seed=whole("seed", given["seed"], 0),
     )
     _check_together(checked)
     return checked
@@ -149,69 +149,16 @@ def _variables(value: Any) -> tuple[tuple[str, ...], PDAG | None]:
         return checked_names(names, len(names)), None
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise InputError(f"variables must be a whole number, a list of names or a DAG, not {value!r}")
-    return checked_names(None, _whole("variables", value, 1)), None
-
-
-def _samples(value: Any, clients: int) -> tuple[int, ...]:
-    value = value.tolist() if isinstance(value, np.ndarray) else value
-    if not isinstance(value, list | tuple):
-        return (_whole("samples", value, 1),) * clients
-    if len(value) != clients:
-        raise InputError(
-            f"samples has {len(value)} entries for {clients} sites; give one number for all sites or one for each"
-        )
-    return tuple(_whole(f"samples[{k}]", n, 1) for k, n in enumerate(value))
+    return checked_names(None, whole("variables", value, 1)), None
 
 
 def _edges(value: Any, p: int) -> float | None:
     if value is None:
         return None
-    number, most = _number("edges", value), most_edges(p)
-    if not 0 <= number <= most:
+    expected, most = number("edges", value), most_edges(p)
+    if not 0 <= expected <= most:
         raise InputError(f"edges must be from 0 to {most} for {p} variables, not {value}")
-    return int(number) if number == int(number) else number
-
-
-def _range(name: str, value: Any, remark: str = "") -> tuple[float, float]:
-    if not isinstance(value, list | tuple) or len(value) != 2:
-        raise InputError(f"{name} must be a pair (low, high), not {value!r}")
-    low, high = (_number(name, bound) for bound in value)
-    if not 0 < low <= high:
-        raise InputError(f"{name} must satisfy 0 < low <= high, not ({low:g}, {high:g}){remark}")
-    return low, high
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise InputError(f"{name} must be a whole number, not {value!r}")
-    if value < least:
-        raise InputError(f"{name} must be at least {least}, not {value}")
-    return int(value)
-
-
-def _number(name: str, value: Any) -> float:
-    try:
-        numeric = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-        number = float(value) if numeric else math.nan
-    except OverflowError:  # a whole number beyond the floats
-        number = math.inf
-    if not math.isfinite(number):
-        raise InputError(f"{name} must be a finite number, not {value!r}")
-    return number
-
-
-def _positive(name: str, value: Any) -> float:
-    number = _number(name, value)
-    if number <= 0:
-        raise InputError(f"{name} must be greater than 0, not {value!r}")
-    return number
-
-
-def _not_negative(name: str, value: Any) -> float:
-    number = _number(name, value)
-    if number < 0:
-        raise InputError(f"{name} must be at least 0, not {value!r}")
-    return number
+    return int(expected) if expected == int(expected) else expected
 
 
 def _sharing(value: Any) -> Sharing:
@@ -220,16 +167,3 @@ def _sharing(value: Any) -> Sharing:
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"shared_mechanisms must be True, False or 'nothing', not {value!r}")
     return bool(value)
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} must be True or False, not {value!r}")
-    return bool(value)
-
-
-def _one_of(name: str, value: Any, options: Any) -> Any:
-    legal = get_args(options)
-    if not isinstance(value, str) or value not in legal:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, legal))}, not {value!r}")
-    return value

@@ -166,9 +166,9 @@ class Simulation:
         ...     sorted(path.name for path in written.iterdir())
         ['site_0.csv', 'site_1.csv', 'truth.json']
         """
-        from .writing import write
+        from .writing import truth, write
 
-        return write(self, Path(directory), overwrite=overwrite)
+        return write(self.sites, truth(self), Path(directory), overwrite=overwrite)
 
     def __repr__(self) -> str:
         rows = [len(site) for site in self.sites]

@@ -30,7 +30,11 @@ class Purpose(IntEnum):
     UNITS = 14
     HIDDEN = 15
     MEASUREMENT = 16
-    CLINIC = 17
+    CLINIC_GRAPH = 17
+    CLINIC_POLICIES = 18
+    CLINIC_MIX = 19
+    CLINIC_DRIFT = 20
+    CLINIC_ROWS = 21
 
 
 def stream(seed: int, purpose: Purpose, site: int = 0) -> np.random.Generator:

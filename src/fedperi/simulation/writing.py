@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -12,16 +15,21 @@ from uuid import uuid4
 from .._version import __version__
 from ..errors import InputError
 from ..graph.pdag import PDAG
+from .groups import Groups
 from .mechanisms import FUNCTIONS, Mechanism
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from .clinic import Clinic
+    from .clinic_mechanisms import Variable
     from .result import Simulation
 
 _OURS = re.compile(r"site_\d+\.csv|truth\.json")
 
 
-def write(simulation: Simulation, directory: Path, *, overwrite: bool) -> Path:
-    """Write a simulation into a directory, completely or not at all; see `Simulation.save`."""
+def write(sites: Sequence[pd.DataFrame], known: Mapping[str, Any], directory: Path, *, overwrite: bool) -> Path:
+    """Write tables and their truth into a directory, completely or not at all; see `Simulation.save`."""
     try:
         old = sorted(path for path in directory.iterdir() if _OURS.fullmatch(path.name)) if directory.exists() else []
         if old and not overwrite:
@@ -29,7 +37,7 @@ def write(simulation: Simulation, directory: Path, *, overwrite: bool) -> Path:
             raise InputError(
                 f"{directory} already holds a simulation ({names}); choose another directory or pass overwrite=True"
             )
-        _write_and_move(simulation, directory, old)
+        _write_and_move(sites, known, directory, old)
     except OSError as error:
         raise InputError(f"cannot write the simulation to {directory}: {error.strerror or error}") from None
     return directory
@@ -61,7 +69,7 @@ def truth(simulation: Simulation) -> dict[str, Any]:
         "kinds": list(simulation.kinds),
         "targets": [list(targets) for targets in simulation.targets],
         "changes": [dict(changes) for changes in simulation.changes],
-        "groups": {name: [list(group) for group in groups] for name, groups in simulation.groups.items()},
+        "groups": _groups(simulation.groups),
         "hidden": list(simulation.hidden),
         "full_names": list(simulation.full_dag.names),
         "full_dag": _edges(simulation.full_dag),
@@ -77,7 +85,36 @@ def truth(simulation: Simulation) -> dict[str, Any]:
     }
 
 
-def _write_and_move(simulation: Simulation, directory: Path, old: list[Path]) -> None:
+def clinic_truth(clinic: Clinic) -> dict[str, Any]:
+    """Collect what truth.json holds of a clinic.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.simulation.writing import clinic_truth
+    >>> known = clinic_truth(fp.clinic(sites=2, rows=10, policies=1, case_mix=False))
+    >>> sum(len(groups) == 2 for groups in known["groups"].values())
+    1
+    """
+    return {
+        "fedperi": __version__,
+        "seed": clinic.config["seed"],
+        "config": clinic.config,
+        "names": list(clinic.names),
+        "roles": clinic.roles,
+        "units": clinic.units,
+        "dag": _edges(clinic.dag),
+        "cpdag": _edges(clinic.cpdag),
+        "client_dags": [_edges(dag) for dag in clinic.client_dags],
+        "kinds": list(clinic.kinds),
+        "targets": [list(targets) for targets in clinic.targets],
+        "policies": [asdict(policy) for site in clinic.policies for policy in site],
+        "groups": _groups(clinic.groups),
+        "mechanisms": [[_mechanism(variable) for variable in model] for model in clinic.models],
+    }
+
+
+def _write_and_move(sites: Sequence[pd.DataFrame], known: Mapping[str, Any], directory: Path, old: list[Path]) -> None:
     # Within the directory if it is there, beside it if not: on the same file system either way, so moves are renames.
     existed = directory.exists()
     stage = (directory if existed else directory.parent) / f".fedperi-{uuid4().hex}"
@@ -85,10 +122,10 @@ def _write_and_move(simulation: Simulation, directory: Path, old: list[Path]) ->
     new.mkdir(parents=True)
     kept.mkdir()
     try:
-        width = len(str(len(simulation.sites) - 1))
-        for k, table in enumerate(simulation.sites):
+        width = len(str(len(sites) - 1))
+        for k, table in enumerate(sites):
             table.to_csv(new / f"site_{k:0{width}}.csv", index=False, lineterminator="\n")
-        text = json.dumps(truth(simulation), indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(known, indent=1, ensure_ascii=False, allow_nan=False)
         (new / "truth.json").write_text(text + "\n", encoding="utf-8")
         if not existed:
             new.rename(directory)
@@ -108,6 +145,16 @@ def _swap(old: list[Path], kept: Path, new: list[Path], directory: Path) -> None
         for source, target in reversed(done):
             target.rename(source)
         raise
+
+
+def _groups(groups: Groups) -> dict[str, list[list[int]]]:
+    return {name: [list(group) for group in every] for name, every in groups.items()}
+
+
+def _mechanism(variable: Variable) -> dict[str, Any]:
+    # JSON has no infinity: a bound that is none is left out. What could be done elsewhere is no part of the truth.
+    fields = {name: value for name, value in asdict(variable).items() if name != "policies"}
+    return {name: value for name, value in fields.items() if not (isinstance(value, float) and math.isinf(value))}
 
 
 def _edges(graph: PDAG) -> dict[str, list[list[str]]]:

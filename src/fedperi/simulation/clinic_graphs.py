@@ -1,0 +1,318 @@
+"""Three clinics as data: what is measured, what causes what, and which policies make sense where.
+
+Sizes are invented, in the order of magnitude that textbooks have; they teach nothing about medicine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .clinic_mechanisms import Effect, Model, Variable
+
+# Kinds of policies that make sense for a treatment, for a value that is treated, for a laboratory value, for a count.
+TREATMENT = ("ignores", "protocol", "threshold", "intensity")
+TREATED = ("ignores", "target", "narrow", "intensity")
+LABORATORY = ("assay", "narrow")
+COUNTED = ("ignores", "threshold", "intensity")
+
+STROKE: Model = (
+    Variable("age", "measured", "years", 70, 12, 12, least=18, most=103),
+    Variable("sex", "yes/no", "male", 0.52),
+    Variable("smoker", "yes/no", "", 0.30, effects=(Effect("sex", 0.8), Effect("age", -0.6))),
+    Variable(
+        "bmi", "measured", "kg/m2", 27, 4.5, 4.0, (Effect("age", -1.4, "bend"), Effect("smoker", -1.5)), 1, 14, 60
+    ),
+    Variable(
+        "ldl",
+        "measured",
+        "mmol/l",
+        3.3,
+        0.9,
+        0.8,
+        (Effect("bmi", 0.35, "saturating"), Effect("sex", -0.3)),
+        1,
+        0.5,
+        9,
+        ("assay", "target"),
+    ),
+    Variable(
+        "statin", "yes/no", "", 0.40, effects=(Effect("ldl", 1.2, "above"), Effect("age", 0.6)), policies=TREATMENT
+    ),
+    Variable("glucose", "skewed", "mmol/l", 6.2, 0.27, 0.24, (Effect("bmi", 0.11),), 1, 2, 40, LABORATORY),
+    Variable(
+        "systolic",
+        "measured",
+        "mmHg",
+        142,
+        20,
+        15,
+        (Effect("age", 9.0, "saturating"), Effect("bmi", 6.0)),
+        0,
+        70,
+        260,
+        TREATED,
+    ),
+    Variable(
+        "antihypertensive",
+        "yes/no",
+        "",
+        0.45,
+        effects=(Effect("systolic", 0.9, "step"), Effect("age", 0.4)),
+        policies=TREATMENT,
+    ),
+    Variable(
+        "creatinine",
+        "skewed",
+        "umol/l",
+        84,
+        0.28,
+        0.23,
+        (Effect("age", 0.11), Effect("systolic", 0.08, "above")),
+        0,
+        25,
+        900,
+        LABORATORY,
+    ),
+    Variable(
+        "nihss",
+        "count",
+        "points",
+        6,
+        4.5,
+        0.6,
+        (
+            Effect("systolic", 0.25, "bend"),
+            Effect("glucose", 0.25, "above"),
+            Effect("antihypertensive", -0.55),
+        ),
+        most=42,
+    ),
+    Variable(
+        "death",
+        "yes/no",
+        "within 90 days",
+        0.14,
+        effects=(
+            Effect("nihss", 0.9),
+            Effect("age", 0.7),
+            Effect("creatinine", 0.4, "above"),
+            Effect("nihss", 0.3, times="age"),
+        ),
+    ),
+)
+
+DIABETES: Model = (
+    Variable("age", "measured", "years", 59, 13, 13, least=18, most=100),
+    Variable("sex", "yes/no", "male", 0.55),
+    Variable(
+        "activity",
+        "skewed",
+        "hours a week",
+        3.0,
+        0.70,
+        0.62,
+        (Effect("age", -0.25, "above"), Effect("sex", 0.3)),
+        1,
+        0.1,
+    ),
+    Variable(
+        "bmi", "measured", "kg/m2", 30, 5.5, 4.8, (Effect("activity", -2.4), Effect("age", -1.2, "bend")), 1, 15, 70
+    ),
+    Variable(
+        "hba1c",
+        "measured",
+        "mmol/mol",
+        55,
+        13,
+        11,
+        (Effect("bmi", 5.5, "saturating"), Effect("activity", -3.5)),
+        0,
+        20,
+        160,
+        ("ignores", "target", "narrow", "assay"),
+    ),
+    Variable(
+        "triglycerides",
+        "skewed",
+        "mmol/l",
+        1.9,
+        0.48,
+        0.42,
+        (Effect("bmi", 0.16), Effect("hba1c", 0.14, "above")),
+        2,
+        0.2,
+        40,
+        LABORATORY,
+    ),
+    Variable(
+        "systolic",
+        "measured",
+        "mmHg",
+        136,
+        17,
+        14,
+        (Effect("age", 6.0), Effect("bmi", 5.0, "saturating")),
+        0,
+        75,
+        250,
+        TREATED,
+    ),
+    Variable(
+        "egfr",
+        "measured",
+        "ml/min",
+        82,
+        20,
+        15,
+        (Effect("age", -9.0), Effect("systolic", -4.0, "bend")),
+        0,
+        5,
+        150,
+        ("assay",),
+    ),
+    Variable(
+        "metformin",
+        "yes/no",
+        "",
+        0.60,
+        effects=(Effect("egfr", 1.6, "below"), Effect("bmi", 0.5)),
+        policies=TREATMENT,
+    ),
+    Variable(
+        "insulin",
+        "yes/no",
+        "",
+        0.25,
+        effects=(Effect("hba1c", 1.1, "step"), Effect("metformin", -0.7)),
+        policies=TREATMENT,
+    ),
+    Variable(
+        "visits",
+        "count",
+        "a year",
+        5,
+        3.2,
+        0.4,
+        (Effect("insulin", 0.45), Effect("age", 0.15), Effect("hba1c", 0.18, "saturating")),
+        most=60,
+        policies=COUNTED,
+    ),
+    Variable(
+        "retinopathy",
+        "yes/no",
+        "",
+        0.20,
+        effects=(
+            Effect("hba1c", 0.8),
+            Effect("systolic", 0.6, "above"),
+            Effect("hba1c", 0.35, times="systolic"),
+        ),
+    ),
+)
+
+SEPSIS: Model = (
+    Variable("age", "measured", "years", 66, 15, 15, least=18, most=102),
+    Variable("sex", "yes/no", "male", 0.56),
+    Variable("immunosuppressed", "yes/no", "", 0.18, effects=(Effect("age", -0.6),)),
+    Variable(
+        "crp",
+        "skewed",
+        "mg/l",
+        95,
+        0.85,
+        0.80,
+        (Effect("immunosuppressed", -0.7), Effect("sex", 0.25)),
+        0,
+        1,
+        700,
+        LABORATORY,
+    ),
+    Variable(
+        "temperature",
+        "measured",
+        "degrees C",
+        38.2,
+        0.9,
+        0.75,
+        (Effect("crp", 0.45, "saturating"), Effect("age", -0.30), Effect("immunosuppressed", -0.4)),
+        1,
+        33,
+        42.5,
+        ("target", "narrow"),
+    ),
+    Variable(
+        "pressure",
+        "measured",
+        "mmHg",
+        72,
+        12,
+        10.5,
+        (Effect("crp", -4.5), Effect("temperature", -3.0, "above")),
+        0,
+        30,
+        140,
+        TREATED,
+    ),
+    Variable(
+        "lactate", "skewed", "mmol/l", 2.1, 0.55, 0.45, (Effect("pressure", -0.45, "below"),), 1, 0.3, 25, LABORATORY
+    ),
+    Variable(
+        "fluids",
+        "measured",
+        "litres",
+        2.4,
+        0.9,
+        0.7,
+        (Effect("pressure", -0.40), Effect("lactate", 0.35, "saturating")),
+        1,
+        0,
+        9,
+        TREATED,
+    ),
+    Variable(
+        "noradrenaline",
+        "yes/no",
+        "",
+        0.40,
+        effects=(Effect("pressure", -1.4, "saturating"), Effect("fluids", -0.5)),
+        policies=TREATMENT,
+    ),
+    Variable(
+        "creatinine",
+        "skewed",
+        "umol/l",
+        112,
+        0.45,
+        0.38,
+        (Effect("lactate", 0.13), Effect("age", 0.14, "bend"), Effect("sex", 0.18)),
+        0,
+        25,
+        1200,
+        LABORATORY,
+    ),
+    Variable(
+        "ventilated",
+        "yes/no",
+        "",
+        0.30,
+        effects=(
+            Effect("lactate", 0.8, "above"),
+            Effect("age", 0.5),
+            Effect("lactate", 0.3, times="age"),
+        ),
+        policies=("ignores", "threshold", "intensity"),
+    ),
+    Variable(
+        "days",
+        "count",
+        "in intensive care",
+        6,
+        5.0,
+        0.6,
+        (Effect("ventilated", 0.75), Effect("noradrenaline", 0.45), Effect("creatinine", 0.18, "saturating")),
+        most=120,
+        policies=COUNTED,
+    ),
+)
+
+GRAPHS: Mapping[str, Model] = {"stroke": STROKE, "diabetes": DIABETES, "sepsis": SEPSIS}

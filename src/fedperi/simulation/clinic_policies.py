@@ -1,0 +1,204 @@
+"""What sets hospitals apart: policies, other patients, and a little difference in everything.
+
+Kinds of policies:
+
+- ``ignores``: one cause no longer counts (the medication is given whatever the blood pressure).
+- ``protocol``: no cause counts any more.
+- ``target``: the value is brought to a target whatever the causes, with half the spread.
+- ``threshold``: given earlier or later, more or less: the causes count as before.
+- ``assay``: the laboratory's values are higher or lower than elsewhere. What depends on them depends on what is shown.
+- ``narrow``: a standard procedure halves the spread; the causes count as before.
+- ``intensity``: the response to the causes is much stronger or weaker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .clinic_mechanisms import Effect, Model, Role, Variable
+
+# Cases differ by site in these only.
+CASE_MIX = ("age", "sex")
+# How far "threshold" and "assay" move a mechanism, on its scale: log odds, logarithms, and for measurements in standard
+# units. Clear, and no more than what hospitals are known to differ by.
+_MOVES: Mapping[Role, float] = {"yes/no": 1.2, "count": 0.4, "skewed": 0.3, "measured": 0.8}
+_STRONGER, _WEAKER = 1.9, 0.4
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What one site does differently at one variable.
+
+    Examples
+    --------
+    >>> from fedperi.simulation.clinic_policies import Policy
+    >>> Policy(3, "statin", "ignores", "statin no longer depends on ldl").variable
+    'statin'
+    """
+
+    site: int
+    variable: str
+    kind: str
+    words: str
+
+
+def draw_policies(model: Model, sites: int, count: int, rng: np.random.Generator) -> list[tuple[Policy, Variable]]:
+    """Draw which sites have a policy, at which variable, of which kind; different variables as far as there are any.
+
+    Parameters
+    ----------
+    model : tuple of Variable
+        The mechanisms without policies.
+    sites, count : int
+        Number of sites, and how many of them have a policy.
+    rng : numpy Generator
+        Source of randomness.
+
+    Returns
+    -------
+    list of (Policy, Variable)
+        The record, and the mechanism that the policy makes, by site.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedperi.simulation.clinic_graphs import STROKE
+    >>> from fedperi.simulation.clinic_policies import draw_policies
+    >>> [record.site for record, _ in draw_policies(STROKE, 4, 2, np.random.default_rng(0))]
+    [0, 2]
+    """
+    where = sorted(int(site) for site in rng.permutation(sites)[:count])
+    sensible = [variable for variable in model if variable.policies]
+    order = [sensible[int(i)] for i in rng.permutation(len(sensible))]
+    drawn = []
+    for i, site in enumerate(where[: count if order else 0]):
+        variable = order[i % len(order)]
+        kind = variable.policies[int(rng.integers(len(variable.policies)))]
+        changed, words = _KINDS[kind](variable, rng)
+        drawn.append((Policy(site, variable.name, kind, words), changed))
+    return drawn
+
+
+def with_case_mix(model: Model, rng: np.random.Generator) -> Model:
+    """Give a site its own patients: another age, another spread of ages, another share of men.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedperi.simulation.clinic_graphs import STROKE
+    >>> from fedperi.simulation.clinic_policies import with_case_mix
+    >>> own = with_case_mix(STROKE, np.random.default_rng(0))
+    >>> [new.name for new, old in zip(own, STROKE) if new != old]
+    ['age', 'sex']
+    """
+    own = []
+    for variable in model:
+        if variable.name in CASE_MIX:
+            shift = 0.4 * (1.0 if variable.role == "yes/no" else variable.scale) * float(rng.standard_normal())
+            factor = float(np.exp(0.15 * rng.standard_normal()))
+            variable = replace(variable, shift=variable.shift + shift, spread=variable.spread * factor)
+        own.append(variable)
+    return tuple(own)
+
+
+def with_drift(model: Model, rng: np.random.Generator, drift: float) -> Model:
+    """Change every coefficient of a site a little: sizes and spreads by exp(drift N), levels by drift N noise units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fedperi.simulation.clinic_graphs import STROKE
+    >>> from fedperi.simulation.clinic_policies import with_drift
+    >>> own = with_drift(STROKE, np.random.default_rng(0), 0.1)
+    >>> any(new == old for new, old in zip(own, STROKE))
+    False
+    """
+
+    def factor() -> float:
+        return float(np.exp(drift * rng.standard_normal()))
+
+    own = []
+    for variable in model:
+        unit = variable.spread if variable.role in ("measured", "skewed") else 1.0
+        shift = variable.shift + drift * unit * float(rng.standard_normal())
+        effects = tuple(replace(effect, size=effect.size * factor()) for effect in variable.effects)
+        own.append(replace(variable, shift=shift, spread=variable.spread * factor(), effects=effects))
+    return tuple(own)
+
+
+def _ignores(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str]:
+    # A protocol rarely forbids to look at the patient's age; if there is nothing else, it does.
+    clinical = [name for name in variable.causes if name not in CASE_MIX] or list(variable.causes)
+    lost = clinical[int(rng.integers(len(clinical)))]
+    effects = tuple(effect for effect in variable.effects if lost not in (effect.cause, effect.times))
+    return replace(variable, effects=effects), f"{variable.name} no longer depends on {lost}"
+
+
+def _protocol(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str]:
+    move, _ = _move(variable, rng)
+    words = f"{variable.name} by a fixed protocol, whatever {_listed(variable.causes)}"
+    return replace(variable, effects=(), shift=variable.shift + move / 2), words
+
+
+def _target(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str]:
+    move, _ = _move(variable, rng)
+    value = variable.typical * np.exp(move) if variable.role == "skewed" else variable.typical + move
+    words = f"{variable.name} is brought to {value:.{variable.decimals}f} {variable.unit} whatever the causes"
+    changed = replace(variable, effects=(), shift=variable.shift + move, spread=variable.spread / 2)
+    return changed, words
+
+
+def _threshold(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str]:
+    move, up = _move(variable, rng)
+    often = "more often" if up else "less often"
+    words = f"{variable.name}: {often}, for the same causes" if variable.role == "yes/no" else ""
+    words = words or f"{variable.name}: {'more' if up else 'fewer'}, for the same causes"
+    return replace(variable, shift=variable.shift + move), words
+
+
+def _assay(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str]:
+    move, up = _move(variable, rng)
+    by = f"{100 * abs(np.expm1(move)):.0f} %" if variable.role == "skewed" else f"{abs(move):.2g} {variable.unit}"
+    words = f"the assay of {variable.name} reads {by} {'higher' if up else 'lower'}"
+    return replace(variable, shift=variable.shift + move), words
+
+
+def _narrow(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str]:
+    return replace(
+        variable, spread=variable.spread / 2
+    ), f"{variable.name} by a standard procedure, with half the spread"
+
+
+def _intensity(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str]:
+    up = bool(rng.random() < 0.5)
+    words = f"{variable.name} responds {'much more strongly' if up else 'much less'} to {_listed(variable.causes)}"
+    return _stronger(variable, _STRONGER if up else _WEAKER), words
+
+
+_KINDS: Mapping[str, Callable[[Variable, np.random.Generator], tuple[Variable, str]]] = {
+    "ignores": _ignores,
+    "protocol": _protocol,
+    "target": _target,
+    "threshold": _threshold,
+    "assay": _assay,
+    "narrow": _narrow,
+    "intensity": _intensity,
+}
+
+
+def _move(variable: Variable, rng: np.random.Generator) -> tuple[float, bool]:
+    up = bool(rng.random() < 0.5)
+    size = _MOVES[variable.role] * (variable.scale if variable.role == "measured" else 1.0)
+    return (size if up else -size), up
+
+
+def _stronger(variable: Variable, factor: float) -> Variable:
+    effects: tuple[Effect, ...] = tuple(replace(effect, size=effect.size * factor) for effect in variable.effects)
+    return replace(variable, effects=effects)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
