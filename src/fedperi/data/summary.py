@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Floats = NDArray[np.float64]
-A, B = TypeVar("A"), TypeVar("B")
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
 DEGREE = 3
 """Highest degree of the polynomials for ``data="nonlinear"``."""
 
@@ -206,7 +208,7 @@ def summaries(
     return _at_once(jobs, opened, summarise, list(zip(opened, passing, profiles, strict=True)))
 
 
-def _at_once(jobs: int, tables: Sequence[Table], work: Callable[[A], B], entries: list[A]) -> list[B]:
+def _at_once(jobs: int, tables: Sequence[Table], work: Callable[[Item], Made], entries: list[Item]) -> list[Made]:
     threads = jobs if any(table.is_file for table in tables) else 1
     with ThreadPoolExecutor(threads) as pool:
         return list(spread(pool, threads, work, entries))

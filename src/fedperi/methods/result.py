@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ READABLE = (1, 2)
 """Versions of the file that can be read. The first knew nothing of mechanisms."""
 
 
-MECHANISM_PARTS = {
+MECHANISM_PARTS: dict[str, Any] = {
     "probable": PairProbability,
     "differences": Difference,
     "groups": Groups,
@@ -225,6 +226,7 @@ class Result:
             }
             for name in ("regrets", "rounds", "queries", "bytes", "method", "manifest", "replicates"):
                 values[name] = record[name]
+            values |= {name: _parts(name, record.get(name, ())) for name in MECHANISM_PARTS}
             return cls(
                 **values,
                 history=tuple(Step(**step) for step in record["history"]),
@@ -235,7 +237,6 @@ class Result:
                 stability=tuple(EdgeStability(**edge) for edge in record["stability"]),
                 complete=record["complete"],
                 privacy=record["privacy"],
-                **{name: _parts(name, record.get(name, ())) for name in MECHANISM_PARTS},
                 warnings=tuple(record.get("warnings", ())),
                 sampling=record.get("sampling", {}),
             )
@@ -325,7 +326,7 @@ def _plain(part: Any) -> dict[str, Any]:
     return {key: None if value == float("inf") else value for key, value in record.items()}
 
 
-def _parts(name: str, records: list[dict[str, Any]]) -> tuple[Any, ...]:
+def _parts(name: str, records: Iterable[dict[str, Any]]) -> tuple[Any, ...]:
     """Read entries back: lists are tuples, and null is an infinite evidence."""
 
     def value(key: str, entry: Any) -> Any:

@@ -116,8 +116,8 @@ def _small(parts: Sequence[Summary]) -> list[str]:
 
 def _left_out(parts: Sequence[Summary]) -> list[str]:
     return [
-        f"At {part.site}, {part.dropped} of {part.dropped + int(part.n)} rows were left out because a value is missing. "
-        "If they are not missing at random, this biases the result."
+        f"At {part.site}, {part.dropped} of {part.dropped + int(part.n)} rows were left out because a value is "
+        "missing. If they are not missing at random, this biases the result."
         for part in parts
         if part.dropped
     ]

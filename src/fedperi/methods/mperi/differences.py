@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import chain, combinations, islice, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,7 +158,7 @@ def simplest_change(
     strengths, level, spread = _regression(usual_moments, before, own)
     spread /= rows
     best: tuple[float, Change] | None = None
-    dropped = [()] + [c for size in range(1, len(parents) + 1) for c in combinations(parents, size)][:1023]
+    dropped = list(islice(chain.from_iterable(combinations(parents, size) for size in range(len(parents) + 1)), 1024))
     for how, new_level, new_spread in product([*dropped, None], (False, True), (False, True)):
         if new_spread and not mechanisms.spread[node]:
             continue
@@ -230,7 +230,11 @@ def _regression(moments: Floats, before: list[int], own: list[int]) -> tuple[Flo
     inside = [0, *before]
     weights = np.linalg.lstsq(moments[np.ix_(inside, inside)], moments[np.ix_(inside, own)], rcond=CONSTANT)[0]
     left = moments[np.ix_(own, own)] - moments[np.ix_(own, inside)] @ weights
-    return weights[1:], weights[0], left + CONSTANT * moments[0, 0] * np.eye(len(own))
+    return (
+        np.asarray(weights[1:], dtype=np.float64),
+        np.asarray(weights[0], dtype=np.float64),
+        left + CONSTANT * moments[0, 0] * np.eye(len(own)),
+    )
 
 
 def _level(moments: Floats, before: list[int], own: list[int], strengths: Floats) -> Floats:
@@ -243,13 +247,8 @@ def _left(moments: Floats, before: list[int], own: list[int], strengths: Floats,
     weights = np.vstack([level, strengths])
     inside = [0, *before]
     cross = moments[np.ix_(own, inside)] @ weights
-    return (
-        moments[np.ix_(own, own)]
-        - cross
-        - cross.T
-        + weights.T @ moments[np.ix_(inside, inside)] @ weights
-        + CONSTANT * moments[0, 0] * np.eye(len(own))
-    )
+    around: Floats = moments[np.ix_(own, own)] - cross - cross.T + weights.T @ moments[np.ix_(inside, inside)] @ weights
+    return around + CONSTANT * moments[0, 0] * np.eye(len(own))
 
 
 def _log_det(matrix: Floats) -> float:

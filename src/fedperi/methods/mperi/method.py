@@ -202,8 +202,9 @@ class MPERI:
 
 
 def edge_price(p: int) -> float:
-    """What an edge costs, in nats, beside its parameters: half of all pairs are adjacent a priori, or about two per
-    variable if there are many.
+    """What an edge costs, in nats, beside its parameters.
+
+    A priori half of all pairs are adjacent, or about two per variable if there are many.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Probabilities of edges, several times over: with all sites, without each of them, and with rows that count less.
 
-All of it is computed from the same summaries. A direction that one site alone gives, or that is lost when rows count for
-a third, says so.
+All of it is computed from the same summaries. A direction that one site alone gives, or that is lost when rows count
+for a third, says so.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def worth_a_look(lattice: Lattice) -> Bools:
 
 
 class _Sampler:
-    """Sums over all DAGs if there are few variables; samples of them otherwise, each run starting where the first was."""
+    """Sums over all DAGs if there are few variables; samples of them otherwise."""
 
     def __init__(self, sets: ParentSets, dag: Sequence[int], seed: int) -> None:
         self._order = topological_order(list(dag))

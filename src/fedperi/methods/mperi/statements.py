@@ -82,8 +82,10 @@ def _entries(sites: Any) -> dict[str, Any]:
         return {site.name: site for site in as_respondents(sites)}
     out: dict[str, Any] = {}
     for given, entry in listed:
-        site = entry if isinstance(entry, Summary) else as_respondents([entry] if given is None else {given: entry})[0]
-        name = given if given is not None else site.name
+        site: Any = entry
+        if not isinstance(entry, Summary):
+            site = as_respondents([entry] if given is None else {given: entry})[0]
+        name = site.name if given is None else given
         if name in out:
             raise InputError(f"two sites are called {name!r}: give each a name of its own")
         out[name] = site
