@@ -248,7 +248,7 @@ def _left(moments: Floats, before: list[int], own: list[int], strengths: Floats,
     inside = [0, *before]
     cross = moments[np.ix_(own, inside)] @ weights
     around: Floats = moments[np.ix_(own, own)] - cross - cross.T + weights.T @ moments[np.ix_(inside, inside)] @ weights
-    return around + CONSTANT * moments[0, 0] * np.eye(len(own))
+    return np.asarray(around + CONSTANT * moments[0, 0] * np.eye(len(own)), dtype=np.float64)
 
 
 def _log_det(matrix: Floats) -> float:
