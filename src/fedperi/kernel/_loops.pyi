@@ -82,3 +82,17 @@ def discrete_flips(
 ) -> bool: ...
 def discrete_lattices(table: Any, prior: float, price: float, nodes: Ints, candidates: Ints, out: Floats) -> bool: ...
 def layers(sum: Floats, power: Ints, best: Ints, within: Floats, earlier: Floats, total: Floats) -> bool: ...
+def chain(
+    first: Ints,
+    free: Ints,
+    begin: Ints,
+    log_sum: Floats,
+    near_first: Ints,
+    near: Ints,
+    reach: Floats,
+    sizes: Floats,
+    random: Ints,
+    now: Ints,
+    sums: Floats,
+    sweeps: int,
+) -> bool: ...
