@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 import fedperi as fp
 from fedperi.graph import bits
+from fedperi.local.lattice import subset_sizes
+from fedperi.search.chains import SIZES, Chain, levels, tables
 from fedperi.search.layers import LN2_HIGH, LN2_LOW, NO_POWER, add_subsets, add_supersets, two_to, weights
-from fedperi.search.posterior import MOST_EXACT, Lattice, exact_posterior
+from fedperi.search.posterior import MOST_EXACT, Lattice, best_under, exact_posterior, sampled_posterior
 
 Floats = NDArray[np.float64]
 
@@ -234,3 +236,179 @@ def test_the_loop_checks_its_arrays() -> None:
         compiled.layers(np.ones((3, 1)), whole, whole[:, 0], one, one, np.ones(1))
     with pytest.raises(ValueError, match="shape"):
         compiled.layers(one, whole, np.zeros(3, dtype=np.int64), one, one, np.ones(1))
+
+
+# -- samples ----------------------------------------------------------------------------------------------------------
+
+
+def gaussian_lattices(p: int, degree: float, n: int, seed: int) -> list[Lattice]:
+    """BIC scores of a sample of a linear Gaussian model; every other variable is a candidate."""
+    rng = np.random.default_rng(seed)
+    shape = np.triu(rng.random((p, p)) < degree / (p - 1), 1)
+    weight = shape * rng.uniform(0.3, 1.0, (p, p)) * rng.choice([-1, 1], (p, p))
+    x = rng.normal(size=(n, p)) @ np.linalg.inv(np.eye(p) - weight)
+    correlation = np.corrcoef(x[:, rng.permutation(p)].T)
+    size = subset_sizes(p)
+    logdet = np.zeros(1 << p)
+    for s in range(1, 1 << p):
+        inside = list(bits.members(s))
+        logdet[s] = np.linalg.slogdet(correlation[np.ix_(inside, inside)])[1]
+    out = []
+    for i in range(p):
+        free = tuple(v for v in range(p) if v != i)
+        places = np.array([sum(1 << v for t, v in enumerate(free) if b >> t & 1) for b in range(1 << (p - 1))])
+        residual = logdet[places | 1 << i] - logdet[places]
+        out.append(Lattice(free, -n / 2 * residual - size[places] * log(n) / 2))
+    return out
+
+
+def some_orders(p: int, count: int, seed: int) -> list[list[int]]:
+    rng = np.random.default_rng(seed)
+    return [rng.permutation(p).tolist() for _ in range(count)]
+
+
+@needs_loops
+@pytest.mark.parametrize("n", [200, 1000])
+@pytest.mark.parametrize("degree", [2, 3])
+def test_samples_agree_with_sums(n: int, degree: int) -> None:
+    """From random starts, on data; the largest difference of all edges."""
+    lattices = gaussian_lattices(10, degree, n, seed=n + degree)
+    exact = exact_posterior(lattices)
+    found = sampled_posterior(lattices, some_orders(10, 4, 0), seed=1, sweeps=8000)
+    assert np.abs(found.edges - exact.edges).max() < 0.03
+    assert found.chains_differ < 0.06 and not found.exact and found.log_total is None
+
+
+@needs_loops
+@pytest.mark.parametrize("seed", range(6))
+def test_samples_agree_with_sums_under_knowledge(seed: int) -> None:
+    """Half of all sets banned, candidates on one side only, moderate scores."""
+    lattices = random_lattices(8, np.random.default_rng(seed), scale=2.0, banned=0.5, share=0.6)
+    found = sampled_posterior(lattices, some_orders(8, 3, seed), seed=seed, sweeps=8000)
+    assert np.abs(found.edges - exact_posterior(lattices).edges).max() < 0.02
+
+
+@needs_loops
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6])
+def test_every_size_of_blocks_visits_dags_in_proportion(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All 543 DAGs over four variables: the visits of each, against its weight."""
+    monkeypatch.setattr("fedperi.search.chains.SIZES", np.where(np.arange(6) < size - 1, 0.0, 1.0))
+    lattices = random_lattices(4, np.random.default_rng(8), scale=1.0, banned=0.1, share=1.0)
+    dags = all_dags(4)
+    weight = np.exp(full_scores(lattices)[np.arange(4), dags].sum(axis=1))
+    chain = Chain(tables(*zip(*lattices, strict=True)), [0] * 4, np.random.SeedSequence(size))
+    visits: dict[tuple[int, ...], int] = {}
+    turns = 40_000
+    for _ in range(turns):
+        chain.run(1)
+        dag = tuple(
+            sum(1 << lattices[i].free[t] for t in bits.members(place)) for i, place in enumerate(chain.now.tolist())
+        )
+        visits[dag] = visits.get(dag, 0) + 1
+    share = np.array([visits.pop(tuple(dag), 0) for dag in dags.tolist()]) / turns
+    assert not visits  # all of them are DAGs
+    assert not share[weight == 0].any()
+    assert np.abs(share - weight / weight.sum()).sum() / 2 < 0.06
+
+
+@needs_loops
+def test_chains_are_the_same_without_compiled_loops() -> None:
+    for seed in range(5):
+        p = 4 + 2 * seed
+        lattices = random_lattices(p, np.random.default_rng(seed), scale=3.0, banned=0.3, share=0.7)
+        starts = some_orders(p, 2, seed)
+        one, other = both(lambda given=lattices, at=starts: sampled_posterior(given, at, seed=3, sweeps=15))  # type: ignore[misc]
+        np.testing.assert_allclose(one.edges, other.edges, rtol=0, atol=1e-9)
+        assert one.chains_differ == pytest.approx(other.chains_differ, abs=1e-9)
+
+
+def test_samples_depend_on_the_seed_alone() -> None:
+    lattices = random_lattices(7, np.random.default_rng(4), scale=2.0, banned=0.1, share=0.8)
+    starts = some_orders(7, 3, 0)
+    one, same, other = (
+        sampled_posterior(lattices, starts, seed=seed, sweeps=30, threads=threads)
+        for seed, threads in ((1, 1), (1, 3), (2, 1))
+    )
+    assert one.edges.tolist() == same.edges.tolist() != other.edges.tolist()
+    assert one.chains_differ > 0.0
+    assert sampled_posterior(lattices, starts[:1], seed=1, sweeps=30).chains_differ == 0.0
+
+
+def test_a_run_can_go_on() -> None:
+    """Two runs in a row are one longer run."""
+    made = tables(*zip(*random_lattices(6, np.random.default_rng(4), scale=2.0, banned=0.1, share=0.8), strict=True))
+    for once, twice in both(lambda: [Chain(made, [0] * 6, np.random.SeedSequence(1)) for _ in range(2)]):
+        whole = once.run(20)
+        halves = (twice.run(10) + twice.run(10)) / 2
+        np.testing.assert_allclose(whole, halves, atol=1e-12)
+        assert once.now.tolist() == twice.now.tolist()
+
+
+def test_scores_far_apart_do_not_stop_a_chain() -> None:
+    """Both directions gain millions: pairs of nodes must turn at once."""
+    for gain in (1e3, 1e8):
+        a = Lattice((1,), np.array([0.0, gain]))
+        b = Lattice((0,), np.array([0.0, gain]))
+        c = Lattice((0, 1), np.array([-gain, -gain, log(3.0), -np.inf]))
+        for found in both(lambda given=(a, b, c): sampled_posterior(given, [(0, 1, 2)], seed=1, sweeps=400)):  # type: ignore[misc]
+            np.testing.assert_allclose(found.edges, [[0, 0.5, 0], [0.5, 0, 1], [0, 0, 0]], atol=0.1)
+
+
+def test_few_variables_and_no_candidates() -> None:
+    alone = [Lattice((), np.array([-3.0]))]
+    apart = [Lattice((), np.zeros(1)) for _ in range(3)] + [Lattice((1,), np.array([0.0, log(3.0)]))]
+    for found in both(lambda: sampled_posterior(alone, [(0,)], seed=0, sweeps=3)):
+        assert found.edges.tolist() == [[0.0]]
+    for found in both(lambda: sampled_posterior(apart, [(0, 1, 2, 3)], seed=0, sweeps=3)):
+        assert found.edges[1, 3] == pytest.approx(0.75) and found.edges.sum() == pytest.approx(0.75)
+
+
+def test_starts_wait_for_required_parents() -> None:
+    must = np.array([-np.inf, 0.0])
+    lattices = [
+        Lattice((1,), must),
+        Lattice((2,), must),
+        Lattice((0,), np.zeros(2)),
+        Lattice((0,), np.array([0.0, 1.0])),
+    ]
+    assert best_under(lattices, (0, 3, 1, 2)) == [1, 1, 0, 0]
+    assert best_under(lattices, (0, 1, 2, 3)) == [1, 1, 0, 1]
+    cycle = [Lattice((1,), must), Lattice((0,), must)]
+    with pytest.raises(fp.InputError, match="no DAG is allowed"):
+        sampled_posterior(cycle, [(0, 1)], seed=0, sweeps=1)
+
+
+@pytest.mark.parametrize(
+    ("starts", "settings", "match"),
+    [
+        ([], {}, "no starts"),
+        ([(0, 0)], {}, r"a start is \[0, 0\]"),
+        ([(0,)], {}, "from 0 to 1"),
+        ([(0, 1)], {"sweeps": 0}, "sweeps 0"),
+        ([(0, 1)], {"threads": 0}, "threads 0"),
+        ([(0, 1)], {"seed": -1}, "seed -1"),
+    ],
+)
+def test_bad_starts(starts: list[tuple[int, ...]], settings: dict[str, int], match: str) -> None:
+    lattices = [Lattice((), np.zeros(1)), Lattice((0,), np.zeros(2))]
+    with pytest.raises(fp.InputError, match=match):
+        sampled_posterior(lattices, starts, **{"seed": 0, "sweeps": 1, **settings})
+
+
+def test_levels_add_up_what_is_below_them() -> None:
+    rng = np.random.default_rng(0)
+    for m in range(8):
+        scores = rng.normal(scale=4.0, size=1 << m)
+        scores[rng.random(1 << m) < 0.3] = -np.inf
+        found = np.exp(levels(scores))
+        tops = [*range(m, 0, -3), 0]
+        assert len(found) == len(tops)
+        for row, top in zip(found, tops, strict=True):
+            for s in range(1 << m):
+                below = s & ((1 << top) - 1)
+                inside = sum(np.exp(scores[s ^ below | t]) for t in range(1 << top) if not t & ~below)
+                assert row[s] == pytest.approx(inside, rel=1e-12)
+
+
+def test_sizes_of_blocks_fit_the_loops() -> None:
+    assert len(SIZES) == 6 and SIZES[-1] == pytest.approx(1.0) and (np.diff(SIZES) >= 0).all()

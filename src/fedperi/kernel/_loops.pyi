@@ -107,3 +107,17 @@ def mechanism_scores(
     groups: Ints | None,
     tolerances: Floats | None,
 ) -> bool: ...
+def chain(
+    first: Ints,
+    free: Ints,
+    begin: Ints,
+    log_sum: Floats,
+    near_first: Ints,
+    near: Ints,
+    reach: Floats,
+    sizes: Floats,
+    random: Ints,
+    now: Ints,
+    sums: Floats,
+    sweeps: int,
+) -> bool: ...

@@ -120,9 +120,25 @@ int discrete_lattices(const Discrete *table, Judge judge, const int64_t *nodes, 
 
 /* posterior.c */
 #define MOST_LAYERED 16            /* variables, of which every subset is looked at */
+#define MOST_REDRAWN 6             /* nodes whose parents are drawn together */
 #define NO_POWER (-((int64_t)1 << 55)) /* where no parent set, or no DAG, is allowed */
 
 int layers(ptrdiff_t p, const double *sum, const int64_t *power, const int64_t *best, double *within, double *earlier,
            double *total);
+
+typedef struct {
+    ptrdiff_t p;
+    const int64_t *first;             /* of the candidates of each node, and one more */
+    const int64_t *free;              /* the candidates */
+    const int64_t *begin;             /* of the tables of each node, and one more */
+    const double *log_sum;            /* logarithms of summed weights: by level, by place in the lattice */
+    const int64_t *near_first, *near; /* nodes that are redrawn together with each node */
+    const double *reach;              /* probabilities of them, added up */
+    const double *sizes;              /* probabilities of the sizes of blocks, added up */
+    int64_t *random, *now;            /* state of the generator; parent sets of the nodes */
+    double *sums;                     /* by candidate */
+} Chain;
+
+int chain(const Chain *chain, int64_t sweeps);
 
 #endif

@@ -608,6 +608,41 @@ static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
     return ended(&arrays, fault);
 }
 
+/* (first, free, begin, log_sum, near_first, near, reach, sizes, random, now, sums, sweeps). What the arrays hold is
+   trusted: search/chains.py made them. Their shapes are not. */
+static PyObject *py_chain(PyObject *self, PyObject *args)
+{
+    PyObject *o[11];
+    Arrays arrays = {0};
+    Chain made;
+    long long sweeps;
+    int fault;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOL", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, o + 8, o + 9,
+                          o + 10, &sweeps))
+        return NULL;
+    if (!(made.now = take(&arrays, o[9], 'I', 1, -1, -1)))
+        return refused(&arrays);
+    made.p = length(&arrays, 0);
+    if (!(made.first = take(&arrays, o[0], 'i', 1, made.p + 1, -1)) ||
+        !(made.begin = take(&arrays, o[2], 'i', 1, made.p + 1, -1)) ||
+        !(made.near_first = take(&arrays, o[4], 'i', 1, made.p + 1, -1)))
+        return refused(&arrays);
+    Py_ssize_t candidates = made.first[made.p], sums = made.begin[made.p], near = made.near_first[made.p];
+    if (candidates < 0 || sums < 0 || near < 0) /* which would pass for any length */
+        return ended(&arrays, OUT_OF_RANGE);
+    if (!(made.free = take(&arrays, o[1], 'i', 1, candidates, -1)) ||
+        !(made.log_sum = take(&arrays, o[3], 'd', 1, sums, -1)) ||
+        !(made.near = take(&arrays, o[5], 'i', 1, near, -1)) || !(made.reach = take(&arrays, o[6], 'd', 1, near, -1)) ||
+        !(made.sizes = take(&arrays, o[7], 'd', 1, MOST_REDRAWN, -1)) ||
+        !(made.random = take(&arrays, o[8], 'I', 1, 4, -1)) ||
+        !(made.sums = take(&arrays, o[10], 'D', 1, candidates, -1)))
+        return refused(&arrays);
+    Py_BEGIN_ALLOW_THREADS
+    fault = chain(&made, sweeps);
+    Py_END_ALLOW_THREADS
+    return ended(&arrays, fault);
+}
+
 static PyMethodDef methods[] = {
     {"scores", py_scores, METH_VARARGS, NULL},
     {"extremes", py_extremes, METH_VARARGS, NULL},
@@ -627,6 +662,7 @@ static PyMethodDef methods[] = {
     {"mechanisms", py_mechanisms, METH_VARARGS, NULL},
     {"mechanism_scores", py_mechanism_scores, METH_VARARGS, NULL},
     {"layers", py_layers, METH_VARARGS, NULL},
+    {"chain", py_chain, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

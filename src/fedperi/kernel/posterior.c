@@ -2,8 +2,10 @@
 
 #include "loops.h"
 
+#include <math.h>
 #include <string.h>
 
+#define LN2 0.6931471805599453
 #define LANES 8 /* sums of a dot product that run side by side */
 
 /* Two to the power of something that is not positive. What is too small for a double is zero. */
@@ -57,17 +59,18 @@ static void look_ahead(Layers *layers, size_t placed)
             layers->powers[s] < NO_POWER / 2 ? 0.0 : two_to(layers->powers[s] - layers->best[layers->then[s]]);
 }
 
-/* Weights of the parent sets within `placed` that are not within `earlier`, for each variable that is left. */
+/* Weight of the parent sets of a variable within `placed` that are not within `earlier`. */
+static inline double weight_of(const Layers *layers, size_t placed, size_t earlier, int v)
+{
+    size_t here = placed * (size_t)layers->p + (size_t)v, there = earlier * (size_t)layers->p + (size_t)v;
+    double rest = layers->sum[here] - layers->sum[there] * two_to(layers->power[there] - layers->power[here]);
+    return rest > 0.0 ? rest : 0.0;
+}
+
 static void weigh(Layers *layers, size_t placed, size_t earlier)
 {
-    size_t p = (size_t)layers->p;
-    const double *all = layers->sum + placed * p, *some = layers->sum + earlier * p;
-    const int64_t *high = layers->power + placed * p, *low = layers->power + earlier * p;
-    for (int t = 0; t < layers->count; t++) {
-        int v = layers->left[t];
-        double rest = all[v] - some[v] * two_to(low[v] - high[v]);
-        layers->own[t] = rest > 0.0 ? rest : 0.0;
-    }
+    for (int t = 0; t < layers->count; t++)
+        layers->own[t] = weight_of(layers, placed, earlier, layers->left[t]);
 }
 
 /* Products of the weights over each subset of the first `count` variables, times the first product. */
@@ -181,42 +184,373 @@ static double look_on(Layers *layers, const double *before, double *after, doubl
     return total;
 }
 
+static void layers_free(Layers *layers)
+{
+    free(layers->code);
+    free(layers->spread);
+    free(layers->then);
+    free(layers->powers);
+    free(layers->factor);
+    free(layers->product);
+    free(layers->fold);
+}
+
+static int layers_make(Layers *layers, ptrdiff_t p)
+{
+    size_t sets = (size_t)1 << p, three = 1;
+    layers->p = p;
+    layers->code = malloc(sets * sizeof(size_t));
+    layers->spread = malloc(sets * sizeof(size_t));
+    layers->then = malloc(sets * sizeof(size_t));
+    layers->powers = malloc(sets * sizeof(int64_t));
+    layers->factor = malloc(sets * sizeof(double));
+    layers->product = malloc(sets * sizeof(double));
+    layers->fold = malloc(2 * sets * sizeof(double));
+    if (!layers->code || !layers->spread || !layers->then || !layers->powers || !layers->factor || !layers->product ||
+        !layers->fold)
+        return NO_MEMORY;
+    layers->code[0] = 0;
+    for (ptrdiff_t v = 0; v < p; v++, three *= 3) {
+        layers->three[v] = three;
+        for (size_t s = 0; s < (size_t)1 << v; s++)
+            layers->code[((size_t)1 << v) + s] = layers->code[s] + three;
+    }
+    return 0;
+}
+
 /* Weight of all DAGs over 2^best[all variables]; and, by set and node, what parent sets within a set are multiplied
    with: `within` if the layers so far are that set, `earlier` if those before the last one are. All [set, node]. */
 int layers(ptrdiff_t p, const double *sum, const int64_t *power, const int64_t *best, double *within, double *earlier,
            double *total)
 {
-    Layers work = {.p = p, .sum = sum, .power = power, .best = best};
-    size_t sets = (size_t)1 << p, states = 1;
-    for (ptrdiff_t v = 0; v < p; v++, states *= 3)
-        work.three[v] = states;
-    work.code = malloc(sets * sizeof(size_t));
-    work.spread = malloc(sets * sizeof(size_t));
-    work.then = malloc(sets * sizeof(size_t));
-    work.powers = malloc(sets * sizeof(int64_t));
-    work.factor = malloc(sets * sizeof(double));
-    work.product = malloc(sets * sizeof(double));
-    work.fold = malloc(2 * sets * sizeof(double));
+    Layers work = {.sum = sum, .power = power, .best = best};
+    size_t states = 1;
+    for (ptrdiff_t v = 0; v < p; v++)
+        states *= 3;
     double *before = malloc(states * sizeof(double)), *after = malloc(states * sizeof(double));
-    int fault = NO_MEMORY;
-    if (work.code && work.spread && work.then && work.powers && work.factor && work.product && work.fold && before &&
-        after) {
-        work.code[0] = 0;
-        for (ptrdiff_t v = 0; v < p; v++)
-            for (size_t s = 0; s < (size_t)1 << v; s++)
-                work.code[((size_t)1 << v) + s] = work.code[s] + work.three[v];
+    int fault = layers_make(&work, p);
+    if (!before || !after)
+        fault = NO_MEMORY;
+    if (!fault) {
         look_back(&work, before);
         *total = look_on(&work, before, after, within, earlier);
-        fault = 0;
     }
-    free(work.code);
-    free(work.spread);
-    free(work.then);
-    free(work.powers);
-    free(work.factor);
-    free(work.product);
-    free(work.fold);
+    layers_free(&work);
     free(before);
     free(after);
+    return fault;
+}
+
+/* -- samples of DAGs: the loops of search/chains.py, which explains them ---------------------------------------------- */
+
+#define MOST_STATES 729 /* three to the power of MOST_REDRAWN */
+#define BLOCK_SETS 64   /* two to the power of it */
+#define OPTIONS 8       /* two to the power of the bits of a parent set that are drawn at a time */
+
+typedef struct {
+    const Chain *chain;
+    uint64_t random[4];
+    int64_t *child;    /* [node, of its children] */
+    int64_t *children; /* counts of them */
+    int64_t *open;     /* nodes to visit */
+    int64_t *seen;     /* by node: the last visit that came by, */
+    int64_t *from;     /* and from which nodes of a block, as a bit set */
+    int64_t visit;
+    int64_t block[MOST_REDRAWN];
+    int64_t within[MOST_REDRAWN][BLOCK_SETS]; /* by set of nodes placed so far: what a node may take as parents */
+    double sum[BLOCK_SETS * MOST_REDRAWN], before[MOST_STATES];
+    int64_t power[BLOCK_SETS * MOST_REDRAWN], best[BLOCK_SETS];
+    Layers layers[MOST_REDRAWN + 1]; /* by size of the block */
+} Walk;
+
+static inline uint64_t rotated(uint64_t word, int by) { return word << by | word >> (64 - by); }
+
+/* The next number from 0 to 1 of xoshiro256++ (Blackman and Vigna, 2021). */
+static double uniform(uint64_t *state)
+{
+    uint64_t word = rotated(state[0] + state[3], 23) + state[0], shifted = state[1] << 17;
+    state[2] ^= state[0];
+    state[3] ^= state[1];
+    state[1] ^= state[2];
+    state[0] ^= state[3];
+    state[2] ^= shifted;
+    state[3] = rotated(state[3], 45);
+    return (double)(word >> 11) * 0x1p-53;
+}
+
+static void join(Walk *walk, int64_t node, int64_t parents)
+{
+    const int64_t *free_ = walk->chain->free + walk->chain->first[node];
+    for (; parents; parents >>= 1, free_++)
+        if (parents & 1)
+            walk->child[*free_ * walk->chain->p + walk->children[*free_]++] = node;
+}
+
+static void part(Walk *walk, int64_t node, int64_t parents)
+{
+    const int64_t *free_ = walk->chain->free + walk->chain->first[node];
+    for (; parents; parents >>= 1, free_++)
+        if (parents & 1) {
+            int64_t *child = walk->child + *free_ * walk->chain->p, last = --walk->children[*free_], at = 0;
+            while (child[at] != node)
+                at++;
+            child[at] = child[last];
+        }
+}
+
+/* Mark what can be reached from a node of a block. */
+static void spread_from(Walk *walk, int64_t node, int64_t mark)
+{
+    ptrdiff_t open = 0;
+    walk->open[open++] = node;
+    while (open) {
+        int64_t v = walk->open[--open];
+        if (walk->seen[v] != walk->visit) {
+            walk->seen[v] = walk->visit;
+            walk->from[v] = 0;
+        }
+        if (walk->from[v] & mark)
+            continue;
+        walk->from[v] |= mark;
+        const int64_t *child = walk->child + v * walk->chain->p;
+        for (int64_t at = 0; at < walk->children[v]; at++)
+            if (walk->seen[child[at]] != walk->visit || !(walk->from[child[at]] & mark))
+                walk->open[open++] = child[at];
+    }
+}
+
+/* Find what each node of a block may take as parents, once some of the others are placed. */
+static void possible(Walk *walk, int count)
+{
+    const Chain *chain = walk->chain;
+    int64_t sets = (int64_t)1 << count;
+    walk->visit++;
+    for (int at = 0; at < count; at++)
+        spread_from(walk, walk->block[at], (int64_t)1 << at);
+    for (int at = 0; at < count; at++) {
+        int64_t *within = walk->within[at], bit = 1;
+        memset(within, 0, (size_t)sets * sizeof(int64_t));
+        for (int64_t c = chain->first[walk->block[at]]; c < chain->first[walk->block[at] + 1]; c++, bit <<= 1) {
+            int64_t v = chain->free[c];
+            within[walk->seen[v] == walk->visit ? walk->from[v] : 0] |= bit;
+        }
+        for (int64_t step = 1; step < sets; step *= 2)
+            for (int64_t s = 0; s < sets; s++)
+                if (s & step)
+                    within[s] |= within[s ^ step];
+    }
+}
+
+static int choice(Walk *walk, const double *weight, int count)
+{
+    double total = 0.0;
+    int last = -1;
+    for (int at = 0; at < count; at++)
+        total += weight[at];
+    double wanted = uniform(walk->random) * total, sum = 0.0;
+    for (int at = 0; at < count && sum <= wanted; at++)
+        if (weight[at] > 0.0) {
+            last = at;
+            sum += weight[at];
+        }
+    return last;
+}
+
+/* Draw a parent set within a place, but not within another one if `other` is not -1; -1 if there is none. The tables of
+   sums have a level for every few bits: below a level, sums are over all subsets; above it, the set is as given. */
+static int64_t draw(Walk *walk, int64_t node, int64_t within, int64_t other)
+{
+    const Chain *chain = walk->chain;
+    int64_t m = chain->first[node + 1] - chain->first[node], size = (int64_t)1 << m, high = 0;
+    const double *table = chain->log_sum + chain->begin[node];
+    double total = table[within];
+    for (int64_t top = m; top > 0;) {
+        int64_t low = top > 3 ? top - 3 : 0, below = ((int64_t)1 << low) - 1;
+        int64_t bits = within >> low & (((int64_t)1 << (top - low)) - 1);
+        double weight[OPTIONS] = {0.0};
+        table += size;
+        for (int64_t x = bits;; x = (x - 1) & bits) {
+            int64_t set = high | x << low;
+            weight[x] = exp(table[set | (within & below)] - total);
+            if (other >= 0 && !(set & ~other)) {
+                weight[x] -= exp(table[set | (other & below)] - total);
+                if (!(weight[x] > 0.0))
+                    weight[x] = 0.0;
+            }
+            if (!x)
+                break;
+        }
+        int x = choice(walk, weight, OPTIONS);
+        if (x < 0)
+            return -1;
+        high |= (int64_t)x << low;
+        total = table[high | (within & below)];
+        top = low;
+    }
+    return other >= 0 && !(high & ~other) ? -1 : high;
+}
+
+/* Choose nodes that are near each other, whatever the DAG is. Returns how many. */
+static int choose(Walk *walk, int64_t *block)
+{
+    const Chain *chain = walk->chain;
+    double wanted = uniform(walk->random);
+    int size = 1, count = 1;
+    while (size < MOST_REDRAWN && wanted >= chain->sizes[size - 1])
+        size++;
+    block[0] = (int64_t)(uniform(walk->random) * (double)chain->p);
+    for (int turn = 1; turn < size; turn++) {
+        int64_t by = block[(int)(uniform(walk->random) * (double)count)], at = chain->near_first[by], other = 0;
+        double step = uniform(walk->random);
+        if (at == chain->near_first[by + 1])
+            continue;
+        while (at < chain->near_first[by + 1] - 1 && chain->reach[at] <= step)
+            at++;
+        while (other < count && block[other] != chain->near[at])
+            other++;
+        if (other == count)
+            block[count++] = chain->near[at];
+    }
+    return count;
+}
+
+/* Add up over all ways to join the nodes of a block: `before` holds the sums by state. */
+static void weigh_block(Walk *walk, int count)
+{
+    const Chain *chain = walk->chain;
+    Layers *layers = &walk->layers[count];
+    size_t sets = (size_t)1 << count, k = (size_t)count;
+    layers->sum = walk->sum;
+    layers->power = walk->power;
+    layers->best = walk->best;
+    for (size_t s = 0; s < sets; s++) {
+        walk->best[s] = s ? NO_POWER : 0;
+        for (size_t at = 0; at < k; at++) {
+            size_t without = s ^ (size_t)1 << at;
+            if (s >> at & 1) {
+                int64_t power = walk->best[without] + walk->power[without * k + at];
+                walk->best[s] = power > walk->best[s] ? power : walk->best[s];
+                continue;
+            }
+            double log_sum = chain->log_sum[chain->begin[walk->block[at]] + walk->within[at][s]];
+            double whole = log_sum > -HUGE_VAL ? floor(log_sum / LN2) : 0.0;
+            walk->power[s * k + at] = log_sum > -HUGE_VAL ? (int64_t)whole : NO_POWER;
+            walk->sum[s * k + at] = exp(log_sum - whole * LN2);
+        }
+        if (walk->best[s] < NO_POWER / 2)
+            walk->best[s] = NO_POWER;
+    }
+    look_back(layers, walk->before);
+}
+
+/* Draw layers of a block, from the last one to the first; say within what each node is to draw, and within what not. */
+static int draw_layers(Walk *walk, int count, int64_t *within, int64_t *other)
+{
+    const Layers *layers = &walk->layers[count];
+    double weight[BLOCK_SETS];
+    size_t placed = ((size_t)1 << count) - 1, next = 0;
+    while (placed) {
+        memset(weight, 0, (placed + 1) * sizeof(double));
+        for (size_t last = placed; last; last = (last - 1) & placed) {
+            weight[last] = walk->before[layers->code[placed ^ last] + 2 * layers->code[last]];
+            for (int at = 0; at < count && weight[last] > 0.0; at++)
+                if (next >> at & 1)
+                    weight[last] *= weight_of(layers, placed, placed ^ last, at);
+        }
+        int last = choice(walk, weight, (int)placed + 1);
+        if (last < 0)
+            return 0;
+        for (int at = 0; at < count; at++)
+            if (next >> at & 1) {
+                within[at] = walk->within[at][placed];
+                other[at] = walk->within[at][placed ^ (size_t)last];
+            }
+        next = (size_t)last;
+        placed ^= next;
+    }
+    for (int at = 0; at < count; at++)
+        if (next >> at & 1) {
+            within[at] = walk->within[at][0];
+            other[at] = -1;
+        }
+    return 1;
+}
+
+/* Draw the parents of the nodes of a block anew, given those of all other nodes. */
+static void redraw(Walk *walk)
+{
+    int64_t within[MOST_REDRAWN], other[MOST_REDRAWN], found[MOST_REDRAWN], *now = walk->chain->now;
+    int count = choose(walk, walk->block), good = 1;
+    for (int at = 0; at < count; at++)
+        part(walk, walk->block[at], now[walk->block[at]]);
+    possible(walk, count);
+    if (count > 1) {
+        weigh_block(walk, count);
+        good = draw_layers(walk, count, within, other);
+    } else {
+        within[0] = walk->within[0][0];
+        other[0] = -1;
+    }
+    for (int at = 0; at < count && good; at++) {
+        found[at] = draw(walk, walk->block[at], within[at], other[at]);
+        good = found[at] >= 0;
+    }
+    for (int at = 0; at < count; at++) {
+        if (good) /* but for rounding, always */
+            now[walk->block[at]] = found[at];
+        join(walk, walk->block[at], now[walk->block[at]]);
+    }
+}
+
+/* Add the probability of each parent of each node, given the parents of all other nodes. */
+static void record(Walk *walk)
+{
+    const Chain *chain = walk->chain;
+    for (int64_t node = 0; node < chain->p; node++) {
+        walk->block[0] = node;
+        possible(walk, 1);
+        int64_t within = walk->within[0][0];
+        const double *log_sum = chain->log_sum + chain->begin[node];
+        double *sums = chain->sums + chain->first[node];
+        for (int64_t left = within, bit = 1; left; left >>= 1, bit <<= 1, sums++)
+            if (left & 1)
+                *sums += 1.0 - exp(log_sum[within ^ bit] - log_sum[within]);
+    }
+}
+
+/* Go on with a chain for some sweeps. */
+int chain(const Chain *chain, int64_t sweeps)
+{
+    size_t p = (size_t)chain->p;
+    int fault = NO_MEMORY;
+    Walk *walk = calloc(1, sizeof(Walk));
+    if (!walk)
+        return NO_MEMORY;
+    walk->chain = chain;
+    walk->child = calloc(p * p + p + p * p + 2 * p, sizeof(int64_t)); /* a node may be put on the list for each edge */
+    for (int size = 2; size <= MOST_REDRAWN; size++)
+        if (layers_make(&walk->layers[size], size))
+            goto done;
+    if (!walk->child)
+        goto done;
+    walk->children = walk->child + p * p;
+    walk->seen = walk->children + p;
+    walk->from = walk->seen + p;
+    walk->open = walk->from + p;
+    memcpy(walk->random, chain->random, sizeof walk->random);
+    for (int64_t node = 0; node < chain->p; node++)
+        join(walk, node, chain->now[node]);
+    for (int64_t sweep = 0; sweep < sweeps; sweep++) {
+        for (size_t turn = 0; turn < p; turn++)
+            redraw(walk);
+        record(walk);
+    }
+    memcpy(chain->random, walk->random, sizeof walk->random);
+    fault = 0;
+done:
+    for (int size = 2; size <= MOST_REDRAWN; size++)
+        layers_free(&walk->layers[size]);
+    free(walk->child);
+    free(walk);
     return fault;
 }

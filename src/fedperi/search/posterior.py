@@ -1,12 +1,14 @@
 """How probable each edge is: sums over all DAGs, given log scores of parent sets.
 
 Every DAG that is allowed has the same prior probability. The weight of a DAG is the exponential of its score, which is
-the sum of the scores of its nodes' parent sets. For a dozen variables the sums are exact (`layers`).
+the sum of the scores of its nodes' parent sets. For a dozen variables the sums are exact (`layers`), for more they are
+estimated from samples of DAGs (`chains`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,12 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..local.lattice import best_of_subsets
+from .chains import Chain, tables
 from .layers import edge_sums
 
 Floats = NDArray[np.float64]
 
 MOST_EXACT = 12
 """Variables up to which sums are exact. Every further one takes four times as long."""
+
+BURN_IN = 0.2
+"""Sweeps of a chain that do not count, for each that does: by then it should have left its start."""
 
 MOST_SCORE = 1e12
 """Log scores must be smaller than this, up to the sign: then no sum of them overflows."""
@@ -92,6 +99,92 @@ def exact_posterior(lattices: Sequence[Lattice]) -> Posterior:
     if log_total == -np.inf:
         raise no_dag()
     return Posterior(edges, exact=True, chains_differ=0.0, log_total=log_total)
+
+
+def sampled_posterior(
+    lattices: Sequence[Lattice], starts: Sequence[Sequence[int]], *, seed: int, sweeps: int, threads: int = 1
+) -> Posterior:
+    """Estimate from chains of DAGs, which visit DAGs in proportion to their weights.
+
+    Parameters
+    ----------
+    lattices : sequence of Lattice
+        One for each variable.
+    starts : sequence of sequences of int
+        An order of all variables for each chain. A chain starts at the best DAG of its order. If background knowledge
+        allows no DAG of the order, variables wait until a parent set is allowed for them.
+    seed : int
+        The result depends on it, but not on the number of threads.
+    sweeps : int
+        How long each chain is; a sweep draws about four parent sets of each node.
+    threads : int, optional
+        Chains that run at the same time.
+
+    Raises
+    ------
+    InputError
+        If a lattice or a start is not one, or no DAG is allowed.
+
+    Examples
+    --------
+    >>> a = Lattice((1,), np.array([0.0, np.log(2.0)]))
+    >>> b = Lattice((0,), np.array([0.0, 0.0]))
+    >>> found = sampled_posterior([a, b], [(0, 1), (1, 0)], seed=1, sweeps=2000)
+    >>> bool(abs(found.edges - exact_posterior([a, b]).edges).max() < 0.02), found.chains_differ < 0.05
+    (True, True)
+    """
+    checked(lattices)
+    if sweeps < 1 or threads < 1 or seed < 0:
+        raise InputError(f"sweeps {sweeps}, threads {threads}, seed {seed}: at least 1, 1 and 0 are needed")
+    for start in starts:
+        if sorted(start) != list(range(len(lattices))):
+            raise InputError(f"a start is {list(start)}: list each variable from 0 to {len(lattices) - 1} once")
+    if not starts:
+        raise InputError("there are no starts: give one order of the variables for each chain")
+    first = [best_under(lattices, start) for start in starts]
+    made = tables([free for free, _ in lattices], [scores for _, scores in lattices])
+    seeds = np.random.SeedSequence(seed).spawn(len(starts))
+    chains = [Chain(made, dag, own) for dag, own in zip(first, seeds, strict=True)]
+
+    def run(chain: Chain) -> Floats:
+        chain.run(int(np.ceil(BURN_IN * sweeps)))
+        return chain.run(sweeps)
+
+    with ThreadPoolExecutor(threads) as pool:
+        edges = np.array(list(pool.map(run, chains)))
+    return Posterior(
+        np.clip(edges.mean(axis=0), 0.0, 1.0),
+        exact=False,
+        chains_differ=float((edges.max(axis=0) - edges.min(axis=0)).max()),
+        log_total=None,
+    )
+
+
+def best_under(lattices: Sequence[Lattice], order: Sequence[int]) -> list[int]:
+    """Place of each node's best parent set among the variables before it.
+
+    A node without any set that is allowed waits for later ones: with more variables before it, no set is lost.
+
+    Examples
+    --------
+    >>> best_under([Lattice((1,), np.array([0.0, 1.0])), Lattice((0,), np.array([0.0, 1.0]))], (1, 0))
+    [1, 0]
+    """
+    best = [best_of_subsets(scores) for _, scores in lattices]
+    out, placed, waiting = [0] * len(lattices), set[int](), list(order)
+
+    def before(node: int) -> int:
+        return sum(1 << t for t, v in enumerate(lattices[node].free) if v in placed)
+
+    while waiting:
+        node = next((v for v in waiting if best[v][before(v)] > -np.inf), None)
+        if node is None:
+            raise no_dag()
+        here = np.arange(len(best[node]))
+        out[node] = int(np.argmax(np.where(here & ~before(node), -np.inf, lattices[node].scores)))
+        waiting.remove(node)
+        placed.add(node)
+    return out
 
 
 def checked(lattices: Sequence[Lattice]) -> None:

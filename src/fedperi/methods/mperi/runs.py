@@ -13,13 +13,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.in_threads import cores
 from ...data.summary import Summary
 from ...graph import bits
 from ...graph.order import topological_order
 from ...local.lattice import best_of_proper_subsets, best_of_subsets
 from ...local.mechanisms import TOLERANCES, Mechanisms
 from ...search.families import ParentSets
-from ...search.posterior import MOST_EXACT, Lattice, Posterior, exact_posterior
+from ...search.posterior import MOST_EXACT, Lattice, Posterior, exact_posterior, sampled_posterior
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -30,6 +31,9 @@ THIRD = 1 / 3
 
 MARGIN = 12.0
 """Nats by which a parent set may fall behind one of its subsets and still be looked at in further runs."""
+
+SWEEPS, FEWER_SWEEPS = 2000, 500
+"""Length of each chain, in the run with all sites and in those after it."""
 
 OTHER_TOLERANCES = ((0.0,), (0.2,))
 """Tolerances of further runs, which only say what flips: sites share exactly, or loosely."""
@@ -171,13 +175,23 @@ def worth_a_look(lattice: Lattice) -> Bools:
 
 
 class _Sampler:
-    """Sums over all DAGs if there are few variables; samples of them otherwise."""
+    """Sums over all DAGs if there are few variables; samples of them otherwise.
+
+    Half of the chains start from the best DAG, half from an order that forgets it. Runs after the first start from what
+    it found, and are shorter: they only have to show what changes.
+    """
 
     def __init__(self, sets: ParentSets, dag: Sequence[int], seed: int) -> None:
-        self._order = topological_order(list(dag))
+        self._order = topological_order(list(dag)) or list(range(len(dag)))
+        self._rng = np.random.default_rng([seed, len(dag)])
         self._seed = seed
 
     def __call__(self, lattices: Sequence[Lattice], *, first: bool = False) -> Posterior:
         if len(lattices) <= MOST_EXACT:
             return exact_posterior(lattices)
-        raise NotImplementedError
+        starts = [self._order] * 2
+        if first:
+            starts += [self._rng.permutation(len(lattices)).tolist() for _ in range(2)]
+        return sampled_posterior(
+            lattices, starts, seed=self._seed, sweeps=SWEEPS if first else FEWER_SWEEPS, threads=cores()
+        )

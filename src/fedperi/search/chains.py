@@ -1,0 +1,164 @@
+"""Samples of DAGs, for more variables than all DAGs can be added up for.
+
+A Markov chain over DAGs, in which every DAG that is allowed appears in proportion to its weight, however many orders or
+layers it has. One move takes a few nodes that are near each other, a block, takes all their parents away, and draws new
+ones from their joint distribution, given the parents of all other nodes. This is Gibbs sampling by blocks, as of Goudie
+and Mukherjee (2016); there is nothing to accept or refuse. It turns edges, paths and triangles around at once, with the
+parents that go with them.
+
+Here the joint distribution is exact for any size of the block. Let U be nodes of the block that are placed first. A
+node i may then take as parents: the nodes of U, and of the variables outside the block those that cannot be reached
+from the rest of the block. That is one place in the lattice of i, where the table of sums over subsets holds A_i(U).
+So the sum over all ways to join the block is one over its layers (see `layers`): 3^k states for a block of k nodes. The
+layers are drawn from these sums, the last one first. Then each node draws its parent set: within what U allows, but not
+within what is allowed by the layers before the last one of U.
+
+The chance of a node to be in a block does not depend on the DAG. Nodes that look linked, by the scores alone, are taken
+together more often.
+
+The same tables give the probability of each parent of a node given the parents of all other nodes. The mean of these
+over the chain is the estimate. It varies less than the share of DAGs with an edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import kernel
+from .layers import LN2_HIGH, LN2_LOW, Weights, add_subsets, weights
+from .walk import Walk
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SIZES = np.cumsum([0.0, 0.1, 0.2, 0.4, 0.3, 0.0])
+"""How often a block has one node, two, and so on up to six, added up. The effective number of DAGs per second hardly
+depends on it, as long as blocks of four or five are common."""
+
+AT_ONCE = 3
+"""Bits of a parent set that are drawn at a time."""
+
+LEAST_LINK = 0.05
+"""Nodes that hardly look linked are taken together as often as if they were linked with this probability."""
+
+
+class Tables(NamedTuple):
+    """All that chains look up; lists by node, one after the other, and where each begins."""
+
+    first: Ints  # of a node's candidates
+    free: Ints
+    begin: Ints  # of a node's sums
+    log_sums: Floats  # logarithms of summed weights: `levels` of a lattice
+    near_first: Ints  # of the nodes near a node
+    near: Ints
+    reach: Floats  # how often each is taken, added up
+
+
+def tables(free: Sequence[Sequence[int]], scores: Sequence[Floats]) -> Tables:
+    """Prepare lattices for chains. Every node needs a set that is allowed.
+
+    Examples
+    --------
+    >>> made = tables([(1,), (0,)], [np.array([0.0, np.log(2.0)]), np.array([0.0, -np.inf])])
+    >>> np.exp(made.log_sums).round(12).tolist()  # of all subsets, then of single sets; node by node
+    [0.5, 1.5, 0.5, 1.0, 1.0, 1.0, 1.0, 0.0]
+    """
+    sums = [levels(own - own.max()) for own in scores]
+    link = np.zeros((len(free), len(free)))
+    for node, (candidates, (whole, *_)) in enumerate(zip(free, sums, strict=True)):
+        for t, v in enumerate(candidates):  # probability of a parent if cycles were allowed
+            link[node, v] = max(LEAST_LINK, -np.expm1(whole[len(whole) - 1 ^ 1 << t] - whole[-1]))
+    link = np.maximum(link, link.T)
+    near = [np.flatnonzero(row) for row in link]
+    reach = [np.cumsum(row[some]) / row.sum() for row, some in zip(link, near, strict=True) if len(some)]
+    return Tables(
+        _starts(free),
+        _joined(free),
+        _starts([own.ravel() for own in sums]),
+        np.concatenate([own.ravel() for own in sums]),
+        _starts(near),
+        _joined(near),
+        np.concatenate([np.empty(0), *reach]),
+    )
+
+
+def levels(scores: Floats) -> Floats:
+    """Logarithms of sums over subsets, by level and set: bits below the level may be left out, those above may not.
+
+    The first level is above all bits. Each further one is `AT_ONCE` bits lower. The last one is the scores themselves.
+
+    Examples
+    --------
+    >>> np.exp(levels(np.zeros(16))).round(12)[:, -1].tolist()  # subsets of four: all, those with the last; itself
+    [16.0, 2.0, 1.0]
+    """
+    part, rows, low = weights(scores), [scores], 0
+    for top in range((len(scores).bit_length() - 2) % AT_ONCE + 1, len(scores).bit_length(), AT_ONCE):
+        split = (-1, 1 << (top - low), 1 << low)
+        part = add_subsets(Weights(part.value.reshape(split).swapaxes(1, 2), part.power.reshape(split).swapaxes(1, 2)))
+        part = Weights(part.value.swapaxes(1, 2).reshape(-1), part.power.swapaxes(1, 2).reshape(-1))
+        some = part.value > 0.0
+        logs = np.log(np.where(some, part.value, 1.0)) + part.power * LN2_LOW + part.power * LN2_HIGH
+        rows.append(np.where(some, logs, -np.inf))
+        low = top
+    return np.array(rows[::-1])
+
+
+def _starts(lists: Sequence[Sequence[int] | Ints | Floats]) -> Ints:
+    return np.cumsum([0, *map(len, lists)], dtype=np.int64)
+
+
+def _joined(lists: Sequence[Sequence[int] | Ints]) -> Ints:
+    return np.concatenate([np.asarray(one, dtype=np.int64) for one in lists])
+
+
+class Chain:
+    """A chain of DAGs.
+
+    Parameters
+    ----------
+    tables : Tables
+        Shared by all chains.
+    start : sequence of int
+        The first DAG: the place of each node's parent set in its lattice.
+    seed : SeedSequence
+        Its own, so that chains differ.
+
+    Examples
+    --------
+    >>> made = tables([(1,), (0,)], [np.array([0.0, np.log(2.0)]), np.array([0.0, np.log(7.0)])])
+    >>> chain = Chain(made, [0, 0], np.random.SeedSequence(1))
+    >>> chain.run(4000).round(1)  # no edge weighs 1, B -> A 2, A -> B 7
+    array([[0. , 0.7],
+           [0.2, 0. ]])
+    """
+
+    def __init__(self, tables: Tables, start: Sequence[int], seed: np.random.SeedSequence) -> None:
+        self.tables = tables
+        self.now = np.array(start, dtype=np.int64)
+        self.random = seed.generate_state(4, np.uint64).view(np.int64)
+
+    def run(self, sweeps: int) -> Floats:
+        """Go on for some sweeps, each of as many moves as there are nodes.
+
+        Returns
+        -------
+        array
+            ``[i, j]``: probability of i -> j, the mean over these sweeps.
+        """
+        made, p = self.tables, len(self.now)
+        sums = np.zeros(len(made.free))
+        if kernel.loops is not None:
+            kernel.loops.chain(*made, SIZES, self.random, self.now, sums, sweeps)
+        else:
+            walk = Walk(made, SIZES, self.now.tolist(), self.random.view(np.uint64).tolist())
+            sums += walk.run(sweeps)
+            self.now[:] = walk.now
+            self.random.view(np.uint64)[:] = walk.words
+        edges = np.zeros((p, p))
+        edges[made.free, np.repeat(np.arange(p), np.diff(made.first))] = sums / max(sweeps, 1)
+        return edges
