@@ -80,7 +80,7 @@ int move_in_turn(const Order *order, const int64_t *some, const int64_t *behind,
                  uint8_t *stale);
 
 /* mechanisms.c */
-#define MOST_TOGETHER 12 /* sites that are compared with each other at a time */
+#define MOST_TOGETHER 12 /* groups of sites that are compared with each other at a time */
 
 typedef struct {
     ptrdiff_t count, columns, variables; /* of sites; of columns, the constant among them; of variables */

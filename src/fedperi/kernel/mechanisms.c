@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define TOO_FEW -1e12  /* what a site scores alone if it has too few rows for the family: it must join others */
+#define LEAST_GAIN 1e-7
 #define CONSTANT 1e-10 /* share of a column's spread over all sites below which it is constant at one of them */
 
 typedef struct {
@@ -19,15 +20,22 @@ typedef struct {
     ptrdiff_t own, parts;  /* columns of the node; matrices per group: one, or one per column if spreads are apart */
     ptrdiff_t regressors;  /* of the family at hand: the constant and the columns of the parents */
     int64_t columns[MOST_COLUMNS];
-    double *root;          /* room for one factor */
-    double *sums;          /* [site, part, packed]: moments of the groups, which begin as single sites */
-    double *joint;         /* [part, packed]: of two groups together */
     ptrdiff_t packed;      /* numbers of the largest packed matrix */
-    double *gain;          /* [site, site] */
+    double *root;          /* [part, packed]: factors of the last group that was scored */
+    double *joint;         /* [part, packed]: moments of sites together */
+    double *single;        /* [site, part, packed]: moments of the sites */
+    double *sums;          /* [site, part, packed]: moments of the groups, which begin as single sites */
+    double *weights;       /* of the columns of one regression */
+    double *left;          /* [column of the node]: residual squares of the last group that was scored */
+    double *gain;          /* [site, site]: of joining two groups */
     double *score, *value; /* [site]: of a group with all parents; the better of that with its price and fewer parents */
-    double *rows, *fixed;  /* [site]: weighted rows; what of the score joining does not change */
+    double *rows, *fixed;  /* [site]: weighted rows of a group; what of the score joining does not change */
+    double *alone;         /* [site]: the value of a site alone */
+    double *own_fit;       /* [site]: the fit of a site alone with all parents */
+    double *own_rows, *own_fixed;
     double tau;            /* how far sites may lie apart and still share a mechanism */
     int64_t *members;      /* [site]: how many sites a group has; 0 if it was joined to another */
+    ptrdiff_t *list;       /* [site]: groups that may be joined */
 } Work;
 
 static inline double larger(double a, double b) { return a > b ? a : b; }
@@ -64,6 +72,28 @@ static ptrdiff_t residual_squares(const double *packed, double *root, ptrdiff_t 
         rank += kept && i < size - last;
     }
     return rank;
+}
+
+/* Squares of a column around what a factor predicts for it, in other moments: v'Av, where v is (-weights, 1). */
+static double squares_around(const double *packed, const double *root, ptrdiff_t column, double *v)
+{
+    const double *row = root + triangle(column);
+    double total = 0.0;
+    for (ptrdiff_t i = column - 1; i >= 0; i--) {
+        double sum = row[i];
+        for (ptrdiff_t j = i + 1; j < column; j++)
+            sum += root[triangle(j) + i] * v[j];
+        v[i] = -sum * root[triangle(i) + i];
+    }
+    v[column] = 1.0;
+    for (ptrdiff_t i = 0; i <= column; i++) {
+        const double *from = packed + triangle(i);
+        double sum = 0.5 * from[i] * v[i];
+        for (ptrdiff_t j = 0; j < i; j++)
+            sum += from[j] * v[j];
+        total += 2.0 * sum * v[i];
+    }
+    return larger(total, 0.0);
 }
 
 /* Parameters that are compared: strengths, means, what the node's own columns are to each other, and the spread. */
@@ -114,22 +144,22 @@ static double fit_alone(Work *work, ptrdiff_t site, double *parameters_of, doubl
     return -0.5 * n * (sum + (double)work->own);
 }
 
-/* Score of a group whose moments lie in `sums`. */
+/* Score of a group whose moments lie in `sums`. Its factors and residual squares stay in `root` and `left`. */
 static double score_group(Work *work, const double *sums, double rows, double fixed)
 {
     double total = 0.0;
     ptrdiff_t rank = 0;
-    double left[MOST_COLUMNS];
     if (work->sites->spread[work->node]) {
-        rank = residual_squares(sums, work->root, size_of(work, 0), work->own, CONSTANT * rows, left);
+        rank = residual_squares(sums, work->root, size_of(work, 0), work->own, CONSTANT * rows, work->left);
         for (ptrdiff_t j = 0; j < work->own; j++)
-            total -= 0.5 * rows * (log(larger(left[j] / rows, TINY)) + 1.0);
+            total -= 0.5 * rows * (log(larger(work->left[j] / rows, TINY)) + 1.0);
     } else
         for (ptrdiff_t part = 0; part < work->parts; part++) {
             const double *from = sums + part * work->packed;
-            ptrdiff_t found = residual_squares(from, work->root, size_of(work, part), 1, CONSTANT * from[0], left);
+            ptrdiff_t found = residual_squares(from, work->root + part * work->packed, size_of(work, part), 1,
+                                               CONSTANT * from[0], work->left + part);
             rank = part ? rank : found;
-            total -= 0.5 * left[0];
+            total -= 0.5 * work->left[part];
         }
     return total + fixed - 0.5 * parameters(work, rank) * log(rows);
 }
@@ -198,13 +228,171 @@ static ptrdiff_t agglomerate(Work *work, ptrdiff_t *list, ptrdiff_t count, int64
     return count;
 }
 
-/* Split the sites into groups. Many sites are joined in batches first, so that the work grows with their number only. */
-static void find_groups(Work *work, ptrdiff_t *list, int64_t *labels)
+/* Fit of a site around the mechanism of the group that was scored last, which has so many rows. */
+static double fit_around(Work *work, ptrdiff_t site, double rows)
+{
+    double total = 0.0;
+    for (ptrdiff_t j = 0; j < work->own; j++) {
+        ptrdiff_t part = work->parts > 1 ? j : 0;
+        const double *sums = work->single + (site * work->parts + part) * work->packed;
+        double squares = squares_around(sums, work->root + part * work->packed, work->regressors + j, work->weights);
+        double variance = work->sites->spread[work->node] ? larger(work->left[j] / rows, TINY) : 1.0;
+        total -= 0.5 * (work->own_rows[site] * log(variance) + squares / variance);
+    }
+    return total;
+}
+
+/* Add up the moments of the listed sites. Their score as a group; its factors and residual squares stay. */
+static double score_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
+{
+    ptrdiff_t stride = work->parts * work->packed;
+    memset(work->joint, 0, (size_t)stride * sizeof(double));
+    *rows = *fixed = 0.0;
+    for (ptrdiff_t x = 0; x < count; x++) {
+        const double *from = work->single + list[x] * stride;
+        *rows += work->own_rows[list[x]];
+        *fixed += work->own_fixed[list[x]];
+        for (ptrdiff_t part = 0; part < work->parts; part++) {
+            ptrdiff_t begin = part * work->packed, end = begin + triangle(size_of(work, part));
+            for (ptrdiff_t at = begin; at < end; at++)
+                work->joint[at] += from[at];
+        }
+    }
+    return score_group(work, work->joint, *rows, *fixed);
+}
+
+/* Make the listed sites a group, which is kept in the place of the first of them. */
+static void settle(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
+{
+    ptrdiff_t stride = work->parts * work->packed, group = list[0];
+    for (ptrdiff_t x = 0; x < count; x++) {
+        work->members[list[x]] = 0;
+        labels[list[x]] = group;
+    }
+    work->members[group] = count;
+    work->score[group] = score_listed(work, list, count, work->rows + group, work->fixed + group);
+    work->value[group] = count > 1 ? work->score[group] - work->sites->price_own : work->alone[group];
+    memcpy(work->sums + group * stride, work->joint, (size_t)stride * sizeof(double));
+}
+
+/* Which of the listed sites gains most by leaving their group, which was scored last; -1 if none seems to. Without a
+   site of n of N rows the mechanism of the others lies N / (N - n) times as far from it, as a mean does. */
+static ptrdiff_t most_apart(Work *work, const ptrdiff_t *list, ptrdiff_t count, double rows)
+{
+    double best = 0.0, price = 0.5 * parameters(work, work->regressors);
+    ptrdiff_t out = -1;
+    for (ptrdiff_t x = 0; x < count; x++) {
+        ptrdiff_t k = list[x];
+        if (work->alone[k] == TOO_FEW)
+            continue;
+        double farther = rows / (rows - work->own_rows[k]);
+        double apart = work->own_fit[k] - work->own_fixed[k] - fit_around(work, k, rows);
+        double gain = work->alone[k] - work->own_fit[k] + farther * apart + price * log(farther);
+        if (gain > best) {
+            best = gain;
+            out = x;
+        }
+    }
+    return out;
+}
+
+/* Take sites out of the group of all, one after the other, the one that gains most by it first, while one gains. The
+   group that is left is settled, and comes first in the list. Returns how many groups there are. */
+static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
+{
+    ptrdiff_t inside = count;
+    double rows, fixed, score = score_listed(work, list, inside, &rows, &fixed);
+    while (inside > 1) {
+        ptrdiff_t out = most_apart(work, list, inside, rows);
+        if (out < 0)
+            break;
+        ptrdiff_t leaves = list[out];
+        list[out] = list[--inside];
+        list[inside] = leaves;
+        double before = score;
+        score = score_listed(work, list, inside, &rows, &fixed);
+        if (score + work->alone[leaves] <= before) {
+            inside++; /* it seemed to gain, and does not */
+            break;
+        }
+    }
+    if (inside < 2)
+        return count;
+    settle(work, list, inside, labels);
+    memmove(list + 1, list + inside, (size_t)(count - inside) * sizeof(ptrdiff_t));
+    return count - inside + 1;
+}
+
+/* List the sites of a group, but for one; that one comes last if it is wanted in addition. */
+static ptrdiff_t list_group(const Work *work, const int64_t *labels, int64_t group, ptrdiff_t but, int add,
+                            ptrdiff_t *list)
 {
     ptrdiff_t count = 0;
     for (ptrdiff_t k = 0; k < work->sites->count; k++)
+        if (labels[k] == group && k != but)
+            list[count++] = k;
+    if (add)
+        list[count++] = but;
+    return count;
+}
+
+static double value_of(Work *work, const ptrdiff_t *list, ptrdiff_t count)
+{
+    double rows, fixed;
+    if (count < 2)
+        return count ? work->alone[list[0]] : 0.0;
+    return score_listed(work, list, count, &rows, &fixed) - work->sites->price_own;
+}
+
+/* Move single sites to another group, or out of theirs, the one that gains most first, while one gains. */
+static void move_sites(Work *work, ptrdiff_t *sites, ptrdiff_t count, int64_t *labels)
+{
+    ptrdiff_t *list = work->list;
+    for (ptrdiff_t moves = 0; moves < count; moves++) {
+        double best = LEAST_GAIN;
+        ptrdiff_t mover = -1, to = -1;
+        for (ptrdiff_t x = 0; x < count; x++) {
+            ptrdiff_t k = sites[x], from = (ptrdiff_t)labels[k], left = list_group(work, labels, from, k, 0, list);
+            double loss = work->value[from] - value_of(work, list, left);
+            if (left && work->alone[k] - loss > best) {
+                best = work->alone[k] - loss;
+                mover = to = k;
+            }
+            for (ptrdiff_t y = 0; y < count; y++) {
+                ptrdiff_t other = sites[y];
+                if (labels[other] != other || other == from)
+                    continue;
+                double gain = value_of(work, list, list_group(work, labels, other, k, 1, list)) - work->value[other];
+                if (gain - loss > best) {
+                    best = gain - loss;
+                    mover = k;
+                    to = other;
+                }
+            }
+        }
+        if (mover < 0)
+            return;
+        int64_t from = labels[mover];
+        ptrdiff_t left = list_group(work, labels, from, mover, 0, list);
+        if (left)
+            settle(work, list, left, labels);
+        settle(work, list, list_group(work, labels, to == mover ? -1 : to, mover, 1, list), labels);
+    }
+}
+
+/* Split the sites into groups: those that leave the group of all, joined again where it gains. Many are joined in
+   batches first, so that the work grows with their number only. Then single sites are moved where it gains. */
+static void find_groups(Work *work, int64_t *labels)
+{
+    ptrdiff_t count = 0, all = 0, *list = work->list, sites[MOST_TOGETHER];
+    for (ptrdiff_t k = 0; k < work->sites->count; k++)
         if (work->members[k])
             list[count++] = k;
+    if (count <= MOST_TOGETHER)
+        for (; all < count; all++)
+            sites[all] = list[all];
+    if (count > 1)
+        count = peel(work, list, count, labels);
     while (count > MOST_TOGETHER) {
         ptrdiff_t left = 0, before = count;
         for (ptrdiff_t from = 0; from < count; from += MOST_TOGETHER) {
@@ -217,52 +405,62 @@ static void find_groups(Work *work, ptrdiff_t *list, int64_t *labels)
         if (count == before)
             return;
     }
-    agglomerate(work, list, count, labels);
+    count = agglomerate(work, list, count, labels);
+    if (count > 1)
+        move_sites(work, sites, all, labels);
 }
 
-/* Score one family. `alone`, `cut` and so on are what each site says by itself. */
-static double score_family(Work *work, const double *alone, const double *cut, const double *likelihood,
-                           const double *parameters_of, const double *variance, size_t stride, ptrdiff_t *list,
-                           int64_t *labels)
+/* What each site says of a family by itself: [site], so many numbers apart. */
+typedef struct {
+    const double *alone, *cut, *likelihood, *parameters, *variance;
+    size_t stride;
+} Fits;
+
+/* Score one family with one tolerance. */
+static double score_family(Work *work, const Fits *fits, int64_t *labels)
 {
     const Sites *sites = work->sites;
     ptrdiff_t count = sites->count;
     double total = 0.0, refund = -HUGE_VAL;
     for (ptrdiff_t k = 0; k < count; k++) {
+        size_t at = (size_t)k * fits->stride;
         double c = 1.0 + sites->n[k] * work->tau * work->tau;
         work->members[k] = 0;
-        if (labels)
-            labels[k] = k;
+        labels[k] = k;
         if (sites->constant[k * sites->variables + work->node])
             continue; /* set by the site: it says nothing about the mechanism */
         if (sites->declared[k * sites->variables + work->node]) {
-            total += larger(alone[k * stride], cut[k * stride] + sites->price_cut);
+            total += larger(fits->alone[at], fits->cut[at] + sites->price_cut);
             continue;
         }
-        int few = alone[k * stride] == TOO_FEW;
+        int few = fits->alone[at] == TOO_FEW;
         double shared = few ? 1.0 : 1.0 / c;
         work->members[k] = 1;
-        work->score[k] = alone[k * stride];
-        work->value[k] = few ? TOO_FEW : larger(alone[k * stride] - sites->price_own, cut[k * stride]);
-        work->rows[k] = sites->n[k] * shared;
-        work->fixed[k] = few ? 0.0 : -0.5 * parameters_of[k * stride] * log(c);
-        double *sums = work->sums + k * work->parts * work->packed;
-        const double *left = variance + k * stride * work->own;
+        work->score[k] = fits->alone[at];
+        work->value[k] = few ? TOO_FEW : larger(fits->alone[at] - sites->price_own, fits->cut[at]);
+        work->alone[k] = work->value[k];
+        work->own_rows[k] = work->rows[k] = sites->n[k] * shared;
+        work->fixed[k] = few ? 0.0 : -0.5 * fits->parameters[at] * log(c);
+        work->own_fit[k] = fits->likelihood[at] + work->fixed[k];
+        double *sums = work->single + k * work->parts * work->packed;
+        const double *left = fits->variance + at * (size_t)work->own;
         if (sites->spread[work->node]) {
-            work->fixed[k] += (1.0 - shared) * likelihood[k * stride];
+            work->fixed[k] += (1.0 - shared) * fits->likelihood[at];
             gather(work, k, sums);
-            for (ptrdiff_t at = 0; at < triangle(size_of(work, 0)); at++)
-                sums[at] *= shared;
+            for (ptrdiff_t cell = 0; cell < triangle(size_of(work, 0)); cell++)
+                sums[cell] *= shared;
         } else {
-            work->fixed[k] += likelihood[k * stride] + 0.5 * sites->n[k] * shared * (double)work->own;
+            work->fixed[k] += fits->likelihood[at] + 0.5 * sites->n[k] * shared * (double)work->own;
             gather(work, k, work->joint);
             for (ptrdiff_t part = 0; part < work->parts; part++)
-                for (ptrdiff_t at = 0; at < triangle(size_of(work, part)); at++)
-                    sums[part * work->packed + at] = work->joint[at] * shared / left[part];
+                for (ptrdiff_t cell = 0; cell < triangle(size_of(work, part)); cell++)
+                    sums[part * work->packed + cell] = work->joint[cell] * shared / left[part];
         }
+        work->own_fixed[k] = work->fixed[k];
+        memcpy(work->sums + k * work->parts * work->packed, sums, (size_t)(work->parts * work->packed) * sizeof(double));
     }
     if (sites->share)
-        find_groups(work, list, labels);
+        find_groups(work, labels);
     for (ptrdiff_t k = 0; k < count; k++)
         if (work->members[k]) {
             total += work->value[k];
@@ -271,29 +469,76 @@ static double score_family(Work *work, const double *alone, const double *cut, c
     return refund == -HUGE_VAL ? total : total + refund;
 }
 
+/* What a tolerance can reach at most: every site alone, or in a group whose mechanism is just its own. */
+static double most_possible(const Work *work, const Fits *fits, double tau)
+{
+    const Sites *sites = work->sites;
+    double total = larger(sites->price_own, sites->price_cut);
+    for (ptrdiff_t k = 0; k < sites->count; k++) {
+        size_t at = (size_t)k * fits->stride;
+        if (sites->constant[k * sites->variables + work->node])
+            continue;
+        if (fits->alone[at] == TOO_FEW)
+            return HUGE_VAL;
+        double shared = fits->likelihood[at] - 0.5 * fits->parameters[at] * log(1.0 + sites->n[k] * tau * tau);
+        total += larger(shared, larger(fits->alone[at], fits->cut[at] + sites->price_cut));
+    }
+    return total;
+}
+
+/* The same with the tolerance that explains the sites best. One that is not zero has a price, and is not tried if it
+   cannot pay. Labels and the tolerance are those of the best. */
+static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int64_t *room, double *tau)
+{
+    const Sites *sites = work->sites;
+    double best = -HUGE_VAL;
+    for (ptrdiff_t t = 0; t < sites->tolerances; t++) {
+        double price = sites->tolerance[t] > 0.0 ? sites->price_tolerance : 0.0;
+        work->tau = sites->tolerance[t];
+        if (t && best >= most_possible(work, fits, work->tau) - price)
+            continue;
+        double found = score_family(work, fits, room) - price;
+        if (found > best) {
+            best = found;
+            *tau = work->tau;
+            memcpy(labels, room, (size_t)sites->count * sizeof(int64_t));
+        }
+    }
+    return best;
+}
+
 static void forget_work(Work *work)
 {
     free(work->root);
     free(work->sums);
     free(work->gain);
     free(work->members);
+    free(work->list);
 }
 
 static int make_work(Work *work, ptrdiff_t widest)
 {
-    ptrdiff_t count = work->sites->count;
-    work->packed = triangle(widest);
-    work->root = malloc((size_t)(work->packed * (1 + work->parts)) * sizeof(double));
-    work->sums = malloc((size_t)(count * work->parts * work->packed) * sizeof(double));
-    work->gain = malloc((size_t)(count * (count + 4)) * sizeof(double));
-    work->members = malloc((size_t)count * sizeof(int64_t));
-    if (!work->root || !work->sums || !work->gain || !work->members)
+    size_t count = (size_t)work->sites->count, part = (size_t)triangle(widest), stride = (size_t)work->parts * part;
+    work->packed = (ptrdiff_t)part;
+    work->root = malloc((2 * stride + part + (size_t)(widest + work->own)) * sizeof(double));
+    work->sums = malloc(2 * count * stride * sizeof(double));
+    work->gain = malloc(count * (count + 8) * sizeof(double));
+    work->members = malloc(2 * count * sizeof(int64_t));
+    work->list = malloc(count * sizeof(ptrdiff_t));
+    if (!work->root || !work->sums || !work->gain || !work->members || !work->list)
         return NO_MEMORY;
-    work->joint = work->root + work->packed;
+    work->joint = work->root + stride;
+    work->weights = work->joint + stride + part;
+    work->left = work->weights + widest;
     work->score = work->gain + count * count;
     work->value = work->score + count;
     work->rows = work->value + count;
     work->fixed = work->rows + count;
+    work->alone = work->fixed + count;
+    work->own_fit = work->alone + count;
+    work->own_rows = work->own_fit + count;
+    work->own_fixed = work->own_rows + count;
+    work->single = work->sums + count * stride;
     return 0;
 }
 
@@ -309,27 +554,6 @@ static void cut_off(const Sites *sites, const double *alone, double *cut, size_t
     }
     for (size_t set = subsets - 1; set > 0; set--)
         cut[set] = larger(alone[0] - sites->price_cut, cut[set] - sites->price_some);
-}
-
-/* The same with the tolerance that explains the sites best. One that is not zero has a price. */
-static double score_tolerant(Work *work, const double *alone, const double *cut, const double *likelihood,
-                             const double *parameters_of, const double *variance, size_t stride, ptrdiff_t *list,
-                             int64_t *labels, int64_t *room, double *tau)
-{
-    const Sites *sites = work->sites;
-    double best = -HUGE_VAL;
-    for (ptrdiff_t t = 0; t < sites->tolerances; t++) {
-        work->tau = sites->tolerance[t];
-        double found = score_family(work, alone, cut, likelihood, parameters_of, variance, stride, list, room) -
-                       (work->tau > 0.0 ? sites->price_tolerance : 0.0);
-        if (found > best) {
-            best = found;
-            *tau = work->tau;
-            if (labels)
-                memcpy(labels, room, (size_t)sites->count * sizeof(int64_t));
-        }
-    }
-    return best;
 }
 
 /* Scores of a node for its `fixed` first parents joined with every subset of the `open` others. Sets that are not in
@@ -350,12 +574,11 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
         return OUT_OF_RANGE;
     size_t subsets = (size_t)1 << all, cells = (size_t)count * subsets;
     double *room = malloc(cells * (4 + (size_t)work.own) * sizeof(double));
-    ptrdiff_t *list = malloc((size_t)count * (sizeof(ptrdiff_t) + sizeof(int64_t)));
-    if (!room || !list || make_work(&work, widest)) {
+    int64_t *groups = malloc(2 * (size_t)count * sizeof(int64_t));
+    if (!room || !groups || make_work(&work, widest)) {
         fault = NO_MEMORY;
         goto done;
     }
-    int64_t *groups = (int64_t *)(list + count);
     double *alone = room, *cut = alone + cells, *likelihood = cut + cells, *parameters_of = likelihood + cells;
     double *variance = parameters_of + cells;
     for (size_t set = 0; set < subsets; set++) {
@@ -385,15 +608,15 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
         if (wanted && !wanted[at])
             continue;
         choose(&work, parents, all, set);
-        out[at] = score_tolerant(&work, alone + set, cut + set, likelihood + set, parameters_of + set,
-                                 variance + set * (size_t)work.own, subsets, list,
-                                 labels ? labels + at * (size_t)count : NULL, groups, &tau);
+        Fits fits = {alone + set, cut + set, likelihood + set, parameters_of + set,
+                     variance + set * (size_t)work.own, subsets};
+        out[at] = score_tolerant(&work, &fits, labels ? labels + at * (size_t)count : groups + count, groups, &tau);
         if (taus)
             taus[at] = tau;
     }
 done:
     free(room);
-    free(list);
+    free(groups);
     forget_work(&work);
     return fault;
 }

@@ -107,7 +107,9 @@ class Mechanisms:
     def groups(self, node: int, parents: Sequence[int]) -> tuple[Ints, float]:
         """Number the groups of sites that share the mechanism of a family; return also the tolerance it takes."""
         _, groups, tolerances = self._scores(node, parents, ())
-        return np.unique(groups[0], return_inverse=True)[1], float(tolerances[0])
+        number: dict[int, int] = {}
+        labels = [number.setdefault(label, len(number)) for label in groups[0].tolist()]
+        return np.array(labels, dtype=np.int64), float(tolerances[0])
 
     def _scores(
         self, node: int, fixed: Sequence[int], free: Sequence[int], wanted: Bools | None = None

@@ -26,12 +26,19 @@ TOO_FEW = -1e12
 """What a site scores alone if it has too few rows for the family: it must join others."""
 
 MOST_TOGETHER = 12
-"""Sites that are compared with each other at a time."""
+"""Groups of sites that are compared with each other at a time."""
+
+LEAST_GAIN = 1e-7
+"""Nats by which moving a site must gain."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Sites that share a mechanism: their weighted moments, one matrix per part; rows; what joining does not change."""
+    """Sites that share a mechanism: their weighted moments, one matrix per part; rows; what joining does not change.
+
+    `score` is with all parents; `value` the better of that with its price and, for a site alone, fewer parents;
+    `fit` is the fit of a site alone.
+    """
 
     members: tuple[int, ...]
     moments: tuple[Floats, ...]
@@ -39,6 +46,7 @@ class Group:
     fixed: float
     score: float
     value: float
+    fit: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -92,10 +100,7 @@ def group_score(mechanisms: Mechanisms, node: int, parents: Sequence[int], sites
     groups = [
         _single(mechanisms, k, columns, fit, -np.inf, tau, score.spread) for k, fit in zip(sites, fits, strict=True)
     ]
-    joint = groups[0]
-    for group in groups[1:]:
-        joint = score.join(joint, group)
-    return joint.score
+    return score.join(*groups).score
 
 
 def _columns(mechanisms: Mechanisms, variables: Sequence[int]) -> list[int]:
@@ -157,7 +162,7 @@ def _score(
         else:
             groups.append(_single(mechanisms, k, columns, fit, cuts[k], tau, spread))
     score = _Scorer(len(columns[0]), len(columns[1]), spread)
-    found = _agglomerate(groups, score) if mechanisms.share else groups
+    found = _find_groups(groups, score) if mechanisms.share else groups
     labels = np.arange(len(mechanisms.n))
     for group in found:
         labels[list(group.members)] = min(group.members)
@@ -178,6 +183,7 @@ def _single(
     n, few = float(mechanisms.n[site]), fit.score == TOO_FEW
     c = 1.0 if few else 1.0 + n * tau**2
     fixed = -0.5 * fit.parameters * np.log(c)
+    own_fit = fit.likelihood + fixed
     parts = [own] if spread else [own[: j + 1] for j in range(len(own))]
     weights = [1 / c] if spread else (1 / c / fit.variance).tolist()
     fixed += (1 - 1 / c) * fit.likelihood if spread else fit.likelihood + 0.5 * n / c * len(own)
@@ -186,7 +192,7 @@ def _single(
         for part, weight in zip(parts, weights, strict=True)
     )
     value = TOO_FEW if few else max(fit.score - PRICE_OWN, cut)
-    return Group((site,), moments, n / c, fixed, fit.score, value)
+    return Group((site,), moments, n / c, fixed, fit.score, value, own_fit)
 
 
 @dataclass(frozen=True)
@@ -195,18 +201,94 @@ class _Scorer:
     own: int
     spread: bool
 
-    def join(self, a: Group, b: Group) -> Group:
-        """Let two groups share one mechanism."""
-        moments = tuple(x + y for x, y in zip(a.moments, b.moments, strict=True))
-        rows, fixed = a.rows + b.rows, a.fixed + b.fixed
+    def join(self, *groups: Group) -> Group:
+        """Let groups share one mechanism."""
+        if len(groups) == 1:
+            return groups[0]
+        moments = tuple(sum(parts[1:], start=parts[0]) for parts in zip(*(g.moments for g in groups), strict=True))
+        rows, fixed = sum(group.rows for group in groups), sum(group.fixed for group in groups)
         if self.spread:
             squares, rank = _residual_squares(moments[0], self.own, CONSTANT * rows)
             fit = -0.5 * rows * float((np.log(np.maximum(squares / rows, 1e-300)) + 1).sum())
         else:
             found = [_residual_squares(part, 1, CONSTANT * part[0, 0]) for part in moments]
             fit, rank = -0.5 * sum(float(squares[0]) for squares, _ in found), found[0][1]
-        score = fit + fixed - 0.5 * _parameters(self.own, rank, self.spread) * np.log(rows)
-        return Group(a.members + b.members, moments, rows, fixed, score, score - PRICE_OWN)
+        score = fit + fixed - 0.5 * self.parameters(rank) * np.log(rows)
+        members = tuple(k for group in groups for k in group.members)
+        return Group(members, moments, rows, fixed, score, score - PRICE_OWN)
+
+    def parameters(self, rank: int) -> float:
+        """Parameters that are compared."""
+        return _parameters(self.own, rank, self.spread)
+
+    def fit_around(self, site: Group, group: Group) -> float:
+        """Fit of a site around the mechanism of a group."""
+        total = 0.0
+        for j in range(self.own):
+            part, column = (0 if self.spread else j), self.regressors + j
+            theirs, here = group.moments[part], site.moments[part]
+            before = slice(0, column)
+            weights = _solve(theirs[before, before], theirs[before, column], CONSTANT * group.moments[part][0, 0])
+            v = np.append(-weights, 1.0)
+            around = max(float(v @ here[: column + 1, : column + 1] @ v), 0.0)
+            left = float(v @ theirs[: column + 1, : column + 1] @ v)
+            variance = max(left / group.rows, 1e-300) if self.spread else 1.0
+            total -= 0.5 * (site.rows * np.log(variance) + around / variance)
+        return total
+
+
+def _solve(moments: Floats, cross: Floats, least: float) -> Floats:
+    """Weights of a regression; those of columns that the columns before determine are zero."""
+    kept: list[int] = []
+    for at in range(len(moments)):
+        inside = [*kept, at]
+        if _residual_squares(moments[np.ix_(inside, inside)], 1, least)[0][0] > least:
+            kept = inside
+    weights = np.zeros(len(moments))
+    weights[kept] = np.linalg.solve(moments[np.ix_(kept, kept)], cross[kept])
+    return weights
+
+
+def _find_groups(sites: list[Group], score: _Scorer) -> list[Group]:
+    """Split the sites into groups: those that leave the group of all, joined again and moved where it gains."""
+    groups = _agglomerate(_peel(sites, score), score)
+    return _move_sites(sites, groups, score) if 1 < len(groups) and len(sites) <= MOST_TOGETHER else groups
+
+
+def _peel(sites: list[Group], score: _Scorer) -> list[Group]:
+    """Take sites out of the group of all, the one that gains most by it first, while one gains."""
+    inside, outside = list(sites), list[Group]()
+    if len(sites) < 2:
+        return inside
+    whole = score.join(*inside)
+    while len(inside) > 1:
+        leaver = _most_apart(inside, whole, score)
+        if leaver is None:
+            break
+        rest = [site for site in inside if site is not leaver]
+        fewer = score.join(*rest)
+        if fewer.score + leaver.value <= whole.score:  # it seemed to gain, and does not
+            break
+        inside, whole = rest, fewer
+        outside.append(leaver)
+    return [whole, *outside[::-1]] if len(inside) > 1 else [*inside, *outside[::-1]]
+
+
+def _most_apart(sites: list[Group], whole: Group, score: _Scorer) -> Group | None:
+    """Which site gains most by leaving its group; None if none seems to.
+
+    Without a site of n of N rows the mechanism of the others lies N / (N - n) times as far from it, as a mean does.
+    """
+    best, leaver = 0.0, None
+    for site in sites:
+        if site.value == TOO_FEW:
+            continue
+        farther = whole.rows / (whole.rows - site.rows)
+        apart = site.fit - site.fixed - score.fit_around(site, whole)
+        gain = site.value - site.fit + farther * apart + 0.5 * score.parameters(score.regressors) * np.log(farther)
+        if gain > best:
+            best, leaver = gain, site
+    return leaver
 
 
 def _agglomerate(groups: list[Group], score: _Scorer) -> list[Group]:
@@ -229,3 +311,30 @@ def _join_within(groups: list[Group], score: _Scorer) -> list[Group]:
             break
         groups = [group for group in groups if group is not a and group is not b] + [joint]
     return groups
+
+
+def _move_sites(sites: list[Group], groups: list[Group], score: _Scorer) -> list[Group]:
+    """Move single sites to another group, or out of theirs, the one that gains most first, while one gains."""
+    alone = {site.members[0]: site for site in sites}
+    parts = [list(group.members) for group in groups]
+
+    def value(members: list[int]) -> float:
+        return score.join(*(alone[k] for k in members)).value if members else 0.0
+
+    for _ in sites:
+        best, move = LEAST_GAIN, None
+        for k in sorted(alone):
+            own = next(part for part in parts if k in part)
+            rest = [member for member in own if member != k]
+            loss = value(own) - value(rest)
+            for other in [[], *(part for part in parts if part is not own)]:
+                if rest or other:
+                    gain = value([*other, k]) - value(other) - loss
+                    if gain > best:
+                        best, move = gain, (k, own, other)
+        if move is None:
+            break
+        k, own, other = move
+        parts = [part for part in parts if part is not own and part is not other]
+        parts += [part for part in ([member for member in own if member != k], [*other, k]) if part]
+    return [score.join(*(alone[k] for k in sorted(part))) for part in parts]
