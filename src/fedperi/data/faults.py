@@ -62,7 +62,7 @@ def constants_here(profile: TableProfile, schema: Schema) -> list[Finding]:
     >>> from fedperi.data.profile import scan
     >>> schema = Schema((Column("a", "continuous"),))
     >>> print(constants_here(scan(open_table(pd.DataFrame({"a": [3.0, 3.0]}), "north")), schema)[0])
-    site 'north', column 'a': all values are the same (3); a policy of this site, or a mistake; --method iperi refuses it
+    site 'north', column 'a': all values are the same (3); a policy of this site, or a mistake; --method iperi ...
     """
     if profile.rows < 2:
         return []
