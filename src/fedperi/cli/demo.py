@@ -69,14 +69,14 @@ def demo(
     console.print("Each hospital gives its means and covariances. No row leaves it.\n")
     result = MPERI().fit(hospitals)
     alone = _alone(hospitals)
-    first = HOSPITALS[0]
-    graphs = {"truth": sim.dag, f"{first} alone": alone[first], "fedperi": result.graph}
+    first = f"{HOSPITALS[0]} alone"
+    graphs = {"truth": sim.dag, first: alone[first], "fedperi": result.graph}
     console.print(edge_table(graphs, title="What causes what"))
     console.print(f"{counted(result)}\n", soft_wrap=True)
     _compare(
         console,
         sim.dag,
-        {**{f"{name} alone": graph for name, graph in alone.items()}, "fedperi, all hospitals": result.graph},
+        {**alone, "fedperi, all hospitals": result.graph},
     )
     console.print()
     console.print(_policies(sim, result))
@@ -131,7 +131,7 @@ def _alone(hospitals: Mapping[str, Any]) -> dict[str, PDAG]:
     """What each hospital could find without the others."""
     from ..local.discover import ges
 
-    return {name: ges(table) for name, table in hospitals.items()}
+    return {f"{name} alone": ges(table) for name, table in hospitals.items()}
 
 
 def _compare(console: Console, truth: PDAG, found: Mapping[str, PDAG]) -> None:

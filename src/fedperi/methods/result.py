@@ -316,7 +316,7 @@ class Result:
         state = "" if self.complete else " (interrupted)"
         return (
             f"Result({self.method['name']}{state}: {len(self.graph)} edges, {len(self.graph.directed)} directed; "
-            f"{len(self.sites)} sites, {self.rounds} rounds)"
+            f"{len(self.sites)} sites, {self.rounds} round{'s' * (self.rounds != 1)})"
         )
 
 
