@@ -68,4 +68,5 @@ def _refusal(option: str, said: str, name: str, *, chosen: bool) -> str:
     owners = [other for other, options in OPTIONS.items() if option in options]
     default = "" if chosen else ", the default method"
     remedy = f"leave it out, or add --method {owners[0]}"
-    return f"{said} is an option of {' and '.join(owners)}, not of {name}{default}; {remedy}"
+    named = " and ".join([", ".join(owners[:-1]), owners[-1]] if len(owners) > 1 else owners)
+    return f"{said} is an option of {named}, not of {name}{default}; {remedy}"

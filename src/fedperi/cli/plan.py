@@ -94,7 +94,9 @@ def _plan_of_statements(console: Console, schema: Schema, method: MPERI) -> None
         f"{1 + q + pairs} numbers"
     )
     console.print("No question comes after it, and no row leaves a site.")
-    console.print("But exact means and covariances are not private. For noise: --method iperi --epsilon 1")
+    console.print(
+        "But exact means and covariances are not private. For a private run: --method iperi --epsilon 1", soft_wrap=True
+    )
 
 
 def _plan_of_regrets(console: Console, schema: Schema, method: IPERI) -> None:
