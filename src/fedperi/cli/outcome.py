@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def summarize(console: Console, result: Result, out: Path | None) -> None:
     """Say in words what was found."""
-    if result.probable:
+    if result.groups:
         say_mechanisms(console, result)
     elif result.regrets:
         _say_regrets(console, result)

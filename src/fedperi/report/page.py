@@ -68,7 +68,7 @@ def render_report(result: Result) -> str:
     picture = layout(drawn_graph(result))
     edges = shown_edges(result, list(picture.routes))
     told = promises(result)
-    view = mechanism_view(result, edges) if result.probable else None
+    view = mechanism_view(result, edges) if result.groups else None
     if view is not None:
         style += (folder / "mechanisms.css").read_text(encoding="utf-8")
     if told:
