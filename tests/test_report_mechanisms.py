@@ -163,7 +163,7 @@ def test_evidence_of_an_edge():
         "How probable it is dose → stroke 0.90 dose ← stroke 0.07 no edge 0.03",
         "It rests on Lyon alone. Ask there whether this is so.",
         "What changes it without Lyon: the arrow turns round",
-        "Moderate evidence (6.7 nats): so much worse do the data fit without it.",
+        "Moderate evidence (6.7 nats): the data fit that much worse without it.",
         "What sites do differently here At Lyon, stroke is less likely by 0.1 than elsewhere.",
     ):
         assert part in said, said
