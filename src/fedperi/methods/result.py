@@ -147,7 +147,7 @@ class Result:
         >>> import fedperi as fp
         >>> sim = fp.simulate(["a", "b"], clients=4, samples=1000, intervention="shift", seed=2)
         >>> fp.MPERI().fit(sim.sites).sharing
-        {'a': 0.75, 'b': 0.5}
+        {'a': 0.5, 'b': 0.75}
         """
         return {group.variable: group.share for group in self.groups}
 
