@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import fedperi as fp
+from fedperi.cli.demo import HOSPITALS
 
 
 def fedperi(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -21,12 +22,27 @@ def test_demo_finds_what_no_hospital_could(tmp_path: Path) -> None:
     assert done.stderr == ""
     assert "\x1b[" not in done.stdout  # no colour codes in a pipe
     lines = {line.split("│")[1].strip(): line for line in done.stdout.splitlines() if line.startswith("│")}
-    count = {name: int(line.split("│")[2]) for name, line in lines.items() if "hospital" in name}
-    assert count["fedperi, all hospitals"] >= 6 > max(count[f"hospital {k}"] for k in range(5))
-    result = fp.Result.from_json((tmp_path / "fedperi-demo" / "result.json").read_text())
-    assert len(result.graph) == 10
-    assert len(list((tmp_path / "fedperi-demo" / "data").glob("*.csv"))) == 5
+    count = {name: int(line.split("│")[2]) for name, line in lines.items() if "alone" in name or "all" in name}
+    assert count["fedperi, all hospitals"] >= 7 > max(count[f"{name} alone"] for name in HOSPITALS)
+    result = fp.load(tmp_path / "fedperi-demo")
+    assert result.method["name"] == "M-PERI" and len(result.graph) == 10 and result.sites == HOSPITALS
+    truth = json.loads((tmp_path / "fedperi-demo" / "data" / "truth.json").read_text())
+    policies = {(HOSPITALS[k], target) for k, targets in enumerate(truth["targets"]) for target in targets}
+    found = {(one.site, one.variable) for one in result.differences}
+    assert len(policies) == 4 and len(policies & found) >= 3  # named, though nobody wrote them down
+    assert {path.name for path in (tmp_path / "fedperi-demo" / "data").glob("*.csv")} == {f"{n}.csv" for n in HOSPITALS}
     assert fedperi("demo", cwd=tmp_path).returncode == 0  # again, over the same files
+    report = (tmp_path / "fedperi-demo" / "report.html").read_text(encoding="utf-8")
+    assert all(one.words in report for one in result.differences)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_demo_is_not_a_lucky_seed(tmp_path: Path, seed: int) -> None:
+    done = fedperi("demo", "--seed", str(seed), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if "fedperi, all hospitals" in line]
+    right, _, wrong = (int(part) for part in line.split("│")[2:5])
+    assert right >= 7 and wrong <= 1
 
 
 def test_help_and_version() -> None:

@@ -25,8 +25,85 @@ def files(place: Path) -> list[str]:
     return sorted(str(path) for path in (place / "data").glob("*.csv"))
 
 
+IPERI = ("--method", "iperi")
+
+
+def words(text: str) -> str:
+    """Without line breaks, which depend on the width of the terminal."""
+    return " ".join(text.split())
+
+
+def test_run_says_how_sure_it_is_and_what_sites_do_differently(hospitals: Path) -> None:
+    done = fedperi("run", *files(hospitals), "--out", "results", cwd=hospitals)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "\x1b[" not in done.stdout
+    result = fp.load(hospitals / "results")
+    assert result.method["name"] == "M-PERI"
+    assert result.graph == fp.MPERI().fit(files(hospitals)).graph
+    said = words(done.stdout)
+    assert said.startswith("3 sites, 6000 rows, 3 variables. Edge this way other way no edge Direction")
+    for edge in result.robustness:
+        sign = "->" if edge.grade else "--"
+        grade = {"": "open", "confirmed": "confirmed", "one site": f"rests on {edge.site} alone"}[edge.grade]
+        (line,) = [line for line in done.stdout.splitlines() if line.startswith(f"{edge.a} {sign} {edge.b} ")]
+        assert line.rstrip().endswith(grade)
+        numbers = [float(part) for part in line.split() if part[:1] in "01"]
+        assert len(numbers) == 3 and abs(sum(numbers) - 1) < 0.02
+    place = said.index("What the sites do differently")
+    assert result.differences
+    for part in (*(one.words for one in result.differences), *result.warnings):
+        assert place < said.index(part)
+    assert said.endswith("Wrote report.html, result.json, manifest.json and graph.* to results.")
+    assert (hospitals / "results" / "report.html").exists()
+
+
+def test_the_words_of_a_result_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from fedperi.cli.outcome import say_mechanisms
+    from fedperi.methods.parts import Difference, PairProbability, Robustness
+
+    graph = fp.PDAG.from_edges([("age", "dose"), ("dose", "[red]")], [("age", "sex")], ["age", "dose", "sex", "[red]"])
+    sim = fp.simulate(graph.names, clients=3, samples=100, seed=1)
+    result = replace(
+        fp.MPERI().fit(sim.sites),
+        graph=graph,
+        probable=(
+            PairProbability("age", "dose", 0.98, 0.02, 0.0),
+            PairProbability("dose", "[red]", 0.05, 0.9, 0.05),
+            PairProbability("age", "sex", 0.4, 0.55, 0.05),
+        ),
+        robustness=(
+            Robustness("age", "dose", "confirmed", "", ()),
+            Robustness("dose", "[red]", "one site", "Lyon", ("without Lyon: no edge",)),
+            Robustness("sex", "age", "", "", ()),
+        ),
+        differences=(Difference("Lyon", "dose", "shifted", 9.0, "At Lyon, dose is higher by 1 than elsewhere."),),
+        warnings=("1 direction rests on Lyon alone.",),
+    )
+    say_mechanisms(Console(highlight=False, width=100), result)
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+        "Edge           this way  other way  no edge  Direction",
+        "age -> dose        0.98       0.02     0.00  confirmed",
+        "dose -> [red]      0.05       0.90     0.05  rests on Lyon alone",
+        "sex -- age         0.55       0.40     0.05  open",
+        "3 edges: 1 confirmed (the direction holds whichever site is left out), 1 that rests on one site, 1",
+        "with an open direction.",
+        "",
+        "What the sites do differently",
+        " - At Lyon, dose is higher by 1 than elsewhere.",
+        "",
+        "Warnings",
+        " - 1 direction rests on Lyon alone.",
+        "",
+    ]
+
+
 def test_run_writes_everything_and_says_it_in_words(hospitals: Path) -> None:
-    done = fedperi("run", *files(hospitals), "--out", "results", "--bootstrap", "5", cwd=hospitals)
+    done = fedperi("run", *files(hospitals), *IPERI, "--out", "results", "--bootstrap", "5", cwd=hospitals)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "3 edges; 2 directed: 0 by the common structure, 2 only because sites differ." in done.stdout
@@ -47,15 +124,44 @@ def test_json_and_dry_run_write_nothing(hospitals: Path) -> None:
     done = fedperi("run", *files(hospitals), "--json", cwd=hospitals)
     assert done.returncode == 0
     assert json.loads(done.stdout)["format"] == "fedperi.result"
-    plan = fedperi("run", *files(hospitals), "--dry-run", cwd=hospitals)
+    assert fp.Result.from_json(done.stdout).method["name"] == "M-PERI"
+    plan = fedperi("run", *files(hospitals), *IPERI, "--dry-run", cwd=hospitals)
     assert plan.returncode == 0
     assert "3 variables x 4 parent sets = 12 numbers" in plan.stdout
     assert "Nothing was asked: this was a dry run." in plan.stdout
     assert [path.name for path in hospitals.iterdir()] == ["data"]
 
 
+def test_a_dry_run_says_what_each_site_would_say(hospitals: Path) -> None:
+    plan = fedperi("run", *files(hospitals), "--dry-run", cwd=hospitals)
+    assert plan.returncode == 0, plan.stderr
+    assert plan.stdout.splitlines()[2:] == [
+        "Each site would make one statement:",
+        "  its row count, 3 means, and 6 variances and covariances: 10 numbers",
+        "No question comes after it, and no row leaves a site.",
+        "But exact means and covariances are not private. For a private run: --method iperi --epsilon 1",
+        "Nothing was asked: this was a dry run.",
+    ]
+    assert fp.MPERI().fit(files(hospitals)).queries == 10
+    other = fedperi("run", *files(hospitals), "--method", "fedcdh", "--dry-run", cwd=hospitals)
+    assert other.returncode == 0 and "NOT PRIVATE" in other.stdout and "Nothing was asked" in other.stdout
+
+
+def test_a_dry_run_counts_the_indicators_of_categories(tmp_path: Path) -> None:
+    tables = fp.clinic(sites=2, rows=200, policies=1, seed=1).sites
+    for k, table in enumerate(tables):
+        table.assign(arm=[("low", "medium", "high")[i % 3] for i in range(200)]).to_csv(
+            tmp_path / f"{k}.csv", index=False
+        )
+    result = fp.MPERI().fit([str(tmp_path / f"{k}.csv") for k in range(2)])
+    plan = fedperi("run", "0.csv", "1.csv", "--dry-run", cwd=tmp_path)
+    assert f": {result.queries} numbers" in plan.stdout
+
+
 def test_config_file_and_options_that_override_it(hospitals: Path) -> None:
-    (hospitals / "run.toml").write_text('masking = "consensus"\naggregate = "worst"\nlocal = "pc"\nseed = 3\n')
+    (hospitals / "run.toml").write_text(
+        'method = "iperi"\nmasking = "consensus"\naggregate = "worst"\nlocal = "pc"\nseed = 3\n'
+    )
     done = fedperi("run", *files(hospitals), "--config", "run.toml", "--seed", "4", "--json", cwd=hospitals)
     method = json.loads(done.stdout)["method"]
     assert (method["masking"], method["aggregate"], method["local"], method["seed"]) == ("consensus", "worst", "pc", 4)
@@ -64,7 +170,7 @@ def test_config_file_and_options_that_override_it(hospitals: Path) -> None:
 def test_jobs_on_the_command_line_and_in_a_file(hospitals: Path) -> None:
     (hospitals / "run.toml").write_text("jobs = 2\n")
     alone, shared, configured = (
-        json.loads(fedperi("run", *files(hospitals), *extra, "--json", cwd=hospitals).stdout)
+        json.loads(fedperi("run", *files(hospitals), *IPERI, *extra, "--json", cwd=hospitals).stdout)
         for extra in ([], ["--jobs", "2"], ["--config", "run.toml"])
     )
     assert (alone["method"].pop("jobs"), shared["method"].pop("jobs")) == (None, 2)
@@ -86,11 +192,16 @@ def test_knowledge_file(hospitals: Path) -> None:
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--masking", "x"], "error: masking is one of none, consensus, adaptive; not 'x'"),
-        (["--method", "x"], "error: method is one of iperi, peri; not 'x'"),
+        ([*IPERI, "--masking", "x"], "error: masking is one of none, consensus, adaptive; not 'x'"),
+        (
+            ["--method", "x"],
+            "error: method is one of mperi, iperi, peri, notears-admm, feddag, fedcdh; not 'x'\n",
+        ),
+        (["--confidence", "2"], "error: confidence must lie between 0.5 and 1, not 2.0\n"),
+        (["--sharing", "x"], "error: sharing must be one of 'auto', 'exact', 'none', not 'x'\n"),
         (["--config", "none.toml"], "error: the configuration 'none.toml' cannot be read"),
         (["--knowledge", "none.toml"], "error: the knowledge file 'none.toml' cannot be read"),
-        (["--jobs", "0"], "error: jobs must be a whole number, 1 or more, not 0"),
+        ([*IPERI, "--jobs", "0"], "error: jobs must be a whole number, 1 or more, not 0"),
         (["none.csv"], "error: the tables do not pass the check above; nothing was run"),
     ],
 )
@@ -102,6 +213,136 @@ def test_mistakes_are_one_line_and_write_nothing(hospitals: Path, extra: list[st
     assert not (hospitals / "results").exists()
 
 
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (
+            ["--masking", "none"],
+            "error: --masking is an option of iperi and peri, not of mperi, the default method; leave it out, or add "
+            "--method iperi\n",
+        ),
+        (
+            ["--method", "mperi", "--bootstrap", "5"],
+            "error: --bootstrap is an option of iperi and peri, not of mperi; leave it out, or add --method iperi\n",
+        ),
+        (
+            [*IPERI, "--confidence", "0.9"],
+            "error: --confidence is an option of mperi, not of iperi; leave it out, or add --method mperi\n",
+        ),
+        (
+            ["--method", "feddag", "--alpha", "0.1"],
+            "error: --alpha is an option of iperi, peri and fedcdh, not of feddag; leave it out, or add "
+            "--method iperi\n",
+        ),
+        (
+            ["--config", "strange.toml"],
+            "error: 'jobs' in 'strange.toml' is an option of iperi and peri, not of mperi, the default method; leave "
+            "it out, or add --method iperi\n",
+        ),
+        (
+            ["--epsilon", "1"],
+            "error: --epsilon is about privacy, and M-PERI cannot use noisy summaries yet; for a private run add "
+            "--method iperi\n",
+        ),
+        (
+            ["--bounds", "bounds.toml"],
+            "error: --bounds is about privacy, and M-PERI cannot use noisy summaries yet; for a private run add "
+            "--method iperi\n",
+        ),
+        (
+            ["--method", "fedcdh", "--epsilon", "1"],
+            "error: --epsilon is about privacy, and fedcdh has no private form; for a private run add --method iperi\n",
+        ),
+    ],
+)
+def test_options_that_a_method_does_not_have_are_refused(hospitals: Path, extra: list[str], message: str) -> None:
+    (hospitals / "strange.toml").write_text("jobs = 2\n")
+    done = fedperi("run", *files(hospitals), *extra, "--out", "results", cwd=hospitals)
+    assert (done.returncode, done.stderr) == (2, message)
+    assert done.stdout == ""
+    assert not (hospitals / "results").exists()
+
+
+def test_options_of_mperi_on_the_command_line_and_in_a_file(hospitals: Path) -> None:
+    (hospitals / "run.toml").write_text('confidence = 0.9\nsharing = "exact"\nseed = 3\n')
+    done = fedperi("run", *files(hospitals), "--config", "run.toml", "--confidence", "0.8", "--json", cwd=hospitals)
+    method = json.loads(done.stdout)["method"]
+    assert (method["confidence"], method["sharing"], method["seed"]) == (0.8, "exact", 3)
+    done = fedperi("coordinate", "--insecure", "--sites", "2", "--out", "x", "--config", "run.toml", cwd=hospitals)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: the configuration 'run.toml' has the key 'confidence', which is for `fedperi run` with tables that are "
+        "here; leave it out\n"
+    )
+    done = fedperi("coordinate", "--insecure", "--sites", "2", "--out", "x", "--method", "mperi", cwd=hospitals)
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        "error: M-PERI does not work over a network yet: use --method iperi, or `fedperi run` with tables that are "
+        "here\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        ("mperi", "M-PERI"),
+        ("peri", "PERI"),
+        ("notears-admm", "NOTEARS-ADMM"),
+        ("fedcdh", "FedCDH"),  # FedDAG trains networks, which takes long
+    ],
+)
+def test_every_method_runs_on_tables(hospitals: Path, method: str, name: str) -> None:
+    done = fedperi("run", *files(hospitals), "--method", method, "--seed", "2", "--out", "results", cwd=hospitals)
+    assert done.returncode == 0, done.stderr
+    result = fp.load(hospitals / "results")
+    assert (result.method["name"], result.method["seed"]) == (name, 2)
+    assert result.sites == ("site_0", "site_1", "site_2")
+    assert ("is NOT PRIVATE" in done.stdout) == (method in ("notears-admm", "fedcdh"))
+    assert fedperi("report", "results", cwd=hospitals).returncode == 0
+
+
+def test_every_method_takes_the_options_it_has() -> None:
+    from dataclasses import fields
+
+    from fedperi.cli.methods import OPTIONS, make_run_method
+    from fedperi.cli.options import PRIVACY
+
+    kinds = {
+        "mperi": fp.MPERI,
+        "iperi": fp.IPERI,
+        "peri": fp.PERI,
+        "notears-admm": fp.NotearsADMM,
+        "feddag": fp.FedDAG,
+        "fedcdh": fp.FedCDH,
+    }
+    assert set(OPTIONS) == set(kinds)
+    for name, kind in kinds.items():
+        made = make_run_method({"method": name, "seed": 2, "missing": "drop"}, {})
+        assert type(made) is kind and (made.seed, made.missing) == (2, "drop")
+        assert set(OPTIONS[name]) - set(PRIVACY) <= {field.name for field in fields(kind)}
+
+
+def test_a_column_that_is_constant_at_one_site_is_a_policy(hospitals: Path) -> None:
+    import pandas as pd
+
+    first = Path(files(hospitals)[0])
+    pd.read_csv(first).assign(pressure=1.5).to_csv(first, index=False)
+    done = fedperi("run", *files(hospitals), "--out", "results", cwd=hospitals)
+    assert done.returncode == 0, done.stderr
+    assert "1 warning: see `fedperi check`." in done.stdout
+    assert "At site_0, pressure has one value only." in done.stdout
+    refused = fedperi("run", *files(hospitals), *IPERI, "--out", "other", cwd=hospitals)
+    assert refused.returncode == 2
+    assert "'site_0', column 'pressure': all values are the same (1.5)" in refused.stderr
+    assert refused.stderr.endswith("error: the tables do not pass the check above; nothing was run\n")
+    for name in files(hospitals)[1:]:
+        pd.read_csv(name).assign(pressure=1.5).to_csv(name, index=False)
+    everywhere = fedperi("run", *files(hospitals), "--out", "other", cwd=hospitals)
+    assert everywhere.returncode == 2
+    assert "column 'pressure': all values are the same at every site" in everywhere.stderr
+    assert not (hospitals / "other").exists()
+
+
 def test_out_is_needed(hospitals: Path) -> None:
     done = fedperi("run", *files(hospitals), cwd=hospitals)
     assert done.returncode == 2
@@ -111,7 +352,7 @@ def test_out_is_needed(hospitals: Path) -> None:
 def test_interrupting_leaves_a_clear_line_and_no_files(hospitals: Path) -> None:
     command = [sys.executable, "-c", "from fedperi.cli import main; main()", "run", *files(hospitals)]
     process = subprocess.Popen(
-        [*command, "--out", "results", "--bootstrap", "100000"],
+        [*command, *IPERI, "--out", "results", "--bootstrap", "100000"],
         cwd=hospitals,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -132,7 +373,7 @@ def test_interrupting_leaves_a_clear_line_and_no_files(hospitals: Path) -> None:
 
 def with_bounds(place: Path) -> list[str]:
     (place / "bounds.toml").write_text("age = [-10, 10]\nweight = [-10, 10]\npressure = [-10, 10]\n")
-    return [*files(place), "--epsilon", "4", "--bounds", "bounds.toml", "--store", "store"]
+    return [*files(place), *IPERI, "--epsilon", "4", "--bounds", "bounds.toml", "--store", "store"]
 
 
 def test_a_private_run_from_price_to_result(hospitals: Path) -> None:
@@ -152,21 +393,29 @@ def test_a_private_run_from_price_to_result(hospitals: Path) -> None:
 
 
 def test_a_run_from_release_files_alone(hospitals: Path) -> None:
-    *tables, epsilon, price, bounds, place, store, folder = with_bounds(hospitals)
+    *tables, _, _, epsilon, price, bounds, place, store, folder = with_bounds(hospitals)
     options = [epsilon, price, bounds, place, store, folder]
     for table in tables:
         done = fedperi("release", table, *options, "--out", f"{Path(table).stem}.fedperi", cwd=hospitals)
         assert done.returncode == 0, done.stderr
-    inside = fedperi("run", *tables, *options, "--json", cwd=hospitals)
+    inside = fedperi("run", *tables, *IPERI, *options, "--json", cwd=hospitals)
     for file in tables:
         Path(file).unlink()
     releases = sorted(path.name for path in hospitals.glob("*.fedperi"))
-    outside = fedperi("run", *releases, "--json", cwd=hospitals)
+    outside = fedperi("run", *releases, *IPERI, "--json", cwd=hospitals)
     assert (inside.returncode, outside.returncode) == (0, 0), outside.stderr
     one, other = (fp.Result.from_json(done.stdout) for done in (inside, outside))
     assert one.graph == other.graph and one.regrets == other.regrets
-    dry = fedperi("run", *releases, "--dry-run", cwd=hospitals)
+    dry = fedperi("run", *releases, *IPERI, "--dry-run", cwd=hospitals)
     assert "3 releases: they are paid for, and a run costs nothing more." in dry.stdout
+    refused = fedperi("run", *releases, "--out", "results", cwd=hospitals)
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "error: 'site_0.fedperi' is a release, and M-PERI cannot use noisy summaries yet; add --method iperi\n",
+    )
+    refused = fedperi("run", *releases, "--method", "feddag", "--out", "results", cwd=hospitals)
+    assert refused.stderr == "error: 'site_0.fedperi' is a release, and feddag computes with rows; add --method iperi\n"
+    assert not (hospitals / "results").exists()
 
 
 def test_private_runs_that_are_refused(hospitals: Path) -> None:
@@ -180,8 +429,8 @@ def test_private_runs_that_are_refused(hospitals: Path) -> None:
     ):
         done = fedperi("run", *arguments, *extra, "--out", "results", cwd=hospitals)
         assert done.returncode == 2 and message in done.stderr, done.stderr
-    done = fedperi("run", *files(hospitals), "--bounds", "bounds.toml", "--out", "results", cwd=hospitals)
+    done = fedperi("run", *files(hospitals), *IPERI, "--bounds", "bounds.toml", "--out", "results", cwd=hospitals)
     assert done.stderr == "error: --bounds is about privacy, which needs a price: add --epsilon 1\n"
-    done = fedperi("run", *files(hospitals), "--epsilon", "1", "--out", "results", cwd=hospitals)
+    done = fedperi("run", *files(hospitals), *IPERI, "--epsilon", "1", "--out", "results", cwd=hospitals)
     assert "column 'age': no public bounds" in done.stderr
     assert not (hospitals / "results").exists()

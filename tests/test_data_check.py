@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from fedperi import InputError
+from fedperi import MPERI, InputError
 from fedperi.data import Column, Schema, check, collinear, summarize
 from fedperi.data.collinear import dependences
 from fedperi.data.findings import percent
@@ -47,7 +47,8 @@ def test_everything_is_collected_not_only_the_first():
     south = site(seed=1)
     south.loc[:2, "b"] = np.nan
     south.loc[4, "a"] = np.inf
-    report = check({"north": north, "south": south, "east": "no/such.csv", "west": site(seed=2).drop(columns="t")})
+    tables = {"north": north, "south": south, "east": "no/such.csv", "west": site(seed=2).drop(columns="t")}
+    report = check(tables, strict=True)
     assert not report.ok
     assert [str(found) for found in report.findings if found.level == "error"] == [
         "site 'east': 'no/such.csv' does not exist; check the path",
@@ -174,6 +175,79 @@ def test_few_rows():
     ]
 
 
+def test_a_column_that_is_constant_at_one_site_is_a_warning_and_everywhere_an_error():
+    north = site().assign(a=1.5)
+    (found,) = check({"north": north, "south": site(seed=1)}).findings
+    assert (found.level, str(found)) == (
+        "warning",
+        "site 'north', column 'a': all values are the same (1.5); "
+        "a policy of this site, or a mistake; --method iperi refuses it",
+    )
+    words = check({"north": site().assign(g="u"), "south": site(seed=1)}).findings
+    assert [(one.level, one.columns) for one in words if "the same" in one.message] == [("warning", ("g",))]
+    # Two values at two sites are two policies; one value everywhere is no variable.
+    assert check({"north": north, "south": site(seed=1).assign(a=2.5), "east": site(seed=2)}).ok
+    everywhere = check({"north": north, "south": site(seed=1).assign(a=1.5)})
+    assert [str(one) for one in everywhere.findings] == [
+        "column 'a': all values are the same at every site; drop the column"
+    ]
+    assert findings({"north": north}, "error") == [
+        "site 'north', column 'a': all values are the same (1.5); drop the column, or leave the site out"
+    ]
+
+
+def test_columns_that_determine_each_other_at_one_site_only_are_a_warning():
+    north, south = site().assign(a=lambda f: 2 * f["b"]), site(seed=1)
+    (found,) = check({"north": north, "south": south}).findings
+    assert (found.level, str(found)) == (
+        "warning",
+        "site 'north', columns 'a', 'b': one determines the other exactly; drop one of them; --method iperi refuses it",
+    )
+    assert not check({"north": north, "south": south}, strict=True).ok
+    # In the same way at all sites: no method can tell the two apart. In two ways: they can be told apart.
+    alike = check({"north": north, "south": south.assign(a=lambda f: 2 * f["b"])})
+    assert [str(one) for one in alike.findings] == [
+        "columns 'a', 'b': one determines the other exactly at all sites together; drop one of them"
+    ]
+    assert check({"north": north, "south": south.assign(a=lambda f: 3 * f["b"])}).ok
+
+
+def test_few_rows_at_one_site_only_are_a_warning():
+    small = {"north": site(3), "south": site(seed=1)}
+    found = next(one for one in check(small).findings if "not more than" in one.message)
+    assert (found.level, found.remedy) == (
+        "warning",
+        "drop variables, or collect more rows; --method iperi refuses it",
+    )
+    assert not check(small, strict=True).ok
+    wide = {name: pd.DataFrame(np.random.default_rng(0).normal(size=(3, 8))) + name for name in (1, 2)}
+    assert findings({str(name): frame for name, frame in wide.items()}, "error") == [
+        "6 rows at all sites together are not more than the 8 variables; drop variables, or collect more rows"
+    ]
+
+
+@pytest.mark.parametrize("change", ["constant", "determined", "few", "all constant", "all determined"])
+def test_check_accepts_what_m_peri_accepts(change):
+    tables = {"north": site(), "south": site(seed=1), "east": site(seed=2)}
+    north = tables["north"]
+    tables["north"] = {
+        "constant": north.assign(a=1.5),
+        "determined": north.assign(a=2 * north["b"]),
+        "few": north.iloc[:3],
+    }.get(change, north)
+    if change == "all constant":
+        tables = {name: frame.assign(a=1.5) for name, frame in tables.items()}
+    if change == "all determined":
+        tables = {name: frame.assign(a=2 * frame["b"]) for name, frame in tables.items()}
+    try:
+        MPERI().fit(tables)
+        works = True
+    except InputError:
+        works = False
+    assert works == (not change.startswith("all"))
+    assert check(tables).ok == works
+
+
 def test_repeated_rows():
     frame = pd.concat([site(300), site(300).iloc[:100]])
     assert findings([frame]) == [
@@ -234,7 +308,7 @@ def test_nothing_to_check_is_refused():
 def test_the_report_is_plain_values_and_readable_text():
     frame = site().assign(a=1.5)
     frame.loc[:2, "b"] = np.nan
-    report = check({"[red]north": frame, "south": site(seed=1)})
+    report = check({"[red]north": frame, "south": site(seed=1)}, strict=True)
     content = json.loads(json.dumps(report.to_dict()))
     assert content["ok"] is False
     assert content["findings"][0] == {

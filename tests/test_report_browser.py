@@ -361,3 +361,29 @@ def test_not_private_is_loud_in_any_light_and_on_paper(browser, tmp_path):
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+def test_grades_of_mechanisms_look_different_and_tell_what_they_rest_on(browser, tmp_path):
+    from test_report_mechanisms import by_hand
+
+    result = by_hand()
+    opened(browser, render_report(result), tmp_path)
+
+    def look(first: str, second: str) -> tuple[str, bool]:
+        edge = edge_of(browser, result, first, second)
+        dashes = edge.find_element("css selector", ".stroke").value_of_css_property("stroke-dasharray")
+        heads = [head.value_of_css_property("display") for head in edge.find_elements("css selector", "[class^=head]")]
+        return dashes, any(display != "none" for display in heads)
+
+    assert look("age", "dose") == ("none", True)
+    assert look("dose", "stroke") == ("7px, 4px", True)
+    assert look("age", "smoker") == ("none", False)
+    click(browser, edge_of(browser, result, "dose", "stroke"))
+    said = visible_entry(browser)
+    assert said.startswith("dose → stroke rests on Lyon alone How probable it is") and "0.90" in said
+    warning, graph = (one(browser, f"#{name}").location["y"] for name in ("h-warnings", "h-graph"))
+    assert warning < graph
+    browser.set_window_size(500, 900)
+    width = browser.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
+    assert width[0] <= width[1]
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []

@@ -236,12 +236,33 @@ def test_damaged_results() -> None:
             less = {key: value for key, value in record.items() if key != name}
             with pytest.raises(fp.InputError, match=r"^this is no result of fedperi: the text is damaged$"):
                 fp.Result.from_json(json.dumps(less))
-    for change in ({"version": 2}, {"format": "fedperi.transcript"}):
-        with pytest.raises(fp.InputError, match=r"^this is no result of fedperi, version 1$"):
+    for change in ({"version": 3}, {"format": "fedperi.transcript"}):
+        with pytest.raises(fp.InputError, match=r"^this is no result of fedperi, version 2$"):
             fp.Result.from_json(json.dumps({**record, **change}))
     for change in ({"graph": {}}, {"graph": 3}, {"edges": 3}, {"history": [{}]}, {"edges": [{}]}):
         with pytest.raises(fp.InputError):
             fp.Result.from_json(json.dumps({**record, **change}))
+
+
+def test_results_of_the_first_version_are_still_read() -> None:
+    result = fp.IPERI().fit(sites(TRIANGLE, "B"))
+    record = json.loads(result.to_json())
+    new = ("probable", "differences", "groups", "robustness", "warnings", "sampling")
+    old = {**{key: value for key, value in record.items() if key not in new}, "version": 1}
+    same(fp.Result.from_json(json.dumps(old)), result)
+
+
+def test_a_result_of_mperi_comes_back_whole(tmp_path: Path) -> None:
+    tables = dict(zip(("Brest", "Lyon", "Metz"), fp.simulate(4, clients=3, samples=500, seed=1).sites, strict=True))
+    tables["Metz"] = tables["Metz"].assign(X0=1.0)  # a constant has infinite evidence, which JSON cannot write
+    result = fp.MPERI().fit(tables)
+    back = fp.load(result.save(tmp_path / "result"))
+    assert "Infinity" not in result.to_json()
+    assert back.to_json() == result.to_json()
+    for part in ("probable", "differences", "groups", "robustness", "warnings", "sampling", "edges", "manifest"):
+        assert getattr(back, part) == getattr(result, part), part
+    assert [one.site for one in back.differences if one.evidence == float("inf")] == ["Metz"]
+    assert back.summary() == result.summary()
 
 
 def test_save(tmp_path: Path) -> None:

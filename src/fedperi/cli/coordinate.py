@@ -13,7 +13,7 @@ import typer
 from ..errors import InputError
 from . import app
 from .options import BASELINES, DEFAULTS, PRIVACY, check_place, given_options, make_baseline, make_method
-from .run import summarize
+from .outcome import summarize
 from .site import check_insecure
 
 if TYPE_CHECKING:

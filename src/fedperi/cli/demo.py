@@ -13,11 +13,13 @@ from . import app
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from ..graph import PDAG
+    from ..methods import Result
+    from ..simulation import Simulation
 
-# A small clinical story in which every collider is shielded: one hospital alone can direct no edge. Each hospital's
-# policy for one variable removes edges into it, and lays a collider bare.
+# A small clinical story in which every collider is shielded: one hospital alone can direct no edge for sure.
 EDGES = [
     ("age", "weight"),
     ("age", "blood_pressure"),
@@ -30,6 +32,8 @@ EDGES = [
     ("age", "lung_function"),
     ("smoking", "lung_function"),
 ]
+HOSPITALS = ("Brest", "Lyon", "Metz", "Nice", "Tours")
+ROWS = 1000
 
 
 @app.command()
@@ -39,40 +43,95 @@ def demo(
     ),
     seed: int = typer.Option(0, min=0, help="Another seed, another set of hospitals."),
 ) -> None:
-    """Simulate hospitals with unknown interventions, find their graph, and compare it with the truth."""
+    """Simulate hospitals with policies that nobody wrote down, find their graph, and compare it with the truth."""
     from rich.console import Console
 
     from ..graph import PDAG
-    from ..methods import IPERI
+    from ..methods import MPERI
+    from ..report.grades import counted
     from ..report.text import edge_table
     from ..simulation import simulate
 
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {str(out)!r} is a file; give a directory")
     console = Console(highlight=False)
-    sim = simulate(PDAG.from_edges(EDGES), clients=5, samples=1000, weights=(0.3, 1.0), seed=seed)
-    hospitals = {f"hospital {k}": table for k, table in enumerate(sim.sites)}
-    console.print(f"[bold]{len(hospitals)} hospitals, 1000 patients each, {len(sim.dag.names)} variables.[/]")
-    console.print("One is observational; each other one has a policy of its own for one variable,")
-    console.print("which nobody wrote down. No row leaves a hospital.\n")
-    result = IPERI().fit(hospitals)
+    sim = simulate(
+        PDAG.from_edges(EDGES),
+        clients=len(HOSPITALS),
+        samples=ROWS,
+        weights=(0.3, 1.0),
+        intervention="varied",
+        seed=seed,
+    )
+    hospitals = dict(zip(HOSPITALS, sim.sites, strict=True))
+    console.print(f"[bold]{len(hospitals)} hospitals, {ROWS} patients each, {len(sim.dag.names)} variables.[/]")
+    console.print(f"All but {HOSPITALS[0]} have a policy for one variable, which nobody wrote down.")
+    console.print("Each hospital gives its means and covariances. No row leaves it.\n")
+    result = MPERI().fit(hospitals)
     alone = _alone(hospitals)
-    graphs = {"truth": sim.dag, "hospital 0 alone": alone["hospital 0"], "fedperi": result.graph}
+    first = f"{HOSPITALS[0]} alone"
+    graphs = {"truth": sim.dag, first: alone[first], "fedperi": result.graph}
     console.print(edge_table(graphs, title="What causes what"))
-    _compare(console, sim.dag, {**alone, "fedperi, all hospitals": result.graph})
-    told = [f"{', '.join(targets)} (hospital {k})" for k, targets in enumerate(sim.targets) if targets]
-    console.print(f"The policies it was not told about: {'; '.join(told)}.\n")
-    sim.save(out / "data", overwrite=True)
+    console.print(f"{counted(result)}\n", soft_wrap=True)
+    _compare(
+        console,
+        sim.dag,
+        {**alone, "fedperi, all hospitals": result.graph},
+    )
+    console.print()
+    console.print(_policies(sim, result))
+    _save(sim, out / "data")
     result.save(out)
-    console.print(f"Wrote the report to {out / 'report.html'}: open it in a browser.", soft_wrap=True)
+    console.print(f"\nWrote the report to {out / 'report.html'}: open it in a browser.", soft_wrap=True)
     console.print(f"Next: fedperi run {out / 'data'}/*.csv --out results   (or files of your own)", soft_wrap=True)
+
+
+def _save(sim: Simulation, place: Path) -> None:
+    """Write the tables and their truth; a table has the name of its hospital."""
+    sim.save(place, overwrite=True)
+    for k, name in enumerate(HOSPITALS):
+        (place / f"site_{k}.csv").replace(place / f"{name}.csv")
+
+
+def _policies(sim: Simulation, result: Result) -> Table:
+    """The policies that nobody wrote down, beside what was found about each hospital."""
+    from rich.table import Table
+
+    table = Table(title="What each hospital does differently", title_justify="left", title_style="bold")
+    for heading in ("", "its policy, not told to fedperi", "what fedperi says"):
+        table.add_column(heading, header_style="bold")
+    for k, name in enumerate(HOSPITALS):
+        found = [one.words.removeprefix(f"At {name}, ") for one in result.differences if one.site == name]
+        table.add_row(name, "\n".join(_truth(sim, k)) or "nothing", "\n".join(found) or "nothing")
+    return table
+
+
+def _truth(sim: Simulation, site: int) -> list[str]:
+    """What a hospital does differently, in words."""
+    usual, own = sim.mechanisms[0], sim.mechanisms[site]
+    words = []
+    for variable, change in sim.changes[site].items():
+        at, parents = sim.dag.index(variable), sim.dag.parents(variable)
+        lost = [parent for parent in parents if parent not in sim.client_dags[site].parents(variable)]
+        step, ratio = own.means[at] - usual.means[at], own.noise_scales[at] / usual.noise_scales[at]
+        words.append(
+            {
+                "cut": f"{variable} does not depend on {' and '.join(lost)}",
+                "some cut": f"{variable} does not depend on {' and '.join(lost)}",
+                "strengths": f"{variable} depends on {' and '.join(parents)} with other strengths",
+                "shift": f"{variable} is {'higher' if step > 0 else 'lower'} by {abs(step):.2g}",
+                "scale": f"{variable} varies {ratio:.2g} times as much",
+            }[change]
+            + "."
+        )
+    return words
 
 
 def _alone(hospitals: Mapping[str, Any]) -> dict[str, PDAG]:
     """What each hospital could find without the others."""
     from ..local.discover import ges
 
-    return {name: ges(table) for name, table in hospitals.items()}
+    return {f"{name} alone": ges(table) for name, table in hospitals.items()}
 
 
 def _compare(console: Console, truth: PDAG, found: Mapping[str, PDAG]) -> None:

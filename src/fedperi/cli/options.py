@@ -34,15 +34,15 @@ DEFAULTS: dict[str, Any] = {
 }
 """Options of PERI and I-PERI, and their values if nobody says otherwise."""
 
-HERE: dict[str, Any] = {"jobs": None}
-"""More of them, for sites whose tables are here. `fedperi coordinate` has none of these: its sites work elsewhere."""
-
 PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "store")
 
 BASELINES = ("notears-admm", "feddag", "fedcdh")
 """Methods without regrets, which `fedperi coordinate` runs with their defaults."""
 
 _OF_BASELINES = ("method", "schema", "seed")
+
+HERE = ("jobs", "sharing", "confidence")
+"""Options of `fedperi run` alone: its tables are here, and M-PERI does not work over a network yet."""
 
 
 def given_options(
@@ -73,8 +73,8 @@ def _from_file(config: str | None, known: Collection[str]) -> dict[str, Any]:
     unknown = [key for key in content if key not in known]
     if unknown and unknown[0] in HERE:
         raise InputError(
-            f"the configuration {config!r} has the key {unknown[0]!r}, which is for `fedperi run`: connected sites "
-            "work where they are; leave it out"
+            f"the configuration {config!r} has the key {unknown[0]!r}, which is for `fedperi run` with tables that are "
+            "here; leave it out"
         )
     if unknown:
         raise InputError(f"the configuration {config!r} has the key {unknown[0]!r}; known: {', '.join(known)}")
@@ -113,6 +113,10 @@ def make_method(options: dict[str, Any], others: Sequence[str] = ()) -> IPERI:
 
     classes = {"iperi": IPERI, "peri": PERI}
     name = options["method"]
+    if name == "mperi":
+        raise InputError(
+            "M-PERI does not work over a network yet: use --method iperi, or `fedperi run` with tables that are here"
+        )
     if name not in classes:
         raise InputError(f"method is one of {', '.join([*classes, *others])}; not {name!r}")
     rest = {k: v for k, v in options.items() if k != "method" and k not in PRIVACY and v is not None}

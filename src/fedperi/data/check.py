@@ -8,18 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from .collinear import dependences
+from .determined import REFUSED, determined_everywhere, determined_here
 from .duplicates import RowHashes
-from .embedding import fit_embedding
-from .encode import read_rows
-from .faults import faults
+from .faults import constant_everywhere, constants_here, faults
 from .findings import Finding, Level, percent, quoted
 from .infer import SchemaLike, as_schema, unify
 from .levels import style_of
-from .moments import stream_moments
 from .profile import Missing, TableProfile, scan
 from .schema import Schema
-from .statistics import embedded_statistics
 from .table import CHUNK, Source, Table, named_sources, open_table
 
 if TYPE_CHECKING:
@@ -90,6 +86,8 @@ def check(
     sources: Mapping[str, Source] | Iterable[Source],
     schema: SchemaLike | None = None,
     missing: Missing = "error",
+    *,
+    strict: bool = False,
 ) -> CheckReport:
     """Look at the tables of all sites, and collect all findings rather than stop at the first.
 
@@ -101,6 +99,10 @@ def check(
         Types and levels that are not to be inferred; it may name only some of the columns.
     missing : {"error", "drop"}
         What the run will do with rows in which a value is missing.
+    strict : bool
+        Whether every site must do by itself, as all methods but M-PERI require: no column that is constant at a site or
+        determined by others there, and at least as many rows as variables. If not, these are warnings, and errors only
+        if they hold for all sites together. One table alone is always taken strictly.
 
     Examples
     --------
@@ -132,18 +134,57 @@ def check(
             found.append(Finding("error", name, (), message, remedy))
     agreed, differing = unify([profile for _, profile, _ in tables], given)
     found += differing + _same_content(tables) + _codes(agreed, given)
+    strict = strict or len(tables) < 2  # one table is all sites together
+    faulty, exact = set[str](), False
     for table, profile, hashes in tables:
         found += [Finding("note", table.name, (), note) for note in table.notes]
-        errors = faults(profile, agreed, missing)
-        found += errors + _doubts(profile, agreed, missing)
+        errors = faults(profile, agreed, missing, constants=strict)
+        odd = [] if strict else constants_here(profile, agreed)
+        found += errors + odd + _doubts(profile, agreed, missing, strict)
         found += _copies(profile, agreed, hashes)
-        found += _dependent(table, profile, agreed, {name for error in errors for name in error.columns}, missing)
+        own = {name for error in (*errors, *odd) for name in error.columns}
+        some, exactly = determined_here(table, profile, agreed, own, missing, strict=strict)
+        found, exact = found + some, exact or exactly
+        faulty |= {name for error in errors for name in error.columns}
+    if not strict:
+        found = _of_all(found, tables, agreed, faulty, missing, exact)
     ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
     summaries = tuple(
         SiteSummary(table.name, table.origin, profile.total, hashes.incomplete, len(table.columns))
         for table, profile, hashes in tables
     )
     return CheckReport(summaries, agreed, tuple(ranked))
+
+
+def _of_all(
+    found: list[Finding],
+    tables: list[tuple[Table, TableProfile, RowHashes]],
+    schema: Schema,
+    faulty: set[str],
+    missing: Missing,
+    exact: bool,
+) -> list[Finding]:
+    """Add what is wrong with all sites together, in place of what was said of each about the same."""
+    known = [(table, profile) for table, profile, _ in tables if profile.rows]
+    if not known or not schema.columns:
+        return found
+    flat = constant_everywhere([profile for _, profile in known], schema)
+    constant = {name for finding in flat for name in finding.columns}
+    tied = determined_everywhere(known, schema, faulty | constant, missing) if exact else []
+    sets = {finding.columns for finding in tied}
+    kept = [one for one in found if one.level == "error" or not (one.columns in sets or _constant(one, constant))]
+    rows, p = sum(profile.rows for _, profile in known), len(schema.columns)
+    few = []
+    if rows <= p:
+        message = f"{rows} rows at all sites together are not more than the {p} variables"
+        few = [Finding("error", None, (), message, "drop variables, or collect more rows")]
+        kept = [one for one in kept if "rows are not more than" not in one.message]
+    return [*kept, *flat, *tied, *few]
+
+
+def _constant(finding: Finding, names: set[str]) -> bool:
+    """Whether a warning says of one site what an error says of all."""
+    return len(finding.columns) == 1 and finding.columns[0] in names and finding.remedy.endswith(REFUSED)
 
 
 def _own_names(named: list[tuple[str, Source]]) -> tuple[list[tuple[str, Source]], list[Finding]]:
@@ -182,7 +223,7 @@ def _codes(schema: Schema, given: Schema | None) -> list[Finding]:
     return [Finding("note", None, coded, message, remedy)] if coded else []
 
 
-def _doubts(profile: TableProfile, schema: Schema, missing: Missing) -> list[Finding]:
+def _doubts(profile: TableProfile, schema: Schema, missing: Missing, strict: bool) -> list[Finding]:
     """List what lets a run start but may spoil it: few rows, rare levels, values outside bounds, rows dropped."""
     found, site, n, p = [], profile.site, profile.rows, len(profile.columns)
     if missing == "drop" and profile.dropped and n:
@@ -192,8 +233,9 @@ def _doubts(profile: TableProfile, schema: Schema, missing: Missing) -> list[Fin
         found.append(Finding("warning", site, lacking, message, "fine if values are missing at random"))
     if 1 < n <= p:
         message = f"{n} rows are not more than the {p} variables: most edges found would be chance"
-        level: Level = "error" if n < p else "warning"  # a federated run refuses a site that it cannot learn from
-        found.append(Finding(level, site, (), message, "drop variables, or collect more rows"))
+        level: Level = "error" if n < p and strict else "warning"  # most methods refuse a site they cannot learn from
+        refused = REFUSED if n < p and not strict else ""
+        found.append(Finding(level, site, (), message, f"drop variables, or collect more rows{refused}"))
     elif 1 < n < ROWS_PER_VARIABLE * p:
         message = f"{n} rows are few for {p} variables"
         found.append(
@@ -223,27 +265,3 @@ def _copies(profile: TableProfile, schema: Schema, hashes: RowHashes) -> list[Fi
         return []
     message = f"{percent(hashes.copies, hashes.seen)} of the rows repeat an earlier row"
     return [Finding("warning", profile.site, (), message, "drop the copies, unless rows may be equal by chance")]
-
-
-def _dependent(
-    table: Table, profile: TableProfile, schema: Schema, faulty: set[str], missing: Missing
-) -> list[Finding]:
-    """Near-collinear columns, among those that have no fault of their own."""
-    sound = Schema(tuple(column for column in schema.columns if column.name not in faulty))
-    discrete = all(column.kind == "categorical" for column in sound.columns)
-    if len(sound.columns) < 2:
-        return []
-    try:
-        embedding = fit_embedding(sound, profile, "mixed", 1)
-        rows = (embedding.embed(frame, table.name) for frame in read_rows(table, sound, CHUNK, missing))
-        dependent = dependences(embedded_statistics(stream_moments(rows), embedding, profile))
-    except InputError:  # values that do not fit the schema: reported already
-        return []
-    found = []
-    for item in dependent:
-        strength = "exactly" if item.exact else f"nearly (correlation {item.correlation:.5f})"
-        what = "one determines the other" if len(item.names) == 2 else "one of them is determined by the others,"
-        # A residual variance of zero has no logarithm: scores and tests refuse it. Counts of categories can bear it.
-        level: Level = "error" if item.exact and not discrete else "warning"
-        found.append(Finding(level, table.name, item.names, f"{what} {strength}", "drop one of them"))
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from .findings import Finding, percent
 from .profile import ColumnProfile, Missing, TableProfile
@@ -12,6 +13,8 @@ from .schema import Schema
 LARGEST, SMALLEST = 1e100, 1e-100
 # A column that varies by less than this share of its size varies by rounding only.
 ROUNDING = 1e-13
+CONSTANT = "drop the column, or leave the site out"
+"""What to do about a column that is constant at a site, where a method cannot do with it."""
 
 
 def faults(profile: TableProfile, schema: Schema, missing: Missing, *, constants: bool = True) -> list[Finding]:
@@ -47,6 +50,28 @@ def faults(profile: TableProfile, schema: Schema, missing: Missing, *, constants
         for column in schema.columns
     )
     return found + [finding for finding in flat if finding is not None]
+
+
+def constants_here(profile: TableProfile, schema: Schema) -> list[Finding]:
+    """List the columns that are constant at one site, as warnings: a policy of the site, or a mistake.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.data import Column, open_table
+    >>> from fedperi.data.profile import scan
+    >>> schema = Schema((Column("a", "continuous"),))
+    >>> print(constants_here(scan(open_table(pd.DataFrame({"a": [3.0, 3.0]}), "north")), schema)[0])
+    site 'north', column 'a': all values are the same (3); a policy of this site, or a mistake; --method iperi ...
+    """
+    if profile.rows < 2:
+        return []
+    remedy = "a policy of this site, or a mistake; --method iperi refuses it"
+    found = (
+        _flat(profile.site, profile.columns[column.name], column.kind == "categorical", constants=True)
+        for column in schema.columns
+    )
+    return [replace(one, level="warning", remedy=remedy) for one in found if one is not None and one.remedy == CONSTANT]
 
 
 def constant_everywhere(profiles: Sequence[TableProfile], schema: Schema) -> list[Finding]:
@@ -97,12 +122,11 @@ def _infinite(profile: TableProfile, column: ColumnProfile) -> list[Finding]:
 
 
 def _flat(site: str, column: ColumnProfile, categorical: bool, constants: bool) -> Finding | None:
-    remedy = "drop the column, or leave the site out"
     if categorical or column.storage in ("text", "category"):
         if len(column.levels) != 1 or column.many or not constants:
             return None
         message = f"all values are the same ({next(iter(column.levels))!r})"
-        return Finding("error", site, (column.name,), message, remedy)
+        return Finding("error", site, (column.name,), message, CONSTANT)
     if column.storage == "empty":
         return None
     size, width = max(abs(column.low), abs(column.high)), column.high - column.low
@@ -110,7 +134,7 @@ def _flat(site: str, column: ColumnProfile, categorical: bool, constants: bool) 
         if not constants:
             return None
         how = "all values are the same" if width == 0 else "values differ by rounding only"
-        return Finding("error", site, (column.name,), f"{how} ({column.low:g})", remedy)
+        return Finding("error", site, (column.name,), f"{how} ({column.low:g})", CONSTANT)
     if size > LARGEST or width < SMALLEST:
         message = f"values range from {column.low:g} to {column.high:g}, too extreme to be squared"
         return Finding("error", site, (column.name,), message, "use another unit of measurement")

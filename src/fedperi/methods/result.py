@@ -147,7 +147,7 @@ class Result:
         >>> import fedperi as fp
         >>> sim = fp.simulate(["a", "b"], clients=4, samples=1000, intervention="shift", seed=2)
         >>> fp.MPERI().fit(sim.sites).sharing
-        {'a': 0.75, 'b': 0.5}
+        {'a': 0.5, 'b': 0.75}
         """
         return {group.variable: group.share for group in self.groups}
 
@@ -226,7 +226,9 @@ class Result:
             }
             for name in ("regrets", "rounds", "queries", "bytes", "method", "manifest", "replicates"):
                 values[name] = record[name]
-            values |= {name: _parts(name, record.get(name, ())) for name in MECHANISM_PARTS}
+            if record["version"] == 1:
+                record |= {**dict.fromkeys((*MECHANISM_PARTS, "warnings"), ()), "sampling": {}}
+            values |= {name: _parts(name, record[name]) for name in MECHANISM_PARTS}
             return cls(
                 **values,
                 history=tuple(Step(**step) for step in record["history"]),
@@ -237,8 +239,8 @@ class Result:
                 stability=tuple(EdgeStability(**edge) for edge in record["stability"]),
                 complete=record["complete"],
                 privacy=record["privacy"],
-                warnings=tuple(record.get("warnings", ())),
-                sampling=record.get("sampling", {}),
+                warnings=tuple(record["warnings"]),
+                sampling=record["sampling"],
             )
         except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
             raise InputError("this is no result of fedperi: the text is damaged") from None

@@ -44,7 +44,7 @@ class ShownEdge:
     upper, lower : str
         Its ends as drawn.
     first, second : str
-        Its ends as written: the cause first, if the closed graph directs it.
+        Its ends as written: the cause first, if the closed graph directs it; else the likelier cause, if known.
     sign : str
         An arrow or a line, of the closed graph.
     marks : dict
@@ -52,7 +52,8 @@ class ShownEdge:
     looks : dict
         For each of `VIEWS`: the edge in that graph, as text.
     extra : str
-        ``differs`` if it is directed only because sites differ, ``follows`` if by Meek's rules from such, or empty.
+        ``differs`` if it is directed only because sites differ, ``follows`` if by Meek's rules from such, ``alone`` if
+        its direction rests on one site, or empty.
     evidence : EdgeEvidence or None
         Why it is there.
     why : str
@@ -104,13 +105,16 @@ def shown_edges(result: Result, pairs: list[tuple[str, str]]) -> list[ShownEdge]
     """
     evidence = {frozenset((edge.a, edge.b)): edge for edge in result.edges}
     stability = {frozenset((edge.a, edge.b)): edge for edge in result.stability}
+    resting = {frozenset((edge.a, edge.b)): edge.grade for edge in result.robustness}
+    likely = {(one.a, one.b) if one.forward >= one.backward else (one.b, one.a) for one in result.probable}
     graphs = dict(zip(VIEWS, (result.cpdag, result.phi_cpdag, result.graph), strict=True))
     out = []
     for upper, lower in pairs:
         marks = {view: drawn_mark(graph, upper, lower) for view, graph in graphs.items()}
         pair = frozenset((upper, lower))
         found, runs = evidence.get(pair), stability.get(pair)
-        first, second = (lower, upper) if marks["closed"] == "up" else (upper, lower)
+        turned = marks["closed"] == "up" or (marks["closed"] == "line" and (lower, upper) in likely)
+        first, second = (lower, upper) if turned else (upper, lower)
         shares: tuple[Share, ...] = ()
         if runs is not None:
             forward, backward = (runs.forward, runs.backward) if runs.a == first else (runs.backward, runs.forward)
@@ -131,7 +135,7 @@ def shown_edges(result: Result, pairs: list[tuple[str, str]]) -> list[ShownEdge]
                 sign,
                 marks,
                 {view: f"{upper} {SIGNS[mark]} {lower}" for view, mark in marks.items()},
-                _extra(marks, found),
+                _extra(marks, found) if pair not in resting else "alone" if resting[pair] == "one site" else "",
                 found,
                 WHY.get(found.reason, found.reason) if found is not None else "",
                 shares,

@@ -14,6 +14,7 @@ from .contributions import contributions
 from .convergence import convergence_svg
 from .edges import VIEWS, ShownEdge, drawn_graph, shown_edges
 from .layout import Layout, layout
+from .mechanisms import mechanism_view
 from .privacy import promises, shown_number
 from .privacy_words import alarm, cautions, pledge, redrawn, rows_in_all, rows_worth
 from .svg import edge_parts, node_parts, svg
@@ -55,14 +56,21 @@ def render_report(result: Result) -> str:
     folder = files(__package__) / "templates"
     style, script = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["number"] = _number
     environment.filters["price"] = shown_number
-    template = environment.from_string((folder / "report.html").read_text(encoding="utf-8"))
+    template = environment.get_template("report.html")
     picture = layout(drawn_graph(result))
     edges = shown_edges(result, list(picture.routes))
     told = promises(result)
+    view = mechanism_view(result, edges) if result.groups else None
+    if view is not None:
+        style += (folder / "mechanisms.css").read_text(encoding="utf-8")
     if told:
         style += (folder / "privacy.css").read_text(encoding="utf-8")
     safe = Markup
@@ -73,7 +81,8 @@ def render_report(result: Result) -> str:
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         style=safe(style),
         script=safe(script),
-        picture=safe(_picture(picture, edges)),
+        view=view,
+        picture=safe(_picture(picture, edges, graded=view is not None)),
         wide=picture.width > WIDE,
         names=[box.name for box in picture.boxes],
         edges=edges,
@@ -119,7 +128,7 @@ def _watched(result: Result) -> tuple[str, ...]:
     return ("objective", "worst_regret") if whole else ("objective",)
 
 
-def _picture(picture: Layout, edges: list[ShownEdge]) -> str:
+def _picture(picture: Layout, edges: list[ShownEdge], graded: bool = False) -> str:
     """The graph, with all that the script needs to show it as any of three."""
     drawn = []
     for k, (edge, points) in enumerate(zip(edges, picture.routes.values(), strict=True)):
@@ -139,7 +148,8 @@ def _picture(picture: Layout, edges: list[ShownEdge]) -> str:
         for k, box in enumerate(picture.boxes)
     ]
     about = f"causal graph of {len(nodes)} variables; arrow keys walk through variables and edges"
-    return svg(picture, drawn, nodes, f'id="graph" data-view="closed" role="group" aria-label="{about}"')
+    kind = ' class="graded"' if graded else ""
+    return svg(picture, drawn, nodes, f'id="graph"{kind} data-view="closed" role="group" aria-label="{about}"')
 
 
 def _number_of(picture: Layout, name: str) -> int:

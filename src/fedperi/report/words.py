@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from .mechanism_words import (
+    SHARED,
+    Assumption,
+    form_of_relations,
+    how_mechanisms_were_compared,
+    what_mechanisms_showed,
+)
 from .privacy import Promise, promises
 from .privacy_words import methods_sentences, redrawn, rows_in_all
 
@@ -34,15 +41,6 @@ AGGREGATES = {
     "sum": "the sum of the sites' regrets",
     "worst": "the largest regret of any site, then the next largest, and so on",
 }
-
-
-class Assumption(NamedTuple):
-    """An assumption: its name, what it says, what happens where it fails."""
-
-    name: str
-    says: str
-    fails: str
-
 
 ONE_DAG = Assumption(
     "One graph, and no interventions",
@@ -88,6 +86,8 @@ def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumpti
     """
     if method.get("name") in BASELINES:
         return [*_common(), *BASELINES[str(method["name"])], _rows(method)]
+    if method.get("name") == "M-PERI":
+        return [*_common(), *SHARED, form_of_relations(method), _rows(method), *_known(method)]
     out = [
         *_common(),
         Assumption(
@@ -126,16 +126,19 @@ def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumpti
                 "Edges that are weak against the noise are missed, and bounds that are too narrow bend relations.",
             )
         )
-    out.append(_rows(method))
-    if method.get("knowledge"):
-        out.append(
-            Assumption(
-                "Background knowledge is right",
-                "Edges and orders that were required or forbidden are taken as true, whatever the data say.",
-                "A wrong statement bends the graph around it.",
-            )
+    return [*out, _rows(method), *_known(method)]
+
+
+def _known(method: Mapping[str, Any]) -> list[Assumption]:
+    if not method.get("knowledge"):
+        return []
+    return [
+        Assumption(
+            "Background knowledge is right",
+            "Edges and orders that were required or forbidden are taken as true, whatever the data say.",
+            "A wrong statement bends the graph around it.",
         )
-    return out
+    ]
 
 
 def _common() -> list[Assumption]:
@@ -199,8 +202,9 @@ def methods_text(result: Result) -> str:
         _who(result, told),
         *methods_sentences(told),
         *(_how(result, told) if method.get("name") in OURS else ()),
+        *(how_mechanisms_were_compared(result) if result.groups else ()),
         "Background knowledge restricted the search." if method.get("knowledge") else "",
-        _found(result),
+        what_mechanisms_showed(result) if result.groups else _found(result),
         f"Final regrets of the sites were {_range(regrets)} nats." if regrets else "",
         _resampled(result, told),
         "The run was interrupted before its end." if not result.complete else "",

@@ -1,0 +1,126 @@
+"""What a run found, in words on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..methods import Result
+
+
+def summarize(console: Console, result: Result, out: Path | None) -> None:
+    """Say in words what was found."""
+    if result.groups:
+        say_mechanisms(console, result)
+    elif result.regrets:
+        _say_regrets(console, result)
+    else:
+        _say_baseline(console, result)
+    if result.privacy is not None:
+        _say_privacy(console, result.privacy)
+    if result.stability:
+        console.print(f"Stability from {result.replicates} resampled runs is in the report.")
+    if out is not None:
+        console.print(f"Wrote report.html, result.json, manifest.json and graph.* to {out}.", soft_wrap=True)
+
+
+def say_mechanisms(console: Console, result: Result) -> None:
+    """Say how sure each edge is, what sites do differently, and what to be careful about."""
+    from ..report.grades import counted
+
+    if len(result.graph):
+        console.print(graded_edges(result))
+    console.print(counted(result))
+    console.print("\n[bold]What the sites do differently[/]")
+    console.print(_items(one.words for one in result.differences) if result.differences else "  Nothing that shows.")
+    if result.warnings:
+        console.print("\n[bold]Warnings[/]")
+        console.print(_items(result.warnings))
+    console.print()
+
+
+def graded_edges(result: Result) -> Table:
+    """Lay out the edges of a result: how probable each direction is, and what the direction rests on.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> graded_edges(fp.MPERI().fit(fp.simulate(["a", "b"], clients=3, samples=500, seed=1).sites)).row_count
+    1
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..methods.tables import edge_rows
+    from ..report.grades import grade_words
+
+    resting = {frozenset((one.a, one.b)): one for one in result.robustness}
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("Edge")
+    for heading in ("this way", "other way", "no edge"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("Direction")
+    for a, b, directed, forward, backward, none, *_ in edge_rows(result):
+        said = grade_words(resting.get(frozenset((a, b))), len(result.sites))
+        style = {"confirmed": "bold green", "open": "dim"}.get(said, "yellow")
+        numbers = [f"{chance:.2f}" for chance in (forward, backward, none)]
+        table.add_row(Text(f"{a} {'->' if directed else '--'} {b}"), *numbers, Text(said, style=style))
+    return table
+
+
+def _items(sentences: Iterable[str]) -> Table:
+    """Sentences as a list, wrapped with an indent."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for sentence in sentences:
+        grid.add_row(" -", Text(sentence))
+    return grid
+
+
+def _say_regrets(console: Console, result: Result) -> None:
+    from ..report.text import edge_table
+
+    edges, directed, common = len(result.graph), len(result.graph.directed), len(result.cpdag.directed)
+    graphs = {"common": result.cpdag, "with differences": result.phi_cpdag, "closed": result.graph}
+    console.print(edge_table(graphs))
+    console.print(
+        f"{edges} edges; {directed} directed: {common} by the common structure, "
+        f"{directed - common} only because sites differ."
+    )
+    worst = max(result.regrets, key=result.regrets.__getitem__)
+    console.print(f"Worst regret: {result.regrets[worst]:.1f} nats at {worst}. {_rounds(result)}", markup=False)
+
+
+def _say_baseline(console: Console, result: Result) -> None:
+    from ..report.text import edge_table
+
+    console.print(edge_table({"found": result.graph}))
+    console.print(f"{len(result.graph)} edges; {len(result.graph.directed)} directed. {_rounds(result)}")
+    console.print(f"{result.method['name']} is NOT PRIVATE, and its result has no regrets.")
+
+
+def _rounds(result: Result) -> str:
+    return f"{result.rounds} round{'s' * (result.rounds != 1)}."
+
+
+def _say_privacy(console: Console, sites: dict[str, dict[str, Any]]) -> None:
+    """Say what was promised to the people in the tables."""
+    bare = [name for name, told in sites.items() if not told.get("private")]
+    if bare:
+        console.print(f"NOT PRIVATE: {', '.join(bare)}. Do not call this result differentially private.")
+    kept = [told for told in sites.values() if told.get("private")]
+    if kept:
+        dearest = max(kept, key=lambda told: float(told["epsilon"]))
+        console.print(
+            f"Differential privacy for one row of {len(kept)} site{'s' * (len(kept) > 1)}: epsilon = "
+            f"{dearest['epsilon']:g}, delta = {dearest['delta']:g} (mechanism {dearest['mechanism']!r})."
+        )

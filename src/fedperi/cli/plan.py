@@ -1,0 +1,124 @@
+"""What a run would ask of each site, and what it would cost; for `fedperi run --dry-run`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..methods import IPERI, MPERI
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..data import Schema, Table
+    from ..data.check import CheckReport
+
+
+def show_prices(console: Console, tables: list[str], method: IPERI, dry_run: bool) -> None:
+    """What a private run would cost every site, and what its ledger says; nothing is drawn."""
+    from ..data import open_tables
+
+    assert method.privacy is not None
+    console.print(
+        f"Differential privacy, mechanism {method.privacy.mechanism!r}: epsilon = {method.privacy.epsilon:g}, "
+        f"delta = {method.privacy.delta:g} for each site, for the whole run.",
+        soft_wrap=True,
+    )
+    if not dry_run:
+        return
+    from rich.table import Table as Grid
+
+    grid = Grid(box=None, pad_edge=False)
+    for heading in ("site", "price", "spent", "left", "ceiling"):
+        grid.add_column(heading, justify="left" if heading == "site" else "right")
+    for table in open_tables(tables):
+        grid.add_row(table.name, *_price(table, method))
+    console.print(grid)
+    console.print("Spent and left: epsilon before this run, at the ceiling's delta, as releases add up under zCDP.")
+
+
+def _price(table: Table, method: IPERI) -> tuple[str, ...]:
+    """The price of a run at one site, and its ledger before."""
+    from ..privacy import plan_release
+    from ..privacy.site_release import Budget
+
+    assert method.privacy is not None
+    budget = Budget.look(table, method.privacy)
+    price = f"at most {method.privacy.epsilon:g}"
+    if method.privacy.mechanism == "statistics":
+        plan = plan_release(table, method.privacy, schema=method.schema, data=method.data)
+        drawn = budget.holds(plan, method.missing)
+        if not drawn:
+            budget.ledger.check(plan.price)
+        price = "0 (drawn before)" if drawn else f"{method.privacy.epsilon:g}"
+    ledger = budget.ledger
+    return price, f"{ledger.spent:.3g}", f"{ledger.remaining:.3g}", f"{ledger.ceiling.epsilon:g}"
+
+
+def show_plan(console: Console, report: CheckReport, method: Any) -> None:
+    """What a run would ask of each site."""
+    console.print(f"{method!r}", soft_wrap=True, markup=False)
+    if isinstance(method, MPERI):
+        _plan_of_statements(console, report.schema, method)
+    elif isinstance(method, IPERI):
+        _plan_of_regrets(console, report.schema, method)
+    else:
+        console.print("Each site would compute with its rows and exchange numbers with the coordinator, in rounds.")
+        console.print("No row leaves a site; but this method is NOT PRIVATE (docs/baselines.md).")
+
+
+def said_columns(schema: Schema, data: str) -> int:
+    """Count the columns of a site's statement: a category is one for every level but the first.
+
+    Examples
+    --------
+    >>> from fedperi.data import Column, Schema
+    >>> schema = Schema((Column("age", "continuous"), Column("arm", "categorical", ("a", "b", "c"))))
+    >>> said_columns(schema, "auto"), said_columns(schema, "nonlinear")
+    (3, 5)
+    """
+    from ..data.summary import DEGREE
+
+    number = DEGREE if data == "nonlinear" else 1
+    return sum(
+        len(column.levels) - 1 if column.levels is not None and data != "linear" else number
+        for column in schema.columns
+    )
+
+
+def _plan_of_statements(console: Console, schema: Schema, method: MPERI) -> None:
+    q = said_columns(schema, method.data)
+    pairs = q * (q + 1) // 2
+    console.print("Each site would make one statement:")
+    console.print(
+        f"  its row count, {q} mean{'s' * (q > 1)}, and {pairs} variance{'s' * (pairs > 1)} and covariances: "
+        f"{1 + q + pairs} numbers"
+    )
+    console.print("No question comes after it, and no row leaves a site.")
+    console.print(
+        "But exact means and covariances are not private. For a private run: --method iperi --epsilon 1", soft_wrap=True
+    )
+
+
+def _plan_of_regrets(console: Console, schema: Schema, method: IPERI) -> None:
+    from ..search.phase1 import rounds_for_subsets
+    from ..search.screening import FULL, SCREENING
+    from ..search.widening import MOST_NEIGHBOURS
+
+    p = len(schema.names)
+    console.print("Each site would be told these settings, and be asked in rounds for regrets:")
+    console.print("how much worse than at its own best a variable is explained by candidate parents.")
+    console.print("No row leaves a site; but regrets without noise tell much of a table (docs/limits.md).")
+    if p <= FULL:
+        console.print(f"  1 round:  {p} variables x {1 << (p - 1)} parent sets = {p << (p - 1)} numbers")
+    else:
+        singles = p * (p - 1) * 2
+        console.print(
+            f"  {SCREENING} rounds: single parents, {singles} numbers, and what each would add to the best sets"
+        )
+        most = rounds_for_subsets(p)
+        console.print(
+            f"  up to {most}:  subsets of candidate parents, at most {1 << MOST_NEIGHBOURS} numbers per variable"
+        )
+    console.print("  1 round:  directions of the edges still open, a few numbers per edge")
+    if method.bootstrap:
+        console.print(f"  and all of it {method.bootstrap} times more, on rows that each site resamples")

@@ -1,0 +1,64 @@
+"""What the directions of a result rest on, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..methods.parts import Robustness
+
+if TYPE_CHECKING:
+    from ..methods.result import Result
+
+
+def grade_words(robust: Robustness | None, sites: int) -> str:
+    """Say what a direction rests on.
+
+    Parameters
+    ----------
+    robust : Robustness or None
+        From a result; None if it says nothing about the edge.
+    sites : int
+        How many sites took part. With one or two, none can be left out.
+
+    Examples
+    --------
+    >>> grade_words(Robustness("age", "dose", "one site", "Lyon", ()), 5)
+    'rests on Lyon alone'
+    >>> grade_words(Robustness("age", "dose", "", "", ()), 5)
+    'open'
+    """
+    if robust is None or not robust.grade:
+        return "open"
+    if robust.grade == "confirmed":
+        return "confirmed"
+    if robust.site:
+        return f"rests on {robust.site} alone"
+    return "rests on the difference between two sites" if sites == 2 else "rests on one table"
+
+
+def count_grades(result: Result) -> tuple[int, int, int]:
+    """How many edges have a direction that is confirmed, one that rests on one site, and none."""
+    directed = len(result.graph.directed)
+    confirmed = sum(one.grade == "confirmed" for one in result.robustness)
+    return confirmed, directed - confirmed, len(result.graph) - directed
+
+
+def counted(result: Result) -> str:
+    """Count the edges in a sentence.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> counted(fp.MPERI().fit(fp.simulate(["a", "b"], clients=3, samples=500, seed=1).sites))
+    '1 edge: ...'
+    """
+    edges = len(result.graph)
+    if not edges:
+        return "No edge was found."
+    confirmed, resting, lines = count_grades(result)
+    parts = [f"{confirmed} confirmed (the direction holds whichever site is left out)"]
+    if resting:
+        parts.append(f"{resting} that rest{'s' * (resting == 1)} on one site")
+    if lines:
+        parts.append(f"{lines} with an open direction")
+    return f"{edges} edge{'s' * (edges != 1)}: {', '.join(parts)}."

@@ -1,0 +1,196 @@
+"""What a result that compares mechanisms says beside its graph, as the report shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isinf
+from typing import TYPE_CHECKING
+
+from .edges import Share, ShownEdge
+from .grades import count_grades, grade_words
+
+if TYPE_CHECKING:
+    from ..methods.parts import Difference, Groups, Robustness
+    from ..methods.result import Result
+
+WEAK, STRONG = 3.0, 7.0
+"""Nats below which evidence is called weak, and above which it is called strong: odds of 20 and of 1,100 to 1."""
+
+NOTABLE = 0.05
+"""Probability of an edge from which a pair without one is listed."""
+MOST_PAIRS = 30
+
+
+@dataclass(frozen=True)
+class GradedEdge:
+    """How sure an edge is.
+
+    Attributes
+    ----------
+    shares : tuple of Share
+        Probabilities: as written, the other way round, no edge.
+    words : str
+        What the direction rests on: "confirmed", "rests on Lyon alone", "open".
+    grade : {"confirmed", "alone", "open"}
+        The same for style sheets.
+    flips : tuple of str
+        What turns it round or leaves it open; of an open edge, what makes the other way likelier or removes it.
+    strength : str
+        How strong the evidence is that the edge is there; empty if the result does not say.
+    differences : tuple of str
+        What sites do differently at its ends.
+    """
+
+    shares: tuple[Share, ...]
+    words: str
+    grade: str
+    flips: tuple[str, ...]
+    strength: str
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Said:
+    """One thing that a site does differently: a sentence, and how strong the evidence is."""
+
+    words: str
+    evidence: str
+
+
+@dataclass(frozen=True)
+class SharedBy:
+    """A variable and the sites that share its mechanism, group by group; sites that set it to one value."""
+
+    variable: str
+    groups: tuple[tuple[str, ...], ...]
+    constant: tuple[str, ...]
+    tied: bool
+
+
+@dataclass(frozen=True)
+class MechanismView:
+    """All that the report shows of a result that compares mechanisms.
+
+    Attributes
+    ----------
+    edges : tuple of GradedEdge
+        One for every edge of the report.
+    sites : dict of str to tuple of Said
+        What each site does differently; only sites of which something is said.
+    alike : tuple of str
+        The other sites.
+    variables : dict of str to tuple of str
+        For every variable what sites do differently about it.
+    shared : tuple of SharedBy
+        Who shares what.
+    pairs : tuple of (str, str, float)
+        Pairs without an edge that may have one, and how probable it is.
+    confirmed, resting, lines : int
+        How many edges have which grade.
+    """
+
+    edges: tuple[GradedEdge, ...]
+    sites: dict[str, tuple[Said, ...]]
+    alike: tuple[str, ...]
+    variables: dict[str, tuple[str, ...]]
+    shared: tuple[SharedBy, ...]
+    pairs: tuple[tuple[str, str, float], ...]
+    confirmed: int
+    resting: int
+    lines: int
+
+
+def mechanism_view(result: Result, edges: Sequence[ShownEdge]) -> MechanismView:
+    """Collect what the report shows.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.report.edges import drawn_graph, shown_edges
+    >>> result = fp.MPERI().fit(fp.simulate(["a", "b"], clients=4, samples=1000, intervention="shift", seed=2).sites)
+    >>> view = mechanism_view(result, shown_edges(result, sorted(drawn_graph(result).directed)))
+    >>> view.alike
+    ('site 1',)
+    """
+    resting = {frozenset((one.a, one.b)): one for one in result.robustness}
+    by_site = {
+        site: tuple(_said(one) for one in result.differences if one.site == site)
+        for site in result.sites
+        if any(one.site == site for one in result.differences)
+    }
+    confirmed, rest, lines = count_grades(result)
+    return MechanismView(
+        tuple(_graded(result, edge, resting.get(frozenset((edge.first, edge.second)))) for edge in edges),
+        by_site,
+        tuple(site for site in result.sites if site not in by_site),
+        {name: tuple(one.words for one in result.differences if one.variable == name) for name in result.graph.names},
+        tuple(_shared(one) for one in result.groups),
+        _pairs(result),
+        confirmed,
+        rest,
+        lines,
+    )
+
+
+def evidence_words(nats: float) -> str:
+    """Say how strong evidence is.
+
+    Examples
+    --------
+    >>> evidence_words(2.04), evidence_words(35), evidence_words(float("inf"))
+    ('weak evidence (2.0 nats)', 'strong evidence (35 nats)', 'certain')
+    """
+    if isinf(nats):
+        return "certain"
+    word = "weak" if nats < WEAK else "moderate" if nats < STRONG else "strong"
+    return f"{word} evidence ({nats:,.{1 if abs(nats) < 10 else 0}f} nats)"
+
+
+def _graded(result: Result, edge: ShownEdge, robust: Robustness | None) -> GradedEdge:
+    chance = next((one for one in result.probable if {one.a, one.b} == {edge.first, edge.second}), None)
+    shares: tuple[Share, ...] = ()
+    if chance is not None:
+        ways = (chance.forward, chance.backward)
+        there, back = ways if chance.a == edge.first else ways[::-1]
+        shares = (
+            Share(f"{edge.first} → {edge.second}", there, "forward"),
+            Share(f"{edge.first} ← {edge.second}", back, "backward"),
+            Share("no edge", chance.none, "absent"),
+        )
+    words = grade_words(robust, len(result.sites))
+    return GradedEdge(
+        shares,
+        words,
+        words if words in ("confirmed", "open") else "alone",
+        _flips(robust),
+        "" if edge.evidence is None else evidence_words(edge.evidence.gain),
+        tuple(one.words for one in result.differences if one.variable in (edge.first, edge.second)),
+    )
+
+
+def _flips(robust: Robustness | None) -> tuple[str, ...]:
+    """What changes an edge. An open edge cannot be left open, and has no arrow to turn round."""
+    if robust is None or robust.grade:
+        return () if robust is None else robust.flips
+    other = (flip.replace("the arrow turns round", "the other way is likelier") for flip in robust.flips)
+    return tuple(flip for flip in other if not flip.endswith("the direction is open"))
+
+
+def _said(one: Difference) -> Said:
+    return Said(one.words, evidence_words(one.evidence))
+
+
+def _shared(one: Groups) -> SharedBy:
+    tied = len(one.groups) > 1 and len(one.groups[0]) == len(one.groups[1])
+    return SharedBy(one.variable, one.groups, one.constant, tied)
+
+
+def _pairs(result: Result) -> tuple[tuple[str, str, float], ...]:
+    """Pairs without an edge that may have one, the likeliest first."""
+    found = [
+        (one.a, one.b, 1 - one.none)
+        for one in result.probable
+        if one.b not in result.graph.adjacent(one.a) and 1 - one.none >= NOTABLE
+    ]
+    return tuple(sorted(found, key=lambda pair: -pair[2])[:MOST_PAIRS])
