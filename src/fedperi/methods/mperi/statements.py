@@ -56,7 +56,8 @@ def statements(sites: Any, *, schema: Any = None, data: Any = "auto", missing: A
             tables[name] = entry
         elif not isinstance(entry, Summary | OracleSite):
             raise InputError(f"site {name!r} gives no summary, and M-PERI works with nothing else; {ELSEWHERE}")
-    read = summaries({name: site.table for name, site in tables.items()}, schema, data=data, missing=missing)
+    rows = {name: site.table for name, site in tables.items()}
+    read = summaries(rows, schema, data=data, missing=missing) if rows else []
     found: dict[str, Summary] = {part.site: replace(part, targets=tables[part.site].targets) for part in read}
     for name, entry in entries.items():
         if isinstance(entry, OracleSite):
