@@ -362,7 +362,7 @@ def test_any_findings_give_a_cpdag_that_does_not_depend_on_the_order(p, seed, ti
 def test_conflicts_list_exactly_the_overruled_findings(p: int, seed: int, alpha: float) -> None:
     test = Arbitrary(tuple(labels(p)), seed)
     found = find_skeleton(test, alpha, p)
-    graph, conflicts = orient(test, found, p)
+    graph, conflicts = orient(test, found, alpha, p)
     assert np.array_equal(graph.skeleton.adjacency, found.adjacent)
     colliders = {
         (test.names[x], test.names[z], test.names[y]) for x, z, y, collider in unshielded_triples(found) if collider
