@@ -571,7 +571,10 @@ def test_directions_of_60_variables_stay_as_good_as_they_were() -> None:
     distances = []
     for seed in range(10):
         case = fp.simulate(60, clients=1, samples=2000, shield_colliders=False, weights=(0.5, 1.0), seed=seed)
-        distances.append(fp.shd(fp.pc(case.sites[0]), fp.cpdag(case.dag)))
+        graph = fp.pc(case.sites[0])
+        assert fp.is_cpdag(graph)
+        assert fp.pc(case.sites[0].iloc[:, ::-1]) == graph
+        distances.append(fp.shd(graph, fp.cpdag(case.dag)))
     assert sum(distances) <= 32
     assert max(distances) <= 10
 
