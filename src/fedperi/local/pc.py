@@ -74,5 +74,5 @@ def pc_fit(test: IndependenceTest, alpha: float = 0.01, max_depth: int | None = 
         raise InputError(f"max_depth must be a whole number of 0 or more, or None for no limit, not {max_depth!r}")
     limit = test.max_given if max_depth is None else min(int(max_depth), test.max_given)
     skeleton = find_skeleton(test, float(alpha), limit)
-    graph, conflicts = orient(test, skeleton, limit)
+    graph, conflicts = orient(test, skeleton, float(alpha), limit)
     return PCResult(graph, conflicts, skeleton.tests, skeleton.depth, skeleton.complete)
