@@ -34,7 +34,7 @@ def case(seed: int, observational: bool, shared: bool = True) -> Simulation:
         shield_colliders=bool(rng.random() < 0.5),
         intervention="varied" if shared else "structural",
         shared_mechanisms=True if shared else "nothing",
-        targets_per_client=int(rng.integers(1, 4)),
+        targets_per_client=int(rng.integers(1, min(4, p))),
         policies=int(rng.integers(2, 5)),
         weights=(0.3, 1.0),
         observational=observational,
@@ -51,7 +51,7 @@ def oracle_sites(sim: Simulation) -> list[fp.OracleSite]:
 
 
 def identified(sim: Simulation) -> fp.PDAG:
-    """The I-CPDAG of the variables that differ between each two sites."""
+    """The I-CPDAG of the variables that differ between each two sites, and what arrows that are cut off tell."""
     number = {
         name: {site: at for at, group in enumerate(groups) for site in group} for name, groups in sim.groups.items()
     }
@@ -59,7 +59,8 @@ def identified(sim: Simulation) -> fp.PDAG:
         tuple(name for name in sim.dag.names if number[name][a] != number[name][b])
         for a, b in combinations(range(len(sim.client_dags)), 2)
     ]
-    return fp.i_cpdag(sim.dag, differ)
+    known = fp.i_cpdag(sim.dag, differ).adjacency & ~(sim.phi_cpdag.adjacency & ~sim.phi_cpdag.adjacency.T).T
+    return fp.meek_closure(fp.PDAG(known, sim.dag.names))
 
 
 def found_groups(result: fp.Result) -> dict[str, set[frozenset[int]]]:

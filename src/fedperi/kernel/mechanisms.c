@@ -493,7 +493,7 @@ static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int6
     const Sites *sites = work->sites;
     double best = -HUGE_VAL;
     for (ptrdiff_t t = 0; t < sites->tolerances; t++) {
-        double price = sites->tolerance[t] > 0.0 ? sites->price_tolerance : 0.0;
+        double price = sites->tolerance[t] > 0.0 ? sites->price_tolerance * (double)sites->count : 0.0;
         work->tau = sites->tolerance[t];
         if (t && best >= most_possible(work, fits, work->tau) - price)
             continue;

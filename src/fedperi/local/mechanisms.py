@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-TOLERANCES = (0.0, 0.03, 0.1, 0.2)
+TOLERANCES = (0.0, 0.03, 0.1)
 """Tolerances to choose from. docs/method.md has the experiment."""
 
 PRICE_OWN, PRICE_CUT, PRICE_SOME, PRICE_TOLERANCE = 1.0, 1.0, 3.0, 1.0

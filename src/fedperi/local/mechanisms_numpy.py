@@ -86,7 +86,7 @@ def score_families(
         cuts = {k: _cut([fit.score for fit in alone[k]], full) for k in here}
         for tau in mechanisms.tolerances.tolist():
             score, found = _score(mechanisms, node, chosen[full], here, cuts, tau)
-            score -= PRICE_TOLERANCE if tau > 0 else 0.0
+            score -= PRICE_TOLERANCE * len(sites) if tau > 0 else 0.0
             if score > out[at]:
                 out[at], groups[at], tolerances[at] = score, found, tau
     return out, groups, tolerances
