@@ -104,8 +104,9 @@ def mechanism_scores(
     fixed: int,
     wanted: Bools | None,
     out: Floats,
-    groups: Ints | None,
-    tolerances: Floats | None,
+    groups: Ints,
+    tolerances: Floats,
+    without: Floats | None,
 ) -> bool: ...
 def chain(
     first: Ints,

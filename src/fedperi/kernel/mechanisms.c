@@ -1,28 +1,31 @@
 /* How well a variable's mechanism explains several sites, when some of them share it and others do not.
 
    A family is a node and a set of parents. At every site the node is regressed on its parents; sites whose regressions
-   agree are joined into groups, each of which pays for one set of parameters instead of one per site. Groups are joined
-   greedily, those that gain most first, until nothing gains. A site that stays alone may use fewer parents: a policy
-   cut the others off. docs/method.md derives the score. */
+   agree are joined into groups, each of which pays for one set of parameters instead of one per site. A site, or a
+   group of them, may use fewer parents: a policy cut the others off. docs/method.md derives the score. */
 
 #include "loops.h"
 
 #include <math.h>
 #include <string.h>
 
-#define TOO_FEW -1e12  /* what a site scores alone if it has too few rows for the family: it must join others */
+#define TOO_FEW -1e9  /* what a site scores alone if it has too few rows for the family: it must join others */
 #define LEAST_GAIN 1e-7
+#define NOT_CUT SIZE_MAX
 #define CONSTANT 1e-10 /* share of a column's spread over all sites below which it is constant at one of them */
 
 typedef struct {
     const Sites *sites;
     int64_t node;
     ptrdiff_t own, parts;  /* columns of the node; matrices per group: one, or one per column if spreads are apart */
+    const int64_t *parents;
+    size_t set;            /* of the family at hand: bits of the parents */
     ptrdiff_t regressors;  /* of the family at hand: the constant and the columns of the parents */
     int64_t columns[MOST_COLUMNS];
     ptrdiff_t packed;      /* numbers of the largest packed matrix */
     double *root;          /* [part, packed]: factors of the last group that was scored */
     double *joint;         /* [part, packed]: moments of sites together */
+    double *some;          /* [2, packed]: moments of some columns of these, and their factor */
     double *single;        /* [site, part, packed]: moments of the sites */
     double *sums;          /* [site, part, packed]: moments of the groups, which begin as single sites */
     double *weights;       /* of the columns of one regression */
@@ -33,6 +36,7 @@ typedef struct {
     double *alone;         /* [site]: the value of a site alone */
     double *own_fit;       /* [site]: the fit of a site alone with all parents */
     double *own_rows, *own_fixed;
+    size_t *cut, *own_cut; /* [site]: parents that a group, or a site alone, is left with; NOT_CUT if all */
     double tau;            /* how far sites may lie apart and still share a mechanism */
     int64_t *members;      /* [site]: how many sites a group has; 0 if it was joined to another */
     ptrdiff_t *list;       /* [site]: groups that may be joined */
@@ -117,6 +121,8 @@ static void choose(Work *work, const int64_t *parents, int count, size_t set)
 {
     const int64_t *first = work->sites->first;
     ptrdiff_t at = 0;
+    work->parents = parents;
+    work->set = set;
     work->columns[at++] = 0;
     for (int t = 0; t < count; t++)
         if (set >> t & 1)
@@ -164,6 +170,43 @@ static double score_group(Work *work, const double *sums, double rows, double fi
     return total + fixed - 0.5 * parameters(work, rank) * log(rows);
 }
 
+/* Score of a group that is left with some of its parents. */
+static double score_some(Work *work, const double *sums, double rows, size_t parents)
+{
+    const int64_t *first = work->sites->first;
+    ptrdiff_t columns[MOST_COLUMNS], size = 0, at = 1;
+    double *packed = work->some, left[MOST_COLUMNS], total = 0.0;
+    columns[size++] = 0;
+    for (size_t t = 0; work->set >> t; t++)
+        if (work->set >> t & 1)
+            for (int64_t c = first[work->parents[t]]; c < first[work->parents[t] + 1]; c++, at++)
+                if (parents >> t & 1)
+                    columns[size++] = at;
+    for (ptrdiff_t j = 0; j < work->own; j++)
+        columns[size++] = at++;
+    for (ptrdiff_t i = 0; i < size; i++)
+        for (ptrdiff_t j = 0; j <= i; j++)
+            *packed++ = sums[triangle(columns[i]) + columns[j]];
+    ptrdiff_t rank = residual_squares(work->some, packed, size, work->own, CONSTANT * rows, left);
+    for (ptrdiff_t j = 0; j < work->own; j++)
+        total -= 0.5 * rows * (log(larger(left[j] / rows, TINY)) + 1.0);
+    return total - 0.5 * parameters(work, rank) * log(rows);
+}
+
+/* Value of a group of several sites: with all parents or, if that is better, with those that one of its parts is left
+   with. Only where sites share exactly, and have a spread of their own. */
+static double value_cut(Work *work, const double *sums, double rows, double value, size_t parents, size_t *cut)
+{
+    if (parents == NOT_CUT || work->tau > 0.0 || !work->sites->spread[work->node])
+        return value;
+    double price = parents ? work->sites->price_some : work->sites->price_cut;
+    double found = score_some(work, sums, rows, parents) - price;
+    if (found <= value)
+        return value;
+    *cut = parents;
+    return found;
+}
+
 static double score_joint(Work *work, ptrdiff_t a, ptrdiff_t b)
 {
     ptrdiff_t stride = work->parts * work->packed;
@@ -176,27 +219,38 @@ static double score_joint(Work *work, ptrdiff_t a, ptrdiff_t b)
     return score_group(work, work->joint, work->rows[a] + work->rows[b], work->fixed[a] + work->fixed[b]);
 }
 
+/* Value of two groups that are joined; their moments and score stay. */
+static double value_joint(Work *work, ptrdiff_t a, ptrdiff_t b, double *score, size_t *cut)
+{
+    *score = score_joint(work, a, b);
+    *cut = NOT_CUT;
+    double rows = work->rows[a] + work->rows[b], value = *score - work->sites->price_own;
+    value = value_cut(work, work->joint, rows, value, work->cut[a], cut);
+    return work->cut[b] == work->cut[a] ? value : value_cut(work, work->joint, rows, value, work->cut[b], cut);
+}
+
 static void join(Work *work, ptrdiff_t a, ptrdiff_t b, int64_t *labels)
 {
-    const Sites *sites = work->sites;
-    work->score[a] = score_joint(work, a, b);
-    work->value[a] = work->score[a] - sites->price_own;
+    size_t cut;
+    work->value[a] = value_joint(work, a, b, work->score + a, &cut);
+    work->cut[a] = cut;
     memcpy(work->sums + a * work->parts * work->packed, work->joint,
            (size_t)(work->parts * work->packed) * sizeof(double));
     work->rows[a] += work->rows[b];
     work->fixed[a] += work->fixed[b];
     work->members[a] += work->members[b];
     work->members[b] = 0;
-    if (labels)
-        for (ptrdiff_t k = 0; k < sites->count; k++)
-            if (labels[k] == b)
-                labels[k] = a;
+    for (ptrdiff_t k = 0; k < work->sites->count; k++)
+        if (labels[k] == b)
+            labels[k] = a;
 }
 
 static void weigh_pair(Work *work, ptrdiff_t a, ptrdiff_t b)
 {
     ptrdiff_t count = work->sites->count;
-    double gain = score_joint(work, a, b) - work->sites->price_own - work->value[a] - work->value[b];
+    double score;
+    size_t cut;
+    double gain = value_joint(work, a, b, &score, &cut) - work->value[a] - work->value[b];
     work->gain[a * count + b] = work->gain[b * count + a] = gain;
 }
 
@@ -261,6 +315,27 @@ static double score_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, d
     return score_group(work, work->joint, *rows, *fixed);
 }
 
+/* Value of the listed sites as a group; their moments stay. */
+static double value_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *score, double *rows,
+                           double *fixed, size_t *cut)
+{
+    *cut = NOT_CUT;
+    *score = score_listed(work, list, count, rows, fixed);
+    if (count == 1) {
+        *cut = work->own_cut[list[0]];
+        return work->alone[list[0]];
+    }
+    double value = *score - work->sites->price_own;
+    for (ptrdiff_t x = 0; x < count; x++) {
+        int known = 0;
+        for (ptrdiff_t y = 0; y < x && !known; y++)
+            known = work->own_cut[list[y]] == work->own_cut[list[x]];
+        if (!known)
+            value = value_cut(work, work->joint, *rows, value, work->own_cut[list[x]], cut);
+    }
+    return value;
+}
+
 /* Make the listed sites a group, which is kept in the place of the first of them. */
 static void settle(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
 {
@@ -270,8 +345,8 @@ static void settle(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *
         labels[list[x]] = group;
     }
     work->members[group] = count;
-    work->score[group] = score_listed(work, list, count, work->rows + group, work->fixed + group);
-    work->value[group] = count > 1 ? work->score[group] - work->sites->price_own : work->alone[group];
+    work->value[group] = value_listed(work, list, count, work->score + group, work->rows + group, work->fixed + group,
+                                      work->cut + group);
     memcpy(work->sums + group * stride, work->joint, (size_t)stride * sizeof(double));
 }
 
@@ -338,10 +413,9 @@ static ptrdiff_t list_group(const Work *work, const int64_t *labels, int64_t gro
 
 static double value_of(Work *work, const ptrdiff_t *list, ptrdiff_t count)
 {
-    double rows, fixed;
-    if (count < 2)
-        return count ? work->alone[list[0]] : 0.0;
-    return score_listed(work, list, count, &rows, &fixed) - work->sites->price_own;
+    double score, rows, fixed;
+    size_t cut;
+    return count > 1 ? value_listed(work, list, count, &score, &rows, &fixed, &cut) : count ? work->alone[*list] : 0.0;
 }
 
 /* Move single sites to another group, or out of theirs, the one that gains most first, while one gains. */
@@ -413,16 +487,23 @@ static void find_groups(Work *work, int64_t *labels)
 /* What each site says of a family by itself: [site], so many numbers apart. */
 typedef struct {
     const double *alone, *cut, *likelihood, *parameters, *variance;
+    const uint32_t *left; /* parents that a site is left with where it is cut off */
     size_t stride;
 } Fits;
 
-/* Score one family with one tolerance. */
-static double score_family(Work *work, const Fits *fits, int64_t *labels)
+static double score_declared(const Work *work, const Fits *fits, ptrdiff_t site)
+{
+    size_t at = (size_t)site * fits->stride;
+    return larger(fits->alone[at], fits->cut[at] + work->sites->price_cut);
+}
+
+/* Prepare every site as a group of its own, for one tolerance. Returns the score of those that declare the node a
+   target, which are in no group. */
+static double prepare(Work *work, const Fits *fits, int64_t *labels)
 {
     const Sites *sites = work->sites;
-    ptrdiff_t count = sites->count;
-    double total = 0.0, refund = -HUGE_VAL;
-    for (ptrdiff_t k = 0; k < count; k++) {
+    double total = 0.0;
+    for (ptrdiff_t k = 0; k < sites->count; k++) {
         size_t at = (size_t)k * fits->stride;
         double c = 1.0 + sites->n[k] * work->tau * work->tau;
         work->members[k] = 0;
@@ -430,7 +511,7 @@ static double score_family(Work *work, const Fits *fits, int64_t *labels)
         if (sites->constant[k * sites->variables + work->node])
             continue; /* set by the site: it says nothing about the mechanism */
         if (sites->declared[k * sites->variables + work->node]) {
-            total += larger(fits->alone[at], fits->cut[at] + sites->price_cut);
+            total += score_declared(work, fits, k);
             continue;
         }
         int few = fits->alone[at] == TOO_FEW;
@@ -439,6 +520,8 @@ static double score_family(Work *work, const Fits *fits, int64_t *labels)
         work->score[k] = fits->alone[at];
         work->value[k] = few ? TOO_FEW : larger(fits->alone[at] - sites->price_own, fits->cut[at]);
         work->alone[k] = work->value[k];
+        work->own_cut[k] = !few && fits->cut[at] > fits->alone[at] - sites->price_own ? fits->left[at] : NOT_CUT;
+        work->cut[k] = work->own_cut[k];
         work->own_rows[k] = work->rows[k] = sites->n[k] * shared;
         work->fixed[k] = few ? 0.0 : -0.5 * fits->parameters[at] * log(c);
         work->own_fit[k] = fits->likelihood[at] + work->fixed[k];
@@ -459,14 +542,83 @@ static double score_family(Work *work, const Fits *fits, int64_t *labels)
         work->own_fixed[k] = work->fixed[k];
         memcpy(work->sums + k * work->parts * work->packed, sums, (size_t)(work->parts * work->packed) * sizeof(double));
     }
-    if (sites->share)
-        find_groups(work, labels);
-    for (ptrdiff_t k = 0; k < count; k++)
-        if (work->members[k]) {
+    return total;
+}
+
+/* Add up the groups, but for one. One of them has all parents, free of charge: `refund` is what that gives. */
+static double add_groups(const Work *work, ptrdiff_t but, double *refund)
+{
+    double total = 0.0;
+    for (ptrdiff_t k = 0; k < work->sites->count; k++)
+        if (work->members[k] && k != but) {
             total += work->value[k];
-            refund = larger(refund, work->score[k] - work->value[k]); /* one group has all parents, free of charge */
+            *refund = larger(*refund, work->score[k] - work->value[k]);
         }
+    return total;
+}
+
+/* Score one family with one tolerance. */
+static double score_family(Work *work, const Fits *fits, int64_t *labels)
+{
+    double refund = -HUGE_VAL, total = prepare(work, fits, labels);
+    if (work->sites->share)
+        find_groups(work, labels);
+    total += add_groups(work, -1, &refund);
     return refund == -HUGE_VAL ? total : total + refund;
+}
+
+static double price_of(const Sites *sites, double tau, ptrdiff_t count)
+{
+    return tau > 0.0 ? sites->price_tolerance * (double)count : 0.0;
+}
+
+/* Scores of a family without each of the sites in turn, if the other sites stay in the groups in which they are. */
+static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64_t *room, double tau, double *out)
+{
+    const Sites *sites = work->sites;
+    ptrdiff_t count = sites->count, stride = work->parts * work->packed;
+    double everywhere = -HUGE_VAL, declared, total;
+    work->tau = tau;
+    declared = prepare(work, fits, room);
+    for (ptrdiff_t k = 0; k < count; k++)
+        if (work->members[k] && labels[k] == k && sites->share) {
+            work->list[0] = k; /* the group keeps its place */
+            ptrdiff_t inside = 1;
+            for (ptrdiff_t other = 0; other < count; other++)
+                if (labels[other] == k && other != k)
+                    work->list[inside++] = other;
+            settle(work, work->list, inside, room);
+        }
+    total = declared + add_groups(work, -1, &everywhere);
+    for (ptrdiff_t k = 0; k < count; k++) {
+        ptrdiff_t group = (ptrdiff_t)labels[k];
+        double refund = -HUGE_VAL, left = total, price = price_of(sites, tau, count - 1);
+        out[k] = total + (everywhere == -HUGE_VAL ? 0.0 : everywhere) - price;
+        if (sites->constant[k * sites->variables + work->node])
+            continue;
+        if (sites->declared[k * sites->variables + work->node]) {
+            out[k] -= score_declared(work, fits, k);
+            continue;
+        }
+        left = declared + add_groups(work, group, &refund);
+        if (work->members[group] > 1) {
+            double rows = work->rows[group] - work->own_rows[k], score, value;
+            size_t cut = NOT_CUT;
+            ptrdiff_t rest = -1;
+            for (ptrdiff_t other = 0; other < count && work->members[group] == 2; other++)
+                rest = labels[other] == group && other != k ? other : rest;
+            for (ptrdiff_t at = 0; at < stride; at++)
+                work->joint[at] = work->sums[group * stride + at] - work->single[k * stride + at];
+            score = score_group(work, work->joint, rows, work->fixed[group] - work->own_fixed[k]);
+            value = score - sites->price_own;
+            value = rest < 0 ? value_cut(work, work->joint, rows, value, work->cut[group], &cut) : work->alone[rest];
+            if (rest >= 0)
+                score = fits->alone[(size_t)rest * fits->stride];
+            left += value;
+            refund = larger(refund, score - value);
+        }
+        out[k] = left + (refund == -HUGE_VAL ? 0.0 : refund) - price;
+    }
 }
 
 /* What a tolerance can reach at most: every site alone, or in a group whose mechanism is just its own. */
@@ -493,7 +645,7 @@ static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int6
     const Sites *sites = work->sites;
     double best = -HUGE_VAL;
     for (ptrdiff_t t = 0; t < sites->tolerances; t++) {
-        double price = sites->tolerance[t] > 0.0 ? sites->price_tolerance * (double)sites->count : 0.0;
+        double price = price_of(sites, sites->tolerance[t], sites->count);
         work->tau = sites->tolerance[t];
         if (t && best >= most_possible(work, fits, work->tau) - price)
             continue;
@@ -514,21 +666,25 @@ static void forget_work(Work *work)
     free(work->gain);
     free(work->members);
     free(work->list);
+    free(work->cut);
 }
 
 static int make_work(Work *work, ptrdiff_t widest)
 {
     size_t count = (size_t)work->sites->count, part = (size_t)triangle(widest), stride = (size_t)work->parts * part;
     work->packed = (ptrdiff_t)part;
-    work->root = malloc((2 * stride + part + (size_t)(widest + work->own)) * sizeof(double));
+    work->root = malloc((2 * stride + 3 * part + (size_t)(widest + work->own)) * sizeof(double));
     work->sums = malloc(2 * count * stride * sizeof(double));
     work->gain = malloc(count * (count + 8) * sizeof(double));
     work->members = malloc(2 * count * sizeof(int64_t));
     work->list = malloc(count * sizeof(ptrdiff_t));
-    if (!work->root || !work->sums || !work->gain || !work->members || !work->list)
+    work->cut = malloc(2 * count * sizeof(size_t));
+    if (!work->root || !work->sums || !work->gain || !work->members || !work->list || !work->cut)
         return NO_MEMORY;
+    work->own_cut = work->cut + count;
     work->joint = work->root + stride;
-    work->weights = work->joint + stride + part;
+    work->some = work->joint + stride + part;
+    work->weights = work->some + 2 * part;
     work->left = work->weights + widest;
     work->score = work->gain + count * count;
     work->value = work->score + count;
@@ -542,25 +698,35 @@ static int make_work(Work *work, ptrdiff_t widest)
     return 0;
 }
 
-/* Replace what a site scores alone by the best it can have with fewer parents: none of them, or some. */
-static void cut_off(const Sites *sites, const double *alone, double *cut, size_t subsets, int all)
+/* The best that a site can have with fewer parents, none of them or some; and which it is left with. */
+static void cut_off(const Sites *sites, const double *alone, double *cut, uint32_t *left, size_t subsets, int all)
 {
     for (size_t set = 0; set < subsets; set++) {
-        double best = -HUGE_VAL; /* of the proper subsets */
+        cut[set] = -HUGE_VAL; /* of the proper subsets */
+        left[set] = 0;
         for (int t = 0; t < all; t++)
-            if (set >> t & 1)
-                best = larger(best, larger(cut[set ^ (size_t)1 << t], alone[set ^ (size_t)1 << t]));
-        cut[set] = best;
+            if (set >> t & 1) {
+                size_t fewer = set ^ (size_t)1 << t;
+                int itself = alone[fewer] > cut[fewer];
+                double best = itself ? alone[fewer] : cut[fewer];
+                if (best > cut[set]) {
+                    cut[set] = best;
+                    left[set] = itself ? (uint32_t)fewer : left[fewer];
+                }
+            }
     }
-    for (size_t set = subsets - 1; set > 0; set--)
-        cut[set] = larger(alone[0] - sites->price_cut, cut[set] - sites->price_some);
+    for (size_t set = subsets - 1; set > 0; set--) {
+        double some = cut[set] - sites->price_some, none = alone[0] - sites->price_cut;
+        cut[set] = larger(none, some);
+        left[set] = some > none ? left[set] : 0;
+    }
 }
 
 /* Scores of a node for its `fixed` first parents joined with every subset of the `open` others. Sets that are not in
    `wanted`, if it is given, are passed over. If labels are wanted: of every site, in each set, the group it is in; and
-   the tolerance. */
+   the tolerance; and the scores without each site. */
 int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, int fixed, int open,
-                     const uint8_t *wanted, double *out, int64_t *labels, double *taus)
+                     const uint8_t *wanted, double *out, int64_t *labels, double *taus, double *without)
 {
     int all = fixed + open, fault = 0;
     Work work = {.sites = sites, .node = node};
@@ -574,8 +740,10 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
         return OUT_OF_RANGE;
     size_t subsets = (size_t)1 << all, cells = (size_t)count * subsets;
     double *room = malloc(cells * (4 + (size_t)work.own) * sizeof(double));
+    uint32_t *left = malloc(cells * sizeof(uint32_t));
     int64_t *groups = malloc(2 * (size_t)count * sizeof(int64_t));
-    if (!room || !groups || make_work(&work, widest)) {
+    double *scores = malloc((size_t)count * sizeof(double));
+    if (!room || !left || !groups || !scores || make_work(&work, widest)) {
         fault = NO_MEMORY;
         goto done;
     }
@@ -599,23 +767,34 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
     }
     for (ptrdiff_t k = 0; k < count; k++)
         if (!sites->constant[k * sites->variables + node])
-            cut_off(sites, alone + (size_t)k * subsets, cut + (size_t)k * subsets, subsets, all);
+            cut_off(sites, alone + (size_t)k * subsets, cut + (size_t)k * subsets, left + (size_t)k * subsets, subsets,
+                    all);
     size_t always = ((size_t)1 << fixed) - 1;
     for (size_t at = 0; at < (size_t)1 << open; at++) {
         size_t set = at << fixed | always;
         double tau = 0.0;
         out[at] = -HUGE_VAL;
+        for (ptrdiff_t k = 0; k < count && without; k++)
+            without[(size_t)k * ((size_t)1 << open) + at] = -HUGE_VAL;
         if (wanted && !wanted[at])
             continue;
         choose(&work, parents, all, set);
         Fits fits = {alone + set, cut + set, likelihood + set, parameters_of + set,
-                     variance + set * (size_t)work.own, subsets};
-        out[at] = score_tolerant(&work, &fits, labels ? labels + at * (size_t)count : groups + count, groups, &tau);
+                     variance + set * (size_t)work.own, left + set, subsets};
+        int64_t *found = labels ? labels + at * (size_t)count : groups + count;
+        out[at] = score_tolerant(&work, &fits, found, groups, &tau);
         if (taus)
             taus[at] = tau;
+        if (without) {
+            leave_out(&work, &fits, found, groups, tau, scores);
+            for (ptrdiff_t k = 0; k < count; k++)
+                without[(size_t)k * ((size_t)1 << open) + at] = scores[k];
+        }
     }
 done:
     free(room);
+    free(left);
+    free(scores);
     free(groups);
     forget_work(&work);
     return fault;

@@ -577,11 +577,11 @@ static PyObject *py_mechanisms(PyObject *self, PyObject *args)
 /* (mechanisms, node, parents, how many of them are fixed, wanted or None, out, groups or None, tolerances or None) */
 static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *o[5];
+    PyObject *capsule, *o[6];
     long long node;
     int fixed, fault = OUT_OF_RANGE;
     Arrays arrays = {0};
-    if (!PyArg_ParseTuple(args, "OLOiOOOO", &capsule, &node, o, &fixed, o + 1, o + 2, o + 3, o + 4))
+    if (!PyArg_ParseTuple(args, "OLOiOOOOO", &capsule, &node, o, &fixed, o + 1, o + 2, o + 3, o + 4, o + 5))
         return NULL;
     const Shared *shared = PyCapsule_GetPointer(capsule, "fedperi.mechanisms");
     const int64_t *parents = shared ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
@@ -595,15 +595,17 @@ static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
     if (!good)
         return ended(&arrays, OUT_OF_RANGE);
     Py_ssize_t subsets = (Py_ssize_t)1 << (count - fixed);
-    const uint8_t *wanted = o[1] == Py_None ? NULL : take(&arrays, o[1], 'b', 1, subsets, -1);
-    double *out = wanted || o[1] == Py_None ? take(&arrays, o[2], 'D', 1, subsets, -1) : NULL;
-    int64_t *groups = !out || o[3] == Py_None ? NULL : take(&arrays, o[3], 'I', 2, subsets, sites->count);
-    double *taus = !out || (o[3] != Py_None && !groups) || o[4] == Py_None ? NULL
-                                                                            : take(&arrays, o[4], 'D', 1, subsets, -1);
-    if (!out || (o[3] != Py_None && !groups) || (o[4] != Py_None && !taus))
+    const uint8_t *wanted = NULL;
+    double *out, *taus, *without = NULL;
+    int64_t *groups;
+    if ((o[1] != Py_None && !(wanted = take(&arrays, o[1], 'b', 1, subsets, -1))) ||
+        !(out = take(&arrays, o[2], 'D', 1, subsets, -1)) ||
+        !(groups = take(&arrays, o[3], 'I', 2, subsets, sites->count)) ||
+        !(taus = take(&arrays, o[4], 'D', 1, subsets, -1)) ||
+        (o[5] != Py_None && !(without = take(&arrays, o[5], 'D', 2, sites->count, subsets))))
         return refused(&arrays);
     Py_BEGIN_ALLOW_THREADS
-    fault = mechanism_scores(sites, node, parents, fixed, (int)count - fixed, wanted, out, groups, taus);
+    fault = mechanism_scores(sites, node, parents, fixed, (int)count - fixed, wanted, out, groups, taus, without);
     Py_END_ALLOW_THREADS
     return ended(&arrays, fault);
 }

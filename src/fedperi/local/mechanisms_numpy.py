@@ -6,7 +6,7 @@ It says what kernel/mechanisms.c computes, in fewer words and a hundred times sl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-TOO_FEW = -1e12
+TOO_FEW = -1e9
 """What a site scores alone if it has too few rows for the family: it must join others."""
 
 MOST_TOGETHER = 12
@@ -36,8 +36,8 @@ LEAST_GAIN = 1e-7
 class Group:
     """Sites that share a mechanism: their weighted moments, one matrix per part; rows; what joining does not change.
 
-    `score` is with all parents; `value` the better of that with its price and, for a site alone, fewer parents;
-    `fit` is the fit of a site alone.
+    `score` is with all parents; `value` the better of that and fewer parents, with prices; `cut` are the parents that
+    it is left with then; `fit` is the fit of a site alone.
     """
 
     members: tuple[int, ...]
@@ -47,6 +47,7 @@ class Group:
     score: float
     value: float
     fit: float = 0.0
+    cut: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,17 @@ class Alone:
 
 
 def score_families(
-    mechanisms: Mechanisms, node: int, parents: Ints, fixed: int, wanted: Bools | None = None
+    mechanisms: Mechanisms,
+    node: int,
+    parents: Ints,
+    fixed: int,
+    wanted: Bools | None = None,
+    without: Floats | None = None,
 ) -> tuple[Floats, Ints, Floats]:
     """Score a node for its first `fixed` parents joined with every subset of the others.
 
-    Returns the scores, the group of every site (named by its lowest member) and the tolerance, for each set.
+    Returns the scores, the group of every site (named by its lowest member) and the tolerance, for each set. The scores
+    without each site are written to `without`, if it is given.
     """
     sites, count, subsets = range(len(mechanisms.n)), len(parents), 1 << len(parents)
     chosen = [[p for t, p in enumerate(parents.tolist()) if at >> t & 1] for at in range(subsets)]
@@ -78,17 +85,24 @@ def score_families(
                 fits[at] = Alone(TOO_FEW, fits[0].likelihood, fit.parameters, fits[0].variance)
     shape = 1 << (count - fixed)
     out, groups, tolerances = np.full(shape, -np.inf), np.zeros((shape, len(sites)), dtype=np.int64), np.zeros(shape)
+    if without is not None:
+        without[:] = -np.inf
     for at in range(shape):
         if wanted is not None and not wanted[at]:
             continue
         full = at << fixed | (1 << fixed) - 1
         here = {k: alone[k][full] for k in sites if alone[k]}
         cuts = {k: _cut([fit.score for fit in alone[k]], full) for k in here}
+        left = {k: tuple(chosen[at]) for k, (_, at) in cuts.items()}
         for tau in mechanisms.tolerances.tolist():
-            score, found = _score(mechanisms, node, chosen[full], here, cuts, tau)
-            score -= PRICE_TOLERANCE * len(sites) if tau > 0 else 0.0
+            scores = {k: score for k, (score, _) in cuts.items()}
+            score, found, fewer = _score(mechanisms, node, chosen[full], here, scores, left, tau, without is not None)
+            price = PRICE_TOLERANCE if tau > 0 else 0.0
+            score -= price * len(sites)
             if score > out[at]:
                 out[at], groups[at], tolerances[at] = score, found, tau
+                if without is not None:
+                    without[:, at] = fewer - price * (len(sites) - 1)
     return out, groups, tolerances
 
 
@@ -137,12 +151,13 @@ def _alone(mechanisms: Mechanisms, node: int, parents: Sequence[int], site: int)
     return Alone(TOO_FEW if few else likelihood - 0.5 * parameters * np.log(n), likelihood, parameters, variance)
 
 
-def _cut(scores: Sequence[float], at: int) -> float:
-    """The best that a site can have with fewer parents: none of them, or some."""
+def _cut(scores: Sequence[float], at: int) -> tuple[float, int]:
+    """The best that a site can have with fewer parents, none of them or some; and which it is left with."""
     if not at:
-        return -np.inf
-    some = max(scores[part] for part in range(at) if not part & ~at)
-    return max(scores[0] - PRICE_CUT, some - PRICE_SOME)
+        return -np.inf, 0
+    some = max((part for part in range(at) if not part & ~at), key=lambda part: scores[part])
+    none = scores[0] - PRICE_CUT
+    return (scores[some] - PRICE_SOME, some) if scores[some] - PRICE_SOME > none else (none, 0)
 
 
 def _score(
@@ -151,23 +166,41 @@ def _score(
     parents: Sequence[int],
     alone: dict[int, Alone],
     cuts: dict[int, float],
+    left: dict[int, tuple[int, ...]],
     tau: float,
-) -> tuple[float, Ints]:
+    without: bool,
+) -> tuple[float, Ints, Floats]:
     columns = [0, *_columns(mechanisms, parents)], _columns(mechanisms, [node])
     spread = bool(mechanisms.spread[node])
-    total, groups = 0.0, []
+    told, groups = dict[int, float](), list[Group]()
     for k, fit in alone.items():
         if mechanisms.declared[k, node]:
-            total += max(fit.score, cuts[k] + PRICE_CUT)
+            told[k] = max(fit.score, cuts[k] + PRICE_CUT)
         else:
-            groups.append(_single(mechanisms, k, columns, fit, cuts[k], tau, spread))
-    score = _Scorer(len(columns[0]), len(columns[1]), spread)
+            groups.append(_single(mechanisms, k, columns, fit, cuts[k], tau, spread, left[k]))
+    shapes = [len(_columns(mechanisms, [parent])) for parent in parents]
+    score = _Scorer(len(columns[0]), len(columns[1]), spread, tuple(parents), tuple(shapes), tau == 0)
     found = _find_groups(groups, score) if mechanisms.share else groups
-    labels = np.arange(len(mechanisms.n))
+    labels, declared = np.arange(len(mechanisms.n)), sum(told.values())
     for group in found:
         labels[list(group.members)] = min(group.members)
-    total += sum(group.value for group in found)
-    return total + max((group.score - group.value for group in found), default=0.0), labels
+    total = declared + _add_up(found)
+    fewer = np.full(len(mechanisms.n), total)
+    for k, value in told.items():
+        fewer[k] -= value
+    for group in found if without else []:
+        for k in group.members:
+            rest = [single for single in groups if single.members[0] in group.members and single.members[0] != k]
+            others = [other for other in found if other is not group]
+            if len(rest) > 1:
+                others.append(score.cut_to(score.join(*(replace(one, cut=None) for one in rest)), group.cut))
+            fewer[k] = declared + _add_up(others + (rest if len(rest) == 1 else []))
+    return total, labels, fewer
+
+
+def _add_up(groups: list[Group]) -> float:
+    """Add up groups, one of which has all parents, free of charge."""
+    return sum(group.value for group in groups) + max((group.score - group.value for group in groups), default=0.0)
 
 
 def _single(
@@ -178,6 +211,7 @@ def _single(
     cut: float,
     tau: float,
     spread: bool,
+    left: tuple[int, ...] = (),
 ) -> Group:
     before, own = columns
     n, few = float(mechanisms.n[site]), fit.score == TOO_FEW
@@ -192,7 +226,8 @@ def _single(
         for part, weight in zip(parts, weights, strict=True)
     )
     value = TOO_FEW if few else max(fit.score - PRICE_OWN, cut)
-    return Group((site,), moments, n / c, fixed, fit.score, value, own_fit)
+    kept = left if not few and cut > fit.score - PRICE_OWN else None
+    return Group((site,), moments, n / c, fixed, fit.score, value, own_fit, kept)
 
 
 @dataclass(frozen=True)
@@ -200,6 +235,9 @@ class _Scorer:
     regressors: int
     own: int
     spread: bool
+    parents: tuple[int, ...] = ()
+    widths: tuple[int, ...] = ()
+    exact: bool = False
 
     def join(self, *groups: Group) -> Group:
         """Let groups share one mechanism."""
@@ -215,7 +253,28 @@ class _Scorer:
             fit, rank = -0.5 * sum(float(squares[0]) for squares, _ in found), found[0][1]
         score = fit + fixed - 0.5 * self.parameters(rank) * np.log(rows)
         members = tuple(k for group in groups for k in group.members)
-        return Group(members, moments, rows, fixed, score, score - PRICE_OWN)
+        joint = Group(members, moments, rows, fixed, score, score - PRICE_OWN)
+        for some in dict.fromkeys(group.cut for group in groups):
+            joint = self.cut_to(joint, some)
+        return joint
+
+    def cut_to(self, group: Group, parents: tuple[int, ...] | None) -> Group:
+        """Cut a group off from all but some parents, if that is better."""
+        if parents is None or not self.exact or not self.spread:
+            return group
+        found = self._score_some(group.moments[0], group.rows, parents) - (PRICE_SOME if parents else PRICE_CUT)
+        return replace(group, value=found, cut=parents) if found > group.value else group
+
+    def _score_some(self, moments: Floats, rows: float, parents: tuple[int, ...]) -> float:
+        """Score of a group that is left with some of its parents."""
+        starts = np.cumsum([1, *self.widths]).tolist()
+        kept = [0]
+        for parent, start, width in zip(self.parents, starts, self.widths, strict=False):
+            kept += range(start, start + width) if parent in parents else []
+        kept += range(self.regressors, self.regressors + self.own)
+        squares, rank = _residual_squares(moments[np.ix_(kept, kept)], self.own, CONSTANT * rows)
+        fit = -0.5 * rows * float((np.log(np.maximum(squares / rows, 1e-300)) + 1).sum())
+        return float(fit - 0.5 * self.parameters(rank) * np.log(rows))
 
     def parameters(self, rank: int) -> float:
         """Parameters that are compared."""

@@ -25,6 +25,7 @@ from ...search.posterior import MOST_EXACT, Lattice, Posterior, exact_posterior,
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Sharing = Literal["auto", "exact", "none"]
+Kind = Literal["all", "without", "third", "tolerance"]
 
 THIRD = 1 / 3
 """What a row counts for in one of the runs: rows that are not quite what the model says tell less than they seem to."""
@@ -56,7 +57,7 @@ class Run:
     """
 
     name: str
-    kind: Literal["all", "without", "third", "tolerance"]
+    kind: Kind
     edges: Floats
     site: str | None = None
 
@@ -116,25 +117,38 @@ def posterior_runs(
     sample = _Sampler(sets, dag, seed)
     note("probabilities with all sites")
     whole = sample(lattices, first=True)
-    usual = {"tolerances": tolerances(sharing), "share": sharing != "none"}
+    share = sharing != "none"
 
-    def again(name: str, kind: Literal["without", "third", "tolerance"], site: str | None = None, **how: object) -> Run:
+    def run(name: str, kind: Kind, scores: Sequence[Floats], site: str | None = None) -> Run:
         note(f"probabilities {name}")
-        some = [part for part in parts if part.site != site]
-        mechanisms = Mechanisms(some, **{**usual, **how})  # type: ignore[arg-type]
-        scored = [
-            Lattice(lattice.free, priced(sets, node, lattice.free, mechanisms.lattice(node, (), lattice.free, looked)))
+        some = [
+            Lattice(lattice.free, priced(sets, node, lattice.free, own))
+            for node, (lattice, own) in enumerate(zip(lattices, scores, strict=True))
+        ]
+        return Run(name, kind, sample(some).edges, site)
+
+    def again(rows: float = 1.0, tolerances: Sequence[float] = tolerances(sharing)) -> list[Floats]:
+        mechanisms = Mechanisms(parts, tolerances=tolerances, rows=rows, share=share)
+        return [
+            mechanisms.lattice(node, (), lattice.free, looked)
             for node, (lattice, looked) in enumerate(zip(lattices, wanted, strict=True))
         ]
-        return Run(name, kind, sample(scored).edges, site)
 
     runs = [Run("with all sites", "all", whole.edges)]
     if len(parts) > 2:
-        runs += [again(f"without {part.site}", "without", part.site) for part in parts]
-    runs.append(again("if rows count for a third", "third", rows=THIRD))
+        mechanisms = Mechanisms(parts, tolerances=tolerances(sharing), share=share)
+        fewer = [
+            mechanisms.lattices_without(node, lattice.free, looked)
+            for node, (lattice, looked) in enumerate(zip(lattices, wanted, strict=True))
+        ]
+        runs += [
+            run(f"without {part.site}", "without", [scores[k] for scores in fewer], part.site)
+            for k, part in enumerate(parts)
+        ]
+    runs.append(run("if rows count for a third", "third", again(rows=THIRD)))
     if sharing == "auto" and len(parts) > 1:
-        runs.append(again("if sites share mechanisms exactly", "tolerance", tolerances=OTHER_TOLERANCES[0]))
-        runs.append(again("if sites share mechanisms loosely", "tolerance", tolerances=OTHER_TOLERANCES[1]))
+        runs.append(run("if sites share mechanisms exactly", "tolerance", again(tolerances=OTHER_TOLERANCES[0])))
+        runs.append(run("if sites share mechanisms loosely", "tolerance", again(tolerances=OTHER_TOLERANCES[1])))
     return Runs(tuple(runs), whole.exact, whole.chains_differ)
 
 
