@@ -95,6 +95,7 @@ def mechanisms(
     price_cut: float,
     price_some: float,
     price_tolerance: float,
+    margin: float,
     share: bool,
 ) -> Any: ...
 def mechanism_scores(

@@ -94,6 +94,7 @@ typedef struct {
     ptrdiff_t tolerances;
     double price_own, price_cut, price_some; /* of a mechanism of one's own; cut off from all parents; from some */
     double price_tolerance;                  /* of a tolerance above zero */
+    double margin;                           /* nats: a set this far behind one of its subsets is hopeless */
     int share;                               /* whether sites may share mechanisms at all */
 } Sites;
 

@@ -698,38 +698,112 @@ static int make_work(Work *work, ptrdiff_t widest)
     return 0;
 }
 
-/* The best that a site can have with fewer parents, none of them or some; and which it is left with. */
-static void cut_off(const Sites *sites, const double *alone, double *cut, uint32_t *left, size_t subsets, int all)
+/* What single sites say of all subsets of the parents: [site, subset]. */
+typedef struct {
+    int all;               /* parents */
+    size_t subsets, cells; /* of the parents; sites times subsets */
+    double *alone, *cut, *likelihood, *parameters, *variance;
+    double *fewer;                  /* the best score of a proper subset */
+    uint32_t *fewer_left, *left;    /* which it is; parents that a site is left with where it is cut off */
+    double *best;                   /* [subset]: the best score of a family within it */
+    uint8_t *hopeless;              /* [subset]: far behind one of its own subsets, or within none that is not */
+    double *scores;                 /* [site] */
+    int64_t *groups;                /* [2, site] */
+} Subsets;
+
+static void forget_table(Subsets *table)
 {
-    for (size_t set = 0; set < subsets; set++) {
-        cut[set] = -HUGE_VAL; /* of the proper subsets */
-        left[set] = 0;
-        for (int t = 0; t < all; t++)
+    free(table->alone);
+    free(table->left);
+    free(table->best);
+    free(table->hopeless);
+    free(table->groups);
+}
+
+static int make_table(Subsets *table, int all, ptrdiff_t count, ptrdiff_t own)
+{
+    size_t subsets = (size_t)1 << all, cells = (size_t)count * subsets;
+    table->all = all;
+    table->subsets = subsets;
+    table->cells = cells;
+    table->alone = malloc(cells * (5 + (size_t)own) * sizeof(double));
+    table->left = malloc(2 * cells * sizeof(uint32_t));
+    table->best = malloc((subsets + (size_t)count) * sizeof(double));
+    table->hopeless = calloc(subsets, 1);
+    table->groups = malloc(2 * (size_t)count * sizeof(int64_t));
+    if (!table->alone || !table->left || !table->best || !table->hopeless || !table->groups)
+        return NO_MEMORY;
+    table->cut = table->alone + cells;
+    table->likelihood = table->cut + cells;
+    table->parameters = table->likelihood + cells;
+    table->fewer = table->parameters + cells;
+    table->variance = table->fewer + cells;
+    table->fewer_left = table->left + cells;
+    table->scores = table->best + subsets;
+    return 0;
+}
+
+/* Fit every site alone, and find the best that it can have with fewer parents: none of them, or some. The subsets of
+   the set have been fitted. */
+static void fit_sites(Work *work, Subsets *table, size_t set)
+{
+    const Sites *sites = work->sites;
+    size_t own = (size_t)work->own;
+    for (ptrdiff_t k = 0; k < sites->count; k++) {
+        size_t empty = (size_t)k * table->subsets, at = empty + set;
+        if (sites->constant[k * sites->variables + work->node])
+            continue;
+        table->likelihood[at] = fit_alone(work, k, table->parameters + at, table->variance + at * own);
+        table->alone[at] = table->likelihood[at] - 0.5 * table->parameters[at] * log(sites->n[k]);
+        if (sites->n[k] < 2.0 * (double)(work->regressors + work->own)) {
+            table->alone[at] = TOO_FEW; /* it could fit anything: its spread is that without parents */
+            table->likelihood[at] = table->likelihood[empty];
+            memcpy(table->variance + at * own, table->variance + empty * own, own * sizeof(double));
+        }
+        table->fewer[at] = table->cut[at] = -HUGE_VAL;
+        table->fewer_left[at] = table->left[at] = 0;
+        for (int t = 0; t < table->all; t++)
             if (set >> t & 1) {
-                size_t fewer = set ^ (size_t)1 << t;
-                int itself = alone[fewer] > cut[fewer];
-                double best = itself ? alone[fewer] : cut[fewer];
-                if (best > cut[set]) {
-                    cut[set] = best;
-                    left[set] = itself ? (uint32_t)fewer : left[fewer];
+                size_t one = set ^ (size_t)1 << t, there = empty + one;
+                int itself = table->alone[there] > table->fewer[there];
+                double found = itself ? table->alone[there] : table->fewer[there];
+                if (found > table->fewer[at]) {
+                    table->fewer[at] = found;
+                    table->fewer_left[at] = itself ? (uint32_t)one : table->fewer_left[there];
                 }
             }
-    }
-    for (size_t set = subsets - 1; set > 0; set--) {
-        double some = cut[set] - sites->price_some, none = alone[0] - sites->price_cut;
-        cut[set] = larger(none, some);
-        left[set] = some > none ? left[set] : 0;
+        if (set) {
+            double some = table->fewer[at] - sites->price_some, none = table->alone[empty] - sites->price_cut;
+            table->cut[at] = larger(none, some);
+            table->left[at] = some > none ? table->fewer_left[at] : 0;
+        }
     }
 }
 
+/* Whether a set need not be looked at, since one of its subsets is hopeless. Else what the best of them scores. */
+static int passed_over(Subsets *table, size_t set)
+{
+    table->best[set] = -HUGE_VAL;
+    for (int t = 0; t < table->all; t++)
+        if (set >> t & 1) {
+            size_t one = set ^ (size_t)1 << t;
+            if (table->hopeless[one])
+                return 1;
+            table->best[set] = larger(table->best[set], table->best[one]);
+        }
+    return 0;
+}
+
 /* Scores of a node for its `fixed` first parents joined with every subset of the `open` others. Sets that are not in
-   `wanted`, if it is given, are passed over. If labels are wanted: of every site, in each set, the group it is in; and
-   the tolerance; and the scores without each site. */
+   `wanted`, if it is given, are passed over with all their supersets; so are, if nothing is fixed, sets that are far
+   behind one of their subsets. Of every site, in each set, the group it is in; the tolerance; and the scores without
+   each site, if they are wanted. */
 int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, int fixed, int open,
                      const uint8_t *wanted, double *out, int64_t *labels, double *taus, double *without)
 {
     int all = fixed + open, fault = 0;
     Work work = {.sites = sites, .node = node};
+    Subsets table = {0};
     ptrdiff_t widest = 1, count = sites->count;
     work.own = (ptrdiff_t)(sites->first[node + 1] - sites->first[node]);
     work.parts = sites->spread[node] ? 1 : work.own;
@@ -738,64 +812,48 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
     widest += work.own;
     if (all > MOST_BLOCKS || widest > MOST_COLUMNS)
         return OUT_OF_RANGE;
-    size_t subsets = (size_t)1 << all, cells = (size_t)count * subsets;
-    double *room = malloc(cells * (4 + (size_t)work.own) * sizeof(double));
-    uint32_t *left = malloc(cells * sizeof(uint32_t));
-    int64_t *groups = malloc(2 * (size_t)count * sizeof(int64_t));
-    double *scores = malloc((size_t)count * sizeof(double));
-    if (!room || !left || !groups || !scores || make_work(&work, widest)) {
+    if (make_table(&table, all, count, work.own) || make_work(&work, widest)) {
         fault = NO_MEMORY;
         goto done;
     }
-    double *alone = room, *cut = alone + cells, *likelihood = cut + cells, *parameters_of = likelihood + cells;
-    double *variance = parameters_of + cells;
-    for (size_t set = 0; set < subsets; set++) {
-        choose(&work, parents, all, set);
-        for (ptrdiff_t k = 0; k < count; k++) {
-            size_t at = (size_t)k * subsets + set;
-            if (sites->constant[k * sites->variables + node])
-                continue;
-            likelihood[at] = fit_alone(&work, k, parameters_of + at, variance + at * (size_t)work.own);
-            alone[at] = likelihood[at] - 0.5 * parameters_of[at] * log(sites->n[k]);
-            if (sites->n[k] < 2.0 * (double)(work.regressors + work.own)) {
-                alone[at] = TOO_FEW; /* it could fit anything: its spread is that without parents */
-                likelihood[at] = likelihood[(size_t)k * subsets];
-                memcpy(variance + at * (size_t)work.own, variance + (size_t)k * subsets * (size_t)work.own,
-                       (size_t)work.own * sizeof(double));
-            }
-        }
-    }
-    for (ptrdiff_t k = 0; k < count; k++)
-        if (!sites->constant[k * sites->variables + node])
-            cut_off(sites, alone + (size_t)k * subsets, cut + (size_t)k * subsets, left + (size_t)k * subsets, subsets,
-                    all);
-    size_t always = ((size_t)1 << fixed) - 1;
-    for (size_t at = 0; at < (size_t)1 << open; at++) {
-        size_t set = at << fixed | always;
-        double tau = 0.0;
-        out[at] = -HUGE_VAL;
-        for (ptrdiff_t k = 0; k < count && without; k++)
-            without[(size_t)k * ((size_t)1 << open) + at] = -HUGE_VAL;
-        if (wanted && !wanted[at])
-            continue;
-        choose(&work, parents, all, set);
-        Fits fits = {alone + set, cut + set, likelihood + set, parameters_of + set,
-                     variance + set * (size_t)work.own, left + set, subsets};
-        int64_t *found = labels ? labels + at * (size_t)count : groups + count;
-        out[at] = score_tolerant(&work, &fits, found, groups, &tau);
-        if (taus)
-            taus[at] = tau;
-        if (without) {
-            leave_out(&work, &fits, found, groups, tau, scores);
+    size_t always = ((size_t)1 << fixed) - 1, shown = (size_t)1 << open;
+    for (size_t set = 0; set < table.subsets; set++) {
+        size_t at = set >> fixed;
+        int asked = (set & always) == always;
+        if (asked) {
+            out[at] = -HUGE_VAL;
+            taus[at] = 0.0;
             for (ptrdiff_t k = 0; k < count; k++)
-                without[(size_t)k * ((size_t)1 << open) + at] = scores[k];
+                labels[at * (size_t)count + (size_t)k] = k;
+            for (ptrdiff_t k = 0; k < count && without; k++)
+                without[(size_t)k * shown + at] = -HUGE_VAL;
+        }
+        if (!fixed && (passed_over(&table, set) || (wanted && !wanted[set]))) {
+            table.hopeless[set] = 1;
+            continue;
+        }
+        choose(&work, parents, all, set);
+        fit_sites(&work, &table, set);
+        if (!asked || (wanted && !wanted[at]))
+            continue;
+        Fits fits = {table.alone + set,      table.cut + set,
+                     table.likelihood + set, table.parameters + set,
+                     table.variance + set * (size_t)work.own, table.left + set,
+                     table.subsets};
+        int64_t *found = labels + at * (size_t)count;
+        out[at] = score_tolerant(&work, &fits, found, table.groups, taus + at);
+        if (without) {
+            leave_out(&work, &fits, found, table.groups, taus[at], table.scores);
+            for (ptrdiff_t k = 0; k < count; k++)
+                without[(size_t)k * shown + at] = table.scores[k];
+        }
+        if (!fixed) {
+            table.hopeless[set] = out[at] < table.best[set] - sites->margin;
+            table.best[set] = larger(table.best[set], out[at]);
         }
     }
 done:
-    free(room);
-    free(left);
-    free(scores);
-    free(groups);
+    forget_table(&table);
     forget_work(&work);
     return fault;
 }

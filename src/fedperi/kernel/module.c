@@ -563,8 +563,8 @@ static PyObject *py_mechanisms(PyObject *self, PyObject *args)
         return PyErr_NoMemory();
     Sites *sites = &shared->sites;
     PyObject *capsule = NULL;
-    if (PyArg_ParseTuple(args, "OOOOOOOOddddp", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, &sites->price_own,
-                         &sites->price_cut, &sites->price_some, &sites->price_tolerance, &sites->share) &&
+    if (PyArg_ParseTuple(args, "OOOOOOOOdddddp", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, &sites->price_own,
+                         &sites->price_cut, &sites->price_some, &sites->price_tolerance, &sites->margin, &sites->share) &&
         take_shared(shared, o))
         capsule = PyCapsule_New(shared, "fedperi.mechanisms", forget_shared);
     if (!capsule) {
@@ -574,7 +574,7 @@ static PyObject *py_mechanisms(PyObject *self, PyObject *args)
     return capsule;
 }
 
-/* (mechanisms, node, parents, how many of them are fixed, wanted or None, out, groups or None, tolerances or None) */
+/* (mechanisms, node, parents, how many of them are fixed, wanted or None, out, groups, tolerances, without or None) */
 static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
 {
     PyObject *capsule, *o[6];

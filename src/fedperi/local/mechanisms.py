@@ -60,6 +60,9 @@ class Mechanisms:
         What one row counts for. A third asks what would be left if rows told less than they seem to.
     share : bool
         Whether sites may share mechanisms at all. If not, only what is cut off at a site tells of directions.
+    margin : float
+        Parent sets this many nats behind one of their subsets are hopeless: their supersets are not looked at, and score
+        minus infinity. Most of 2^16 sets are.
 
     Examples
     --------
@@ -84,12 +87,14 @@ class Mechanisms:
         tolerances: Sequence[float] = TOLERANCES,
         rows: float = 1.0,
         share: bool = True,
+        margin: float = np.inf,
     ) -> None:
         self.summaries = tuple(summaries)
         self.names = self.summaries[0].names
         self.sites = tuple(summary.site for summary in summaries)
         self.n = np.array([float(summary.n) for summary in summaries]) * rows
         self.share = share
+        self.margin = float(margin)
         self.tolerances = np.array(tolerances, dtype=np.float64)
         self.first = np.cumsum([1, *(len(block) for block in self.summaries[0].blocks)]).astype(np.int64)
         self.spread = np.array([kind == "continuous" for kind in self.summaries[0].kinds])
@@ -101,7 +106,10 @@ class Mechanisms:
         self._lent = self._lend()
 
     def lattice(self, node: int, fixed: Sequence[int], free: Sequence[int], wanted: Bools | None = None) -> Floats:
-        """Score a node for `fixed` joined with every subset of `free`; minus infinity for sets that are not wanted."""
+        """Score a node for `fixed` joined with every subset of `free`; minus infinity for sets that are not wanted.
+
+        Where nothing is fixed, the supersets of a set that is not wanted are not wanted either.
+        """
         return self._scores(node, fixed, free, wanted)[0]
 
     def lattices_without(self, node: int, free: Sequence[int], wanted: Bools | None = None) -> Floats:
@@ -179,6 +187,7 @@ class Mechanisms:
             PRICE_CUT,
             PRICE_SOME,
             PRICE_TOLERANCE,
+            self.margin,
             self.share,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from math import log
+from math import inf, log
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from ...graph.pdag import PDAG
 from ...local.mechanisms import Mechanisms
 from ...privacy import Privacy
 from ...search.phase1 import Found, Step, find_common_dag
+from ...search.posterior import MOST_EXACT
 from ..evidence import EdgeEvidence
 from ..interruption import heeding_interrupts
 from ..manifest import manifest_of_summaries
@@ -28,7 +29,7 @@ from ..result import Result
 from .cautions import cautions
 from .differences import find_differences
 from .directions import find_graph, member_of, stated
-from .runs import Runs, posterior_runs, tolerances
+from .runs import MARGIN, Runs, posterior_runs, tolerances
 from .statements import statements
 
 Floats = NDArray[np.float64]
@@ -131,7 +132,12 @@ class MPERI:
             known: Knowledge | None = self.knowledge
             constraints = known.constraints(names) if known is not None else unconstrained(names)
             with watching(self.progress, self._name) as show:
-                mechanisms = Mechanisms(parts, tolerances=tolerances(self.sharing), share=self.sharing != "none")
+                mechanisms = Mechanisms(
+                    parts,
+                    tolerances=tolerances(self.sharing),
+                    share=self.sharing != "none",
+                    margin=inf if len(names) <= MOST_EXACT or any(constraints.required) else MARGIN,
+                )
                 found = self._best_dag(mechanisms, constraints, show)
                 runs = posterior_runs(
                     parts, found.sets, found.parents, sharing=self.sharing, seed=self.seed, note=_noting(show)

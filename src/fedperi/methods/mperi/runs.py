@@ -183,8 +183,13 @@ def priced(sets: ParentSets, node: int, free: tuple[int, ...], scores: Floats) -
 
 
 def worth_a_look(lattice: Lattice) -> Bools:
-    """Which sets are not far behind one of their subsets. Any DAG with such a set would be better with the subset."""
+    """Which sets, and all their subsets, are not far behind one of their subsets: without what is useless, any DAG with
+    another set would be better.
+    """
     found: Bools = lattice.scores >= best_of_proper_subsets(best_of_subsets(lattice.scores)) - MARGIN
+    for t in range(len(lattice.free)):
+        halves = found.reshape(-1, 2, 1 << t)
+        halves[:, 1] &= halves[:, 0]
     return found
 
 
