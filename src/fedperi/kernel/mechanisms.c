@@ -11,6 +11,7 @@
 
 #define TOO_FEW -1e9  /* what a site scores alone if it has too few rows for the family: it must join others */
 #define LEAST_GAIN 1e-7
+#define NEAR 3.0 /* nats: a move that seems to lose no more may gain */
 #define NOT_CUT SIZE_MAX
 #define CONSTANT 1e-10 /* share of a column's spread over all sites below which it is constant at one of them */
 
@@ -34,6 +35,7 @@ typedef struct {
     double *score, *value; /* [site]: of a group with all parents; the better of that with its price and fewer parents */
     double *rows, *fixed;  /* [site]: weighted rows of a group; what of the score joining does not change */
     double *alone;         /* [site]: the value of a site alone */
+    double *own_score;     /* [site]: its score with all parents */
     double *own_fit;       /* [site]: the fit of a site alone with all parents */
     double *own_rows, *own_fixed;
     size_t *cut, *own_cut; /* [site]: parents that a group, or a site alone, is left with; NOT_CUT if all */
@@ -323,6 +325,7 @@ static double value_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, d
     *score = score_listed(work, list, count, rows, fixed);
     if (count == 1) {
         *cut = work->own_cut[list[0]];
+        *score = work->own_score[list[0]];
         return work->alone[list[0]];
     }
     double value = *score - work->sites->price_own;
@@ -386,6 +389,7 @@ static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *lab
         list[inside] = leaves;
         double before = score;
         score = score_listed(work, list, inside, &rows, &fixed);
+        score = inside > 1 ? score : work->own_score[list[0]];
         if (score + work->alone[leaves] <= before) {
             inside++; /* it seemed to gain, and does not */
             break;
@@ -418,25 +422,60 @@ static double value_of(Work *work, const ptrdiff_t *list, ptrdiff_t count)
     return count > 1 ? value_listed(work, list, count, &score, &rows, &fixed, &cut) : count ? work->alone[*list] : 0.0;
 }
 
+/* About what each listed site adds to each group, [site, site], with the mechanisms of the groups as they are; its own
+   group counts without it. Squares around a mean grow by N / (N - n) if n of N rows leave, and fall by N / (N + n) for
+   n that join. */
+static void weigh_moves(Work *work, const ptrdiff_t *sites, ptrdiff_t count, const int64_t *labels)
+{
+    ptrdiff_t stride = work->sites->count;
+    double price = 0.5 * parameters(work, work->regressors);
+    for (ptrdiff_t y = 0; y < count; y++) {
+        ptrdiff_t group = sites[y];
+        if (labels[group] != group)
+            continue;
+        double rows = work->rows[group];
+        score_group(work, work->sums + group * work->parts * work->packed, rows, 0.0);
+        for (ptrdiff_t x = 0; x < count; x++) {
+            ptrdiff_t k = sites[x];
+            int inside = labels[k] == group;
+            double other = inside ? rows - work->own_rows[k] : rows + work->own_rows[k];
+            double apart = work->own_fit[k] - work->own_fixed[k] - fit_around(work, k, rows);
+            double sign = inside ? -1.0 : 1.0;
+            work->gain[k * stride + group] =
+                other > 0.0 ? work->own_fit[k] - apart * rows / other - sign * price * log(other / rows) : 0.0;
+        }
+    }
+}
+
 /* Move single sites to another group, or out of theirs, the one that gains most first, while one gains. */
 static void move_sites(Work *work, ptrdiff_t *sites, ptrdiff_t count, int64_t *labels)
 {
-    ptrdiff_t *list = work->list;
+    ptrdiff_t *list = work->list, stride = work->sites->count;
+    for (ptrdiff_t x = 0; x < count; x++) /* each group may be cut off as any of its sites is */
+        if (work->members[sites[x]] > 1)
+            settle(work, list, list_group(work, labels, sites[x], -1, 0, list), labels);
     for (ptrdiff_t moves = 0; moves < count; moves++) {
         double best = LEAST_GAIN;
         ptrdiff_t mover = -1, to = -1;
+        weigh_moves(work, sites, count, labels);
         for (ptrdiff_t x = 0; x < count; x++) {
-            ptrdiff_t k = sites[x], from = (ptrdiff_t)labels[k], left = list_group(work, labels, from, k, 0, list);
-            double loss = work->value[from] - value_of(work, list, left);
-            if (left && work->alone[k] - loss > best) {
-                best = work->alone[k] - loss;
-                mover = to = k;
-            }
-            for (ptrdiff_t y = 0; y < count; y++) {
-                ptrdiff_t other = sites[y];
-                if (labels[other] != other || other == from)
+            ptrdiff_t k = sites[x], from = (ptrdiff_t)labels[k];
+            int several = work->members[from] > 1, known = !several;
+            double loss = several ? work->gain[k * stride + from] : work->alone[k], seems = loss;
+            for (ptrdiff_t y = -1; y < count; y++) {
+                ptrdiff_t other = y < 0 ? k : sites[y];
+                if (y < 0 ? !several : labels[other] != other || other == from)
                     continue;
-                double gain = value_of(work, list, list_group(work, labels, other, k, 1, list)) - work->value[other];
+                if ((y < 0 ? work->alone[k] : work->gain[k * stride + other]) + NEAR < seems)
+                    continue;
+                if (!known) {
+                    ptrdiff_t left = list_group(work, labels, from, k, 0, list);
+                    loss = work->value[from] - value_of(work, list, left);
+                    known = 1;
+                }
+                double gain = y < 0 ? work->alone[k]
+                                    : value_of(work, list, list_group(work, labels, other, k, 1, list)) -
+                                          work->value[other];
                 if (gain - loss > best) {
                     best = gain - loss;
                     mover = k;
@@ -520,6 +559,7 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
         work->score[k] = fits->alone[at];
         work->value[k] = few ? TOO_FEW : larger(fits->alone[at] - sites->price_own, fits->cut[at]);
         work->alone[k] = work->value[k];
+        work->own_score[k] = work->score[k];
         work->own_cut[k] = !few && fits->cut[at] > fits->alone[at] - sites->price_own ? fits->left[at] : NOT_CUT;
         work->cut[k] = work->own_cut[k];
         work->own_rows[k] = work->rows[k] = sites->n[k] * shared;
@@ -572,6 +612,18 @@ static double price_of(const Sites *sites, double tau, ptrdiff_t count)
     return tau > 0.0 ? sites->price_tolerance * (double)count : 0.0;
 }
 
+/* What a site with few rows adds to the group that suits it best, but for one group. */
+static double join_others(Work *work, const int64_t *labels, ptrdiff_t but, ptrdiff_t site)
+{
+    double best = TOO_FEW;
+    for (ptrdiff_t g = 0; g < work->sites->count; g++)
+        if (work->members[g] && g != but) {
+            ptrdiff_t count = list_group(work, labels, g, site, 1, work->list);
+            best = larger(best, value_of(work, work->list, count) - work->value[g]);
+        }
+    return best;
+}
+
 /* Scores of a family without each of the sites in turn, if the other sites stay in the groups in which they are. */
 static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64_t *room, double tau, double *out)
 {
@@ -614,8 +666,12 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
             value = rest < 0 ? value_cut(work, work->joint, rows, value, work->cut[group], &cut) : work->alone[rest];
             if (rest >= 0)
                 score = fits->alone[(size_t)rest * fits->stride];
-            left += value;
-            refund = larger(refund, score - value);
+            if (rest >= 0 && value == TOO_FEW) /* it must join others, if there are any */
+                left += join_others(work, labels, group, rest);
+            else {
+                left += value;
+                refund = larger(refund, score - value);
+            }
         }
         out[k] = left + (refund == -HUGE_VAL ? 0.0 : refund) - price;
     }
@@ -675,7 +731,7 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->packed = (ptrdiff_t)part;
     work->root = malloc((2 * stride + 3 * part + (size_t)(widest + work->own)) * sizeof(double));
     work->sums = malloc(2 * count * stride * sizeof(double));
-    work->gain = malloc(count * (count + 8) * sizeof(double));
+    work->gain = malloc(count * (count + 9) * sizeof(double));
     work->members = malloc(2 * count * sizeof(int64_t));
     work->list = malloc(count * sizeof(ptrdiff_t));
     work->cut = malloc(2 * count * sizeof(size_t));
@@ -694,6 +750,7 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->own_fit = work->alone + count;
     work->own_rows = work->own_fit + count;
     work->own_fixed = work->own_rows + count;
+    work->own_score = work->own_fixed + count;
     work->single = work->sums + count * stride;
     return 0;
 }

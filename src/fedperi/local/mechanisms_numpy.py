@@ -31,6 +31,9 @@ MOST_TOGETHER = 12
 LEAST_GAIN = 1e-7
 """Nats by which moving a site must gain."""
 
+NEAR = 3.0
+"""Nats that a move may seem to lose, and still be looked at."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -196,12 +199,20 @@ def _score(
         fewer[k] -= value
     for group in found if without else []:
         for k in group.members:
-            rest = [single for single in groups if single.members[0] in group.members and single.members[0] != k]
+            rest = [site for site in _members(groups, group) if site.members[0] != k]
             others = [other for other in found if other is not group]
             if len(rest) > 1:
                 others.append(score.cut_to(score.join(*(replace(one, cut=None) for one in rest)), group.cut))
+            if len(rest) == 1 and rest[0].value == TOO_FEW and others:  # it must join others
+                joins = [score.join(*_members(groups, other), rest[0]).value - other.value for other in others]
+                fewer[k] = declared + _add_up(others) + max(TOO_FEW, *joins)
+                continue
             fewer[k] = declared + _add_up(others + (rest if len(rest) == 1 else []))
     return total, labels, fewer
+
+
+def _members(sites: list[Group], group: Group) -> list[Group]:
+    return [site for site in sites if site.members[0] in group.members]
 
 
 def _add_up(groups: list[Group]) -> float:
@@ -383,23 +394,43 @@ def _move_sites(sites: list[Group], groups: list[Group], score: _Scorer) -> list
     alone = {site.members[0]: site for site in sites}
     parts = [list(group.members) for group in groups]
 
+    def joined(members: list[int]) -> Group:
+        return score.join(*(alone[k] for k in members))
+
     def value(members: list[int]) -> float:
-        return score.join(*(alone[k] for k in members)).value if members else 0.0
+        return joined(members).value if members else 0.0
 
     for _ in sites:
         best, move = LEAST_GAIN, None
+        fits = [joined(part) for part in parts]
         for k in sorted(alone):
-            own = next(part for part in parts if k in part)
+            at = next(at for at, part in enumerate(parts) if k in part)
+            own = parts[at]
             rest = [member for member in own if member != k]
-            loss = value(own) - value(rest)
-            for other in [[], *(part for part in parts if part is not own)]:
-                if rest or other:
-                    gain = value([*other, k]) - value(other) - loss
-                    if gain > best:
-                        best, move = gain, (k, own, other)
+            seems = _adds(score, alone[k], fits[at], -1) if rest else alone[k].value
+            for there, other in [(-1, []), *((i, part) for i, part in enumerate(parts) if i != at)]:
+                if not rest and not other:
+                    continue
+                added = _adds(score, alone[k], fits[there], 1) if other else alone[k].value
+                if added + NEAR < seems:
+                    continue
+                gain = value([*other, k]) - value(other) - value(own) + value(rest)
+                if gain > best:
+                    best, move = gain, (k, own, other)
         if move is None:
             break
         k, own, other = move
         parts = [part for part in parts if part is not own and part is not other]
         parts += [part for part in ([member for member in own if member != k], [*other, k]) if part]
-    return [score.join(*(alone[k] for k in sorted(part))) for part in parts]
+    return [joined(sorted(part)) for part in parts]
+
+
+def _adds(score: _Scorer, site: Group, group: Group, sign: int) -> float:
+    """About what a site adds to a group that it would join (1), or is in (-1), with its mechanism as it is.
+
+    Squares around a mean grow by N / (N - n) if n of N rows leave, and fall by N / (N + n) for n that join.
+    """
+    other = group.rows + sign * site.rows
+    apart = site.fit - site.fixed - score.fit_around(site, group)
+    price = 0.5 * score.parameters(score.regressors)
+    return float(site.fit - apart * group.rows / other - sign * price * np.log(other / group.rows))

@@ -12,7 +12,7 @@ from ..local.score import RESOLUTION
 from .families import ParentSets, RegretOracle
 from .orders import best_order, exact_order, order_score, parents_in
 from .screening import FULL, MANY, SCREENING, candidate_parents
-from .widening import more_candidates
+from .widening import MOST_NEIGHBOURS, more_candidates
 from .worst import improve_worst, site_regrets
 
 Aggregate = Literal["sum", "worst"]
@@ -54,6 +54,7 @@ def find_common_dag(
     rounds: Callable[[], int],
     note: Callable[[Step], None],
     keep: Callable[[Found], None],
+    most_neighbours: int = MOST_NEIGHBOURS,
 ) -> Found:
     """Minimise the aggregated regret over DAGs.
 
@@ -83,7 +84,7 @@ def find_common_dag(
     record("first search", parents)
     times = _widenings(p)
     for time in range(times):
-        wider = more_candidates(sets, parents, constraints, ask=time < times - 1)
+        wider = more_candidates(sets, parents, constraints, ask=time < times - 1, most=most_neighbours)
         if not wider:
             break
         before = order_score(sets, order)

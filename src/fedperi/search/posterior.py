@@ -28,6 +28,13 @@ MOST_EXACT = 12
 BURN_IN = 0.2
 """Sweeps of a chain that do not count, for each that does: by then it should have left its start."""
 
+PARTS = 4
+"""Parts of a chain, after each of which the score of its DAG is looked at."""
+
+STUCK = 20.0
+"""Nats by which the mean score of a chain may lie below the best chain's. One that lies lower is stuck among DAGs whose
+weight is nothing beside those that another chain found: it does not count."""
+
 MOST_SCORE = 1e12
 """Log scores must be smaller than this, up to the sign: then no sum of them overflows."""
 
@@ -56,7 +63,8 @@ class Posterior:
     exact: bool
     """Whether all DAGs were added up, or a sample of them."""
     chains_differ: float
-    """Largest difference of an edge's probability between two chains of a sample; zero if exact."""
+    """Largest difference of an edge's probability between two chains of a sample that are not stuck; zero if exact, one
+    if all chains but one are stuck."""
     log_total: float | None
     """Logarithm of the weight of all DAGs; None if not exact."""
 
@@ -146,16 +154,24 @@ def sampled_posterior(
     seeds = np.random.SeedSequence(seed).spawn(len(starts))
     chains = [Chain(made, dag, own) for dag, own in zip(first, seeds, strict=True)]
 
-    def run(chain: Chain) -> Floats:
+    def run(chain: Chain) -> tuple[Floats, float]:
         chain.run(int(np.ceil(BURN_IN * sweeps)))
-        return chain.run(sweeps)
+        lengths = np.diff(np.linspace(0, sweeps, min(PARTS, sweeps) + 1).astype(int)).tolist()
+        total, scores = np.zeros((len(lattices), len(lattices))), []
+        for length in lengths:
+            total += chain.run(length) * length
+            scores.append(sum(float(own.scores[at]) for own, at in zip(lattices, chain.now.tolist(), strict=True)))
+        return total / sweeps, float(np.mean(scores))
 
     with ThreadPoolExecutor(threads) as pool:
-        edges = np.array(list(pool.map(run, chains)))
+        found = list(pool.map(run, chains))
+    highest = max(score for _, score in found)
+    edges = np.array([edges for edges, score in found if score >= highest - STUCK])
+    alone = len(edges) < len(found) and len(edges) == 1
     return Posterior(
         np.clip(edges.mean(axis=0), 0.0, 1.0),
         exact=False,
-        chains_differ=float((edges.max(axis=0) - edges.min(axis=0)).max()),
+        chains_differ=1.0 if alone else float((edges.max(axis=0) - edges.min(axis=0)).max()),
         log_total=None,
     )
 

@@ -26,11 +26,11 @@ MOST_TOGETHER = 12
 
 
 def more_candidates(
-    sets: ParentSets, parents: list[int], constraints: Constraints, *, ask: bool = True
+    sets: ParentSets, parents: list[int], constraints: Constraints, *, ask: bool = True, most: int = MOST_NEIGHBOURS
 ) -> dict[int, int]:
     """Ask, in one round, what variables not yet tried would add; return the lattices that should be asked next.
 
-    Without `ask` nothing is asked, and only what the DAG found tells counts.
+    Without `ask` nothing is asked, and only what the DAG found tells counts. A lattice holds at most `most` candidates.
 
     A node's lattice holds, while there is room,
 
@@ -53,10 +53,10 @@ def more_candidates(
     for node in range(p):
         allowed = ~constraints.forbidden[node]
         first = (*_turnable(parents, near, node), *bits.members(children[node]))
-        inside = bits.filled(parents[node], (j for j in first if allowed >> j & 1), MOST_NEIGHBOURS)
+        inside = bits.filled(parents[node], (j for j in first if allowed >> j & 1), most)
         # Many may gain. Two places are kept for those that share neighbours, which a hub often misses.
-        inside = bits.filled(inside, (j for j in gaining[node] if allowed >> j & 1), MOST_NEIGHBOURS - 2)
-        together = min(MOST_NEIGHBOURS, max(MOST_TOGETHER, near[node].bit_count() + 2))
+        inside = bits.filled(inside, (j for j in gaining[node] if allowed >> j & 1), most - 2)
+        together = min(most, max(MOST_TOGETHER, near[node].bit_count() + 2))
         inside = bits.filled(inside, (j for j in _sharing(near, node) if allowed >> j & 1), together)
         if not sets.knows(node, inside):
             strong = (j for other in sets.strong(node, 20) for j in bits.members(other))
