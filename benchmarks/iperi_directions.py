@@ -1,8 +1,8 @@
 """Right and wrong directions, with and without interventions, and what the share that a direction must have does.
 
 Three tables. `shares`: random DAGs, directions beyond the common CPDAG and SHD over the limit's, for several shares at
-once (0: nothing is left out). `limits` and `options`: the demo's graph when assumptions fail, and with other options, as
-in docs/paper-methods.md; means a run of right and wrong directions, missing and false edges.
+once (0: nothing is left out). `limits` and `options`: the demo's graph when assumptions fail, and with other options
+(docs/paper-methods.md); means a run of right and wrong directions, missing and false edges.
 
 Run: OPENBLAS_NUM_THREADS=1 python benchmarks/iperi_directions.py [--first 0] [--count 30] [--tables limits,options]
      OPENBLAS_NUM_THREADS=1 python benchmarks/iperi_directions.py --first 100 --count 100 --tables shares
