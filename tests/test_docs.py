@@ -101,9 +101,9 @@ def test_configuration_of_the_options_page_runs(tmp_path: Path) -> None:
     done = follow("options.md", tmp_path)
     assert len(done) == 3
     result = fp.Result.from_json((tmp_path / "results" / "result.json").read_text(encoding="utf-8"))
-    assert (result.replicates, result.method["seed"], result.method["data"]) == (10, 8, "linear")
+    assert [result.method[key] for key in ("name", "seed", "confidence", "sharing")] == ["M-PERI", 8, 0.9, "exact"]
     printed = fp.Result.from_json(done[2].stdout)
-    assert (printed.replicates, printed.method["seed"]) == (0, 7)
+    assert [printed.method[key] for key in ("seed", "confidence", "sharing")] == [7, 0.8, "exact"]
 
 
 def test_every_public_name_is_in_the_api_page() -> None:
@@ -135,8 +135,8 @@ def test_every_option_is_in_the_options_page() -> None:
     from dataclasses import fields
 
     page = (DOCS / "options.md").read_text(encoding="utf-8")
-    missing = [f.name for f in fields(fp.IPERI) if not re.search(rf"\b{f.name}\b", page) and f.name != "progress"]
-    assert missing == []
+    options = {option.name for method in (fp.MPERI, fp.IPERI) for option in fields(method)}
+    assert [name for name in sorted(options) if not re.search(rf"\b{name}\b", page)] == []
 
 
 @pytest.mark.parametrize("page", sorted(path.name for path in DOCS.glob("*.md")))

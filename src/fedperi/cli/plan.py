@@ -107,7 +107,7 @@ def _plan_of_regrets(console: Console, schema: Schema, method: IPERI) -> None:
     p = len(schema.names)
     console.print("Each site would be told these settings, and be asked in rounds for regrets:")
     console.print("how much worse than at its own best a variable is explained by candidate parents.")
-    console.print("No row leaves a site; but regrets without noise tell much of a table (docs/limits.md).")
+    console.print("No row leaves a site; but regrets without noise tell much of a table (docs/paper-methods.md).")
     if p <= FULL:
         console.print(f"  1 round:  {p} variables x {1 << (p - 1)} parent sets = {p << (p - 1)} numbers")
     else:
