@@ -1,10 +1,11 @@
 """M-PERI on population moments: how often the graph, and the groups of sites, are exactly what can be known.
 
-Random DAGs with 3 to 8 nodes, four sites, weights of size 0.3 to 1, nominal n = 10^8. Mechanisms are shared but for one
-to three targets per site, each cut off from all or some parents, with other strengths, shifted, or with another spread.
+Random DAGs with 3 to 8 nodes, four sites, weights of size 0.3 to 1, nominal n = 10^10. Mechanisms are shared but for
+one to three targets per site, each cut off from all or some parents, with other strengths, shifted, or with another
+spread.
 What sites can tell about a variable is which of them share its mechanism. So two sites together work like one
-intervention whose targets are the variables that differ between them: the best possible graph is the I-CPDAG of these
-sets, over all pairs of sites. With an observational site it contains the I-CPDAG of the true targets.
+intervention whose targets are the variables that differ between them; and an arrow that is cut off at a site tells what
+the Phi-CPDAG says. With an observational site all this contains the I-CPDAG of the true targets.
 
     python benchmarks/mperi_exactness.py [cases] [first]
 """
@@ -19,7 +20,7 @@ import numpy as np
 import fedperi as fp
 from fedperi.simulation import Simulation
 
-ROWS = 1e8
+ROWS = 1e10
 
 
 def case(seed: int, observational: bool, shared: bool = True) -> Simulation:
@@ -51,58 +52,72 @@ def oracle_sites(sim: Simulation) -> list[fp.OracleSite]:
 
 
 def identified(sim: Simulation) -> fp.PDAG:
-    """The I-CPDAG of the variables that differ between each two sites, and what arrows that are cut off tell."""
+    """What can be known: the CPDAG, what cut arrows tell, and what differs between each two sites.
+
+    An edge is directed if exactly one of its ends differs between two sites, and it is there at one of them at least.
+    """
     number = {
         name: {site: at for at, group in enumerate(groups) for site in group} for name, groups in sim.groups.items()
     }
-    differ = [
-        tuple(name for name in sim.dag.names if number[name][a] != number[name][b])
-        for a, b in combinations(range(len(sim.client_dags)), 2)
-    ]
-    known = fp.i_cpdag(sim.dag, differ).adjacency & ~(sim.phi_cpdag.adjacency & ~sim.phi_cpdag.adjacency.T).T
+    phi = sim.phi_cpdag.adjacency
+    known = np.array(sim.cpdag.adjacency & ~(phi & ~phi.T).T)
+    for a, b in combinations(range(len(sim.client_dags)), 2):
+        differs = np.array([number[name][a] != number[name][b] for name in sim.dag.names])
+        seen = sim.client_dags[a].adjacency | sim.client_dags[b].adjacency
+        known &= ~(np.not_equal.outer(differs, differs) & seen).T
     return fp.meek_closure(fp.PDAG(known, sim.dag.names))
 
 
 def found_groups(result: fp.Result) -> dict[str, set[frozenset[int]]]:
     """Groups of sites, by number."""
-    return {one.variable: {frozenset(int(s.split()[1]) for s in group) for group in one.groups} for one in result.groups}
+    return {
+        one.variable: {frozenset(int(site.split()[1]) for site in group) for group in one.groups}
+        for one in result.groups
+    }
 
 
-def compare(seed: int, observational: bool) -> tuple[bool, bool, bool, bool]:
-    """Whether the graph is the best possible, holds the I-CPDAG of the targets, has no wrong arrow; and the groups."""
+QUESTIONS = (
+    "all that can be known is directed",
+    "nothing else is",
+    "no wrong arrow",
+    "the I-CPDAG of the true targets is in it",
+    "groups of sites are the true ones",
+)
+
+
+def compare(seed: int, observational: bool, sharing: str) -> tuple[bool, ...]:
+    """Answer `QUESTIONS` for one case."""
     sim = case(seed, observational)
-    result = fp.MPERI(progress=False).fit(oracle_sites(sim))
+    result = fp.MPERI(progress=False, sharing=sharing).fit(oracle_sites(sim))
     true_groups = {name: {frozenset(group) for group in groups} for name, groups in sim.groups.items()}
-    targets = fp.i_cpdag(sim.dag, sim.targets)
+    best, graph = identified(sim), result.graph
+    same = graph.skeleton == sim.dag.skeleton
     return (
-        result.graph == identified(sim),
-        targets.directed <= result.graph.directed and result.graph.skeleton == sim.dag.skeleton,
-        result.graph.directed <= sim.dag.directed,
+        same and best.directed <= graph.directed,
+        same and graph.directed <= best.directed,
+        same and graph.directed <= sim.dag.directed,
+        same and fp.i_cpdag(sim.dag, sim.targets).directed <= graph.directed,
         found_groups(result) == true_groups,
     )
 
 
 def main(count: int = 2000, first: int = 0) -> None:
+    """Print the tables."""
     for observational in (True, False):
-        found = {seed: compare(seed, observational) for seed in range(first, first + count)}
-        sums = np.sum(list(found.values()), axis=0)
-        where = "with an observational site" if observational else "without one"
-        print(f"{where}: {count} cases")
-        for what, total, at in zip(
-            ("best possible graph", "all that known targets tell", "no wrong arrow", "groups of sites"),
-            sums,
-            range(4),
-            strict=True,
-        ):
-            missed = [seed for seed, one in found.items() if not one[at]]
-            print(f"  {what}: {total}" + (f"   not: {missed[:20]}" if missed else ""), flush=True)
+        for sharing in ("auto", "exact"):
+            found = {seed: compare(seed, observational, sharing) for seed in range(first, first + count)}
+            where = "with an observational site" if observational else "without one"
+            print(f"{where}, sharing={sharing!r}: {count} cases")
+            for at, what in enumerate(QUESTIONS):
+                missed = [seed for seed, answers in found.items() if not answers[at]]
+                print(f"  {what}: {count - len(missed)}" + (f"   not: {missed[:12]}" if missed else ""), flush=True)
     less = wrong = 0
     for seed in range(first, first + count):
         sim = case(seed, True, shared=False)
-        result = fp.MPERI(progress=False).fit(oracle_sites(sim))
+        graph = fp.MPERI(progress=False).fit(oracle_sites(sim)).graph
         limit = fp.meek_closure(sim.phi_cpdag)
-        less += result.graph.directed <= limit.directed and result.graph.skeleton == limit.skeleton
-        wrong += not result.graph.directed <= sim.dag.directed
+        less += graph.skeleton == limit.skeleton and graph.directed <= limit.directed
+        wrong += not graph.directed <= sim.dag.directed
     print(f"nothing shared: the closure of the Phi-CPDAG or less in {less} of {count}; with a wrong arrow {wrong}")
 
 

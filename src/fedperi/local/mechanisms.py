@@ -61,8 +61,8 @@ class Mechanisms:
     share : bool
         Whether sites may share mechanisms at all. If not, only what is cut off at a site tells of directions.
     margin : float
-        Parent sets this many nats behind one of their subsets are hopeless: their supersets are not looked at, and score
-        minus infinity. Most of 2^16 sets are.
+        Parent sets this many nats behind one of their subsets are hopeless: their supersets are not looked at, and
+        score minus infinity.
 
     Examples
     --------

@@ -328,7 +328,7 @@ def _solve(moments: Floats, cross: Floats, least: float) -> Floats:
 def _find_groups(sites: list[Group], score: _Scorer) -> list[Group]:
     """Split the sites into groups: those that leave the group of all, joined again and moved where it gains."""
     groups = _agglomerate(_peel(sites, score), score)
-    return _move_sites(sites, groups, score) if 1 < len(groups) and len(sites) <= MOST_TOGETHER else groups
+    return _move_sites(sites, groups, score) if len(groups) > 1 and len(sites) <= MOST_TOGETHER else groups
 
 
 def _peel(sites: list[Group], score: _Scorer) -> list[Group]:

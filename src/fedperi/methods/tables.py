@@ -47,13 +47,13 @@ def summary_text(result: Result) -> str:
     graph = result.graph
     grades = [one.grade for one in result.robustness]
     lines = [
-        f"{result.method['name']}: {len(graph)} edges among {len(graph.names)} variables at {len(result.sites)} sites, "
-        f"{len(graph.directed)} directed."
+        f"{result.method['name']}: {_count(len(graph), 'edge')} among {_count(len(graph.names), 'variable')} at "
+        f"{_count(len(result.sites), 'site')}, {len(graph.directed)} directed."
     ]
     if result.robustness:
         lines.append(
-            f"{grades.count('confirmed')} directions are confirmed whichever site is left out; "
-            f"{grades.count('one site')} rest on one site."
+            f"Directions confirmed whichever site is left out: {grades.count('confirmed')}; resting on one site: "
+            f"{grades.count('one site')}."
         )
     for a, b, directed, forward, _, _, grade, site, _ in edge_rows(result):
         chance = "" if forward is None else f"  {forward:.2f}"
@@ -62,3 +62,7 @@ def summary_text(result: Result) -> str:
     lines += [one.words for one in result.differences]
     lines += [f"Warning: {warning}" for warning in result.warnings]
     return "\n".join(lines)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

@@ -31,16 +31,18 @@ def grade_words(robust: Robustness | None, sites: int) -> str:
         return "open"
     if robust.grade == "confirmed":
         return "confirmed"
+    if robust.grade == "known":
+        return "known beforehand"
     if robust.site:
         return f"rests on {robust.site} alone"
     return "rests on the difference between two sites" if sites == 2 else "rests on one table"
 
 
 def count_grades(result: Result) -> tuple[int, int, int]:
-    """How many edges have a direction that is confirmed, one that rests on one site, and none."""
+    """How many edges have a direction that is confirmed or known, one that rests on one site, and none."""
     directed = len(result.graph.directed)
-    confirmed = sum(one.grade == "confirmed" for one in result.robustness)
-    return confirmed, directed - confirmed, len(result.graph) - directed
+    sure = sum(one.grade in ("confirmed", "known") for one in result.robustness)
+    return sure, directed - sure, len(result.graph) - directed
 
 
 def counted(result: Result) -> str:
@@ -56,7 +58,10 @@ def counted(result: Result) -> str:
     if not edges:
         return "No edge was found."
     confirmed, resting, lines = count_grades(result)
-    parts = [f"{confirmed} confirmed (the direction holds whichever site is left out)"]
+    known = sum(one.grade == "known" for one in result.robustness)
+    parts = [f"{confirmed - known} confirmed (the direction holds whichever site is left out)"]
+    if known:
+        parts.append(f"{known} known beforehand")
     if resting:
         parts.append(f"{resting} that rest{'s' * (resting == 1)} on one site")
     if lines:

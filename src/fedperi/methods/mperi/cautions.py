@@ -47,13 +47,25 @@ def _one_site(parts: Sequence[Summary]) -> list[str]:
     ]
 
 
+def mean_share(groups: Sequence[Groups]) -> float:
+    """Mean share of the sites that have the common mechanism of a variable.
+
+    Examples
+    --------
+    >>> mean_share([Groups("age", (("Lyon", "Metz"),), ()), Groups("dose", (("Lyon",), ("Metz",)), ())])
+    0.75
+    """
+    return float(np.mean([group.share for group in groups]))
+
+
 def _little_shared(parts: Sequence[Summary], groups: Sequence[Groups]) -> list[str]:
-    shared = float(np.mean([group.share for group in groups]))
+    shared = mean_share(groups)
     if len(parts) < 3 or shared >= LITTLE_SHARED:
         return []
     return [
         f"Little is shared: on average only {shared:.0%} of the sites have the common mechanism of a variable. Nearly "
-        "every mechanism differs, so comparing them says little about directions. Take arrows as suggestions."
+        "every mechanism differs, so comparing them says little about directions. Take arrows as suggestions, and look "
+        "at IPERI as well, which uses only arrows that are missing at a site."
     ]
 
 
@@ -78,8 +90,8 @@ def _resting(robust: Sequence[Robustness]) -> list[str]:
         if edge.grade == "one site" and edge.site:
             by_site[edge.site] = by_site.get(edge.site, 0) + 1
     return [
-        f"{count} direction{'s rest' if count > 1 else ' rests'} on {site} alone: without it, "
-        f"{'they are' if count > 1 else 'it is'} lost. Ask {site} what it does differently."
+        f"{count} direction{'s rest' if count > 1 else ' rests'} on {site} alone, and "
+        f"{'are' if count > 1 else 'is'} lost without. Ask {site} what is done differently there."
         for site, count in sorted(by_site.items(), key=lambda one: (-one[1], one[0]))
     ]
 
@@ -98,7 +110,8 @@ def _two_ways(groups: Sequence[Groups]) -> list[str]:
 
 def _constants(groups: Sequence[Groups]) -> list[str]:
     return [
-        f"{group.variable} has one value only at {listed(group.constant)}: these sites say nothing about its causes."
+        f"{group.variable} has one value only at {listed(group.constant)}: "
+        f"{'these sites say' if len(group.constant) > 1 else 'this site says'} nothing about its causes."
         for group in groups
         if group.constant
     ]

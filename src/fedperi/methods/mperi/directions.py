@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...graph import bits
+from ...graph.knowledge import Constraints
 from ...graph.order import descendants, topological_order
 from ...graph.pdag import PDAG
 from ..parts import Robustness
@@ -66,27 +67,66 @@ def _to_power(chance: Floats, power: float) -> Floats:
     return sure / (sure + other)
 
 
-def find_graph(names: Sequence[str], runs: Runs, said: Floats, confidence: float) -> tuple[PDAG, list[Robustness]]:
-    """Join pairs that are probably adjacent; direct those whose direction holds.
+def find_graph(
+    constraints: Constraints, runs: Runs, said: Floats, confidence: float, *, little: bool = False
+) -> tuple[PDAG, list[Robustness]]:
+    """Join pairs that are probably adjacent; direct those whose direction is known or holds.
 
     A direction holds if its probability is at least `confidence` with all sites; if its doubt at most doubles when rows
-    count for a third; and if it needs at most one of the sites, or several but beyond all doubt. Directions are taken in
-    the order of their probability, and one that would close a cycle is not taken.
+    count for a third; and if it needs at most one of the sites, or several but beyond all doubt. If `little` is shared,
+    it must also have that probability when sites share mechanisms exactly or not at all: with a tolerance some are near
+    each other by chance. Directions are taken in the order of their probability, and one that would close a cycle is
+    not taken. At last edges are directed whose other direction would close a cycle.
     """
-    whole, p = runs.all.edges, len(names)
+    names, whole = constraints.names, runs.all.edges
+    p = len(names)
     third = np.min([run.edges for run in runs.of("third")], axis=0)
     adjacent = said + said.T >= 0.5
     losses = np.sum([np.zeros((p, p), dtype=bool), *(is_lost(run.edges) for run in runs.of("without"))], axis=0)
     enough = (losses <= 1) | (third >= 1 - OVERWHELMING)
     holds = adjacent & (whole >= confidence) & (third >= 1 - 2 * (1 - confidence)) & enough
-    arrows: Bools = np.zeros((p, p), dtype=bool)
-    for i, j in sorted(zip(*np.nonzero(holds), strict=True), key=lambda pair: (-whole[pair], pair)):
-        below = descendants(bits.rows(arrows), 1 << int(j))
-        if not below >> int(i) & 1:
-            arrows[i, j] = True
+    if little and runs.of("tolerance"):
+        holds &= runs.of("tolerance")[0].edges >= confidence
+    known = adjacent & told(constraints)
+    arrows = _acyclic(known, holds & ~known.T, whole)
+    arrows = _acyclic(arrows, _implied(adjacent, arrows) & (said > 0.5), whole)
     graph = PDAG(arrows | adjacent & ~arrows.T, names)
-    entries = [_robustness(names, runs, (i, j), bool(arrows[i, j])) for i, j in _looked_at(adjacent, arrows, said)]
+    entries = [
+        _robustness(names, runs, (i, j), directed=bool(arrows[i, j]), known=bool(known[i, j]))
+        for i, j in _looked_at(adjacent, arrows, said)
+    ]
     return graph, entries
+
+
+def told(constraints: Constraints) -> Bools:
+    """Directions that background knowledge tells, if the pair is adjacent: required, or the other way is forbidden."""
+    p = len(constraints.names)
+    out: Bools = np.zeros((p, p), dtype=bool)
+    for node in range(p):
+        for parent in bits.members(constraints.required[node]):
+            out[parent, node] = True
+        for parent in bits.members(constraints.forbidden[node]):
+            out[node, parent] = True
+    return out & ~out.T
+
+
+def _acyclic(arrows: Bools, more: Bools, whole: Floats) -> Bools:
+    """Add arrows, the most probable first, but for those that would close a cycle."""
+    out = np.array(arrows)
+    for i, j in sorted(zip(*np.nonzero(more & ~arrows), strict=True), key=lambda pair: (-whole[pair], pair)):
+        if not descendants(bits.rows(out), 1 << int(j)) >> int(i) & 1:
+            out[i, j] = True
+    return out
+
+
+def _implied(adjacent: Bools, arrows: Bools) -> Bools:
+    """Which undirected edges have a directed path between their ends."""
+    open_ = adjacent & ~arrows & ~arrows.T
+    out: Bools = np.zeros_like(open_)
+    for i in range(len(open_)):
+        for j in bits.members(descendants(bits.rows(arrows), 1 << i)):
+            out[i, j] = open_[i, j]
+    return out
 
 
 def is_lost(edges: Floats) -> Bools:
@@ -110,13 +150,18 @@ def _looked_at(adjacent: Bools, arrows: Bools, said: Floats) -> list[tuple[int, 
     return out
 
 
-def _robustness(names: Sequence[str], runs: Runs, pair: tuple[int, int], directed: bool) -> Robustness:
+def _robustness(names: Sequence[str], runs: Runs, pair: tuple[int, int], *, directed: bool, known: bool) -> Robustness:
+    a, b = names[pair[0]], names[pair[1]]
+    if known:
+        return Robustness(a, b, "known", "", ())
+    if not directed:
+        return Robustness(a, b, "", "", ())
     lost = [run for run in runs.runs[1:] if is_lost(run.edges)[pair]]
-    flips = [f"{run.name}: {_what_happens(run.edges, pair)}" for run in lost]
+    flips = tuple(f"{run.name}: {_what_happens(run.edges, pair)}" for run in lost)
     without = [run.site for run in lost if run.site is not None]
-    grade = "" if not directed else "confirmed" if not without and runs.of("without") else "one site"
-    site = listed(without) if grade == "one site" and without else ""
-    return Robustness(names[pair[0]], names[pair[1]], grade, site, tuple(flips))
+    if runs.of("without") and not without:
+        return Robustness(a, b, "confirmed", "", flips)
+    return Robustness(a, b, "one site", listed(without) if without else "", flips)
 
 
 def _what_happens(edges: Floats, pair: tuple[int, int]) -> str:

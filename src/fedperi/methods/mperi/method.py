@@ -26,7 +26,7 @@ from ..manifest import manifest_of_summaries
 from ..parts import Difference, Groups, PairProbability, Robustness
 from ..progress import watching
 from ..result import Result
-from .cautions import cautions
+from .cautions import LITTLE_SHARED, cautions, mean_share
 from .differences import find_differences
 from .directions import find_graph, member_of, stated
 from .runs import MARGIN, Runs, posterior_runs, tolerances
@@ -60,7 +60,9 @@ class MPERI:
         How alike two sites must be to share a mechanism: within a tolerance that the data choose; exactly; or no two
         sites share any, so that only arrows that are cut off at a site give directions, as in the paper.
     confidence : float
-        Probability that a direction must have for the graph to show it; between 0.5 and 1.
+        Probability that a direction must have in the run with all sites for the graph to show it; between 0.5 and 1. It
+        must also survive further runs. The probabilities that a result states are more cautious: they allow for these
+        runs, and for rows that are not quite what the model says (docs/method.md).
     seed : int
         Random seed for the search, and for samples beyond 12 variables.
     progress : bool, optional
@@ -72,15 +74,15 @@ class MPERI:
     >>> truth = fp.PDAG.from_edges([("age", "weight"), ("age", "pressure"), ("weight", "pressure")])
     >>> sim = fp.simulate(truth, clients=4, samples=2000, weights=(0.5, 1.0), intervention="shift", seed=3)
     >>> sim.targets                                   # unknown to the method
-    ((), ('weight',), ('age',), ('pressure',))
+    ((), ('age',), ('pressure',), ('weight',))
     >>> result = fp.MPERI().fit(dict(zip(["Brest", "Lyon", "Metz", "Nice"], sim.sites)))
     >>> result.graph == truth
     True
     >>> for difference in result.differences:
     ...     print(difference.words)
-    At Lyon, weight is ... by ... than elsewhere, for the same age.
-    At Metz, age is ... by ... than elsewhere.
-    At Nice, pressure is ... by ... than elsewhere, for the same age and weight.
+    At Lyon, age is ... by ... than elsewhere.
+    At Metz, pressure is ... by ... than elsewhere, for the same age and weight.
+    At Nice, weight is ... by ... than elsewhere, for the same age.
     """
 
     data: Literal["auto", "linear", "nonlinear", "discrete", "mixed"] = "auto"
@@ -143,7 +145,8 @@ class MPERI:
                     parts, found.sets, found.parents, sharing=self.sharing, seed=self.seed, note=_noting(show)
                 )
                 said = stated(runs)
-                graph, robust = find_graph(names, runs, said, self.confidence)
+                little = mean_share(find_differences(mechanisms, found.parents)[0]) < LITTLE_SHARED
+                graph, robust = find_graph(constraints, runs, said, self.confidence, little=little)
                 dag = member_of(graph, found.parents)
                 groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency))
             return self._result(parts, found, runs, said, graph, dag, robust, groups, differences)
@@ -185,7 +188,7 @@ class MPERI:
             queries=sum(len(part.mean) * (len(part.mean) + 3) // 2 + 1 for part in parts[:1]),
             bytes=0,
             history=tuple(step._replace(worst_regret=None) for step in found.history),
-            edges=tuple(_evidence(graph, dag, said, found, robust, differences)),
+            edges=tuple(_evidence(graph, dag, found, robust, differences, len(parts))),
             method=options,
             manifest=manifest_of_summaries(options, parts),
             probable=tuple(_pairs(graph.names, said)),
@@ -217,8 +220,10 @@ margin leaves a collider behind that is not there (docs/method.md)."""
 
 
 def edge_price(p: int) -> float:
-    """What an edge costs, in nats, beside its parameters: nothing if there are few variables, so that all DAGs count
-    alike; more if there are many, each of which might be a parent by chance.
+    """What an edge costs, in nats, beside its parameters.
+
+    Nothing if there are few variables, so that all DAGs count alike; more if there are many, each of which might be a
+    parent by chance.
 
     Examples
     --------
@@ -262,8 +267,21 @@ def _pairs(names: Sequence[str], said: Floats) -> list[PairProbability]:
     ]
 
 
+def _why(edge: Robustness, sites: int) -> str:
+    if edge.grade == "one site" and edge.site:
+        return f"rests on {edge.site} alone: without it, the direction is lost"
+    if edge.grade == "one site":
+        return "rests on the difference between two sites" if sites > 1 else "rests on what is independent in one table"
+    return {"confirmed": "holds whichever site is left out", "known": "is known beforehand", "": ""}[edge.grade]
+
+
 def _evidence(
-    graph: PDAG, dag: PDAG, said: Floats, found: Found, robust: Sequence[Robustness], differences: Sequence[Difference]
+    graph: PDAG,
+    dag: PDAG,
+    found: Found,
+    robust: Sequence[Robustness],
+    differences: Sequence[Difference],
+    sites: int,
 ) -> list[EdgeEvidence]:
     """Why each edge is there and points where it points."""
     out = []
@@ -271,17 +289,8 @@ def _evidence(
         i, j = graph.index(edge.a), graph.index(edge.b)
         directed = bool(edge.grade)
         differing = tuple(one.site for one in differences if one.variable in (edge.a, edge.b))
-        reason = "" if not directed else "mechanisms"
-        if directed and edge.grade == "one site" and edge.site:
-            words = f"rests on {edge.site} alone: without it, the direction is lost"
-        elif directed:
-            words = (
-                "holds whichever site is left out"
-                if edge.grade == "confirmed"
-                else "rests on the difference of the sites"
-            )
-        else:
-            words = ""
+        reason = "" if not directed else "knowledge" if edge.grade == "known" else "mechanisms"
+        words = _why(edge, sites)
         out.append(
             EdgeEvidence(
                 edge.a,

@@ -183,8 +183,9 @@ def priced(sets: ParentSets, node: int, free: tuple[int, ...], scores: Floats) -
 
 
 def worth_a_look(lattice: Lattice) -> Bools:
-    """Which sets, and all their subsets, are not far behind one of their subsets: without what is useless, any DAG with
-    another set would be better.
+    """Which sets, and all their subsets, are not far behind one of their subsets.
+
+    Without what is useless in it, any DAG with another set would be better.
     """
     found: Bools = lattice.scores >= best_of_proper_subsets(best_of_subsets(lattice.scores)) - MARGIN
     for t in range(len(lattice.free)):

@@ -63,7 +63,7 @@ def describe(site: str, variable: str, change: Change) -> str:
         return f"At {site}, {said}."
     if change.kind == "shifted" and change.step is not None:
         way = (
-            ("more" if change.step > 0 else "less") + " likely"
+            ("more" if change.step > 0 else "less") + " frequent"
             if change.share
             else ("higher" if change.step > 0 else "lower")
         )
