@@ -65,7 +65,9 @@ def identified(sim: Simulation) -> fp.PDAG:
 
 def found_groups(result: fp.Result) -> dict[str, set[frozenset[int]]]:
     """Groups of sites, by number."""
-    return {one.variable: {frozenset(int(s.split()[1]) for s in group) for group in one.groups} for one in result.groups}
+    return {
+        one.variable: {frozenset(int(s.split()[1]) for s in group) for group in one.groups} for one in result.groups
+    }
 
 
 def compare(seed: int, observational: bool) -> tuple[bool, bool, bool, bool]:
