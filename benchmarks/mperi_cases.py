@@ -69,9 +69,9 @@ def simulated(setting: str, p: int, clients: int, seed: int, samples: int = 1000
     return {"variables": variables, "clients": clients, "samples": samples, "seed": seed, **options}
 
 
-def ward(graph: str, seed: int, sites: int = 6, rows: int = 1000, drift: float = 0.0) -> Case:
-    """A case of `fp.clinic`."""
-    return {"sites": sites, "rows": rows, "graph": graph, "drift": drift, "seed": seed}
+def ward(graph: str, seed: int, **options: Any) -> Case:
+    """A case of `fp.clinic`: six sites of 1,000 rows without drift, unless said otherwise."""
+    return {"sites": 6, "rows": 1000, "drift": 0.0, **options, "graph": graph, "seed": seed}
 
 
 def make(case: Case) -> fp.Simulation | fp.Clinic:
