@@ -13,6 +13,7 @@ Nothing is kept: times of another hour say little. One process at a time, whatev
 
 from __future__ import annotations
 
+import sys
 import time
 
 import numpy as np
@@ -34,10 +35,10 @@ def theirs(peer: str, cases: list[Case], limit: float, ours: float) -> tuple[str
         used.append(record["cpu"])
         if "failed" in record:
             slow = record["failed"].startswith("more than")
-            shown = f"> {limit:g} (> {limit / ours:.1f}x)" if slow else f"failed: {record['failed']}"
+            shown = f"> {limit:g} (> {limit / ours:.2f}x)" if slow else f"failed: {record['failed']}"
             return shown, slow
     mean = float(np.mean(used))
-    return f"{mean:.2f} ({mean / ours:.1f}x)", False
+    return f"{mean:.2f} ({mean / ours:.2f}x)", False
 
 
 def main() -> None:
@@ -71,8 +72,9 @@ def main() -> None:
             if slow:
                 too_slow.add(peer)
         rows.append((p, clients, mean, max(seconds), differ, f"{old:.2f} ({old / mean:.2f}x)", *cells))
-        head = ("p", "K", "M-PERI: mean", "largest", "chains differ: mean (largest)", "I-PERI", *peers)
-        markdown(f"CPU seconds, seeds {seeds.start} to {seeds.stop - 1}", head, rows)
+        print(rows[-1], file=sys.stderr, flush=True)
+    head = ("p", "K", "M-PERI: mean", "largest", "chains differ: mean (largest)", "I-PERI", *peers)
+    markdown(f"CPU seconds, seeds {seeds.start} to {seeds.stop - 1} (in brackets: times M-PERI's mean)", head, rows)
     print(f"\nAll in all {time.process_time() - start:.0f} CPU s")
 
 
