@@ -107,7 +107,7 @@ def main() -> None:
     found = {key: [record(task) for task in some] for key, some in tasks.items()}
     print_directions(cells, quick, lambda cell, name: found[cell, name])
     print_policies(cells, lambda cell: tasks[cell, SURE], record)
-    if slow:
+    if slow and given.slow:
         print(f"\nThe same with slow methods, all on the first {given.slow} seeds:")
         some_cells = [cell for cell in cells if "log" not in CONDITIONS[cell[1]]]
         print_directions(some_cells, (*quick, *slow), lambda cell, name: found[cell, name][: given.slow])

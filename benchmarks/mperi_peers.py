@@ -76,9 +76,8 @@ def pc(tables: Tables) -> fp.PDAG:
 
     pooled = pd.concat(list(tables))
     marks = pc(pooled.to_numpy(float), 0.01, show_progress=False).G.graph
-    adjacency = marks.T == 1  # marks[j, i] = 1: an arrowhead or, as PC leaves conflicts, one at both ends
-    lines = (marks == -1) & (marks.T == -1)
-    return _without_cycles(adjacency & ~adjacency.T | lines | adjacency & adjacency.T, list(pooled.columns))
+    heads = marks.T == 1  # [i, j]: an arrowhead at j; where PC is in conflict there are two, here a line
+    return _without_cycles(heads | (marks == -1) & (marks.T == -1), list(pooled.columns))
 
 
 def _without_cycles(adjacency: Any, names: list[str]) -> fp.PDAG:
