@@ -123,7 +123,7 @@ def test_leaving_a_site_out_is_nearly_a_run_without_it(kind: str) -> None:
 
 def test_one_site_is_plain_bic() -> None:
     table = fp.simulate(4, clients=1, samples=500, seed=2).sites[0]
-    mechanisms = Mechanisms(summaries([table]))
+    mechanisms = Mechanisms(summaries([table], data="linear"))
     scores = mechanisms.lattice(2, (), (0, 1, 3))
     x = (table - table.mean()) / table.std(ddof=0)
     for at, score in enumerate(scores):

@@ -67,18 +67,20 @@ def show_plan(console: Console, report: CheckReport, method: Any) -> None:
 
 
 def said_columns(schema: Schema, data: str) -> int:
-    """Count the columns of a site's statement: a category is one for every level but the first.
+    """Count the columns of a site's statement, at most: a category is one for every level but the first.
+
+    A number has its square beside it, or more powers. One that has two values has none; the schema does not tell.
 
     Examples
     --------
     >>> from fedperi.data import Column, Schema
     >>> schema = Schema((Column("age", "continuous"), Column("arm", "categorical", ("a", "b", "c"))))
     >>> said_columns(schema, "auto"), said_columns(schema, "nonlinear")
-    (3, 5)
+    (4, 5)
     """
-    from ..data.summary import DEGREE
+    from ..data.summary import CURVES, DEGREE
 
-    number = DEGREE if data == "nonlinear" else 1
+    number = {"auto": CURVES, "nonlinear": DEGREE}.get(data, 1)
     return sum(
         len(column.levels) - 1 if column.levels is not None and data != "linear" else number
         for column in schema.columns
@@ -90,8 +92,9 @@ def _plan_of_statements(console: Console, schema: Schema, method: MPERI) -> None
     pairs = q * (q + 1) // 2
     console.print("Each site would make one statement:")
     console.print(
-        f"  its row count, {q} mean{'s' * (q > 1)}, and {pairs} variance{'s' * (pairs > 1)} and covariances: "
-        f"{1 + q + pairs} numbers"
+        f"  its row count, {q} mean{'s' * (q > 1)}, and {pairs} variance{'s' * (pairs > 1)} and covariances of the "
+        f"columns and their squares: at most {1 + q + pairs} numbers",
+        soft_wrap=True,
     )
     console.print("No question comes after it, and no row leaves a site.")
     console.print(

@@ -23,7 +23,7 @@ from ..errors import InputError
 from .encode import codes, numbers
 from .findings import quoted
 from .levels import number_of, style_of
-from .profile import TableProfile
+from .profile import ColumnProfile, TableProfile
 from .schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -113,7 +113,40 @@ class Basis:
         return powers
 
 
-Block = Linear | OneHot | Basis
+@dataclass(frozen=True)
+class Curve:
+    """A number as it is, and beside it Legendre polynomials of degree 2 to `width` of `Basis`.
+
+    As an effect it is itself, without any clipping; as a cause it may have a curved effect.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> block = Curve(Basis(Column("a", "continuous"), origin=10.0, offset=0.0, reach=2.0, width=2))
+    >>> block.embed(pd.Series([10.0, 12.0, 99.0]), "north").tolist()
+    [[10.0, -0.5], [12.0, 1.0], [99.0, 1.0]]
+    """
+
+    basis: Basis
+
+    @property
+    def column(self) -> Column:
+        """The column."""
+        return self.basis.column
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return self.basis.width
+
+    def embed(self, series: pd.Series[Any], site: str) -> Values:
+        """Return the column, and one more per degree from the second on."""
+        powers = self.basis.embed(series, site)
+        powers[:, 0] = numbers(series, self.column, site)
+        return powers
+
+
+Block = Linear | OneHot | Basis | Curve
 
 
 @dataclass(frozen=True)
@@ -146,7 +179,8 @@ class Embedding:
 def common_embedding(schema: Schema, profiles: Sequence[TableProfile], data: Data, degree: int) -> Embedding:
     """Choose the block of every column, the same for all sites.
 
-    Indicators are those of all levels that occur anywhere, without the first. A basis reaches over all sites together.
+    Indicators are those of all levels that occur anywhere, without the first. A curve reaches over all sites together;
+    a number that has two values has none.
 
     Examples
     --------
@@ -165,7 +199,7 @@ def common_embedding(schema: Schema, profiles: Sequence[TableProfile], data: Dat
         if column.levels is not None and data != "linear":
             counts = np.sum([part.counts(column.levels) for part in parts], axis=0)
             return OneHot(column, tuple(np.flatnonzero(counts)[1:].tolist()))
-        if data != "nonlinear":
+        if data != "nonlinear" or two_values(parts):
             return Linear(column)
         if column.bounds is not None:
             low, high = column.bounds
@@ -177,9 +211,15 @@ def common_embedding(schema: Schema, profiles: Sequence[TableProfile], data: Dat
                 np.sqrt(rows @ (np.array([part.scale for part in parts]) ** 2 + (means - middle) ** 2))
             )
             low, high = middle - reach, middle + reach
-        return Basis(column, (low + high) / 2, 0.0, (high - low) / 2, degree)
+        return Curve(Basis(column, (low + high) / 2, 0.0, (high - low) / 2, degree))
 
     return Embedding(tuple(block(column) for column in schema.columns))
+
+
+def two_values(parts: Sequence[ColumnProfile]) -> bool:
+    """Whether all sites together have two whole numbers only in a column: yes and no, in figures."""
+    distinct = {level for part in parts for level in part.levels}
+    return len(distinct) == 2 and all(part.whole and not part.many for part in parts)
 
 
 def fit_embedding(schema: Schema, profile: TableProfile, data: Data, degree: int) -> Embedding:

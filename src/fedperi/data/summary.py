@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .embedding import Basis, Data, Embedding, common_embedding
+from .embedding import Curve, Data, Embedding, common_embedding, two_values
 from .encode import read_rows
 from .faults import constant_everywhere, faults
 from .findings import Finding, raise_errors
@@ -38,6 +39,10 @@ Made = TypeVar("Made")
 
 DEGREE = 3
 """Highest degree of the polynomials for ``data="nonlinear"``."""
+
+CURVES = 2
+"""The same for ``data="auto"``, where curves are not what scores are made of: they only show what depends on straight
+lines (`Summary.straight`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +117,35 @@ class Summary:
         return True
 
     @property
+    def curved(self) -> bool:
+        """Whether numbers have polynomials beside them."""
+        return any(unit.startswith("Curve") for unit in self.units)
+
+    def straight(self) -> Summary:
+        """Leave out the polynomials beside numbers.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> summary = summaries([pd.DataFrame({"age": [41.5, 37.0, 60.25], "sex": ["f", "m", "m"]})])[0]
+        >>> len(summary.mean), len(summary.straight().mean)
+        (3, 2)
+        """
+        kept = [
+            block[:1] if unit.startswith("Curve") else block
+            for block, unit in zip(self.blocks, self.units, strict=True)
+        ]
+        columns = [column for block in kept for column in block]
+        ends = np.cumsum([0, *map(len, kept)]).tolist()
+        return replace(
+            self,
+            blocks=tuple(tuple(range(start, end)) for start, end in pairwise(ends)),
+            mean=self.mean[columns],
+            covariance=self.covariance[np.ix_(columns, columns)],
+            units=tuple("Linear" if unit.startswith("Curve") else unit for unit in self.units),
+        )
+
+    @property
     def constant(self) -> tuple[str, ...]:
         """Variables that have one value only at this site."""
         variance = np.diag(self.covariance)
@@ -152,7 +186,8 @@ class Summary:
         from .table import open_table
 
         opened = open_table(table, name)
-        return summaries({opened.name: opened}, schema, data=data, missing=missing)[0]
+        # One table does not tell the range of all: polynomials of two summaries could not be compared.
+        return summaries({opened.name: opened}, schema, data="mixed" if data == "auto" else data, missing=missing)[0]
 
 
 def summaries(
@@ -163,7 +198,7 @@ def summaries(
     missing: Missing = "error",
     jobs: int = 1,
 ) -> list[Summary]:
-    """Summarise the tables of all sites, embedded alike. Tables of plain numbers are read once, others twice.
+    """Summarise the tables of all sites, embedded alike. Without curves, tables of plain numbers are read once.
 
     Raises
     ------
@@ -181,12 +216,13 @@ def summaries(
     if data not in ("auto", "linear", "nonlinear", "discrete", "mixed"):
         raise InputError(f"data must be 'auto', 'linear', 'nonlinear', 'discrete' or 'mixed', not {data!r}")
     given, opened = as_schema(schema), open_tables(tables)
+    curves = data in ("auto", "nonlinear")
     passing = [passing_moments(table, given, True, data, missing == "drop", lambda rows: rows) for table in opened]
 
     def look(one: tuple[Table, PassingMoments | None]) -> TableProfile:
         table, moments = one
         tap = None if moments is None else moments.add
-        return scan(table, missing, schema=given, tap=tap, spread=data == "nonlinear")
+        return scan(table, missing, schema=given, tap=tap, spread=curves)
 
     profiles = _at_once(jobs, opened, look, list(zip(opened, passing, strict=True)))
     agreed, findings = unify(profiles, given)
@@ -194,12 +230,13 @@ def summaries(
     raise_errors([*findings, *found] or constant_everywhere(profiles, agreed))
     if not agreed.columns:
         raise InputError("the tables have no columns that could be analysed")
-    embedding = common_embedding(agreed, profiles, "mixed" if data in ("auto", "discrete") else data, DEGREE)
+    kind: Data = "nonlinear" if curves else "mixed" if data == "discrete" else data
+    embedding = common_embedding(agreed, profiles, kind, CURVES if data == "auto" else DEGREE)
     numbers = all(column.kind == "continuous" for column in agreed.columns)
 
     def summarise(one: tuple[Table, PassingMoments | None, TableProfile]) -> Summary:
         table, moments, profile = one
-        result = moments.result(agreed.names) if moments is not None and numbers and data != "nonlinear" else None
+        result = moments.result(agreed.names) if moments is not None and numbers and not curves else None
         if result is None:
             rows = (embedding.embed(frame, table.name) for frame in read_rows(table, agreed, CHUNK, missing))
             result = stream_moments(rows)
@@ -222,8 +259,8 @@ def _summary(
     flat = np.diag(covariance) <= (1e-13 * np.abs(moments.mean)) ** 2
     covariance[flat, :] = covariance[:, flat] = 0.0
     units = tuple(
-        f"{type(block).__name__} {block.origin + block.offset:g} {block.reach:g}"
-        if isinstance(block, Basis)
+        f"{type(block).__name__} {block.basis.origin:g} {block.basis.reach:g}"
+        if isinstance(block, Curve)
         else type(block).__name__
         for block in embedding.blocks
     )
@@ -236,10 +273,7 @@ def _kinds(schema: Schema, profiles: Sequence[TableProfile]) -> tuple[Kind, ...]
     """Say which variables have a spread of their own: not categories, and not numbers of which there are only two."""
 
     def kind(name: str) -> Kind:
-        parts = [profile.columns[name] for profile in profiles]
-        distinct = {level for part in parts for level in part.levels}
-        few = len(distinct) == 2 and all(part.whole and not part.many for part in parts)
-        return "categorical" if few else schema[name].kind
+        return "categorical" if two_values([profile.columns[name] for profile in profiles]) else schema[name].kind
 
     return tuple(kind(name) for name in schema.names)
 

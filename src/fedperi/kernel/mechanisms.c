@@ -18,7 +18,8 @@
 typedef struct {
     const Sites *sites;
     int64_t node;
-    ptrdiff_t own, parts;  /* columns of the node; matrices per group: one, or one per column if spreads are apart */
+    ptrdiff_t own, parts;  /* columns of the node: of a number the first, which is itself; matrices per group: one, or
+                              one per column if spreads are apart */
     const int64_t *parents;
     size_t set;            /* of the family at hand: bits of the parents */
     ptrdiff_t regressors;  /* of the family at hand: the constant and the columns of the parents */
@@ -131,7 +132,7 @@ static void choose(Work *work, const int64_t *parents, int count, size_t set)
             for (int64_t c = first[parents[t]]; c < first[parents[t] + 1]; c++)
                 work->columns[at++] = c;
     work->regressors = at;
-    for (int64_t c = first[work->node]; c < first[work->node + 1]; c++)
+    for (int64_t c = first[work->node]; c < first[work->node] + work->own; c++)
         work->columns[at++] = c;
 }
 
@@ -862,7 +863,7 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
     Work work = {.sites = sites, .node = node};
     Subsets table = {0};
     ptrdiff_t widest = 1, count = sites->count;
-    work.own = (ptrdiff_t)(sites->first[node + 1] - sites->first[node]);
+    work.own = sites->spread[node] ? 1 : (ptrdiff_t)(sites->first[node + 1] - sites->first[node]);
     work.parts = sites->spread[node] ? 1 : work.own;
     for (int t = 0; t < all; t++)
         widest += (ptrdiff_t)(sites->first[parents[t] + 1] - sites->first[parents[t]]);

@@ -117,7 +117,7 @@ def score_families(
 
 def group_score(mechanisms: Mechanisms, node: int, parents: Sequence[int], sites: Sequence[int], tau: float) -> float:
     """Score of some sites that share one mechanism, before any price."""
-    columns = [0, *_columns(mechanisms, parents)], _columns(mechanisms, [node])
+    columns = [0, *_columns(mechanisms, parents)], own_columns(mechanisms, node)
     score = _Scorer(len(columns[0]), len(columns[1]), bool(mechanisms.spread[node]))
     fits = [_alone(mechanisms, node, parents, k) for k in sites]
     groups = [
@@ -128,6 +128,12 @@ def group_score(mechanisms: Mechanisms, node: int, parents: Sequence[int], sites
 
 def _columns(mechanisms: Mechanisms, variables: Sequence[int]) -> list[int]:
     return [c for v in variables for c in range(int(mechanisms.first[v]), int(mechanisms.first[v + 1]))]
+
+
+def own_columns(mechanisms: Mechanisms, node: int) -> list[int]:
+    """Columns of a node that its parents explain: of a number the first, which is itself; its powers follow from it."""
+    columns = _columns(mechanisms, [node])
+    return columns[:1] if mechanisms.spread[node] else columns
 
 
 def _residual_squares(moments: Floats, last: int, least: float) -> tuple[Floats, int]:
@@ -149,7 +155,7 @@ def _parameters(own: int, rank: int, spread: bool) -> float:
 
 
 def _alone(mechanisms: Mechanisms, node: int, parents: Sequence[int], site: int) -> Alone:
-    before, own = [0, *_columns(mechanisms, parents)], _columns(mechanisms, [node])
+    before, own = [0, *_columns(mechanisms, parents)], own_columns(mechanisms, node)
     n = float(mechanisms.n[site])
     moments = mechanisms.moments[site][np.ix_(before + own, before + own)]
     squares, rank = _residual_squares(moments, len(own), CONSTANT * n)
@@ -179,7 +185,7 @@ def _score(
     tau: float,
     without: bool,
 ) -> tuple[float, Ints, Floats]:
-    columns = [0, *_columns(mechanisms, parents)], _columns(mechanisms, [node])
+    columns = [0, *_columns(mechanisms, parents)], own_columns(mechanisms, node)
     spread = bool(mechanisms.spread[node])
     told, groups = dict[int, float](), list[Group]()
     for k, fit in alone.items():

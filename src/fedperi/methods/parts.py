@@ -26,8 +26,8 @@ class Robustness(NamedTuple):
         Cause and effect.
     grade : str
         ``"confirmed"`` if the direction holds whichever site is left out; ``"one site"`` if it is lost without one of
-        them, or if there are too few sites to leave one out; ``"known"`` if background knowledge tells it; empty if the
-        graph does not direct the edge.
+        them, or if there are too few sites to leave one out; ``"straight lines"`` if it is lost when effects may be
+        curved; ``"known"`` if background knowledge tells it; empty if the graph does not direct the edge.
     site : str
         The site that it rests on, or the sites each of which it needs; empty if there is none.
     flips : tuple of str

@@ -135,7 +135,11 @@ def shown_edges(result: Result, pairs: list[tuple[str, str]]) -> list[ShownEdge]
                 sign,
                 marks,
                 {view: f"{upper} {SIGNS[mark]} {lower}" for view, mark in marks.items()},
-                _extra(marks, found) if pair not in resting else "alone" if resting[pair] == "one site" else "",
+                _extra(marks, found)
+                if pair not in resting
+                else "alone"
+                if resting[pair] in ("one site", "straight lines")
+                else "",
                 found,
                 WHY.get(found.reason, found.reason) if found is not None else "",
                 shares,

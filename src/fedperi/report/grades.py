@@ -31,6 +31,8 @@ def grade_words(robust: Robustness | None, sites: int) -> str:
         return "open"
     if robust.grade == "confirmed":
         return "confirmed"
+    if robust.grade == "straight lines":
+        return "rests on straight lines"
     if robust.grade == "known":
         return "known beforehand"
     if robust.site:
@@ -39,7 +41,7 @@ def grade_words(robust: Robustness | None, sites: int) -> str:
 
 
 def count_grades(result: Result) -> tuple[int, int, int]:
-    """How many edges have a direction that is confirmed or known, one that rests on one site, and none."""
+    """How many edges have a direction that is confirmed or known, one that rests on less, and none."""
     directed = len(result.graph.directed)
     sure = sum(one.grade in ("confirmed", "known") for one in result.robustness)
     return sure, directed - sure, len(result.graph) - directed
@@ -62,8 +64,10 @@ def counted(result: Result) -> str:
     parts = [f"{confirmed - known} confirmed (the direction holds whichever site is left out)"]
     if known:
         parts.append(f"{known} known beforehand")
-    if resting:
-        parts.append(f"{resting} that rest{'s' * (resting == 1)} on one site")
+    bent = sum(one.grade == "straight lines" for one in result.robustness)
+    for count, what in ((resting - bent, "one site"), (bent, "straight lines")):
+        if count:
+            parts.append(f"{count} that rest{'s' * (count == 1)} on {what}")
     if lines:
         parts.append(f"{lines} with an open direction")
     return f"{edges} edge{'s' * (edges != 1)}: {', '.join(parts)}."

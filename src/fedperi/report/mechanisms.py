@@ -162,7 +162,7 @@ def _graded(result: Result, edge: ShownEdge, robust: Robustness | None) -> Grade
     return GradedEdge(
         shares,
         words,
-        words if words in ("confirmed", "open") else "alone",
+        {"confirmed": words, "open": words, "known beforehand": "confirmed"}.get(words, "alone"),
         _flips(robust),
         "" if edge.evidence is None else evidence_words(edge.evidence.gain),
         tuple(one.words for one in result.differences if one.variable in (edge.first, edge.second)),

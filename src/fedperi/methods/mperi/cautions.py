@@ -31,6 +31,7 @@ def cautions(parts: Sequence[Summary], groups: Sequence[Groups], runs: Runs, rob
         *_no_differences(parts, groups),
         *_not_converged(runs),
         *_resting(robust),
+        *_straight(robust),
         *_two_ways(groups),
         *_constants(groups),
         *_small(parts),
@@ -93,6 +94,16 @@ def _resting(robust: Sequence[Robustness]) -> list[str]:
         f"{count} direction{'s rest' if count > 1 else ' rests'} on {site} alone, and "
         f"{'are' if count > 1 else 'is'} lost without. Ask {site} what is done differently there."
         for site, count in sorted(by_site.items(), key=lambda one: (-one[1], one[0]))
+    ]
+
+
+def _straight(robust: Sequence[Robustness]) -> list[str]:
+    bent = [f"{edge.a} -> {edge.b}" for edge in robust if edge.grade == "straight lines"]
+    if not bent:
+        return []
+    return [
+        f"If effects may be curved, {_named(bent)} {'are' if len(bent) > 1 else 'is'} no longer ahead of the other "
+        f"direction. Straight lines through a curve differ between sites with different patients."
     ]
 
 

@@ -6,6 +6,7 @@ not say: the largest is called the usual way, and all others are described again
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, islice, product
@@ -15,16 +16,22 @@ from numpy.typing import NDArray
 
 from ...graph import bits
 from ...local.mechanisms import CONSTANT, PRICE_CUT, PRICE_OWN, PRICE_SOME, Mechanisms
+from ...local.mechanisms_numpy import own_columns
 from ..parts import Difference, Groups, Kind
 from .wording import Change, describe
 
 Floats = NDArray[np.float64]
 
+LEAST_EVIDENCE = 2.0
+"""Nats that a difference must be worth to be reported."""
+
 MOST_SUBSETS = 10
 """Parents up to which all subsets are tried when a group may be cut off from some of them."""
 
 
-def find_differences(mechanisms: Mechanisms, dag: Sequence[int]) -> tuple[list[Groups], list[Difference]]:
+def find_differences(
+    mechanisms: Mechanisms, dag: Sequence[int], curved: Mechanisms | None = None
+) -> tuple[list[Groups], list[Difference]]:
     """Describe every variable of a DAG: groups of sites, and how sites outside the largest group differ.
 
     Parameters
@@ -33,6 +40,9 @@ def find_differences(mechanisms: Mechanisms, dag: Sequence[int]) -> tuple[list[G
         The sites.
     dag : sequence of int
         Parents of every variable, as bit sets.
+    curved : Mechanisms, optional
+        The sites with polynomials beside numbers. A site that is like the others if effects may be curved does not
+        differ: straight lines through a curve change with the patients.
 
     Examples
     --------
@@ -49,7 +59,7 @@ def find_differences(mechanisms: Mechanisms, dag: Sequence[int]) -> tuple[list[G
     """
     groups, found = [], []
     for node, into in enumerate(dag):
-        some, described = _one_variable(mechanisms, node, tuple(bits.members(into)))
+        some, described = _one_variable(mechanisms, node, tuple(bits.members(into)), curved)
         groups.append(some)
         found += described
     return groups, sorted(found, key=lambda one: (mechanisms.sites.index(one.site), -one.evidence))
@@ -64,7 +74,9 @@ class _Fit:
     score: float
 
 
-def _one_variable(mechanisms: Mechanisms, node: int, parents: tuple[int, ...]) -> tuple[Groups, list[Difference]]:
+def _one_variable(
+    mechanisms: Mechanisms, node: int, parents: tuple[int, ...], curved: Mechanisms | None
+) -> tuple[Groups, list[Difference]]:
     names, sites = mechanisms.names, mechanisms.sites
     constant = [k for k in range(len(sites)) if mechanisms.constant[k, node]]
     labels, tau = mechanisms.groups(node, parents)
@@ -77,6 +89,8 @@ def _one_variable(mechanisms: Mechanisms, node: int, parents: tuple[int, ...]) -
     )
     # The largest group is the usual way; of two as large the one with more rows, which is better known.
     fits.sort(key=lambda fit: (-len(fit.sites), -float(mechanisms.n[list(fit.sites)].sum()), fit.sites))
+    if curved is not None and len(fits) > 1:
+        fits = _alike_in_curves(mechanisms, node, parents, fits, tau, curved)
     found = []
     for k in constant:
         words = f"At {sites[k]}, {names[node]} has one value only."
@@ -85,6 +99,25 @@ def _one_variable(mechanisms: Mechanisms, node: int, parents: tuple[int, ...]) -
         found += _describe_group(mechanisms, node, parents, fits[0], other, tau)
     groups = tuple(tuple(sites[k] for k in fit.sites) for fit in fits)
     return Groups(names[node], groups, tuple(sites[k] for k in constant)), found
+
+
+def _alike_in_curves(
+    mechanisms: Mechanisms,
+    node: int,
+    parents: tuple[int, ...],
+    fits: list[_Fit],
+    tau: float,
+    curved: Mechanisms,
+) -> list[_Fit]:
+    """Take sites into the usual group that share its mechanism if effects may be curved."""
+    labels = curved.groups(node, parents)[0].tolist()
+    usual = Counter(labels[k] for k in fits[0].sites).most_common(1)[0][0]
+    alike = {k for fit in fits[1:] for k in fit.sites if labels[k] == usual}
+    if not alike:
+        return fits
+    rest = [tuple(k for k in fit.sites if k not in alike) for fit in fits[1:]]
+    whole = tuple(sorted({*fits[0].sites, *alike}))
+    return [_fit(mechanisms, node, parents, sites, tau) for sites in [whole, *rest] if sites]
 
 
 def _fit(mechanisms: Mechanisms, node: int, parents: tuple[int, ...], sites: tuple[int, ...], tau: float) -> _Fit:
@@ -109,7 +142,7 @@ def _joined(mechanisms: Mechanisms, node: int, fits: list[_Fit], tau: float, par
             for a, b in combinations(fits, 2)
         ]
         joint, a, b = max(pairs, key=lambda pair: pair[0].score - pair[1].score - pair[2].score)
-        if joint.score - a.score - b.score <= 0:
+        if joint.score - a.score - b.score <= -LEAST_EVIDENCE:
             break
         fits = [fit for fit in fits if fit is not a and fit is not b] + [joint]
     return fits
@@ -152,7 +185,7 @@ def simplest_change(
     Strengths stay, vanish for some parents, or are others; the level stays or is another one; so does the spread. The
     usual mechanism is taken as known.
     """
-    before, own = _columns(mechanisms, parents), _columns(mechanisms, (node,))
+    before, own = _columns(mechanisms, parents), own_columns(mechanisms, node)
     usual_moments, rows = mechanisms.moments[list(usual)].sum(axis=0), float(mechanisms.n[list(usual)].sum())
     moments, n = mechanisms.moments[list(others)].sum(axis=0), float(mechanisms.n[list(others)].sum())
     strengths, level, spread = _regression(usual_moments, before, own)
@@ -202,7 +235,7 @@ def _change(
     left: Floats,
     spread: Floats,
 ) -> Change:
-    single = len(_columns(mechanisms, (node,))) == 1
+    single = len(own_columns(mechanisms, node)) == 1
     unit = float(mechanisms.unit[int(mechanisms.first[node]) - 1])
     kind: Kind = "strengths" if how is None else "cut" if how else "shifted" if new_level else "spread"
     named = tuple(mechanisms.names[j] for j in (parents if how is None else how))

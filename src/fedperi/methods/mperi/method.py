@@ -129,27 +129,41 @@ class MPERI:
         Result
         """
         with heeding_interrupts():
-            parts = statements(sites, schema=self.schema, data=self.data, missing=self.missing)
-            names = parts[0].names
+            said = statements(sites, schema=self.schema, data=self.data, missing=self.missing)
+            # Straight lines are what is scored, unless curves were asked for; then there is nothing to check them with.
+            parts = said if self.data == "nonlinear" else [part.straight() for part in said]
+            curved = said if said[0].curved and self.data != "nonlinear" else []
             known: Knowledge | None = self.knowledge
+            names = parts[0].names
             constraints = known.constraints(names) if known is not None else unconstrained(names)
             with watching(self.progress, self._name) as show:
-                mechanisms = Mechanisms(
-                    parts,
-                    tolerances=tolerances(self.sharing),
-                    share=self.sharing != "none",
-                    margin=inf if len(names) <= MOST_EXACT or any(constraints.required) else MARGIN,
-                )
+                mechanisms = self._mechanisms(parts, constraints)
+                bent = self._mechanisms(curved, constraints) if curved else None
                 found = self._best_dag(mechanisms, constraints, show)
                 runs = posterior_runs(
-                    parts, found.sets, found.parents, sharing=self.sharing, seed=self.seed, note=_noting(show)
+                    parts,
+                    found.sets,
+                    found.parents,
+                    sharing=self.sharing,
+                    seed=self.seed,
+                    curved=curved,
+                    note=_noting(show),
                 )
-                said = stated(runs)
-                little = mean_share(find_differences(mechanisms, found.parents)[0]) < LITTLE_SHARED
-                graph, robust = find_graph(constraints, runs, said, self.confidence, little=little)
+                chances = stated(runs)
+                little = mean_share(find_differences(mechanisms, found.parents, bent)[0]) < LITTLE_SHARED
+                graph, robust = find_graph(constraints, runs, chances, self.confidence, little=little)
                 dag = member_of(graph, found.parents)
-                groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency))
-            return self._result(parts, found, runs, said, graph, dag, robust, groups, differences)
+                groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent)
+            return self._result(said, found, runs, chances, graph, dag, robust, groups, differences)
+
+    def _mechanisms(self, parts: Sequence[Summary], constraints: Constraints) -> Mechanisms:
+        everything = len(constraints.names) <= MOST_EXACT or any(constraints.required)
+        return Mechanisms(
+            parts,
+            tolerances=tolerances(self.sharing),
+            share=self.sharing != "none",
+            margin=inf if everything else MARGIN,
+        )
 
     def _best_dag(self, mechanisms: Mechanisms, constraints: Constraints, show: Callable[[Step], None]) -> Found:
         """The DAG with the best score: the search of phase 1, on a score of all sites together."""
@@ -272,7 +286,12 @@ def _why(edge: Robustness, sites: int) -> str:
         return f"rests on {edge.site} alone: without it, the direction is lost"
     if edge.grade == "one site":
         return "rests on the difference between two sites" if sites > 1 else "rests on what is independent in one table"
-    return {"confirmed": "holds whichever site is left out", "known": "is known beforehand", "": ""}[edge.grade]
+    return {
+        "confirmed": "holds whichever site is left out",
+        "straight lines": "rests on straight lines: if effects may be curved, the direction is lost",
+        "known": "is known beforehand",
+        "": "",
+    }[edge.grade]
 
 
 def _evidence(

@@ -25,7 +25,7 @@ from ...search.posterior import MOST_EXACT, Lattice, Posterior, exact_posterior,
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Sharing = Literal["auto", "exact", "none"]
-Kind = Literal["all", "without", "third", "tolerance"]
+Kind = Literal["all", "without", "third", "tolerance", "curves"]
 
 THIRD = 1 / 3
 """What a row counts for in one of the runs: rows that are not quite what the model says tell less than they seem to."""
@@ -48,7 +48,7 @@ class Run:
     ----------
     name : str
         In words.
-    kind : {"all", "without", "third", "tolerance"}
+    kind : {"all", "without", "third", "tolerance", "curves"}
         What was changed.
     edges : array
         ``[i, j]``: the probability of i -> j.
@@ -92,6 +92,7 @@ def posterior_runs(
     *,
     sharing: Sharing,
     seed: int,
+    curved: Sequence[Summary] = (),
     note: Callable[[str], None] = lambda what: None,
 ) -> Runs:
     """Compute all runs.
@@ -108,6 +109,8 @@ def posterior_runs(
         Which tolerances there are to choose from.
     seed : int
         For samples, beyond a dozen variables.
+    curved : sequence of Summary
+        The same with polynomials beside numbers, if there are any.
     note : callable
         Told what is being computed.
     """
@@ -117,7 +120,7 @@ def posterior_runs(
     sample = _Sampler(sets, dag, seed)
     note("probabilities with all sites")
     whole = sample(lattices, first=True)
-    share = sharing != "none"
+    share, usual = sharing != "none", tolerances(sharing)
 
     def run(name: str, kind: Kind, scores: Sequence[Floats], site: str | None = None) -> Run:
         note(f"probabilities {name}")
@@ -127,7 +130,7 @@ def posterior_runs(
         ]
         return Run(name, kind, sample(some).edges, site)
 
-    def again(rows: float = 1.0, tolerances: Sequence[float] = tolerances(sharing)) -> list[Floats]:
+    def again(rows: float = 1.0, tolerances: Sequence[float] = usual) -> list[Floats]:
         mechanisms = Mechanisms(parts, tolerances=tolerances, rows=rows, share=share)
         return [
             mechanisms.lattice(node, (), lattice.free, looked)
@@ -136,7 +139,7 @@ def posterior_runs(
 
     runs = [Run("with all sites", "all", whole.edges)]
     if len(parts) > 2:
-        mechanisms = Mechanisms(parts, tolerances=tolerances(sharing), share=share)
+        mechanisms = Mechanisms(parts, tolerances=usual, share=share)
         fewer = [
             mechanisms.lattices_without(node, lattice.free, looked)
             for node, (lattice, looked) in enumerate(zip(lattices, wanted, strict=True))
@@ -149,6 +152,11 @@ def posterior_runs(
     if sharing == "auto" and len(parts) > 1:
         runs.append(run("if sites share mechanisms exactly", "tolerance", again(tolerances=OTHER_TOLERANCES[0])))
         runs.append(run("if sites share mechanisms loosely", "tolerance", again(tolerances=OTHER_TOLERANCES[1])))
+    if curved:
+        # Other sets may be good then, so that all are looked at, but for supersets of hopeless ones.
+        bent = Mechanisms(curved, tolerances=usual, share=share, margin=MARGIN)
+        scores = [bent.lattice(node, (), lattice.free) for node, lattice in enumerate(lattices)]
+        runs.append(run("if effects may be curved", "curves", scores))
     return Runs(tuple(runs), whole.exact, whole.chains_differ)
 
 

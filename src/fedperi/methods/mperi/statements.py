@@ -65,8 +65,10 @@ def statements(sites: Any, *, schema: Any = None, data: Any = "auto", missing: A
         elif isinstance(entry, Summary):
             found[name] = replace(entry, site=name)
     parts = [found[name] for name in entries]
+    if not all(part.curved for part in parts):  # only tables that are read together have polynomials
+        parts = [part.straight() for part in parts]
     check_alike(parts)
-    _check_determined(parts)
+    _check_determined([part.straight() for part in parts])
     return parts
 
 
