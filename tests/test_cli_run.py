@@ -137,7 +137,8 @@ def test_a_dry_run_says_what_each_site_would_say(hospitals: Path) -> None:
     assert plan.returncode == 0, plan.stderr
     assert plan.stdout.splitlines()[2:] == [
         "Each site would make one statement:",
-        "  its row count, 6 means, and 21 variances and covariances of the columns and their squares: at most 28 numbers",
+        "  its row count, 6 means, and 21 variances and covariances of the columns and their squares: "
+        "at most 28 numbers",
         "No question comes after it, and no row leaves a site.",
         "But exact means and covariances are not private. For a private run: --method iperi --epsilon 1",
         "Nothing was asked: this was a dry run.",
