@@ -14,6 +14,9 @@ from .wording import listed
 LITTLE_SHARED = 0.6
 """Mean share of sites with the common mechanism below which a result warns."""
 
+HARDLY_SHARED = 0.5
+"""The same below which more is asked of a direction: most sites do not have the common mechanism."""
+
 FEW_ROWS = 10
 """Rows per variable below which a site is called small."""
 

@@ -73,10 +73,9 @@ def find_graph(
     """Join pairs that are probably adjacent; direct those whose direction is known or holds.
 
     A direction holds if its probability is at least `confidence` with all sites; if its doubt at most doubles when rows
-    count for a third; and if it needs at most one of the sites, or several but beyond all doubt. If `little` is shared,
-    it must also have that probability when sites share mechanisms exactly or not at all: with a tolerance some are near
-    each other by chance. Directions are taken in the order of their probability, and one that would close a cycle is
-    not taken. At last edges are directed whose other direction would close a cycle.
+    count for a third; and if it needs at most one of the sites, or several but beyond all doubt. If `little` is shared
+    more is asked of it. Directions are taken in the order of their probability, and one that would close a cycle is not
+    taken. At last edges are directed whose other direction would close a cycle.
     """
     names, whole = constraints.names, runs.all.edges
     p = len(names)
@@ -85,8 +84,8 @@ def find_graph(
     losses = np.sum([np.zeros((p, p), dtype=bool), *(is_lost(run.edges) for run in runs.of("without"))], axis=0)
     enough = (losses <= 1) | (third >= 1 - OVERWHELMING)
     holds = adjacent & (whole >= confidence) & (third >= 1 - 2 * (1 - confidence)) & enough
-    if little and runs.of("tolerance"):
-        holds &= runs.of("tolerance")[0].edges >= confidence
+    if little:
+        holds &= _holds_without_much_in_common(runs, confidence)
     known = adjacent & told(constraints)
     arrows = _acyclic(known, holds & ~known.T, whole)
     arrows = _acyclic(arrows, _implied(adjacent, arrows) & (said > 0.5), whole)
@@ -96,6 +95,19 @@ def find_graph(
         for i, j in _looked_at(adjacent, arrows, said)
     ]
     return graph, entries
+
+
+def _holds_without_much_in_common(runs: Runs, confidence: float) -> Bools:
+    """Which directions hold where sites share little, and some are near each other by chance.
+
+    On average over the sites left out; when sites share mechanisms exactly or not at all; and if effects may be curved.
+    """
+    holds: Bools = np.mean([run.edges for run in (runs.all, *runs.of("without"))], axis=0) >= confidence
+    for run in runs.of("tolerance")[:1]:
+        holds &= run.edges >= confidence
+    for run in runs.of("curves"):
+        holds &= _share(run.edges) >= KEPT
+    return holds
 
 
 def told(constraints: Constraints) -> Bools:

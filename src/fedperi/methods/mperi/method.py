@@ -26,7 +26,7 @@ from ..manifest import manifest_of_summaries
 from ..parts import Difference, Groups, PairProbability, Robustness
 from ..progress import watching
 from ..result import Result
-from .cautions import LITTLE_SHARED, cautions, mean_share
+from .cautions import HARDLY_SHARED, cautions, mean_share
 from .differences import find_differences
 from .directions import find_graph, member_of, stated
 from .runs import MARGIN, Runs, posterior_runs, tolerances
@@ -150,7 +150,7 @@ class MPERI:
                     note=_noting(show),
                 )
                 chances = stated(runs)
-                little = mean_share(find_differences(mechanisms, found.parents, bent)[0]) < LITTLE_SHARED
+                little = mean_share(find_differences(mechanisms, found.parents, bent)[0]) < HARDLY_SHARED
                 graph, robust = find_graph(constraints, runs, chances, self.confidence, little=little)
                 dag = member_of(graph, found.parents)
                 groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent)
