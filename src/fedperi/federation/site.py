@@ -325,7 +325,7 @@ class OracleSite(Respondent):
     ) -> None:
         try:
             self._covariance, self._n = np.array(covariance, dtype=float), float(n)
-            self._mean = np.zeros(len(self._covariance)) if mean is None else np.array(mean, dtype=float)
+            self._mean = np.zeros(self._covariance.shape[:1]) if mean is None else np.array(mean, dtype=float)
         except (TypeError, ValueError):
             raise InputError(
                 f"the covariance and n at site {name!r} must be numbers, in rows of equal length"
