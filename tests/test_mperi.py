@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import fedperi as fp
+from fedperi import kernel
 from fedperi.graph.knowledge import unconstrained
 from fedperi.methods.mperi.directions import find_graph, tempered, told
 from fedperi.methods.mperi.method import edge_price
@@ -218,3 +219,12 @@ def test_hospital_tables_on_fixed_seeds() -> None:
         policies = {(str(one.site), one.variable) for site in ward.policies for one in site}
         named += len(policies & {(one.site, one.variable) for one in result.differences})
     assert right >= 20 and wrong <= 1 and named >= 7
+
+
+def test_numpy_gives_the_same_where_there_are_no_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    sim = fp.simulate(5, clients=4, samples=500, intervention="varied", seed=3)
+    result = fp.MPERI().fit(sim.sites)
+    monkeypatch.setattr(kernel, "loops", None)
+    other = fp.MPERI().fit(sim.sites)
+    assert other.graph == result.graph
+    pd.testing.assert_frame_equal(other.probabilities, result.probabilities, atol=1e-9)
