@@ -11,7 +11,7 @@ import fedperi as fp
 from fedperi import kernel
 from fedperi.data.summary import Summary, summaries
 from fedperi.local import mechanisms_numpy
-from fedperi.local.mechanisms import PRICE_CUT, PRICE_OWN, PRICE_SOME, Mechanisms
+from fedperi.local.mechanisms import SKEPTICAL, USUAL, Mechanisms, Prices
 
 
 def tables(kind: str, sites: int, seed: int) -> list:
@@ -28,7 +28,8 @@ def partition(labels: np.ndarray) -> set[frozenset[int]]:
 @pytest.mark.skipif(kernel.loops is None, reason="no compiled loops here")
 @pytest.mark.parametrize("kind", ["cut", "drift", "nothing", "clinic"])
 @pytest.mark.parametrize("sites", [1, 4, 7, 14])
-def test_loops_agree_with_numpy(kind: str, sites: int) -> None:
+@pytest.mark.parametrize("prices", [USUAL, SKEPTICAL], ids=["usual", "skeptical"])
+def test_loops_agree_with_numpy(kind: str, sites: int, prices: Prices) -> None:
     if kind == "clinic" and sites == 1:
         given = fp.clinic(sites=1, rows=300, policies=0, seed=5).sites
     else:
@@ -37,7 +38,7 @@ def test_loops_agree_with_numpy(kind: str, sites: int) -> None:
         given = [table.copy() for table in given]
         given[1][given[1].columns[2]] = 3
         given[2] = given[2][:5]
-    mechanisms = Mechanisms(summaries(given))
+    mechanisms = Mechanisms(summaries(given), prices=prices)
     rng = np.random.default_rng(sites)
     p = len(mechanisms.names)
     for _ in range(4):
@@ -63,10 +64,11 @@ def best_partition(mechanisms: Mechanisms, node: int, parents: list[int], tau: f
     def value(group: tuple[int, ...]) -> tuple[float, float]:
         full = score(group, tuple(parents))
         if len(group) > 1 and not mechanisms.spread[node]:
-            return full, full - PRICE_OWN
-        cut = [score(group, ()) - PRICE_CUT] if parents else []
-        some = [score(group, t) - PRICE_SOME for size in range(1, len(parents)) for t in combinations(parents, size)]
-        return full, max([full - PRICE_OWN, *cut, *some])
+            return full, full - mechanisms.prices.own
+        cut = [score(group, ()) - mechanisms.prices.cut] if parents else []
+        price = mechanisms.prices.some
+        some = [score(group, t) - price for size in range(1, len(parents)) for t in combinations(parents, size)]
+        return full, max([full - mechanisms.prices.own, *cut, *some])
 
     def partitions(rest: list[int]) -> list[list[tuple[int, ...]]]:
         if not rest:
@@ -88,11 +90,12 @@ def best_partition(mechanisms: Mechanisms, node: int, parents: list[int], tau: f
     return max(total(parts) for parts in partitions(sites))
 
 
+@pytest.mark.parametrize("prices", [USUAL, SKEPTICAL], ids=["usual", "skeptical"])
 @pytest.mark.parametrize("kind", ["cut", "drift", "nothing", "clinic"])
-def test_groups_are_nearly_the_best_partition(kind: str) -> None:
+def test_groups_are_nearly_the_best_partition(kind: str, prices: Prices) -> None:
     gaps = []
     for seed in range(3):
-        mechanisms = Mechanisms(summaries(tables(kind, 4, seed)), tolerances=(0.0,))
+        mechanisms = Mechanisms(summaries(tables(kind, 4, seed)), tolerances=(0.0,), prices=prices)
         rng = np.random.default_rng(seed)
         for _ in range(8):
             node = int(rng.integers(len(mechanisms.names)))
@@ -165,7 +168,7 @@ def test_a_declared_target_needs_no_price() -> None:
 
     told = replace(cut, targets=("B",))
     gain = Mechanisms([*usual, told]).lattice(1, (0,), ())[0] - Mechanisms([*usual, cut]).lattice(1, (0,), ())[0]
-    assert gain == pytest.approx(PRICE_CUT, abs=1e-9)
+    assert gain == pytest.approx(USUAL.cut, abs=1e-9)
 
 
 def test_units_do_not_matter() -> None:

@@ -160,7 +160,7 @@ def test_grades(third: np.ndarray, without: list[np.ndarray], curves: np.ndarray
 
 
 def test_a_direction_that_would_close_a_cycle_is_left_out() -> None:
-    edges = np.array([[0.0, 0.99, 0.03], [0.01, 0.0, 0.98], [0.97, 0.02, 0.0]])
+    edges = np.array([[0.0, 0.999, 0.003], [0.001, 0.0, 0.998], [0.997, 0.002, 0.0]])
     found = runs(edges, edges, [edges] * 3)
     graph, _ = find_graph(unconstrained(("A", "B", "C")), found, edges, 0.95)
     assert graph.directed == {("A", "B"), ("B", "C")}
@@ -168,7 +168,7 @@ def test_a_direction_that_would_close_a_cycle_is_left_out() -> None:
 
 
 def test_an_edge_whose_other_direction_closes_a_cycle_is_directed() -> None:
-    edges = np.array([[0.0, 0.99, 0.7], [0.01, 0.0, 0.98], [0.3, 0.02, 0.0]])
+    edges = np.array([[0.0, 0.999, 0.7], [0.001, 0.0, 0.998], [0.3, 0.002, 0.0]])
     graph, _ = find_graph(unconstrained(("A", "B", "C")), runs(edges, edges, [edges] * 3), edges, 0.95)
     assert ("A", "C") in graph.directed
 

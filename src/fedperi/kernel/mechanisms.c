@@ -678,11 +678,13 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
     }
 }
 
-/* What a tolerance can reach at most: every site alone, or in a group whose mechanism is just its own. */
+/* What a tolerance can reach at most: every site alone, or in a group whose mechanism is just its own. Prices below
+   zero are a bonus for every group. */
 static double most_possible(const Work *work, const Fits *fits, double tau)
 {
     const Sites *sites = work->sites;
     double total = larger(sites->price_own, sites->price_cut);
+    double bonus = larger(0.0, larger(-sites->price_own, -sites->price_cut));
     for (ptrdiff_t k = 0; k < sites->count; k++) {
         size_t at = (size_t)k * fits->stride;
         if (sites->constant[k * sites->variables + work->node])
@@ -690,7 +692,7 @@ static double most_possible(const Work *work, const Fits *fits, double tau)
         if (fits->alone[at] == TOO_FEW)
             return HUGE_VAL;
         double shared = fits->likelihood[at] - 0.5 * fits->parameters[at] * log(1.0 + sites->n[k] * tau * tau);
-        total += larger(shared, larger(fits->alone[at], fits->cut[at] + sites->price_cut));
+        total += larger(shared, larger(fits->alone[at], fits->cut[at] + sites->price_cut)) + bonus;
     }
     return total;
 }

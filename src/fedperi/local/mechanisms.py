@@ -22,7 +22,7 @@ looks like two changes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,39 @@ Bools = NDArray[np.bool_]
 TOLERANCES = (0.0, 0.03, 0.1)
 """Tolerances to choose from. docs/method.md has the experiment."""
 
-PRICE_OWN, PRICE_CUT, PRICE_SOME, PRICE_TOLERANCE = 1.0, 1.0, 3.0, 1.0
-"""In nats: another mechanism; one without parents; one without some of them, which are many to choose from; a tolerance
-above zero."""
+
+class Prices(NamedTuple):
+    """What departing from the usual mechanism costs, in nats.
+
+    Attributes
+    ----------
+    own : float
+        Another mechanism.
+    cut : float
+        One without parents.
+    some : float
+        One without some of the parents, of which there are many to choose from.
+    tolerance : float
+        A tolerance above zero, per site.
+
+    Examples
+    --------
+    >>> USUAL.own, SKEPTICAL.own
+    (1.0, -2.0)
+    """
+
+    own: float
+    cut: float
+    some: float
+    tolerance: float
+
+
+USUAL = Prices(1.0, 1.0, 3.0, 1.0)
+"""Prices where most mechanisms are shared."""
+
+SKEPTICAL = Prices(-2.0, -2.0, 0.0, 1.0)
+"""Prices where little is shared: every site that joins a group pays 3 nats more than usual. With few shared mechanisms,
+most of those that look alike do so by chance (docs/method.md has the experiment)."""
 
 CONSTANT = 1e-10
 """Share of a column's variance over all sites below which it is constant at one of them."""
@@ -60,6 +90,8 @@ class Mechanisms:
         What one row counts for. A third asks what would be left if rows told less than they seem to.
     share : bool
         Whether sites may share mechanisms at all. If not, only what is cut off at a site tells of directions.
+    prices : Prices
+        What departing from the usual mechanism costs.
     margin : float
         Parent sets this many nats behind one of their subsets are hopeless: their supersets are not looked at, and
         score minus infinity.
@@ -87,6 +119,7 @@ class Mechanisms:
         tolerances: Sequence[float] = TOLERANCES,
         rows: float = 1.0,
         share: bool = True,
+        prices: Prices = USUAL,
         margin: float = np.inf,
     ) -> None:
         self.summaries = tuple(summaries)
@@ -94,6 +127,7 @@ class Mechanisms:
         self.sites = tuple(summary.site for summary in summaries)
         self.n = np.array([float(summary.n) for summary in summaries]) * rows
         self.share = share
+        self.prices = prices
         self.margin = float(margin)
         self.tolerances = np.array(tolerances, dtype=np.float64)
         self.first = np.cumsum([1, *(len(block) for block in self.summaries[0].blocks)]).astype(np.int64)
@@ -183,10 +217,7 @@ class Mechanisms:
             self.constant,
             self.declared,
             self.tolerances,
-            PRICE_OWN,
-            PRICE_CUT,
-            PRICE_SOME,
-            PRICE_TOLERANCE,
+            *self.prices,
             self.margin,
             self.share,
         )

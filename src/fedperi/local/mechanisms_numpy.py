@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .mechanisms import CONSTANT, PRICE_CUT, PRICE_OWN, PRICE_SOME, PRICE_TOLERANCE
+from .mechanisms import CONSTANT, USUAL, Prices
 
 if TYPE_CHECKING:
     from .mechanisms import Mechanisms
@@ -99,12 +99,12 @@ def score_families(
             continue
         full = at << fixed | (1 << fixed) - 1
         here = {k: alone[k][full] for k in sites if alone[k]}
-        cuts = {k: _cut([fit.score for fit in alone[k]], full) for k in here}
+        cuts = {k: _cut([fit.score for fit in alone[k]], full, mechanisms.prices) for k in here}
         left = {k: tuple(chosen[at]) for k, (_, at) in cuts.items()}
         for tau in mechanisms.tolerances.tolist():
             scores = {k: score for k, (score, _) in cuts.items()}
             score, found, fewer = _score(mechanisms, node, chosen[full], here, scores, left, tau, without is not None)
-            price = PRICE_TOLERANCE if tau > 0 else 0.0
+            price = mechanisms.prices.tolerance if tau > 0 else 0.0
             score -= price * len(sites)
             if score > out[at]:
                 out[at], groups[at], tolerances[at] = score, found, tau
@@ -166,13 +166,13 @@ def _alone(mechanisms: Mechanisms, node: int, parents: Sequence[int], site: int)
     return Alone(TOO_FEW if few else likelihood - 0.5 * parameters * np.log(n), likelihood, parameters, variance)
 
 
-def _cut(scores: Sequence[float], at: int) -> tuple[float, int]:
+def _cut(scores: Sequence[float], at: int, prices: Prices) -> tuple[float, int]:
     """The best that a site can have with fewer parents, none of them or some; and which it is left with."""
     if not at:
         return -np.inf, 0
     some = max((part for part in range(at) if not part & ~at), key=lambda part: scores[part])
-    none = scores[0] - PRICE_CUT
-    return (scores[some] - PRICE_SOME, some) if scores[some] - PRICE_SOME > none else (none, 0)
+    none = scores[0] - prices.cut
+    return (scores[some] - prices.some, some) if scores[some] - prices.some > none else (none, 0)
 
 
 def _score(
@@ -190,11 +190,13 @@ def _score(
     told, groups = dict[int, float](), list[Group]()
     for k, fit in alone.items():
         if mechanisms.declared[k, node]:
-            told[k] = max(fit.score, cuts[k] + PRICE_CUT)
+            told[k] = max(fit.score, cuts[k] + mechanisms.prices.cut)
         else:
             groups.append(_single(mechanisms, k, columns, fit, cuts[k], tau, spread, left[k]))
     shapes = [len(_columns(mechanisms, [parent])) for parent in parents]
-    score = _Scorer(len(columns[0]), len(columns[1]), spread, tuple(parents), tuple(shapes), tau == 0)
+    score = _Scorer(
+        len(columns[0]), len(columns[1]), spread, tuple(parents), tuple(shapes), tau == 0, mechanisms.prices
+    )
     found = _find_groups(groups, score) if mechanisms.share else groups
     labels, declared = np.arange(len(mechanisms.n)), sum(told.values())
     for group in found:
@@ -248,8 +250,9 @@ def _single(
         mechanisms.moments[site][np.ix_(before + part, before + part)] * weight
         for part, weight in zip(parts, weights, strict=True)
     )
-    value = TOO_FEW if few else max(fit.score - PRICE_OWN, cut)
-    kept = left if not few and cut > fit.score - PRICE_OWN else None
+    own_value = fit.score - mechanisms.prices.own
+    value = TOO_FEW if few else max(own_value, cut)
+    kept = left if not few and cut > own_value else None
     return Group((site,), moments, n / c, fixed, fit.score, value, own_fit, kept)
 
 
@@ -261,6 +264,7 @@ class _Scorer:
     parents: tuple[int, ...] = ()
     widths: tuple[int, ...] = ()
     exact: bool = False
+    prices: Prices = USUAL
 
     def join(self, *groups: Group) -> Group:
         """Let groups share one mechanism."""
@@ -276,7 +280,7 @@ class _Scorer:
             fit, rank = -0.5 * sum(float(squares[0]) for squares, _ in found), found[0][1]
         score = fit + fixed - 0.5 * self.parameters(rank) * np.log(rows)
         members = tuple(k for group in groups for k in group.members)
-        joint = Group(members, moments, rows, fixed, score, score - PRICE_OWN)
+        joint = Group(members, moments, rows, fixed, score, score - self.prices.own)
         for some in dict.fromkeys(group.cut for group in groups):
             joint = self.cut_to(joint, some)
         return joint
@@ -285,7 +289,8 @@ class _Scorer:
         """Cut a group off from all but some parents, if that is better."""
         if parents is None or not self.exact or not self.spread:
             return group
-        found = self._score_some(group.moments[0], group.rows, parents) - (PRICE_SOME if parents else PRICE_CUT)
+        price = self.prices.some if parents else self.prices.cut
+        found = self._score_some(group.moments[0], group.rows, parents) - price
         return replace(group, value=found, cut=parents) if found > group.value else group
 
     def _score_some(self, moments: Floats, rows: float, parents: tuple[int, ...]) -> float:

@@ -14,8 +14,8 @@ from .wording import listed
 LITTLE_SHARED = 0.6
 """Mean share of sites with the common mechanism below which a result warns."""
 
-HARDLY_SHARED = 0.5
-"""The same below which more is asked of a direction: most sites do not have the common mechanism."""
+CHANCE_MATTERS = 0.6
+"""The same beyond what one site alone has, below which mechanisms that look alike often do so by chance."""
 
 FEW_ROWS = 10
 """Rows per variable below which a site is called small."""
@@ -60,6 +60,23 @@ def mean_share(groups: Sequence[Groups]) -> float:
     0.75
     """
     return float(np.mean([group.share for group in groups]))
+
+
+def shares_little(groups: Sequence[Groups], sites: int) -> bool:
+    """Whether so little is shared that mechanisms often look alike by chance.
+
+    A site always shares a mechanism with itself, which says nothing, and most if there are few sites. So 0 is nothing
+    shared and 1 everything.
+
+    Examples
+    --------
+    >>> alone = Groups("dose", (("Lyon",), ("Metz",), ("Nice",)), ())
+    >>> shares_little([alone, Groups("age", (("Lyon", "Metz"), ("Nice",)), ())], 3)
+    True
+    >>> shares_little([Groups("age", (("Lyon", "Metz", "Nice"),), ())], 3)
+    False
+    """
+    return sites > 1 and (mean_share(groups) - 1 / sites) / (1 - 1 / sites) < CHANCE_MATTERS
 
 
 def _little_shared(parts: Sequence[Summary], groups: Sequence[Groups]) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...graph import bits
-from ...local.mechanisms import CONSTANT, PRICE_CUT, PRICE_OWN, PRICE_SOME, Mechanisms
+from ...local.mechanisms import CONSTANT, USUAL, Mechanisms
 from ...local.mechanisms_numpy import own_columns
 from ..parts import Difference, Groups, Kind
 from .wording import Change, describe
@@ -127,7 +127,7 @@ def _fit(mechanisms: Mechanisms, node: int, parents: tuple[int, ...], sites: tup
         if len(parents) <= MOST_SUBSETS
         else []
     )
-    options = [(parents, PRICE_OWN)] + ([((), PRICE_CUT)] if parents else []) + [(t, PRICE_SOME) for t in some]
+    options = [(parents, USUAL.own)] + ([((), USUAL.cut)] if parents else []) + [(t, USUAL.some) for t in some]
     scored = [(_pooled_score(mechanisms, node, used, sites, tau) - price, used) for used, price in options]
     score, used = max(scored, key=lambda one: one[0])
     return _Fit(sites, used, score)
@@ -209,7 +209,7 @@ def simplest_change(
         likelihood = -0.5 * n * (_log_det(around) + float(np.trace(np.linalg.solve(around, left))))
         counted = (len(before) * len(own) if how is None else 0) + (len(own) if new_level or how else 0)
         counted += len(own) if new_spread else 0
-        cost = 0.5 * counted * np.log(n) + (PRICE_SOME if how and len(how) < len(parents) else 0.0)
+        cost = 0.5 * counted * np.log(n) + (USUAL.some if how and len(how) < len(parents) else 0.0)
         changed = how is None or how or new_level or new_spread
         if changed and (best is None or likelihood - cost > best[0]):
             best = (

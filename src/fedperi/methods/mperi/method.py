@@ -16,7 +16,7 @@ from ...graph import bits
 from ...graph.equivalence import cpdag
 from ...graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
 from ...graph.pdag import PDAG
-from ...local.mechanisms import Mechanisms
+from ...local.mechanisms import SKEPTICAL, Mechanisms
 from ...privacy import Privacy
 from ...search.phase1 import Found, Step, find_common_dag
 from ...search.posterior import MOST_EXACT
@@ -26,10 +26,10 @@ from ..manifest import manifest_of_summaries
 from ..parts import Difference, Groups, PairProbability, Robustness
 from ..progress import watching
 from ..result import Result
-from .cautions import HARDLY_SHARED, cautions, mean_share
+from .cautions import cautions, shares_little
 from .differences import find_differences
 from .directions import find_graph, member_of, stated
-from .runs import MARGIN, Runs, posterior_runs, tolerances
+from .runs import MARGIN, Comparison, Runs, posterior_runs
 from .statements import statements
 
 Floats = NDArray[np.float64]
@@ -137,33 +137,41 @@ class MPERI:
             names = parts[0].names
             constraints = known.constraints(names) if known is not None else unconstrained(names)
             with watching(self.progress, self._name) as show:
-                mechanisms = self._mechanisms(parts, constraints)
-                bent = self._mechanisms(curved, constraints) if curved else None
-                found = self._best_dag(mechanisms, constraints, show)
+                comparison = Comparison.of(self.sharing)
+                mechanisms, bent, found = self._look(comparison, parts, curved, constraints, show)
+                groups, _ = find_differences(mechanisms, found.parents, bent)
+                if comparison.share and shares_little(groups, len(parts)):
+                    comparison = comparison._replace(prices=SKEPTICAL)
+                    mechanisms, bent, found = self._look(comparison, parts, curved, constraints, show)
                 runs = posterior_runs(
                     parts,
                     found.sets,
                     found.parents,
-                    sharing=self.sharing,
+                    comparison=comparison,
                     seed=self.seed,
                     curved=curved,
                     note=_noting(show),
                 )
                 chances = stated(runs)
-                little = mean_share(find_differences(mechanisms, found.parents, bent)[0]) < HARDLY_SHARED
-                graph, robust = find_graph(constraints, runs, chances, self.confidence, little=little)
+                graph, robust = find_graph(constraints, runs, chances, self.confidence)
                 dag = member_of(graph, found.parents)
                 groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent)
             return self._result(said, found, runs, chances, graph, dag, robust, groups, differences)
 
-    def _mechanisms(self, parts: Sequence[Summary], constraints: Constraints) -> Mechanisms:
+    def _look(
+        self,
+        comparison: Comparison,
+        parts: Sequence[Summary],
+        curved: Sequence[Summary],
+        constraints: Constraints,
+        show: Callable[[Step], None],
+    ) -> tuple[Mechanisms, Mechanisms | None, Found]:
+        """Prepare scores, also those with curves if there are any, and find the best DAG."""
         everything = len(constraints.names) <= MOST_EXACT or any(constraints.required)
-        return Mechanisms(
-            parts,
-            tolerances=tolerances(self.sharing),
-            share=self.sharing != "none",
-            margin=inf if everything else MARGIN,
-        )
+        margin = inf if everything else MARGIN
+        mechanisms = comparison.mechanisms(parts, margin=margin)
+        bent = comparison.mechanisms(curved, margin=margin) if curved else None
+        return mechanisms, bent, self._best_dag(mechanisms, constraints, show)
 
     def _best_dag(self, mechanisms: Mechanisms, constraints: Constraints, show: Callable[[Step], None]) -> Found:
         """The DAG with the best score: the search of phase 1, on a score of all sites together."""

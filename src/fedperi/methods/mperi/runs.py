@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from math import inf
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +19,14 @@ from ...data.summary import Summary
 from ...graph import bits
 from ...graph.order import topological_order
 from ...local.lattice import best_of_proper_subsets, best_of_subsets
-from ...local.mechanisms import TOLERANCES, Mechanisms
+from ...local.mechanisms import TOLERANCES, USUAL, Mechanisms, Prices
 from ...search.families import ParentSets
 from ...search.posterior import MOST_EXACT, Lattice, Posterior, exact_posterior, sampled_posterior
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Sharing = Literal["auto", "exact", "none"]
-Kind = Literal["all", "without", "third", "tolerance", "curves"]
+Kind = Literal["all", "without", "third", "tolerance", "prices", "curves"]
 
 THIRD = 1 / 3
 """What a row counts for in one of the runs: rows that are not quite what the model says tell less than they seem to."""
@@ -36,8 +37,8 @@ MARGIN = 12.0
 SWEEPS, FEWER_SWEEPS = 2000, 500
 """Length of each chain, in the run with all sites and in those after it."""
 
-OTHER_TOLERANCES = ((0.0,), (0.2,))
-"""Tolerances of further runs, which only say what flips: sites share exactly, or loosely."""
+OTHER_TOLERANCES = (("exactly", 0.0), ("loosely", 0.2))
+"""Tolerances of further runs, which only say what flips."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Run:
     ----------
     name : str
         In words.
-    kind : {"all", "without", "third", "tolerance", "curves"}
+    kind : {"all", "without", "third", "tolerance", "prices", "curves"}
         What was changed.
     edges : array
         ``[i, j]``: the probability of i -> j.
@@ -80,9 +81,33 @@ class Runs:
         return [run for run in self.runs if run.kind == kind]
 
 
-def tolerances(sharing: Sharing) -> tuple[float, ...]:
-    """Tolerances that an option stands for."""
-    return TOLERANCES if sharing == "auto" else (0.0,)
+class Comparison(NamedTuple):
+    """How mechanisms are compared.
+
+    Attributes
+    ----------
+    tolerances : tuple of float
+        How far sites may lie apart and still share a mechanism; each family takes one of these.
+    share : bool
+        Whether sites may share mechanisms at all.
+    prices : Prices
+        What departing from the usual mechanism costs.
+    """
+
+    tolerances: tuple[float, ...]
+    share: bool
+    prices: Prices
+
+    @classmethod
+    def of(cls, sharing: Sharing) -> Comparison:
+        """Return what the option `sharing` stands for."""
+        return cls(TOLERANCES if sharing == "auto" else (0.0,), sharing != "none", USUAL)
+
+    def mechanisms(self, parts: Sequence[Summary], *, rows: float = 1.0, margin: float = inf) -> Mechanisms:
+        """Prepare scores of families."""
+        return Mechanisms(
+            parts, tolerances=self.tolerances, rows=rows, share=self.share, prices=self.prices, margin=margin
+        )
 
 
 def posterior_runs(
@@ -90,7 +115,7 @@ def posterior_runs(
     sets: ParentSets,
     dag: Sequence[int],
     *,
-    sharing: Sharing,
+    comparison: Comparison,
     seed: int,
     curved: Sequence[Summary] = (),
     note: Callable[[str], None] = lambda what: None,
@@ -105,8 +130,8 @@ def posterior_runs(
         What the search knows of the run with all sites.
     dag : sequence of int
         The best DAG, as bit sets of parents.
-    sharing : {"auto", "exact", "none"}
-        Which tolerances there are to choose from.
+    comparison : Comparison
+        How mechanisms are compared.
     seed : int
         For samples, beyond a dozen variables.
     curved : sequence of Summary
@@ -120,7 +145,6 @@ def posterior_runs(
     sample = _Sampler(sets, dag, seed)
     note("probabilities with all sites")
     whole = sample(lattices, first=True)
-    share, usual = sharing != "none", tolerances(sharing)
 
     def run(name: str, kind: Kind, scores: Sequence[Floats], site: str | None = None) -> Run:
         note(f"probabilities {name}")
@@ -130,8 +154,7 @@ def posterior_runs(
         ]
         return Run(name, kind, sample(some).edges, site)
 
-    def again(rows: float = 1.0, tolerances: Sequence[float] = usual) -> list[Floats]:
-        mechanisms = Mechanisms(parts, tolerances=tolerances, rows=rows, share=share)
+    def again(mechanisms: Mechanisms) -> list[Floats]:
         return [
             mechanisms.lattice(node, (), lattice.free, looked)
             for node, (lattice, looked) in enumerate(zip(lattices, wanted, strict=True))
@@ -139,7 +162,7 @@ def posterior_runs(
 
     runs = [Run("with all sites", "all", whole.edges)]
     if len(parts) > 2:
-        mechanisms = Mechanisms(parts, tolerances=usual, share=share)
+        mechanisms = comparison.mechanisms(parts)
         fewer = [
             mechanisms.lattices_without(node, lattice.free, looked)
             for node, (lattice, looked) in enumerate(zip(lattices, wanted, strict=True))
@@ -148,13 +171,17 @@ def posterior_runs(
             run(f"without {part.site}", "without", [scores[k] for scores in fewer], part.site)
             for k, part in enumerate(parts)
         ]
-    runs.append(run("if rows count for a third", "third", again(rows=THIRD)))
-    if sharing == "auto" and len(parts) > 1:
-        runs.append(run("if sites share mechanisms exactly", "tolerance", again(tolerances=OTHER_TOLERANCES[0])))
-        runs.append(run("if sites share mechanisms loosely", "tolerance", again(tolerances=OTHER_TOLERANCES[1])))
+    runs.append(run("if rows count for a third", "third", again(comparison.mechanisms(parts, rows=THIRD))))
+    if len(comparison.tolerances) > 1 and len(parts) > 1:
+        for name, tolerance in OTHER_TOLERANCES:
+            other = comparison._replace(tolerances=(tolerance,))
+            runs.append(run(f"if sites share mechanisms {name}", "tolerance", again(other.mechanisms(parts))))
+    if comparison.prices != USUAL:
+        common = comparison._replace(prices=USUAL)
+        runs.append(run("if sharing is common", "prices", again(common.mechanisms(parts))))
     if curved:
         # Other sets may be good then, so that all are looked at, but for supersets of hopeless ones.
-        bent = Mechanisms(curved, tolerances=usual, share=share, margin=MARGIN)
+        bent = comparison.mechanisms(curved, margin=MARGIN)
         scores = [bent.lattice(node, (), lattice.free) for node, lattice in enumerate(lattices)]
         runs.append(run("if effects may be curved", "curves", scores))
     return Runs(tuple(runs), whole.exact, whole.chains_differ)
