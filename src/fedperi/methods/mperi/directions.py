@@ -88,8 +88,9 @@ def find_graph(constraints: Constraints, runs: Runs, said: Floats, confidence: f
 
     A direction holds if its doubt with all sites is at most `allowed_doubt`; if it is at most twice the doubt that
     `confidence` leaves when rows count for a third; and if it needs at most one of the sites, or several but beyond all
-    doubt. Where little is shared it must also be ahead with the usual prices, or beyond all doubt. Directions are taken in the order of their probability, and one that would close a cycle is not taken. At
-    last edges are directed whose other direction would close a cycle.
+    doubt. Where little is shared it must also be ahead with the usual prices, or beyond all doubt. Directions are taken
+    in the order of their probability, and one that would close a cycle is not taken. At last edges are directed whose
+    other direction would close a cycle.
     """
     names, whole = constraints.names, runs.all.edges
     p = len(names)
