@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import InputError
+from ..names import check_name
 from .messages import Floats, Question, Settings, Welcome
 from .questions import shape
 from .site import Respondent
@@ -136,10 +137,13 @@ def check_together(sites: Sequence[Welcome]) -> None:
         raise InputError("a federation needs at least one site; the list is empty")
     seen: set[str] = set()
     for site in sites:
+        check_name(site.site, "a site")
         if site.site in seen:
             raise InputError(f"two sites are called {site.site!r}: give each a name of its own")
         seen.add(site.site)
     names = common_names([(site.site, site.names) for site in sites])
+    for position, name in enumerate(names, start=1):
+        check_name(name, f"site {sites[0].site!r}, variable {position}")
     for site in sites:
         if site.names != names:
             raise InputError(f"site {site.site!r} lists the variables in another order than {sites[0].site!r}")
