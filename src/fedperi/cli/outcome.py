@@ -40,10 +40,16 @@ def say_mechanisms(console: Console, result: Result) -> None:
     console.print(counted(result))
     console.print(Text("\nWhat the sites do differently", style="bold"))
     console.print(_items(one.words for one in result.differences) if result.differences else "  Nothing that shows.")
+    _say_warnings(console, result)
+    console.print()
+
+
+def _say_warnings(console: Console, result: Result) -> None:
+    from rich.text import Text
+
     if result.warnings:
         console.print(Text("\nWarnings", style="bold"))
         console.print(_items(result.warnings))
-    console.print()
 
 
 def graded_edges(result: Result) -> Table:
@@ -100,6 +106,7 @@ def _say_regrets(console: Console, result: Result) -> None:
     )
     worst = max(result.regrets, key=result.regrets.__getitem__)
     console.print(f"Worst regret: {result.regrets[worst]:.1f} nats at {worst}. {_rounds(result)}")
+    _say_warnings(console, result)
 
 
 def _say_baseline(console: Console, result: Result) -> None:

@@ -82,7 +82,8 @@ class Result:
     robustness : tuple of Robustness
         For every edge what its direction rests on, and what flips it.
     warnings : tuple of str
-        What a careful statistician would say about this run.
+        What a careful statistician would say about this run. PERI and I-PERI say which sites the graph rests on: those
+        without which it would be another one.
     sampling : dict
         Whether the probabilities are exact, and by how much chains differ if they are not.
 
