@@ -347,6 +347,16 @@ def test_the_graph_without_a_site_is_the_one_that_the_others_find(
                 assert again.cpdag == whole.cpdag
 
 
+def test_many_sites_that_change_the_graph_are_not_a_page_of_text() -> None:
+    from fedperi.methods.leave_out import Change, sentences
+
+    found = [Change(f"site {k}", ("A -- B",) * (20 - k), (), ()) for k in range(12)]
+    told = sentences(found, 30)
+    assert len(told) == 6
+    assert told[0].startswith("Without site 0, 20 of 30 edges would be missing (A -- B, A -- B, A -- B, 17 more). Ask")
+    assert told[-1].endswith("without any one of these: site 5, site 6, site 7, 4 more.")
+
+
 def test_few_sites_and_equal_sites_give_no_warning() -> None:
     table = fp.simulate(4, clients=2, samples=2000, weights=(0.5, 1.0), seed=3).sites[0]
     assert fp.IPERI().fit({"a": table, "b": table * 2.0}).warnings == ()

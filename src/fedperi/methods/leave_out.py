@@ -22,7 +22,10 @@ LEAST_SITES = 3
 """With two sites, each alone would be the other's judge."""
 
 MOST_EDGES = 3
-"""Edges of one kind that a sentence names."""
+"""Edges of one kind, or further sites, that a sentence names."""
+
+MOST_SITES = 5
+"""Sites that have a sentence of their own."""
 
 
 class NotStored(Exception):
@@ -117,10 +120,10 @@ def sentences(found: Sequence[Change], count: int) -> list[str]:
     Examples
     --------
     >>> sentences([Change("Lyon", ("A -- B",), (), ("B -> C",))], 4)[0]
-    'Lyon alone changes the graph: without it 1 of 4 edges would be missing (A -- B) and 1 would point differently ...'
+    'Lyon alone changes the graph: without it, 1 of 4 edges would be missing (A -- B) and 1 would point differently ...'
     """
     out = []
-    for change in found:
+    for change in found[:MOST_SITES]:
         parts = [
             f"{len(change.lost)} of {count} edges would be missing ({_few(change.lost)})" if change.lost else "",
             f"{len(change.new)} would be new ({_few(change.new)})" if change.new else "",
@@ -128,11 +131,14 @@ def sentences(found: Sequence[Change], count: int) -> list[str]:
         ]
         told = [part for part in parts if part]
         what = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
-        begin = f"{change.site} alone changes the graph: without it" if len(found) == 1 else f"Without {change.site}"
+        begin = f"{change.site} alone changes the graph: without it," if len(found) == 1 else f"Without {change.site},"
         rest = " No other site does so." if len(found) == 1 else ""
         out.append(
             f"{begin} {what}.{rest} Ask {change.site} what is done differently there, and whether its table is right."
         )
+    if len(found) > MOST_SITES:
+        more = [change.site for change in found[MOST_SITES:]]
+        out.append(f"The graph would also be another one, in fewer edges, without any one of these: {_few(more)}.")
     return out
 
 
