@@ -87,7 +87,8 @@ def changes(sites: Sequence[str], without: Callable[[int], tuple[PDAG, PDAG]]) -
     Examples
     --------
     >>> import fedperi as fp
-    >>> graph, other = fp.PDAG.from_edges([("A", "B")], names="ABC"), fp.PDAG.from_edges([("B", "A")], names="ABC")
+    >>> graph = fp.PDAG.from_edges([("A", "B")])
+    >>> other = fp.PDAG.from_edges([("B", "A")], names=["A", "B"])
     >>> [change.turned for change in changes(["x", "y", "z"], lambda k: (graph, other if k == 1 else graph))]
     [('A -> B',)]
     """
