@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -102,11 +101,11 @@ def _change(site: str, graph: PDAG, other: PDAG) -> Change:
     lost: list[str] = []
     new: list[str] = []
     turned: list[str] = []
-    for i, j in combinations(range(len(graph.names)), 2):
+    differs = graph.adjacency != other.adjacency
+    for i, j in np.argwhere(np.triu(differs | differs.T)).tolist():
         here, there = _mark(graph, i, j), _mark(other, i, j)
-        if here != there:
-            edge = f"{graph.names[i]} {here or there} {graph.names[j]}"
-            (lost if not there else turned if here else new).append(edge)
+        edge = f"{graph.names[i]} {here or there} {graph.names[j]}"
+        (lost if not there else turned if here else new).append(edge)
     return Change(site, tuple(lost), tuple(new), tuple(turned))
 
 

@@ -108,7 +108,7 @@ class ParentSets:
         rest._candidates = list(self._candidates)
         for node, families in enumerate(self._families):
             for family in families:
-                regrets = np.delete(family.regrets, site, axis=0)
+                regrets = np.concatenate([family.regrets[:site], family.regrets[site + 1 :]])
                 sizes = subset_sizes(len(family.free)) + family.fixed.bit_count()
                 scores = -total_regret(regrets) - edge_price * sizes
                 best = best_of_subsets(np.where(self.allowed(node, family.fixed, family.free), scores, -np.inf))
