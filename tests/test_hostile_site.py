@@ -1,4 +1,8 @@
-"""What a hostile site, or a stranger on the network, can do to the coordinator and to the graph."""
+"""What a hostile site, or a stranger on the network, can do to the coordinator and to the graph.
+
+All seeds are fixed and no test is timed, so there is no false alarm by chance. The property that honest sites are never
+refused is a theorem (`fedperi.federation.plausible`); Hypothesis looks for a counterexample.
+"""
 
 from __future__ import annotations
 

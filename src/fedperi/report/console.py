@@ -1,4 +1,4 @@
-"""The one door to a terminal for laid-out text: nothing that passes is taken for markup, and no character acts."""
+"""The one door to a terminal for laid-out text: nothing is taken for markup, and no control character has an effect."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ largest other part holds the texts of a reply, of which there are four (`names`,
 at most `MAX_TEXT` ASCII characters; the last MiB is for names of values and for what Flower adds."""
 
 MAX_HELD = 8 * MAX_BODY
-"""Bytes of all requests that are being received or answered. Who comes when there is no room is told to come again."""
+"""Bytes of all requests that are being received or answered. When there is no room, a request is answered with 503."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
