@@ -437,11 +437,14 @@ def test_inspect_refuses_and_warns(folder: Path, fedperi: Run) -> None:
     assert code == 0
     assert lines(out)[0] == "NOT PRIVATE"
     assert lines(out)[-1] == "NOT PRIVATE: its noise is from a test."
-    strange = replace(release, site="north\x1b[2J[red]", targets=("arm",))
-    save_release(strange, "strange.fedperi")
+    save_release(replace(release, site="north\x1b[2J", targets=("arm",)), "escape.fedperi")
+    code, out, err = fedperi("inspect", "escape.fedperi")
+    assert (code, out) == (2, "")
+    assert "as 'site', which must be the name of a site" in err
+    assert "\x1b" not in err
+    save_release(replace(release, site="north[red]", targets=("arm",)), "strange.fedperi")
     code, out, _ = fedperi("inspect", "strange.fedperi")
     assert code == 0
-    assert "\x1b" not in out
     assert "[red]" in out  # a name, not markup
 
 

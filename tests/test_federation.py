@@ -371,6 +371,9 @@ class Fixed:
         return self.answers
 
 
+CHECK = "ask the people there to check their table and their software"
+
+
 @pytest.mark.parametrize(
     ("welcomes", "message"),
     [
@@ -384,9 +387,18 @@ class Fixed:
             [Welcome("a", ("X", "Y"), 5), Welcome("b", ("X", "Z"), 5)],
             "the sites have different variables (only at 'a': Y; only at 'b': Z)",
         ),
-        ([Welcome("a", ("X",), float("nan"))], "site 'a' says that it has nan rows"),
-        ([Welcome("a", ("X",), 0)], "site 'a' says that it has 0 rows"),
-        ([Welcome("a", ("X",), "many")], "site 'a' says that it has 'many' rows"),  # type: ignore[arg-type]
+        (
+            [Welcome("a", ("X",), float("nan"))],
+            "site 'a' says that it has nan rows: a table has between 1 and 1e+12; " + CHECK,
+        ),
+        (
+            [Welcome("a", ("X",), 0)],
+            "site 'a' says that it has 0 rows: a table has between 1 and 1e+12; " + CHECK,
+        ),
+        (
+            [Welcome("a", ("X",), "many")],
+            "site 'a' says that it has 'many' rows: a table has between 1 and 1e+12; " + CHECK,
+        ),  # type: ignore[arg-type]
     ],
 )
 def test_welcomes_that_do_not_fit(welcomes: list[Welcome], message: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from .._version import __version__
 from ..errors import InputError
+from ..names import guarded
 
 Cell = dict[str, Any]
 Worker = Callable[[Cell], Mapping[str, Any]]
@@ -116,10 +117,11 @@ def summarize_cells(rows: Sequence[Cell], by: Sequence[str], numbers: Sequence[s
 
 
 def write_table(rows: Sequence[Cell], file: Path) -> None:
-    """Write rows as CSV."""
+    """Write rows as CSV; no cell begins a formula, whatever the tables are called that were compared."""
     import pandas as pd
 
-    pd.DataFrame(list(rows)).to_csv(file, index=False, float_format="%.6g")
+    cells = [{key: guarded(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
+    pd.DataFrame(cells).to_csv(file, index=False, float_format="%.6g")
 
 
 def _work(worker: Worker, cell: Cell) -> tuple[Cell, dict[str, Any]]:

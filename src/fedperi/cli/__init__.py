@@ -11,6 +11,7 @@ import typer
 
 from .._version import __version__
 from ..errors import InputError
+from .say import say
 
 app = typer.Typer(
     name="fedperi",
@@ -24,7 +25,7 @@ app = typer.Typer(
 
 def _version(value: bool) -> None:
     if value:
-        typer.echo(f"fedperi {__version__}")
+        say(f"fedperi {__version__}")
         raise typer.Exit
 
 
@@ -69,5 +70,5 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    print(message, file=sys.stderr)  # noqa: T201
+    say(message, file=sys.stderr)
     sys.exit(code)

@@ -12,6 +12,7 @@ import typer
 
 from ..errors import InputError
 from . import app
+from .say import say
 
 if TYPE_CHECKING:
     from ..federation.reconstruct import Closeness
@@ -48,7 +49,7 @@ def audit(
             "reconstruction": {"without_privacy": vars(unprotected), "with_privacy": protected and vars(protected)},
             "violated": violated,
         }
-        typer.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
     else:
         _tell(release, answer, unprotected, protected)
     if violated:
@@ -94,7 +95,6 @@ def _reconstructions(epsilon: float, delta: float) -> tuple[Closeness, Closeness
 
 
 def _tell(release: Audit, answer: Audit, unprotected: Closeness, protected: Closeness | None) -> None:
-    say = typer.echo
     say(f"1. Was one person in the table? ({release.runs} releases with and {release.runs} without one telling row;")
     say("   the attacker knows all other rows, the row itself, and the code: everything but the noise)")
     _tell_membership(release, "mechanism 'statistics', the release of a whole table", f", delta = {release.delta:g}")
@@ -116,7 +116,6 @@ def _tell(release: Audit, answer: Audit, unprotected: Closeness, protected: Clos
 
 
 def _tell_membership(found: Audit, what: str, delta: str) -> None:
-    say = typer.echo
     say(f"   {what}: claimed epsilon = {found.epsilon:g}{delta}")
     say(f"     told two tables apart in {found.wins:.1%} of pairs; guessing gives 50%")
     say(f"     so epsilon is at least {found.shaped:.2f} if the noise has its shape, {found.free:.2f} whatever it is")
@@ -127,7 +126,6 @@ def _tell_membership(found: Audit, what: str, delta: str) -> None:
 
 
 def _tell_closeness(found: Closeness, when: str) -> None:
-    say = typer.echo
     say(f"   {when}: correlations to {found.typical_error:.4f} (median), {found.largest_error:.4f} (the worst one);")
     say(f"     the site's own graph exactly at {found.exact_graphs:.0%} of the sites")
 
@@ -138,9 +136,10 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    from ..report.console import console as terminal
+
+    with Progress(console=terminal(stderr=True), transient=True) as bar:
         task = bar.add_task("attacking our own releases", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

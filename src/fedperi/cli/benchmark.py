@@ -14,6 +14,7 @@ import typer
 
 from ..errors import InputError
 from . import app
+from .say import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +53,7 @@ def benchmark(
     if seeds < 1 or first < 0:
         raise InputError(f"--seeds must be a positive number and --first not negative; not {seeds} and {first}")
     if name == "cell":
-        typer.echo(json.dumps(_one_cell(cell)))
+        say(json.dumps(_one_cell(cell)))
         return
     if name not in ("all", "real"):
         experiment(name)
@@ -64,9 +65,9 @@ def benchmark(
     request = Request(chosen, quick, rows, _numbers(at), filtered)
     workers = (os.cpu_count() or 1) if jobs is None else jobs
 
-    from rich.console import Console
+    from ..report.console import console as terminal
 
-    console = Console(highlight=False)
+    console = terminal()
     if name == "real":
         if data is None:
             raise InputError("benchmark real needs --data DIR: a folder with a table for each site")
@@ -137,24 +138,26 @@ def _show(console: Console, page: Page) -> None:
     if console.is_terminal:
         console.print(Markdown(f"## {page.title}\n\n{page.text}"))
     else:
-        console.print(page.markdown(), markup=False, soft_wrap=True)
+        console.print(page.markdown(), soft_wrap=True)
 
 
 @contextmanager
 def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
     """A line on standard error, in a terminal only, with the time that is left."""
-    from rich.console import Console
+    from rich.text import Text
 
-    console = Console(stderr=True)
+    from ..report.console import console as terminal
+
+    console = terminal(stderr=True)
     begun, first = time.monotonic(), [-1]
 
-    with console.status(f"{name}: starting") as status:
+    with console.status(Text(f"{name}: starting")) as status:
 
         def note(done: int, of: int) -> None:
             if first[0] < 0:
                 first[0] = done  # cells of an earlier run say nothing about speed
             mine = done - first[0]
             left = f", about {(time.monotonic() - begun) / mine * (of - done) / 60:.0f} min left" if mine else ""
-            status.update(f"{name}: {done} of {of} cells{left}")
+            status.update(Text(f"{name}: {done} of {of} cells{left}"))
 
         yield note

@@ -10,6 +10,7 @@ import typer
 
 from ..errors import InputError
 from . import app
+from .say import say
 
 if TYPE_CHECKING:
     from ..data.check import CheckReport
@@ -39,7 +40,7 @@ def check(
     if target is not None and report.ok:
         report.schema.to_file(target)
     if as_json:
-        typer.echo(json.dumps(report.to_dict(), indent=2, ensure_ascii=False))
+        say(json.dumps(report.to_dict(), indent=2))
     else:
         _show(report, [*_advice(report, missing), *_written(report, schema, target)])
     if not report.ok:
@@ -57,12 +58,12 @@ def _new_file(name: str) -> Path:
 
 
 def _show(report: CheckReport, after: list[str]) -> None:
-    from rich.console import Console
+    from ..report.console import console as terminal
 
-    console = Console(highlight=False)
+    console = terminal()
     console.print(report.to_rich())
     for line in after:
-        console.print(line, markup=False)
+        console.print(line)
 
 
 def _advice(report: CheckReport, missing: str) -> list[str]:

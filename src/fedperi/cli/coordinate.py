@@ -14,6 +14,7 @@ from ..errors import InputError
 from . import app
 from .options import BASELINES, DEFAULTS, PRIVACY, check_place, given_options, make_baseline, make_method
 from .outcome import summarize
+from .say import say
 from .site import check_insecure
 
 if TYPE_CHECKING:
@@ -83,15 +84,15 @@ def coordinate(
     if timeout <= 0:
         raise InputError(f"--timeout is a number of seconds above 0, not {timeout:g}")
 
-    from rich.console import Console
+    from ..report.console import console as terminal
 
-    console = Console(highlight=False, stderr=True, soft_wrap=True)
+    console = terminal(stderr=True, soft_wrap=True)
 
-    def say(line: str) -> None:
-        console.print(line, markup=False)
+    def note(line: str) -> None:
+        console.print(line)
 
     host, port = _address(address, insecure)
-    check_insecure(insecure, force_insecure, host, say)
+    check_insecure(insecure, force_insecure, host, note)
     certificates, known = _keys(insecure, keys, cert, key, ca, site_keys)
     wanted = sites if sites is not None else len(known)
     if wanted < 1 or (known and wanted > len(known)):
@@ -108,15 +109,16 @@ def coordinate(
         fit = make_baseline(asked).fit
     else:
         fit = replace(make_method({**options, "schema": None}, BASELINES), progress=False).fit  # the transport tells
-        kept = _journal(journal or out, {k: v for k, v in options.items() if k not in PRIVACY} | {"sites": wanted}, say)
+        repeated = {key: value for key, value in options.items() if key not in PRIVACY} | {"sites": wanted}
+        kept = _journal(journal or out, repeated, note)
     _end_at_terminate()
-    result = _run(fit, options, (host, port), certificates, known, wanted, min_sites, timeout, kept, say)
+    result = _run(fit, options, (host, port), certificates, known, wanted, min_sites, timeout, kept, note)
     result.save(out)
     if as_json:
-        typer.echo(result.to_json())
+        say(result.to_json())
         return
-    summarize(Console(highlight=False), result, out)
-    say_dropped(result, typer.echo)
+    summarize(terminal(), result, out)
+    say_dropped(result, say)
 
 
 def _journal(place: Path, of: dict[str, Any], say: Callable[[str], None]) -> Journal:

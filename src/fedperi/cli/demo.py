@@ -44,17 +44,18 @@ def demo(
     seed: int = typer.Option(0, min=0, help="Another seed, another set of hospitals."),
 ) -> None:
     """Simulate hospitals with policies that nobody wrote down, find their graph, and compare it with the truth."""
-    from rich.console import Console
+    from rich.text import Text
 
     from ..graph import PDAG
     from ..methods import MPERI
+    from ..report.console import console as terminal
     from ..report.grades import counted
     from ..report.text import edge_table
     from ..simulation import simulate
 
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {str(out)!r} is a file; give a directory")
-    console = Console(highlight=False)
+    console = terminal()
     sim = simulate(
         PDAG.from_edges(EDGES),
         clients=len(HOSPITALS),
@@ -64,7 +65,8 @@ def demo(
         seed=seed,
     )
     hospitals = dict(zip(HOSPITALS, sim.sites, strict=True))
-    console.print(f"[bold]{len(hospitals)} hospitals, {ROWS} patients each, {len(sim.dag.names)} variables.[/]")
+    about = f"{len(hospitals)} hospitals, {ROWS} patients each, {len(sim.dag.names)} variables."
+    console.print(Text(about, style="bold"))
     console.print(f"All but {HOSPITALS[0]} have a policy for one variable, which nobody wrote down.")
     console.print("Each hospital gives its means and covariances. No row leaves it.\n")
     result = MPERI().fit(hospitals)

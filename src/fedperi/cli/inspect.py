@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from . import app
+from .say import say
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,12 +29,13 @@ def inspect(
     release = load_release(file)
     sections = explain(release)
     if as_json:
-        typer.echo(json.dumps(_values(file, release, sections), indent=2))
+        say(json.dumps(_values(file, release, sections), indent=2))
         return
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
+    from ..report.console import console as terminal
+
+    console = terminal()
     for section in sections:
         console.print(Text(section.heading, style="bold red" if section.heading == "NOT PRIVATE" else "bold"))
         for part in _body(section):

@@ -9,6 +9,7 @@ import typer
 
 from ..errors import InputError
 from . import app
+from .say import say
 
 if TYPE_CHECKING:
     from ..federation.keys import Keys
@@ -30,7 +31,7 @@ def keys(
         raise InputError("give the folder to write: --out keys")
     made = make_keys(out, hosts=host, addresses=ip, sites=_split(sites), days=days, renew=renew)
     for line in _lines(made):
-        typer.echo(line)
+        say(line)
 
 
 def _split(sites: str | None) -> list[str]:

@@ -31,17 +31,25 @@ def summarize(console: Console, result: Result, out: Path | None) -> None:
 
 def say_mechanisms(console: Console, result: Result) -> None:
     """Say how sure each edge is, what sites do differently, and what to be careful about."""
+    from rich.text import Text
+
     from ..report.grades import counted
 
     if len(result.graph):
         console.print(graded_edges(result))
     console.print(counted(result))
-    console.print("\n[bold]What the sites do differently[/]")
+    console.print(Text("\nWhat the sites do differently", style="bold"))
     console.print(_items(one.words for one in result.differences) if result.differences else "  Nothing that shows.")
-    if result.warnings:
-        console.print("\n[bold]Warnings[/]")
-        console.print(_items(result.warnings))
+    _say_warnings(console, result)
     console.print()
+
+
+def _say_warnings(console: Console, result: Result) -> None:
+    from rich.text import Text
+
+    if result.warnings:
+        console.print(Text("\nWarnings", style="bold"))
+        console.print(_items(result.warnings))
 
 
 def graded_edges(result: Result) -> Table:
@@ -97,7 +105,8 @@ def _say_regrets(console: Console, result: Result) -> None:
         f"{directed - common} only because sites differ."
     )
     worst = max(result.regrets, key=result.regrets.__getitem__)
-    console.print(f"Worst regret: {result.regrets[worst]:.1f} nats at {worst}. {_rounds(result)}", markup=False)
+    console.print(f"Worst regret: {result.regrets[worst]:.1f} nats at {worst}. {_rounds(result)}")
+    _say_warnings(console, result)
 
 
 def _say_baseline(console: Console, result: Result) -> None:

@@ -56,7 +56,7 @@ def _price(table: Table, method: IPERI) -> tuple[str, ...]:
 
 def show_plan(console: Console, report: CheckReport, method: Any) -> None:
     """What a run would ask of each site."""
-    console.print(f"{method!r}", soft_wrap=True, markup=False)
+    console.print(f"{method!r}", soft_wrap=True)
     if isinstance(method, MPERI):
         _plan_of_statements(console, report.schema, method)
     elif isinstance(method, IPERI):

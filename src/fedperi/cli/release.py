@@ -14,6 +14,7 @@ import typer
 
 from ..errors import InputError
 from . import app
+from .say import say
 
 if TYPE_CHECKING:
     from ..data.embedding import Data
@@ -226,16 +227,13 @@ def _refused(ledger: Ledger, plan: Plan) -> str | None:
 
 def _show(values: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(values, indent=2))
+        say(json.dumps(values, indent=2))
     else:
-        from rich.console import Console
-        from rich.text import Text
+        from ..report.console import console as terminal
 
-        from ..privacy.explain import printable
-
-        console = Console(highlight=False)
+        console = terminal()
         for line in _plan_lines(values) if "dry_run" in values else _release_lines(values):
-            console.print(Text(printable(line)), soft_wrap=True)
+            console.print(line, soft_wrap=True)
     if values.get("refused"):
         raise InputError(values["refused"])
 

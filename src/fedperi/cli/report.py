@@ -8,6 +8,7 @@ import typer
 
 from ..errors import InputError
 from . import app
+from .say import say
 
 
 @app.command()
@@ -25,4 +26,4 @@ def report(
             f"{str(source)!r} cannot be read: {error}; give a directory that `fedperi run` wrote"
         ) from None
     Result.from_json(text).save(directory)
-    typer.echo(f"Wrote {directory / 'report.html'}")
+    say(f"Wrote {directory / 'report.html'}")

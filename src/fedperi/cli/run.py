@@ -11,6 +11,7 @@ from ..errors import InputError
 from . import app
 from .methods import DEFAULT, KNOWN, make_run_method
 from .options import check_place, given_options
+from .say import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,12 +83,11 @@ def run(
     name = asked.get("method", DEFAULT)
     tables = _tables(files, name)
 
-    from rich.console import Console
-
+    from ..report.console import console as terminal
     from .outcome import summarize
     from .plan import show_plan, show_prices
 
-    console = Console(highlight=False, quiet=as_json)
+    console = terminal(quiet=as_json)
     if getattr(chosen, "privacy", None) is not None and tables:
         show_prices(console, tables, chosen, dry_run)
     elif tables:
@@ -103,7 +103,7 @@ def run(
     if out is not None:
         result.save(out)
     if as_json:
-        typer.echo(result.to_json())
+        say(result.to_json())
     else:
         summarize(console, result, out)
 
@@ -126,9 +126,9 @@ def _checked(console: Console, files: list[str], asked: dict[str, Any], *, stric
 
     report = check(files, asked.get("schema"), asked.get("missing", "error"), strict=strict)
     if not report.ok:
-        from rich.console import Console
+        from ..report.console import console as terminal
 
-        Console(highlight=False, stderr=True).print(report.to_rich())
+        terminal(stderr=True).print(report.to_rich())
         again = "" if strict else " (`fedperi check` shows it again)"
         raise InputError(f"the tables do not pass the check above; nothing was run{again}")
     doubts = sum(finding.level == "warning" for finding in report.findings)

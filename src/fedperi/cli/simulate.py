@@ -9,6 +9,7 @@ import typer
 
 from ..errors import InputError
 from . import app
+from .say import say
 
 if TYPE_CHECKING:
     from ..simulation import Clinic, Simulation
@@ -70,8 +71,8 @@ def simulate(
     _check_options(context, clinic is not None)
     sim = _simulated(dict(context.params)) if clinic is None else _clinic(dict(context.params))
     directory = sim.save(out, overwrite=overwrite)
-    typer.echo(f"{sim!r}")
-    typer.echo(f"Wrote {len(sim.sites)} tables and truth.json to {directory}")
+    say(f"{sim!r}")
+    say(f"Wrote {len(sim.sites)} tables and truth.json to {directory}")
 
 
 def _check_options(context: typer.Context, with_clinic: bool) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from ..errors import InputError
 from . import app
+from .say import say
 
 if TYPE_CHECKING:
     from ..federation.sitework import SiteWork
@@ -54,17 +55,16 @@ def site(
     dry_run: bool = typer.Option(False, "--dry-run", help="Show what would be sent; connect nowhere."),
 ) -> None:
     """Take part in a federation with one table, until stopped. No row leaves this machine."""
-    from rich.console import Console
-
     from ..federation.policy import SitePolicy
     from ..federation.sitework import SiteWork
+    from ..report.console import console as terminal
 
-    console = Console(highlight=False, stderr=True, soft_wrap=True)
+    console = terminal(stderr=True, soft_wrap=True)
     protection = _privacy(epsilon, delta, mechanism, bounds, ceiling, store)
     asking = _Approval() if approve else None
 
-    def say(line: str) -> None:
-        console.print(line, markup=False)
+    def note(line: str) -> None:
+        console.print(line)
 
     def work() -> SiteWork:
         return SiteWork(
@@ -83,12 +83,12 @@ def site(
                 methods=tuple(_listed(allow or "")),
             ),
             approve=asking,
-            tell=say,
+            tell=note,
         )
 
     if dry_run:
         for line in work().dry_run():
-            typer.echo(line)
+            say(line)
         return
     if coordinator is None:
         raise InputError("give the coordinator's address: --coordinator host:9092 (or --dry-run to see what is sent)")
@@ -96,18 +96,18 @@ def site(
 
     address = Address(coordinator, ca, key, insecure)
     address.check()
-    check_insecure(insecure, force_insecure, address.host, say)
+    check_insecure(insecure, force_insecure, address.host, note)
     if not insecure and key is None:
         raise InputError("give this site's key: --key site.key (`fedperi keys` makes one), or --insecure in a test")
     made = work()
-    say(f"site {made.name!r}: every message is written to {made.log.path}")
+    note(f"site {made.name!r}: every message is written to {made.log.path}")
     if protection is None and made.card.promise is None:
-        say("NOT PRIVATE: answers carry no noise, and regrets tell much of a table (--epsilon, --bounds).")
+        note("NOT PRIVATE: answers carry no noise, and regrets tell much of a table (--epsilon, --bounds).")
     if made.policy.methods:
-        say(
+        note(
             f"NOT PRIVATE: {', '.join(made.policy.methods)} may run here, and tell much of a table (docs/baselines.md)."
         )
-    _serve(made, address, wait, say, asking)
+    _serve(made, address, wait, note, asking)
 
 
 def _listed(text: str) -> list[str]:
@@ -141,7 +141,7 @@ class _Approval:
         run = what.split()[1]
         if run in self._all:
             return True
-        typer.echo(what)
+        say(what)
         self.open = True
         try:
             answer = input("Send it? [y]es, [n]o, yes to [a]ll of this run: ").strip().lower()

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..names import visible
 from .check import CheckReport
 from .findings import Finding, percent, quoted
 
@@ -129,7 +130,7 @@ def _types(report: CheckReport) -> RenderableType:
         columns = [column for column in report.schema.columns if column.kind == kind]
         names = [column.name + _levels(column.levels) for column in columns]
         if names:
-            grid.add_row(Text(f"{len(names)} {kind}"), Text(", ".join(names)))
+            grid.add_row(Text(f"{len(names)} {kind}"), Text(visible(", ".join(names))))
     return Padding(grid, (0, 0, 0, 2))
 
 

@@ -9,6 +9,7 @@ from os import PathLike
 from typing import Literal
 
 from ..errors import InputError
+from ..names import check_name
 from .levels import level_text, style_of
 
 Kind = Literal["continuous", "categorical"]
@@ -48,6 +49,7 @@ class Column:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise InputError(f"a column's name must be a non-empty string, not {self.name!r}")
+        check_name(self.name, "a column")
         if self.kind not in ("continuous", "categorical"):
             raise InputError(f"column {self.name!r}: kind must be 'continuous' or 'categorical', not {self.kind!r}")
         if self.levels is not None:

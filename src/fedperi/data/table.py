@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
 from ..errors import InputError
+from ..names import check_name, shortened
 from .csv_file import inspect_csv, read_csv
 from .findings import quoted
 from .levels import level_text
@@ -105,6 +106,8 @@ def open_table(source: Source, name: str | None = None) -> Table:
     """
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise InputError(f"a site's name must be a non-empty string, not {name!r}")
+    if name is not None:
+        check_name(name, "a site")
     if isinstance(source, Table):
         return source if name is None else replace(source, name=name)
     table = _open_file(source) if isinstance(source, (str, PathLike)) else _open_frame(source)
@@ -225,11 +228,13 @@ def _open_frame(source: object) -> Table:
 
 
 def _check_names(table: Table) -> None:
+    check_name(table.name, f"the site of {shortened(table.origin)}")
     if not table.columns:
         raise InputError(f"site {table.name!r}: the table has no columns; give one column per variable")
     for position, name in enumerate(table.columns, start=1):
         if not name:
             raise InputError(f"site {table.name!r}: column {position} has no name; name it, or drop it")
+        check_name(name, f"site {table.name!r}, column {position}")
     twice = {name: count for name, count in Counter(table.columns).items() if count > 1}
     if twice:
         count = next(iter(twice.values()))

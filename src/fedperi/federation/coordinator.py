@@ -8,7 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import InputError
+from ..names import check_name
 from .messages import Floats, Question, Settings, Welcome
+from .plausible import WIDEST, check_answers, check_rows
 from .questions import shape
 from .site import Respondent
 from .transcript import Transcript
@@ -39,6 +41,11 @@ class InProcess:
         """Begin a run at every site, with the variables in the order of the first one."""
         names = common_names([(site.name, site.names) for site in self._sites])
         return [site.open(settings, names) for site in self._sites]
+
+    @property
+    def widest(self) -> int:
+        """Columns, or levels, of the widest variable, as the sites score it since they were opened."""
+        return max((site.widest for site in self._sites), default=1)
 
     def fingerprints(self) -> list[str]:
         """Identify what the sites answer from, for the manifest of a run in one place; never sent over a network."""
@@ -100,6 +107,7 @@ class Coordinator:
         self.look()
         # Answers are large: each is put in its row while it is at hand, and let go.
         stacked = [np.empty((len(self.sites), *shape(question))) for question in questions]
+        widest: int = getattr(self.transport, "widest", WIDEST)
         count = 0
         for count, mine in enumerate(self.transport.ask(questions), start=1):
             if count > len(self.sites):
@@ -107,6 +115,7 @@ class Coordinator:
             if len(mine) != len(questions) or not all(map(_fits, questions, mine)):
                 name = self.sites[count - 1].site
                 raise InputError(f"site {name!r} gave an answer that does not fit the question")
+            check_answers(self.sites[count - 1], self.settings, widest, questions, mine)
             for rows, answer in zip(stacked, mine, strict=True):
                 rows[count - 1] = answer
         if count != len(self.sites):
@@ -136,15 +145,17 @@ def check_together(sites: Sequence[Welcome]) -> None:
         raise InputError("a federation needs at least one site; the list is empty")
     seen: set[str] = set()
     for site in sites:
+        check_name(site.site, "a site")
         if site.site in seen:
             raise InputError(f"two sites are called {site.site!r}: give each a name of its own")
         seen.add(site.site)
     names = common_names([(site.site, site.names) for site in sites])
+    for position, name in enumerate(names, start=1):
+        check_name(name, f"site {sites[0].site!r}, variable {position}")
     for site in sites:
         if site.names != names:
             raise InputError(f"site {site.site!r} lists the variables in another order than {sites[0].site!r}")
-        if not (isinstance(site.n, int | float) and 0 < site.n < np.inf):
-            raise InputError(f"site {site.site!r} says that it has {site.n!r} rows")
+        check_rows(site)
 
 
 def _fits(question: Question, answer: object) -> bool:

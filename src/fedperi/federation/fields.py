@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -14,6 +13,9 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..data.schema import Column
 from ..errors import InputError
+from ..names import MAX_NAME as MAX_NAME
+from ..names import name_problem
+from ..names import plain as plain
 
 PROTOCOL = 2
 
@@ -21,7 +23,6 @@ MAX_NUMBERS = 1 << 23
 """Numbers in a message: 64 MiB. All pairs of parents among 200 variables are half of it."""
 
 MAX_VARIABLES = 2000
-MAX_NAME = 200
 MAX_TEXT = 1 << 22
 """Characters in a text that holds a list, such as the columns."""
 
@@ -197,12 +198,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _is_name(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= MAX_NAME and bool(value.strip()) and all(map(plain, value))
-
-
-def plain(character: str) -> bool:
-    """Whether a character may stand in a log or on a terminal: no control, no surrogate, no hidden direction."""
-    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    return name_problem(value) is None
 
 
 def shown(value: object) -> str:

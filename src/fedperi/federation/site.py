@@ -79,6 +79,11 @@ class Respondent(ABC):
         self._restricted: tuple[bytes, list[int], list[int]] | None = None
         return Welcome(self.name, self._names, n, self.targets, self.privacy)
 
+    @property
+    def widest(self) -> int:
+        """Columns, or levels, of the widest variable in the scores of the open run."""
+        return self._score.widest
+
     def answer(self, question: Question) -> Floats:
         """Answer a question of the coordinator with numbers, and nothing else."""
         question.check(len(self._names))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..names import check_name
 from . import bits
 from .order import find_cycle, topological_order
 from .pdag import PDAG
@@ -55,6 +56,8 @@ class Knowledge:
         if isinstance(tiers, str) or not isinstance(tiers, Iterable):
             raise InputError(f"tiers must be a list of lists of variables, not {tiers!r}")
         object.__setattr__(self, "tiers", tuple(_checked_tier(tier) for tier in tiers))
+        for name in {name for group in (*self.forbidden, *self.required, *self.tiers) for name in group}:
+            check_name(name, "background knowledge")
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Knowledge:

@@ -75,6 +75,11 @@ class DiscreteScore:
         """The variables."""
         return self._names
 
+    @property
+    def widest(self) -> int:
+        """Levels of the variable that has most."""
+        return max(self._sizes, default=1)
+
     def local(self, queries: Sequence[Query]) -> Floats:
         """Answer a batch of (node, parents) queries."""
         if kernel.loops is None:

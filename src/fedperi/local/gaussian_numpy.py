@@ -76,6 +76,11 @@ class GaussianByNumpy:
         """The number of rows."""
         return self._n
 
+    @property
+    def widest(self) -> int:
+        """Columns of the widest variable."""
+        return int(self._width.max(initial=1))
+
     def _local_by_numpy(self, queries: Sequence[Query]) -> NDArray[np.float64]:
         """Answer a batch of queries."""
         groups: dict[tuple[int, int], list[int]] = defaultdict(list)

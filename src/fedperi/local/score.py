@@ -44,6 +44,10 @@ class AddingScore(Score, Protocol):
 class LatticeScore(Score, Protocol):
     """A score that also answers for all subsets of a candidate set at once."""
 
+    @property
+    def widest(self) -> int:
+        """Columns, or levels, of the widest variable."""
+
     def lattice(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.float64]:
         """Row r: the scores of ``nodes[r]`` for all subsets of ``candidates[r]``, as in `fedperi.local.lattice`."""
 

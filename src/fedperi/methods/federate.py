@@ -16,6 +16,7 @@ from ..federation.released import ReleasedSite
 from ..federation.site import Reading
 from ..federation.siteprocess import sealed
 from ..graph.pdag import PDAG
+from ..names import check_name
 
 if TYPE_CHECKING:
     from ..privacy import Privacy
@@ -164,6 +165,10 @@ def _same_schema(sites: list[ReleasedSite]) -> None:
 def as_respondents(sites: Any) -> list[Respondent]:
     """Turn every entry into a site, with the name that it is given, or that its file or place suggests."""
     respondents = _respondents(sites)
+    for site in respondents:
+        check_name(site.name, "a site")
+        for position, name in enumerate(site.names, start=1):
+            check_name(name, f"site {site.name!r}, variable {position}")
     names = [site.name for site in respondents]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..federation import Coordinator, Families, Orientations, Settings
 from ..federation.masking import MASKINGS
-from ..federation.messages import Floats, Ints
+from ..federation.messages import Floats, Ints, Welcome
 from ..graph import bits
 from ..graph.equivalence import complete, consistent_extension
 from ..graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
@@ -23,12 +23,13 @@ from ..local.score import RESOLUTION
 from ..privacy import Privacy
 from ..search.confidence import direction_shares
 from ..search.families import ParentSets
-from ..search.phase1 import Found, Step, find_common_dag
+from ..search.phase1 import Found, Step, best_known_dag, find_common_dag
 from ..search.phase2 import Direction, directed_as, orient_by_differences
 from ..search.worst import EDGE_PRICE, site_regrets
 from .evidence import Reason, Reasons, gather, reasons_by_difference, reasons_by_meek, reasons_in_cpdag
 from .federate import federation
 from .interruption import heeding_interrupts
+from .leave_out import NotStored, StoredAnswers, changes, sentences
 from .manifest import manifest
 from .progress import watching
 from .result import Result
@@ -155,6 +156,10 @@ class IPERI:
             constraints = known.constraints(names) if known is not None else unconstrained(names)
             found, directions, whole = self._search(coordinator, constraints)
             result = self._result(coordinator, constraints, found, directions, whole)
+            if whole:
+                without = partial(self._without, coordinator, constraints, found, result)
+                changed = changes([site.site for site in coordinator.sites], without)
+                result = replace(result, warnings=tuple(sentences(changed, len(result.graph))))
             return self._with_stability(result, coordinator, constraints) if self.bootstrap and whole else result
 
     def _with_stability(self, result: Result, whole_run: Coordinator, constraints: Constraints) -> Result:
@@ -219,10 +224,12 @@ class IPERI:
         Under the adaptive mask a site may leave any parent out; this price keeps edges out that only chance asks for.
         Under the other masks sites charge for every edge themselves, and it only breaks ties.
         """
-        rows = sum(site.n for site in oracle.coordinator.sites)
-        return float(np.log(rows)) / 2 if self.masking == "adaptive" else EDGE_PRICE
+        return self._price_of(oracle.coordinator.sites)
 
-    def _phase_2(self, oracle: _Oracle, constraints: Constraints, found: Found) -> list[Direction]:
+    def _price_of(self, sites: Sequence[Welcome]) -> float:
+        return float(np.log(sum(site.n for site in sites))) / 2 if self.masking == "adaptive" else EDGE_PRICE
+
+    def _phase_2(self, oracle: _Oracle | StoredAnswers, constraints: Constraints, found: Found) -> list[Direction]:
         """Phase 2: directions that some site's own graph gives."""
         if self._phases < 2 or self.masking == "none":  # no mask, no interventions: all sites have one graph
             return []
@@ -272,6 +279,23 @@ class IPERI:
             transcript=coordinator.transcript,
             privacy=_privacy(coordinator),
         )
+
+    def _without(
+        self, coordinator: Coordinator, constraints: Constraints, found: Found, result: Result, site: int
+    ) -> tuple[PDAG, PDAG]:
+        """Two graphs to compare: of all sites, and of all but one, as far as the answers of the run tell."""
+        others = [welcome for k, welcome in enumerate(coordinator.sites) if k != site]
+        stored = StoredAnswers(coordinator.transcript, site)
+        sets = found.sets.without(site, self._price_of(others), stored)
+        parents = best_known_dag(sets, found.parents, self.aggregate)
+        cpdag = _common(parents, coordinator.names, constraints)
+        if cpdag != result.cpdag:  # of phase 2 nothing is known then: it was asked about another graph
+            return result.cpdag, cpdag
+        try:
+            directions = self._phase_2(stored, constraints, Found(found.parents, sets, []))
+        except NotStored:
+            return cpdag, cpdag
+        return result.phi_cpdag, _directed(cpdag, ((d.tail, d.head) for d in directions))
 
     def _described(self) -> dict[str, Any]:
         options: dict[str, Any] = {}

@@ -15,13 +15,14 @@ def watching(enabled: bool | None, title: str) -> Iterator[Callable[[Step], None
     if not (sys.stderr.isatty() if enabled is None else enabled):
         yield lambda step: None
         return
-    from rich.console import Console
+    from rich.text import Text
 
-    console = Console(stderr=True)
-    with console.status(f"{title}: asking the sites") as status:
+    from ..report.console import console
+
+    with console(stderr=True).status(Text(f"{title}: asking the sites")) as status:
 
         def show(step: Step) -> None:
             worst = "" if step.worst_regret is None else f", worst regret {step.worst_regret:.1f}"
-            status.update(f"{title}: {step.what}, round {step.rounds}{worst}")
+            status.update(Text(f"{title}: {step.what}, round {step.rounds}{worst}"))
 
         yield show

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..federation import Transcript
 from ..graph.formats import to_csv, to_dagitty, to_dot, to_gml
+from ..graph.formats.dagitty import RESERVED
 from ..graph.pdag import PDAG
 from ..search.phase1 import Step
 from .evidence import EdgeEvidence
@@ -81,7 +82,8 @@ class Result:
     robustness : tuple of Robustness
         For every edge what its direction rests on, and what flips it.
     warnings : tuple of str
-        What a careful statistician would say about this run.
+        What a careful statistician would say about this run. PERI and I-PERI say which sites the graph rests on: those
+        without which it would be another one.
     sampling : dict
         Whether the probabilities are exact, and by how much chains differ if they are not.
 
@@ -278,7 +280,7 @@ class Result:
             "graph.dot": to_dot(self.graph),
             "graph.gml": to_gml(self.graph),
             "graph.csv": to_csv(self.graph),
-            "graph.dagitty.txt": to_dagitty(self.graph),
+            "graph.dagitty.txt": to_dagitty(_for_dagitty(self.graph)),
             "report.html": render_report(self),
         }
         try:
@@ -320,6 +322,18 @@ class Result:
             f"Result({self.method['name']}{state}: {len(self.graph)} edges, {len(self.graph.directed)} directed; "
             f"{len(self.sites)} sites, {self.rounds} rounds)"
         )
+
+
+def _for_dagitty(graph: PDAG) -> PDAG:
+    """The graph, with an underscore after the two words that DAGitty keeps for itself: they must not fail a run."""
+    taken = set(graph.names)
+    renamed: dict[str, str] = {}
+    for word in RESERVED & taken:
+        new = f"{word}_"
+        while new in taken:
+            new += "_"
+        renamed[word] = new
+    return graph.renamed(renamed) if renamed else graph
 
 
 def _plain(part: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ..data.bounded import CONSTANT, GRID, PublicEmbedding, is_number, limits
 from ..data.embedding import MAX_DEGREE
 from ..data.schema import Column, Schema
 from ..errors import InputError
+from ..names import name_problem
 from .accounting import Price, spent, zcdp_epsilon
 from .explain import NEIGHBOURS
 from .ledger import Ceiling
@@ -252,7 +253,7 @@ _TYPES: dict[str, _Kind] = {
     "version": _ANY,
     "about": _LIST,
     "private": ("true or false", lambda value: isinstance(value, bool)),
-    "site": ("the name of a site", lambda value: isinstance(value, str) and bool(value.strip())),
+    "site": ("the name of a site", lambda value: name_problem(value) is None),
     "targets": ("a list or null", lambda value: value is None or isinstance(value, list)),
     "identifier": _TEXT,
     "created": _TEXT,

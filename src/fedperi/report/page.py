@@ -69,7 +69,7 @@ def render_report(result: Result) -> str:
     edges = shown_edges(result, list(picture.routes))
     told = promises(result)
     view = mechanism_view(result, edges) if result.groups else None
-    if view is not None:
+    if view is not None or result.warnings:
         style += (folder / "mechanisms.css").read_text(encoding="utf-8")
     if told:
         style += (folder / "privacy.css").read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from ..graph.pdag import PDAG
+from ..names import visible
 from .curves import Point, curves, midpoint
 from .labels import FONT
 from .layout import LINE, Box, Layout, layout
@@ -108,7 +109,7 @@ def node_parts(box: Box) -> str:
         for k, line in enumerate(box.lines)
     )
     return (
-        f"<title>{escape(box.name)}</title>"
+        f"<title>{escape(visible(box.name))}</title>"
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="7" '
         f'fill="none" stroke="currentColor" stroke-width="1.2"/>{text}'
     )

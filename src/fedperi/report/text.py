@@ -61,12 +61,14 @@ def edge_table(graphs: Mapping[str, PDAG], title: str | None = None) -> Table:
         for graph in graphs.values()
         for a, b in graph.directed | graph.undirected
     }
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    table = Table(
+        title=None if title is None else Text(title), title_justify="left", title_style="bold", header_style="bold"
+    )
     table.add_column("", justify="right")
     for heading in graphs:
-        table.add_column(heading, justify="center", no_wrap=True)
+        table.add_column(Text(heading), justify="center", no_wrap=True)
     table.add_column("")
     for a, b in sorted(pairs, key=lambda pair: (rank[pair[0]], rank[pair[1]])):
         marks = [edge_mark(graph, a, b) for graph in graphs.values()]
-        table.add_row(a, *(Text(mark, style="dim" if mark == "--" else "bold green") for mark in marks), b)
+        table.add_row(Text(a), *(Text(mark, style="dim" if mark == "--" else "bold green") for mark in marks), Text(b))
     return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -88,6 +88,32 @@ class ParentSets:
             self._families[node].append(Family(fixed, members, regrets, scores, best, fixed | free))
             self._candidates[node] |= fixed | free
             self._best[node].clear()
+
+    def without(self, site: int, edge_price: float, oracle: RegretOracle) -> ParentSets:
+        """Return the same sets as the other sites see them, from what was answered; `oracle` is asked for any others.
+
+        Examples
+        --------
+        >>> from fedperi.graph.knowledge import unconstrained
+        >>> class Two:
+        ...     names = ("A", "B")
+        ...     def regrets(self, families):
+        ...         return [np.array([[[0.0, 1.0]], [[9.0, 0.0]]]) for _ in families]
+        >>> sets = ParentSets(Two(), 0.5, unconstrained("AB"))
+        >>> sets.fetch([(0, 0, 0b10)])
+        >>> sets.best_parents(0, 0b10), sets.without(1, 0.5, Two()).best_parents(0, 0b10)
+        (2, 0)
+        """
+        rest = ParentSets(oracle, edge_price, self.constraints)
+        rest._candidates = list(self._candidates)
+        for node, families in enumerate(self._families):
+            for family in families:
+                regrets = np.concatenate([family.regrets[:site], family.regrets[site + 1 :]])
+                sizes = subset_sizes(len(family.free)) + family.fixed.bit_count()
+                scores = -total_regret(regrets) - edge_price * sizes
+                best = best_of_subsets(np.where(self.allowed(node, family.fixed, family.free), scores, -np.inf))
+                rest._families[node].append(replace(family, regrets=regrets, scores=scores, best=best))
+        return rest
 
     def gains(self, wanted: Mapping[tuple[int, int], int]) -> tuple[Floats, Ints, Ints]:
         """Ask, in one round, what one more parent would add to a known set: each of some others, as a bit set.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ..graph.knowledge import Constraints
+from ..graph.order import topological_order
 from ..local.score import RESOLUTION
 from .families import ParentSets, RegretOracle
 from .orders import best_order, exact_order, order_score, parents_in
@@ -98,6 +99,17 @@ def find_common_dag(
         parents = improve_worst(sets, parents)
         record("worst regrets", parents)
     return Found(parents, sets, history)
+
+
+def best_known_dag(sets: ParentSets, start: Sequence[int], aggregate: Aggregate) -> list[int]:
+    """Find the DAG that is regretted least among those whose parent sets are known; nobody is asked.
+
+    Up to `FULL` variables all are known, and the best one is found. Beyond, the search goes on from `start`.
+    """
+    exact = len(start) <= FULL
+    order = exact_order(sets) if exact else best_order(sets, np.random.default_rng(0), 0, topological_order(start))
+    parents = parents_in(sets, order)
+    return improve_worst(sets, parents) if aggregate == "worst" else parents
 
 
 def _widenings(p: int) -> int:

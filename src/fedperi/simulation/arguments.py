@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..graph.equivalence import parents_of
 from ..graph.pdag import PDAG
 from ..graph.validate import checked_names
+from ..names import check_name
 from .checks import bounds, flag, not_negative, number, one_of, positive, row_counts, whole
 from .dags import GraphModel, most_edges
 from .interventions import Intervention, Removal
@@ -83,6 +84,8 @@ class Arguments:
 def check_arguments(given: Mapping[str, Any]) -> Arguments:
     """Check the arguments of `simulate`, all of them, before anything is drawn."""
     names, dag = _variables(given["variables"])
+    for position, name in enumerate(names, start=1):
+        check_name(name, f"variable {position}")
     clients = whole("clients", given["clients"], 1)
     checked = Arguments(
         names=names,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import InputError
+from ...names import visible
 from .. import wire
 from ..wire import Record
 from .records import from_records, to_records
@@ -181,7 +182,8 @@ class Exchange:
     def _content(self, site: str, reply: Message) -> Record | str:
         if reply.has_error():
             code, reason = reply.error.code, reply.error.reason or "no reason given"
-            return _GONE if _unavailable(reply) else f"failed (Flower error {code}: {reason:.300})"
+            told = " ".join(visible(reason[:300]).split())  # the other side wrote it, and it goes to a terminal
+            return _GONE if _unavailable(reply) else f"failed (Flower error {code}: {told})"
         try:
             record = from_records(reply.content, self.peers[site].label)
         except InputError as error:

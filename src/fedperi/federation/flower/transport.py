@@ -13,6 +13,7 @@ from ..ahead import first_look
 from ..fields import Refused
 from ..journal import Journal, settings_key
 from ..messages import Floats, Question, Settings, Welcome
+from ..plausible import check_answers, check_rows
 from ..questions import Answers, read_answers
 from ..steps import Beginning, Doing, read_done
 from ..wire import Asking, Closing, Opening, Record
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from ...data.schema import Schema
 
 T = TypeVar("T")
+
+POWERS = 3
+"""Columns of a number in a site's score at most: its powers, if the site takes it as non-linear."""
 
 SILENCE = 10.0
 """Seconds between two words about steps, of which there may be hundreds."""
@@ -94,6 +98,7 @@ class FlowerTransport:
         )
         self._net = self._roster.net
         self._current = ""
+        self._settings: Settings | None = None
         self._begun = 0
         self._worker: type[Worker] | None = None
         self._number = 0
@@ -110,6 +115,11 @@ class FlowerTransport:
         return tuple(self._net.peers)
 
     @property
+    def widest(self) -> int:
+        """Columns of the widest variable at most: a category has one for each level, a number up to three powers."""
+        return max(POWERS, *(len(column.levels or ()) for column in self._roster.columns or ()), 1)
+
+    @property
     def dropped(self) -> list[dict[str, str]]:
         """Who did not stay, and why."""
         return self._roster.dropped
@@ -120,7 +130,7 @@ class FlowerTransport:
         """Begin a run at every site, with its first questions; the first time, wait for the sites to connect."""
         first = self._roster.columns is None
         columns = self._roster.connect()
-        self._current = settings_key(settings)
+        self._current, self._settings = settings_key(settings), settings
         names = [column.name for column in columns]
         ahead = tuple(self._ahead(len(names)))
         message = Opening(self._run, settings, columns, self._data, ahead, self.traffic.rounds + 1)
@@ -134,7 +144,14 @@ class FlowerTransport:
             if answers is not None:
                 self.journal.answered(self._current, site, ahead, answers)
 
-        lost = self._roster.read(replies, lambda site, reply: _welcome(site, reply, names, ahead), keep)
+        def reading(site: str, reply: Record) -> tuple[Welcome, Answers | None]:
+            welcome, answers = _welcome(site, reply, names, ahead)
+            check_rows(welcome)
+            if answers is not None:
+                check_answers(welcome, settings, self.widest, ahead, answers.arrays)
+            return welcome, answers
+
+        lost = self._roster.read(replies, reading, keep)
         if lost and not first:
             raise SitesChanged
         if unknown and ahead:
@@ -153,7 +170,11 @@ class FlowerTransport:
             self.traffic.rounds += 1
 
             def reading(site: str, reply: Record) -> Answers:
-                return read_answers(reply, f"site {site!r}", waiting[site])
+                answers = read_answers(reply, f"site {site!r}", waiting[site])
+                welcome = self.journal.welcome(self._current, site)
+                assert welcome is not None and self._settings is not None  # it was opened
+                check_answers(welcome, self._settings, self.widest, waiting[site], answers.arrays)
+                return answers
 
             def keep(site: str, answers: Answers) -> None:
                 self.journal.answered(self._current, site, waiting[site], answers)

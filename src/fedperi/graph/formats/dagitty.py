@@ -10,6 +10,9 @@ from ..pdag import PDAG
 from .build import build, ordered_edges
 from .dotlang import Dialect, read_statements
 
+RESERVED = frozenset({"graph", "node"})
+"""Words that DAGitty keeps for itself: no variable can have them as its name."""
+
 
 def to_dagitty(graph: PDAG) -> str:
     """Write a graph for DAGitty: a ``dag`` if every edge is directed, else a ``pdag``.
@@ -38,7 +41,7 @@ def to_dagitty(graph: PDAG) -> str:
     }
     """
     for name in graph.names:
-        if name in ("graph", "node"):
+        if name in RESERVED:
             raise InputError(f"DAGitty has no variable named {name!r}; give it another name with renamed()")
         if re.search(r"[\x00-\x1f\x7f]", name):
             raise InputError(
@@ -97,7 +100,7 @@ def _meaning(operator: str, attributes: Mapping[str, str]) -> str:
 _DAGITTY = Dialect(
     title="DAGitty",
     kinds=("dag", "pdag"),
-    keywords=frozenset({"graph", "node"}),
+    keywords=RESERVED,
     operators=("<->", "@->", "<-@", "--@", "@--", "@-@", "<-", "->", "--"),
     string=r'"(?:[^"\\]|\\"|\\(?!"))*+"',  # possessive: an unpaired quote must not be tried in many ways
     unquote=_unquoted,

@@ -7,12 +7,14 @@ import io
 import re
 
 from ...errors import InputError
+from ...names import guarded, unguarded
 from ..pdag import PDAG
 from .build import Edge, build, checked_text, ordered_edges
 
 _HEADER = ["from", "to", "type"]
-# Outer white space is quoted too: many programs, and our reader, skip it after a comma otherwise.
-_NEEDS_QUOTES = re.compile(r'[,"\r\n]|^\s|\s$')
+# Outer white space is quoted too: many programs, and our reader, skip it after a comma otherwise. So are the marks at
+# which a spreadsheet may split where a comma is the decimal mark: what follows could begin a formula.
+_NEEDS_QUOTES = re.compile(r'[,;\t"\r\n]|^\s|\s$')
 
 
 def to_csv(graph: PDAG) -> str:
@@ -20,7 +22,8 @@ def to_csv(graph: PDAG) -> str:
 
     Every variable has a row of type ``node`` with an empty ``to``, in order, so that isolated variables and the
     order survive; then follow the edges, of type ``->`` or ``--``. Keep the rows with a ``to`` to have the edges
-    alone.
+    alone. A name that a spreadsheet could take for a formula has a single quote before it, as spreadsheets write text;
+    `from_csv` takes it off.
 
     Parameters
     ----------
@@ -45,6 +48,7 @@ def to_csv(graph: PDAG) -> str:
     directed, undirected = ordered_edges(graph)
     rows = [(name, "", "node") for name in graph.names]
     rows += [(a, b, "->") for a, b in directed] + [(a, b, "--") for a, b in undirected]
+    rows = [(guarded(a), guarded(b), kind) for a, b, kind in rows]
     return "".join(",".join(map(_field, row)) + "\n" for row in [tuple(_HEADER), *rows])
 
 
@@ -99,7 +103,7 @@ def _edge(row: list[str], where: str, names: dict[str, None]) -> Edge | None:
     """Check a row, enter its names, and return its edge if it is one."""
     if len(row) != len(_HEADER):
         raise InputError(f"{where}: {len(row)} fields instead of 3 (from,to,type); quote names that hold a comma")
-    first, second, kind = row[0], row[1], row[2].strip()
+    first, second, kind = unguarded(row[0]), unguarded(row[1]), row[2].strip()
     if kind not in ("->", "--", "node"):
         raise InputError(f"{where}: type must be ->, -- or node, not {kind!r}")
     if kind == "node":

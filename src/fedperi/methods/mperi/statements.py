@@ -15,6 +15,7 @@ from ...data.summary import Summary, check_alike, summaries
 from ...errors import InputError
 from ...federation import OracleSite, Site
 from ...federation.released import ReleasedSite
+from ...names import check_name
 from ..federate import as_respondents
 
 ELSEWHERE = "use IPERI, which asks sites in rounds"
@@ -89,6 +90,9 @@ def _entries(sites: Any) -> dict[str, Any]:
         if not isinstance(entry, Summary):
             site = as_respondents([entry] if given is None else {given: entry})[0]
         name = site.name if given is None else given
+        check_name(name, "a site")
+        for position, variable in enumerate(site.names, start=1):
+            check_name(variable, f"site {name!r}, variable {position}")
         if name in out:
             raise InputError(f"two sites are called {name!r}: give each a name of its own")
         out[name] = site

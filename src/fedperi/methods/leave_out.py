@@ -1,0 +1,147 @@
+"""The graph without each site, from the answers of the run: no site is asked again, and the graph stays as it is.
+
+One site can give wrong answers, by mistake or on purpose, and make the graph its own. Bounds on single numbers cannot
+find that out. But then the graph is another one without this site, and the same without any of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..federation import Orientations, Transcript
+from ..federation.messages import Floats, Ints
+from ..graph.pdag import PDAG
+
+LEAST_SITES = 3
+"""With two sites, each alone would be the other's judge."""
+
+MOST_EDGES = 3
+"""Edges of one kind, or further sites, that a sentence names."""
+
+MOST_SITES = 5
+"""Sites that have a sentence of their own."""
+
+
+class NotStored(Exception):
+    """What would have to be asked is not among the answers of the run."""
+
+
+@dataclass(frozen=True)
+class StoredAnswers:
+    """Answers of a run as an oracle for the search, less those of one site; what was not asked is `NotStored`."""
+
+    transcript: Transcript
+    site: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return self.transcript.sites[0].names
+
+    def regrets(self, families: Sequence[tuple[Ints, Ints, Ints]]) -> list[Floats]:
+        """Regrets are in the sets of the search already; others were not asked."""
+        raise NotStored
+
+    def discrepancies(self, dag: NDArray[np.bool_], nodes: Ints, marks: Ints) -> Floats:
+        """Return what the other sites answered to this question of phase 2."""
+        for questions, answers in reversed(self.transcript.rounds):
+            for question, answer in zip(questions, answers, strict=True):
+                if isinstance(question, Orientations) and all(
+                    np.array_equal(mine, theirs)
+                    for mine, theirs in zip(question.arrays().values(), (dag, nodes, marks), strict=True)
+                ):
+                    return np.delete(answer, self.site, axis=0)
+        raise NotStored
+
+
+class Change(NamedTuple):
+    """How the graph differs without a site: edges that are lost, that come in, and that point differently."""
+
+    site: str
+    lost: tuple[str, ...]
+    new: tuple[str, ...]
+    turned: tuple[str, ...]
+
+    @property
+    def edges(self) -> int:
+        """How many edges differ."""
+        return len(self.lost) + len(self.new) + len(self.turned)
+
+
+def changes(sites: Sequence[str], without: Callable[[int], tuple[PDAG, PDAG]]) -> list[Change]:
+    """Compare a graph with those that the others would find without each site; leave out sites that change nothing.
+
+    Parameters
+    ----------
+    sites : sequence of str
+        Who took part.
+    without : callable
+        Gets the number of a site, and returns two graphs to compare: of all sites, and of all but this one.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> graph = fp.PDAG.from_edges([("A", "B")])
+    >>> other = fp.PDAG.from_edges([("B", "A")], names=["A", "B"])
+    >>> [change.turned for change in changes(["x", "y", "z"], lambda k: (graph, other if k == 1 else graph))]
+    [('A -> B',)]
+    """
+    if len(sites) < LEAST_SITES:
+        return []
+    found = [_change(site, *without(k)) for k, site in enumerate(sites)]
+    return sorted((change for change in found if change.edges), key=lambda change: (-change.edges, change.site))
+
+
+def _change(site: str, graph: PDAG, other: PDAG) -> Change:
+    lost: list[str] = []
+    new: list[str] = []
+    turned: list[str] = []
+    differs = graph.adjacency != other.adjacency
+    for i, j in np.argwhere(np.triu(differs | differs.T)).tolist():
+        here, there = _mark(graph, i, j), _mark(other, i, j)
+        edge = f"{graph.names[i]} {here or there} {graph.names[j]}"
+        (lost if not there else turned if here else new).append(edge)
+    return Change(site, tuple(lost), tuple(new), tuple(turned))
+
+
+def _mark(graph: PDAG, i: int, j: int) -> str:
+    forward, backward = bool(graph.adjacency[i, j]), bool(graph.adjacency[j, i])
+    return {(True, True): "--", (True, False): "->", (False, True): "<-"}.get((forward, backward), "")
+
+
+def sentences(found: Sequence[Change], count: int) -> list[str]:
+    """Say which sites the graph rests on; `count` is the number of its edges.
+
+    Examples
+    --------
+    >>> sentences([Change("Lyon", ("A -- B",), (), ("B -> C",))], 4)[0]
+    'Lyon alone changes the graph: without it, 1 of 4 edges would be missing (A -- B) and 1 would point differently ...'
+    """
+    out = []
+    for change in found[:MOST_SITES]:
+        parts = [
+            f"{len(change.lost)} of {count} edges would be missing ({_few(change.lost)})" if change.lost else "",
+            f"{len(change.new)} would be new ({_few(change.new)})" if change.new else "",
+            f"{len(change.turned)} would point differently ({_few(change.turned)})" if change.turned else "",
+        ]
+        told = [part for part in parts if part]
+        what = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+        begin = f"{change.site} alone changes the graph: without it," if len(found) == 1 else f"Without {change.site},"
+        rest = " No other site does so." if len(found) == 1 else ""
+        out.append(
+            f"{begin} {what}.{rest} Ask {change.site} what is done differently there, and whether its table is right."
+        )
+    if len(found) > MOST_SITES:
+        more = [change.site for change in found[MOST_SITES:]]
+        out.append(f"The graph would also be another one, in fewer edges, without any one of these: {_few(more)}.")
+    return out
+
+
+def _few(edges: Sequence[str]) -> str:
+    more = len(edges) - MOST_EDGES
+    return ", ".join(edges if more <= 0 else [*edges[:MOST_EDGES], f"{more} more"])

@@ -1,0 +1,35 @@
+"""The one door to a terminal for laid-out text: nothing is taken for markup, and no control character has an effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from ..names import visible
+
+
+class PlainConsole(Console):
+    """A rich console for text that others wrote: names of columns, sites and files, reasons, levels.
+
+    Strings are shown as they are: ``[/day]`` is no tag and ``:smile:`` no picture. Style comes from `rich.text.Text`
+    alone. Control characters are shown as escapes, wherever in a table or a text they are.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render, with every character of text made visible; what rich itself sends to steer the terminal stays."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
+def console(**options: Any) -> Console:
+    """Make a console for everything that fedperi shows; options are those of rich's.
+
+    Examples
+    --------
+    >>> console(width=40).print("dose [/day] :smile:")
+    dose [/day] :smile:
+    """
+    return PlainConsole(highlight=False, markup=False, emoji=False, **options)
