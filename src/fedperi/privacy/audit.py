@@ -20,17 +20,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.bounded import CONSTANT, GRID, clipped_rows, limits
+from ..data.bounded import CONSTANT, GRID, clipped_rows
+from ..data.private import limits, private_rows
 from ..data.schema import Column, Schema
 from ..data.table import Table, open_table
+from ..errors import InputError
 from .accounting import positive, probability
 from .audit_bounds import Audit, Claim, check_runs, measure
 from .noise import Noise, SecureNoise, noise_scale
+from .options import check_delta
 from .regret_noise import proven_sensitivity, ridge_covariance
 from .release import BESIDE, CELLS, DIAGONAL, QUARTILES, Plan, Release, count_rows, draw_release
 
@@ -42,6 +46,9 @@ Integers = NDArray[np.int64]
 
 CALIBRATION = 0.2
 """Runs that choose the threshold, as a share of those that are counted."""
+
+ROWS = 40
+"""Rows of the smaller table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +72,35 @@ class Neighbours:
 
         return pd.concat([self.rows, pd.DataFrame([self.row])], ignore_index=True)
 
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """Both tables, without the row and with it."""
+        return open_table(self.rows, "audit"), open_table(self.larger, "audit")
 
-def worst_case(rows: int = 40) -> Neighbours:
+
+@dataclass(frozen=True)
+class FileNeighbours:
+    """Two files that differ by the last line of the larger one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> pair = worst_files(Path(tempfile.mkdtemp()))
+    >>> pair.larger.read_text().splitlines()[-1]
+    '1.0;1e999'
+    """
+
+    schema: Schema
+    smaller: Path
+    larger: Path
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """Both tables, without the row and with it."""
+        return open_table(self.smaller, "audit"), open_table(self.larger, "audit")
+
+
+def worst_case(rows: int = ROWS) -> Neighbours:
     """Return two columns of numbers far from their bounds, and a row at the bounds, clipped in nearly all units.
 
     Examples
@@ -81,6 +115,25 @@ def worst_case(rows: int = 40) -> Neighbours:
     return Neighbours(schema, pd.DataFrame({"a": values, "b": values[::-1]}), {"a": 1.0, "b": 1.0})
 
 
+def worst_files(folder: Path) -> FileNeighbours:
+    """Write the tables of `worst_case` as files with decimal commas; the further row is written as no other one is.
+
+    Its numbers have a decimal point, and an exponent beyond all bounds: it must not change how other rows are read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> [table.columns for table in worst_files(Path(tempfile.mkdtemp())).tables]
+    [('a', 'b'), ('a', 'b')]
+    """
+    pair = worst_case()
+    text = pair.rows.to_csv(None, sep=";", decimal=",", index=False)
+    files = folder / "smaller.csv", folder / "larger.csv"
+    for file, row in zip(files, ("", "1.0;1e999\n"), strict=True):
+        file.write_text(text + row, encoding="utf-8")
+    return FileNeighbours(pair.schema, *files)
+
+
 def audit_statistics(
     epsilon: float = 1.0,
     delta: float = 1e-6,
@@ -88,7 +141,7 @@ def audit_statistics(
     runs: int = 4000,
     confidence: float = 0.999,
     noise: Noise | None = None,
-    neighbours: Neighbours | None = None,
+    neighbours: Neighbours | FileNeighbours | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
     """Attack the `statistics` mechanism: many releases of a table and of its neighbour, each with fresh noise.
@@ -103,32 +156,57 @@ def audit_statistics(
         Of both bounds together.
     noise : Noise, optional
         Where noise comes from: OpenDP. Another source serves to see that the audit can fail.
-    neighbours : Neighbours, optional
-        The two tables; `worst_case` if not given.
+    neighbours : Neighbours or FileNeighbours, optional
+        The two tables; `worst_case` if not given. To answer for one and refuse the other tells them apart every time.
     progress : callable, optional
         Told how many releases are done, and of how many.
 
     Examples
     --------
-    >>> audit_statistics(8.0, 1e-6, runs=60).violated
+    >>> audit_statistics(8.0, 1e-6, runs=60, confidence=1 - 1e-10).violated
     False
     """
     pair = worst_case() if neighbours is None else neighbours
-    plan = Plan.of(pair.schema, "auto", positive(epsilon, "epsilon"), probability(delta))
     check_runs(runs, confidence)
-    source = SecureNoise() if noise is None else noise
+    check_delta(probability(delta), ROWS + 1)
+    plan = Plan.of(pair.schema, "auto", positive(epsilon, "epsilon"), delta)
     calibration = math.ceil(runs * CALIBRATION)
-    tables = [open_table(frame, "audit") for frame in (pair.rows, pair.larger)]
+    counts = [_counts(table, plan) for table in pair.tables]
+    if (counts[0] is None) != (counts[1] is None):
+        scores = np.repeat([[0.0], [1.0]], calibration + runs, axis=1)
+    else:
+        source = SecureNoise() if noise is None else noise
+        scores = _attack(pair, plan, calibration + runs, source, progress)
+    claim = Claim("statistics", plan.epsilon, plan.delta, 2 * math.sqrt(2 * plan.price.gaussian))
+    return measure(scores[:, :calibration], scores[:, calibration:], claim, confidence)
+
+
+def _counts(table: Table, plan: Plan) -> dict[str, Integers] | None:
+    """What a table's units are chosen from; None if it is refused, which is an outcome like any other."""
+    try:
+        return count_rows(table, plan, "error")[0]
+    except InputError:
+        return None
+
+
+def _attack(
+    pair: Neighbours | FileNeighbours,
+    plan: Plan,
+    runs: int,
+    source: Noise,
+    progress: Callable[[int, int], None] | None,
+) -> Floats:
+    """Draw releases of both tables, and let the attacker score each."""
+    tables = pair.tables
     counts = [count_rows(table, plan, "error")[0] for table in tables]
     attacker = Attacker(pair, plan, [_quartile_scores(*world, plan) for world in zip(tables, counts, strict=True)])
-    scores = np.empty((2, calibration + runs))
-    for run in range(calibration + runs):
+    scores = np.empty((2, runs))
+    for run in range(runs):
         for world, (table, cells) in enumerate(zip(tables, counts, strict=True)):
             scores[world, run] = attacker.score(draw_release(table, plan, cells, source, "error")[0])
         if progress is not None:
-            progress(run + 1, calibration + runs)
-    claim = Claim("statistics", plan.epsilon, plan.delta, 2 * math.sqrt(2 * plan.price.gaussian))
-    return measure(scores[:, :calibration], scores[:, calibration:], claim, confidence)
+            progress(run + 1, runs)
+    return scores
 
 
 def audit_answer(
@@ -154,7 +232,7 @@ def audit_answer(
 
     Examples
     --------
-    >>> audit_answer(1.0, runs=500).violated
+    >>> audit_answer(1.0, runs=500, confidence=1 - 1e-10).violated
     False
     """
     epsilon = positive(epsilon, "epsilon")
@@ -197,7 +275,7 @@ class Attacker:
 
     Parameters
     ----------
-    pair : Neighbours
+    pair : Neighbours or FileNeighbours
     plan : Plan
     quartiles : list of list of int arrays
         For both tables, the scores from which the edges of the units are selected, in order.
@@ -214,8 +292,9 @@ class Attacker:
     True
     """
 
-    def __init__(self, pair: Neighbours, plan: Plan, quartiles: list[list[Integers]]) -> None:
-        self._rows, self._plan = pair.larger, plan
+    def __init__(self, pair: Neighbours | FileNeighbours, plan: Plan, quartiles: list[list[Integers]]) -> None:
+        self._rows = np.concatenate(list(private_rows(pair.tables[1], plan.schema, plan.data, "error", plan.decimal)))
+        self._plan = plan
         at = np.triu_indices(plan.columns + 1)
         self._at = at
         # Standard deviations of the noise, in standard units: the claimed ones, all that the attacker can know.
@@ -239,7 +318,7 @@ class Attacker:
 
     def _moments(self, release: Release) -> tuple[Floats, Floats]:
         """The smaller table's moments in the release's units, without noise, and what the last row adds to them."""
-        z, _ = clipped_rows(release.embedding.embed(self._rows, "audit"), release.limit)
+        z, _ = clipped_rows(release.embedding.embed(self._rows), release.limit)
         rows = np.column_stack([np.full(len(z), CONSTANT), z / GRID])
         table, canary = rows[:-1], rows[-1]
         return (table.T @ table)[self._at], np.outer(canary, canary)[self._at]

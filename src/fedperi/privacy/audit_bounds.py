@@ -47,7 +47,7 @@ class Audit:
     Examples
     --------
     >>> from fedperi.privacy.audit import audit_answer
-    >>> found = audit_answer(1.0, runs=2000)
+    >>> found = audit_answer(1.0, runs=2000, confidence=1 - 1e-10)
     >>> found.violated, found.telling
     (False, True)
     """
