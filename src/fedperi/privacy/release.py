@@ -31,7 +31,6 @@ from ..data.bounded import (
     cell_counts,
 )
 from ..data.embedding import REACH, Data
-from ..data.faults import LARGEST, SMALLEST
 from ..data.frozen import frozen
 from ..data.private import is_number, limits
 from ..data.profile import Missing
@@ -203,13 +202,6 @@ class Plan:
         words = [c.name for c in schema.columns if is_number(c, data) and not all(map(math.isfinite, limits(c)))]
         if words:
             raise InputError(f"column {words[0]!r}: data='linear' needs numbers, and its levels are words; use 'mixed'")
-        for column in schema.columns:
-            low, high = limits(column) if is_number(column, data) else (0.0, 1.0)
-            if max(abs(low), abs(high)) > LARGEST or high - low < SMALLEST:
-                raise InputError(
-                    f"column {column.name!r}: bounds from {low:g} to {high:g} are too extreme to be squared; use "
-                    "another unit of measurement"
-                )
         return cls(schema, data, epsilon, delta, decimal)
 
     @property
