@@ -177,8 +177,19 @@ def audit_statistics(
     else:
         source = SecureNoise() if noise is None else noise
         scores = _attack(pair, plan, calibration + runs, source, progress)
-    claim = Claim("statistics", plan.epsilon, plan.delta, 2 * math.sqrt(2 * plan.price.gaussian))
-    return measure(scores[:, :calibration], scores[:, calibration:], claim, confidence)
+    return measure(scores[:, :calibration], scores[:, calibration:], release_claim(epsilon, delta, plan), confidence)
+
+
+def release_claim(epsilon: float, delta: float, plan: Plan | None = None) -> Claim:
+    """Return what is promised of a release of two columns of numbers, or of the release that is planned.
+
+    Examples
+    --------
+    >>> round(release_claim(1.0, 1e-6).half, 2)      # standard deviations between two tables, were the noise half
+    0.42
+    """
+    plan = Plan.of(worst_case().schema, "auto", epsilon, delta) if plan is None else plan
+    return Claim("statistics", plan.epsilon, plan.delta, 2 * math.sqrt(2 * plan.price.gaussian))
 
 
 def _counts(table: Table, plan: Plan) -> dict[str, Integers] | None:
