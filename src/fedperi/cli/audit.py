@@ -139,7 +139,7 @@ def _tell_files(found: FileAudit) -> None:
     say = typer.echo
     say(f"   {found.pairs} pairs of files that differ by one odd line: it changes what noise is added to by at most")
     say(
-        f"     {found.change:.3g} of what the noise is made for, and whether there is an answer in {found.refused} of them"
+        f"     {found.change:.3g} of what the noise is made for, and whether there is an answer in {found.refused} pairs."
     )
     if found.violated:
         say(f"     VIOLATED; most by {found.worst}")
