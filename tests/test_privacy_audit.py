@@ -353,7 +353,7 @@ def test_command_says_what_was_tried_and_found() -> None:
         "mechanism 'statistics', the release of a whole table: claimed epsilon = 8, delta = 1e-06",
         "so few runs would not notice it; use --runs with more",
         "1040 pairs of files that differ by one odd line: it changes what noise is added to by at most",
-        "1 of what the noise is made for, and whether there is an answer in 0 pairs.",
+        "1 of what the noise is made for; in 0 pairs one file is refused",
         "without privacy: correlations to 0.0000 (median)",
         "No violation found. That is no proof",
     ):

@@ -29,13 +29,16 @@ from private_files import (
     seen,
     written,
 )
+from typer.testing import CliRunner
 
 import fedperi as fp
+from fedperi.cli import app
 from fedperi.data import open_table
 from fedperi.data.bounded import fingerprint
 from fedperi.data.schema import Column, Schema
 from fedperi.errors import InputError
 from fedperi.privacy import plan_release, release, release_table
+from fedperi.privacy.owner import owner_findings
 
 
 @pytest.fixture(autouse=True)
@@ -321,3 +324,73 @@ def test_fingerprints_of_tables_that_could_be_read_before_stay_the_same(tmp_path
     assert marks == {"fd7aabf8a08dcec8b087e471a0835fcedafd1867c662070f50dc0e235de99c9e"}
 
     assert len({fingerprint(open_table(written(tmp_path, f"a,b\n1,2,3\n{row}\n"))) for row in ("1,2", "1,3")}) == 2
+
+
+# -- the owner is told, before anybody is connected to -----------------------------------------------------------------
+
+ODD_TABLE = "a;b\n" + "1,5;2\n" * 95 + "<0,5;2\n;2\n99;2\n1;2;3\n\xff;2\n"
+BOUNDS = "a = [0, 10]\nb = [0, 10]\n"
+FEW = ", and noise is added to them; leave variables out, or collect more rows"
+TOLD = (
+    "1.0 % of the lines do not have one field per column and are left out (1 of 100)",
+    "column 'a': 3.0 % of the cells are no number (3 of 99) and count as 5, the middle of the bounds",
+    "column 'a': 1.0 % of the values lie outside the bounds (1 of 99)",
+    "column 'b': all values that can be read are the same",
+)
+
+
+def test_the_owner_is_told_what_becomes_of_odd_rows(tmp_path: Path) -> None:
+    file = written(tmp_path, ODD_TABLE)
+    told = "\n".join(map(str, owner_findings(file, fp.Privacy(1.0, bounds=NUMBERS))))
+    assert all(words in told for words in TOLD), told
+    assert "99;" not in told and "<0" not in told
+    told = "\n".join(map(str, owner_findings(file, fp.Privacy(1.0, bounds=NUMBERS), missing="drop")))
+    assert "(3 of 99) and their rows are left out; correct them" in told
+    few = owner_findings(
+        pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]}), fp.Privacy(1.0, 0.4, bounds=NUMBERS, most_rows=1)
+    )
+    assert [str(finding) for finding in few] == [
+        f"site 'table': 2 rows are few for 2 variables{FEW}",
+        "site 'table': 2 rows are more than the 1 that were declared as the most; delta was judged by these: correct "
+        "most_rows",
+    ]
+    rows = pd.DataFrame({"a": np.arange(50.0) / 5, "b": np.arange(50.0)[::-1] / 5})
+    assert owner_findings(rows, fp.Privacy(1.0, bounds=NUMBERS)) == []
+    assert [str(f) for f in owner_findings(pd.DataFrame({"a": [], "b": []}), fp.Privacy(1.0, bounds=NUMBERS))] == [
+        f"site 'table': 0 rows are few for 2 variables{FEW}"
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("release", "h1.csv", "--epsilon", "1", "--dry-run"),
+        ("release", "h1.csv", "--epsilon", "1", "--out", "h1.fedperi"),
+        ("site", "--data", "h1.csv", "--epsilon", "1", "--store", "store", "--dry-run"),
+        ("run", "h1.csv", "--method", "iperi", "--epsilon", "1", "--dry-run"),
+        ("check", "h1.csv"),
+    ],
+)
+def test_commands_tell_the_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FEDPERI_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("COLUMNS", "400")
+    written(tmp_path, ODD_TABLE, "h1.csv")
+    written(tmp_path, BOUNDS, "bounds.toml")
+    done = CliRunner().invoke(app, [*command, "--bounds", "bounds.toml"])
+    assert done.exit_code == (2 if command[0] == "check" else 0), done.output
+    said = " ".join(done.output.split())
+    for words in TOLD:
+        what = words.split(": ", 1)[-1]
+        assert what in said, done.output
+
+
+def test_a_declared_mark_is_another_release(tmp_path: Path) -> None:
+    """The noise is kept under how rows were read: else two readings of one table would get the same noise."""
+    file = written(tmp_path, "a;b\n" + "1,5;2.5\n2.5;1,5\n" * 50)
+    seen = [
+        release_table(file, fp.Privacy(1.0, bounds=NUMBERS, store=tmp_path / "store", decimal=mark))[0].identifier
+        for mark in (None, ",", ".", None, ",")
+    ]
+    assert len(set(seen)) == 3
+    assert seen[0] == seen[3] and seen[1] == seen[4]

@@ -138,9 +138,7 @@ def _tell_membership(found: Audit, what: str, delta: str) -> None:
 def _tell_files(found: FileAudit) -> None:
     say = typer.echo
     say(f"   {found.pairs} pairs of files that differ by one odd line: it changes what noise is added to by at most")
-    say(
-        f"     {found.change:.3g} of what the noise is made for, and whether there is an answer in {found.refused} pairs."
-    )
+    say(f"     {found.change:.3g} of what the noise is made for; in {found.refused} pairs one file is refused")
     if found.violated:
         say(f"     VIOLATED; most by {found.worst}")
 
