@@ -22,19 +22,10 @@ from fedperi.data.bounded import GRID
 from fedperi.data.schema import Column, Schema
 from fedperi.errors import InputError
 from fedperi.privacy import accounting, audit, audit_bounds, release
-from fedperi.privacy.audit import (
-    Claim,
-    Neighbours,
-    audit_answer,
-    audit_statistics,
-    measure,
-    release_claim,
-    worst_case,
-    worst_files,
-    worst_regrets,
-)
+from fedperi.privacy.audit import Claim, audit_answer, audit_statistics, measure, release_claim, worst_regrets
 from fedperi.privacy.audit_bounds import foreseen
 from fedperi.privacy.audit_files import audit_files
+from fedperi.privacy.audit_tables import Neighbours, worst_case, worst_files
 from fedperi.privacy.noise import SecureNoise
 from fedperi.privacy.release import DIAGONAL, Plan, count_rows, draw_release
 

@@ -37,9 +37,10 @@ def audit(
     """Attack our own releases. Exit code 0 if what is claimed holds, 1 if it is violated: that would be our fault."""
     from tempfile import TemporaryDirectory
 
-    from ..privacy.audit import audit_answer, audit_statistics, worst_files
+    from ..privacy.audit import audit_answer, audit_statistics
     from ..privacy.audit_bounds import check_runs
     from ..privacy.audit_files import audit_files
+    from ..privacy.audit_tables import worst_files
 
     check_runs(runs, confidence)
     with TemporaryDirectory() as folder, _progress() as note:

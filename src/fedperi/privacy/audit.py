@@ -19,119 +19,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.bounded import CONSTANT, GRID, clipped_rows
 from ..data.private import limits, private_rows
-from ..data.schema import Column, Schema
-from ..data.table import Table, open_table
+from ..data.schema import Column
+from ..data.table import Table
 from ..errors import InputError
 from .accounting import positive, probability
 from .audit_bounds import Audit, Claim, check_runs, measure
+from .audit_tables import ROWS, FileNeighbours, Neighbours, worst_case
 from .noise import Noise, SecureNoise, noise_scale
 from .options import check_delta
 from .regret_noise import proven_sensitivity, ridge_covariance
 from .release import BESIDE, CELLS, DIAGONAL, QUARTILES, Plan, Release, count_rows, draw_release
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 CALIBRATION = 0.2
 """Runs that choose the threshold, as a share of those that are counted."""
-
-ROWS = 40
-"""Rows of the smaller table."""
-
-
-@dataclass(frozen=True, eq=False)
-class Neighbours:
-    """A table, and one row more that an attacker looks for; what is public of both.
-
-    Examples
-    --------
-    >>> worst_case().row
-    {'a': 1.0, 'b': 1.0}
-    """
-
-    schema: Schema
-    rows: pd.DataFrame
-    row: dict[str, Any]
-
-    @property
-    def larger(self) -> pd.DataFrame:
-        """The table with the row, which is its last."""
-        import pandas as pd
-
-        return pd.concat([self.rows, pd.DataFrame([self.row])], ignore_index=True)
-
-    @property
-    def tables(self) -> tuple[Table, Table]:
-        """Both tables, without the row and with it."""
-        return open_table(self.rows, "audit"), open_table(self.larger, "audit")
-
-
-@dataclass(frozen=True)
-class FileNeighbours:
-    """Two files that differ by the last line of the larger one.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> pair = worst_files(Path(tempfile.mkdtemp()))
-    >>> pair.larger.read_text().splitlines()[-1]
-    '1.0;1e999'
-    """
-
-    schema: Schema
-    smaller: Path
-    larger: Path
-
-    @property
-    def tables(self) -> tuple[Table, Table]:
-        """Both tables, without the row and with it."""
-        return open_table(self.smaller, "audit"), open_table(self.larger, "audit")
-
-
-def worst_case(rows: int = ROWS) -> Neighbours:
-    """Return two columns of numbers far from their bounds, and a row at the bounds, clipped in nearly all units.
-
-    Examples
-    --------
-    >>> len(worst_case().rows), len(worst_case().larger)
-    (40, 41)
-    """
-    import pandas as pd
-
-    values = np.linspace(-0.4, 0.4, rows)
-    schema = Schema(tuple(Column(name, "continuous", bounds=(-1.0, 1.0)) for name in "ab"))
-    return Neighbours(schema, pd.DataFrame({"a": values, "b": values[::-1]}), {"a": 1.0, "b": 1.0})
-
-
-def worst_files(folder: Path) -> FileNeighbours:
-    """Write the tables of `worst_case` as files with decimal commas; the further row is written as no other one is.
-
-    Its numbers have a decimal point, and an exponent beyond all bounds: it must not change how other rows are read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> [table.columns for table in worst_files(Path(tempfile.mkdtemp())).tables]
-    [('a', 'b'), ('a', 'b')]
-    """
-    pair = worst_case()
-    text = pair.rows.to_csv(None, sep=";", decimal=",", index=False)
-    files = folder / "smaller.csv", folder / "larger.csv"
-    for file, row in zip(files, ("", "1.0;1e999\n"), strict=True):
-        file.write_text(text + row, encoding="utf-8")
-    return FileNeighbours(pair.schema, *files)
 
 
 def audit_statistics(
@@ -294,10 +203,11 @@ class Attacker:
     Examples
     --------
     >>> import pandas as pd
+    >>> from fedperi.data import Column, Schema
     >>> schema = Schema((Column("u", "categorical", ("0", "1")),))
     >>> pair = Neighbours(schema, pd.DataFrame({"u": [0, 1, 0, 1]}), {"u": 1})
     >>> plan = Plan.of(schema, "auto", 1e5, 1e-6)                       # next to no noise, and no units to choose
-    >>> table = open_table(pair.larger, "north")
+    >>> table = pair.tables[1]
     >>> release, _ = draw_release(table, plan, count_rows(table, plan, "error")[0], SecureNoise(), "error")
     >>> Attacker(pair, plan, [[], []]).score(release) > 0
     True

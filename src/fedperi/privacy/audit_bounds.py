@@ -195,7 +195,7 @@ def foreseen(claim: Claim, runs: int, confidence: float = 0.999, noise: float = 
     >>> from fedperi.privacy.audit import release_claim
     >>> few, many = (foreseen(release_claim(1.0, 1e-6), runs) for runs in (1000, 16000))
     >>> round(few.high - few.low, 2), round(many.high - many.low, 2)
-    (0.47, 0.18)
+    (0.47, 0.2)
     """
     from scipy.stats import binom
 
