@@ -31,7 +31,10 @@ def site(
         "auto", "--data-type", metavar="TYPE", help="auto, linear, nonlinear, discrete, mixed."
     ),
     missing: str = typer.Option(
-        "error", "--missing", metavar="error|drop", help="Refuse incomplete rows (with noise: count gaps as a default)."
+        "error",
+        "--missing",
+        metavar="error|drop",
+        help="Refuse gaps (with noise: count them as a default), or drop rows.",
     ),
     targets: str | None = typer.Option(None, "--targets", metavar="A,B", help="Columns that the site has set itself."),
     epsilon: float | None = typer.Option(None, "--epsilon", help="Differential privacy: the price of this table."),

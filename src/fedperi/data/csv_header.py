@@ -22,6 +22,7 @@ BROKEN = (OSError, EOFError, zlib.error)
 """What reading a file raises if its disk or its compression is damaged."""
 
 _FOREIGN = {b"PK\x03\x04": "an Excel or zip file", b"\xd0\xcf\x11\xe0": "an old Excel file", b"%PDF": "a PDF file"}
+_BINARY = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"\x28\xb5\x2f\xfd")
 _GZIP = b"\x1f\x8b"
 _MARK = b"\xef\xbb\xbf"  # the byte order mark that Excel puts before UTF-8
 _LONGEST = 1 << 20  # bytes of a header line; a file without line ends is not read into memory to see its start
@@ -98,7 +99,7 @@ def _encoding(path: Path, start: bytes) -> str:
             raise InputError(f"{str(path)!r} is {what}, not a table; export it as CSV or Parquet")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
-    if b"\0" in next(records(start), b""):
+    if start.startswith(_BINARY) or b"\0" in next(records(start), b""):
         raise InputError(f"{str(path)!r} is a binary file, not a table; give a CSV or Parquet file")
     return "utf-8-sig"
 
