@@ -34,7 +34,7 @@ def site(
         "error",
         "--missing",
         metavar="error|drop",
-        help="Refuse gaps (with noise: count them as a default), or drop rows.",
+        help="Refuse gaps (with noise: count as a default), or drop rows.",
     ),
     targets: str | None = typer.Option(None, "--targets", metavar="A,B", help="Columns that the site has set itself."),
     epsilon: float | None = typer.Option(None, "--epsilon", help="Differential privacy: the price of this table."),
