@@ -74,13 +74,13 @@ def test_a_quote_that_is_not_closed_takes_no_other_line_with_it(tmp_path: Path) 
 
 
 def test_equal_objects_of_other_types_are_not_mistaken_for_each_other() -> None:
-    """One True among the codes 1 and 0 made all ones a word before: 9.9 times the sensitivity with 40 rows."""
+    """One True among the codes 1 and 0 made all ones a word before: 23 times the sensitivity with 40 rows."""
     schema = Schema((Column("a", "categorical", ("0", "1")),))
     rows = [i % 2 for i in range(40)]
     frames = [pd.DataFrame({"a": pd.Series(cells, dtype=object)}) for cells in (rows, [True, *rows])]
     assert change(*frames, schema) <= 1
     moments = [pd.Timestamp("2020-01-01T00:00Z"), pd.Timestamp("2020-01-01T01:00+01:00")]
-    schema = Schema((Column("a", "categorical", (str(moments[0]), "other")),))
+    schema = Schema((Column("a", "categorical", ("other", str(moments[0]))),))
     rows = [moments[0]] * 40
     frames = [pd.DataFrame({"a": pd.Series(cells, dtype=object)}) for cells in (rows, [moments[1], *rows])]
     assert change(*frames, schema) <= 1
