@@ -174,11 +174,12 @@ def test_a_dry_run_draws_and_writes_nothing(folder: Path, fedperi: Run) -> None:
 
 
 def test_what_a_dry_run_finds_a_release_finds(folder: Path, fedperi: Run) -> None:
-    code, _, err = fedperi("release", "h1.csv", *ARGUMENTS, "--delta", "0.01", "--dry-run")
-    assert (code, fedperi("release", "h1.csv", *ARGUMENTS, "--delta", "0.01", "--out", "x")) == (2, (2, "", err))
+    large = ("--delta", "0.01", "--most-rows", "5000")
+    code, _, err = fedperi("release", "h1.csv", *ARGUMENTS, *large, "--dry-run")
+    assert (code, fedperi("release", "h1.csv", *ARGUMENTS, *large, "--out", "x")) == (2, (2, "", err))
     assert err == (
-        "error: site 'h1': delta = 0.01 is not below one over the number of rows; that would allow to publish "
-        "somebody's row as it is. Choose a delta of 1e-6 or less\n"
+        "error: delta = 0.01 is not below one over the number of rows, of which there may be 5000; that would allow to "
+        "publish somebody's row as it is. Choose a smaller delta; 1e-6 is usual\n"
     )
 
 
@@ -292,15 +293,24 @@ def test_values_of_the_table_are_in_no_message(folder: Path, fedperi: Run) -> No
     rows["age"] = rows["age"].astype(object)
     rows.loc[7, "age"] = "secret-value"
     rows.to_csv("h1.csv", index=False)
-    code, _, err = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "x")
-    assert code == 2
-    assert "secret" not in err
+    told = (
+        "site 'h1', column 'age': less than 0.1 % of the cells are no number (1 of 1987) and count as 60, the middle "
+        "of the bounds; correct or fill them; --missing drop leaves their rows out"
+    )
+    code, out, err = fedperi("release", "h1.csv", *ARGUMENTS, "--dry-run")
+    assert (code, err) == (0, "")
+    assert f"  {told}\n" in out
+    assert "secret" not in out
+    code, out, err = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "x")
+    assert (code, err) == (0, "")
+    assert f"  {told}\n" in out.split("For this site only, and not in the file:")[1]
+    assert "secret" not in out + Path("x").read_text()
     rows.loc[7, "age"] = None
     rows.to_csv("h1.csv", index=False)
-    code, _, err = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "x")
-    assert code == 2
-    assert err.startswith("error: site 'h1', column 'age': values are missing; fill them in, or leave such rows out ")
-    assert fedperi("release", "h1.csv", *ARGUMENTS, "--out", "x", "--missing", "drop")[0] == 0
+    code, out, _ = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "y", "--missing", "drop", "--json")
+    secret = json.loads(out)["for_the_site_only"]
+    assert (code, secret["rows"]) == (0, 1986)
+    assert secret["findings"][0].endswith("(1 of 1987) and their rows are left out; correct them")
 
 
 def test_nothing_else_is_overwritten(folder: Path, fedperi: Run) -> None:

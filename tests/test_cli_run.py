@@ -424,7 +424,7 @@ def test_private_runs_that_are_refused(hospitals: Path) -> None:
     for extra, message in (
         (["--epsilon", "0"], "error: epsilon must be a positive, finite number, not 0.0; 1 is usual"),
         (["--mechanism", "exact"], "error: mechanism is one of statistics, regret; not 'exact'"),
-        (["--delta", "0.01"], "is not below one over the number of rows"),
+        (["--delta", "0.01"], "must be below one over the number of rows"),
         (["--data", "discrete"], "error: data='discrete' counts combinations of levels"),
         (["--ceiling", "3"], "above its ceiling of epsilon 3"),
     ):

@@ -262,7 +262,8 @@ def test_collinear_columns_are_no_error_that_would_tell_of_the_rows():
 )
 @settings(max_examples=100)
 def test_property_all_planned_answers_cost_the_budget_and_no_more(epsilon, delta, answers, columns, batches):
-    privacy = fp.Privacy(epsilon, delta, mechanism="regret", bounds={f"v{i}": (0, 1) for i in range(columns)})
+    bounds = {f"v{i}": (0, 1) for i in range(columns)}
+    privacy = fp.Privacy(epsilon, delta, mechanism="regret", bounds=bounds, most_rows=int(0.99 / delta))
     share = own_privacy(privacy)
     own = Plan.of(privacy.bounds, "linear", share.epsilon, share.delta).price
     plan = RegretPlan(epsilon, delta, own, answers)

@@ -19,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedperi.data import Column, Schema
-from fedperi.data.bounded import CONSTANT, GRID, bounded_moments, fingerprint, is_number, limits
+from fedperi.data.bounded import CONSTANT, GRID, bounded_moments, fingerprint
+from fedperi.data.private import is_number, limits
 from fedperi.data.table import open_table
 from fedperi.errors import InputError
 from fedperi.names import name_problem

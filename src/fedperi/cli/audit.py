@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -17,6 +18,7 @@ from .say import say
 if TYPE_CHECKING:
     from ..federation.reconstruct import Closeness
     from ..privacy.audit_bounds import Audit
+    from ..privacy.audit_files import FileAudit
 
 SITES, VARIABLES, ROWS, SEED = 4, 5, 2000, 0
 """The federation on which reconstruction is shown: simulated, the same every time."""
@@ -34,24 +36,31 @@ def audit(
     as_json: bool = typer.Option(False, "--json", help="Print what was found as JSON and nothing else."),
 ) -> None:
     """Attack our own releases. Exit code 0 if what is claimed holds, 1 if it is violated: that would be our fault."""
+    from tempfile import TemporaryDirectory
+
     from ..privacy.audit import audit_answer, audit_statistics
     from ..privacy.audit_bounds import check_runs
+    from ..privacy.audit_files import audit_files
+    from ..privacy.audit_tables import worst_files
 
     check_runs(runs, confidence)
-    with _progress() as note:
-        release = audit_statistics(epsilon, delta, runs=runs, confidence=confidence, progress=note)
+    with TemporaryDirectory() as folder, _progress() as note:
+        pair = worst_files(Path(folder))
+        how: dict[str, Any] = {"runs": runs, "confidence": confidence, "neighbours": pair, "progress": note}
+        release = audit_statistics(epsilon, delta, **how)
+    files = audit_files(epsilon, delta)
     answer = audit_answer(epsilon, runs=runs, confidence=confidence)
     unprotected, protected = _reconstructions(epsilon, delta)
-    violated = release.violated or answer.violated
+    violated = release.violated or answer.violated or files.violated
     if as_json:
         found = {
-            "membership": {"release": release.to_dict(), "answer": answer.to_dict()},
+            "membership": {"release": release.to_dict(), "answer": answer.to_dict(), "files": files.to_dict()},
             "reconstruction": {"without_privacy": vars(unprotected), "with_privacy": protected and vars(protected)},
             "violated": violated,
         }
         say(json.dumps(found, indent=2))
     else:
-        _tell(release, answer, unprotected, protected)
+        _tell(release, answer, files, unprotected, protected)
     if violated:
         raise typer.Exit(1)
 
@@ -94,11 +103,12 @@ def _reconstructions(epsilon: float, delta: float) -> tuple[Closeness, Closeness
     return attacked(tables), protected
 
 
-def _tell(release: Audit, answer: Audit, unprotected: Closeness, protected: Closeness | None) -> None:
+def _tell(release: Audit, answer: Audit, files: FileAudit, unprotected: Closeness, protected: Closeness | None) -> None:
     say(f"1. Was one person in the table? ({release.runs} releases with and {release.runs} without one telling row;")
-    say("   the attacker knows all other rows, the row itself, and the code: everything but the noise)")
+    say("   from two files; the attacker knows all other rows, the row itself, and the code: everything but the noise)")
     _tell_membership(release, "mechanism 'statistics', the release of a whole table", f", delta = {release.delta:g}")
     _tell_membership(answer, "mechanism 'regret', a single answer", "")
+    _tell_files(files)
     say(
         f"2. What does a listener learn of each site? ({SITES} simulated sites, {ROWS} rows, {VARIABLES} variables; the"
     )
@@ -109,7 +119,7 @@ def _tell(release: Audit, answer: Audit, unprotected: Closeness, protected: Clos
         say(f"   {when}: nothing; there is so much noise that the sites refuse to run")
     else:
         _tell_closeness(protected, when)
-    if release.violated or answer.violated:
+    if release.violated or answer.violated or files.violated:
         say("VIOLATED: the claim does not hold. This is a defect of fedperi: please report it, and release nothing.")
     else:
         say("No violation found. That is no proof: an audit can refute a claim, never show that it is true.")
@@ -123,6 +133,13 @@ def _tell_membership(found: Audit, what: str, delta: str) -> None:
     say(f"     (confidence {found.confidence:g}): {verdict}; half the noise would have shown {found.at_half:.2f}")
     if not found.telling:
         say("     which is no more than the claim: so few runs would not notice it; use --runs with more")
+
+
+def _tell_files(found: FileAudit) -> None:
+    say(f"   {found.pairs} pairs of files that differ by one odd line: it changes what noise is added to by at most")
+    say(f"     {found.change:.3g} of what the noise is made for; in {found.refused} pairs one file is refused")
+    if found.violated:
+        say(f"     VIOLATED; most by {found.worst}")
 
 
 def _tell_closeness(found: Closeness, when: str) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
@@ -14,6 +16,7 @@ from .say import say
 
 if TYPE_CHECKING:
     from ..data.check import CheckReport
+    from ..data.findings import Finding
     from ..data.profile import Missing
 
 
@@ -24,6 +27,13 @@ def check(
     missing: str = typer.Option(
         "error", "--missing", metavar="error|drop", help="Refuse incomplete rows, or drop them."
     ),
+    bounds: str | None = typer.Option(
+        None,
+        "--bounds",
+        metavar="FILE",
+        help="Public limits and levels: also show what a private run would make of rows.",
+    ),
+    decimal: str | None = typer.Option(None, "--decimal", metavar="MARK", help="With --bounds: decimal mark, . or ,"),
     as_json: bool = typer.Option(False, "--json", help="Print the report as JSON and nothing else."),
     write_schema: str | None = typer.Option(
         None, "--write-schema", metavar="FILE", help="If all is well, write the types to this file, for sites to share."
@@ -37,6 +47,8 @@ def check(
     from ..data import check as run
 
     report = run(files, schema, cast("Missing", missing))
+    if bounds is not None:
+        report = replace(report, findings=(*report.findings, *_private(files, bounds, decimal, schema, missing)))
     if target is not None and report.ok:
         report.schema.to_file(target)
     if as_json:
@@ -45,6 +57,23 @@ def check(
         _show(report, [*_advice(report, missing), *_written(report, schema, target)])
     if not report.ok:
         raise typer.Exit(2)
+
+
+def _private(files: list[str], bounds: str, decimal: str | None, schema: str | None, missing: str) -> Iterator[Finding]:
+    """Say what a run with noise would make of the rows, which reads every cell alone and refuses none."""
+    from ..data import Finding, open_tables
+    from ..privacy import Privacy
+    from ..privacy.owner import owner_findings
+
+    how: dict[str, Any] = {"schema": schema, "missing": missing}
+    privacy = Privacy(bounds=bounds, decimal=cast(Any, decimal))
+    try:
+        for table in open_tables(files):
+            for finding in owner_findings(table, privacy, **how):
+                yield replace(finding, message=f"with noise: {finding.message}")
+    except InputError as error:
+        message, _, remedy = str(error).partition("; ")
+        yield Finding("error", None, (), f"with noise: {message}", remedy)
 
 
 def _new_file(name: str) -> Path:

@@ -31,10 +31,12 @@ DEFAULTS: dict[str, Any] = {
     "bounds": None,
     "ceiling": None,
     "store": None,
+    "most_rows": None,
+    "decimal": None,
 }
 """Options of PERI and I-PERI, and their values if nobody says otherwise."""
 
-PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "store")
+PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "store", "most_rows", "decimal")
 
 BASELINES = ("notears-admm", "feddag", "fedcdh")
 """Methods without regrets, which `fedperi coordinate` runs with their defaults."""
@@ -152,5 +154,6 @@ def _privacy(options: dict[str, Any]) -> Privacy | None:
     if not given:
         return None
     if "epsilon" not in given:
-        raise InputError(f"--{next(iter(given))} is about privacy, which needs a price: add --epsilon 1")
+        first = next(iter(given)).replace("_", "-")
+        raise InputError(f"--{first} is about privacy, which needs a price: add --epsilon 1")
     return Privacy(**given)

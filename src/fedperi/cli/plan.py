@@ -23,6 +23,7 @@ def show_prices(console: Console, tables: list[str], method: IPERI, dry_run: boo
         f"delta = {method.privacy.delta:g} for each site, for the whole run.",
         soft_wrap=True,
     )
+    _show_noticed(console, tables, method)
     if not dry_run:
         return
     from rich.table import Table as Grid
@@ -34,6 +35,18 @@ def show_prices(console: Console, tables: list[str], method: IPERI, dry_run: boo
         grid.add_row(table.name, *_price(table, method))
     console.print(grid)
     console.print("Spent and left: epsilon before this run, at the ceiling's delta, as releases add up under zCDP.")
+
+
+def _show_noticed(console: Console, tables: list[str], method: IPERI) -> None:
+    """What the rows hold that is odd: it is not refused, so those who have the tables should know."""
+    from ..data import open_tables
+    from ..privacy.owner import owner_findings
+
+    assert method.privacy is not None
+    how: dict[str, Any] = {"schema": method.schema, "data": method.data, "missing": method.missing}
+    for table in open_tables(tables):
+        for finding in owner_findings(table, method.privacy, **how):
+            console.print(str(finding), markup=False, soft_wrap=True)
 
 
 def _price(table: Table, method: IPERI) -> tuple[str, ...]:

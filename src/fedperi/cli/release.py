@@ -32,13 +32,19 @@ def release(
     file: str = typer.Argument(..., metavar="FILE", help="The site's table, CSV or Parquet."),
     out: Path | None = typer.Option(None, "--out", metavar="FILE", help="The release file to write: h1.fedperi."),
     epsilon: float | None = typer.Option(None, "--epsilon", help="The promise: 1 is strong, 10 is little."),
-    delta: float = typer.Option(1e-6, "--delta", help="Far below one over the number of rows."),
+    delta: float = typer.Option(1e-6, "--delta", help="Probability that the guarantee fails; 1e-6 or less."),
     bounds: str | None = typer.Option(None, "--bounds", metavar="FILE", help="Public limits and levels (TOML)."),
     schema: str | None = typer.Option(None, "--schema", metavar="FILE", help="Types, levels and bounds, as of check."),
     name: str | None = typer.Option(None, "--name", help="The site's name; the file's if not given."),
     data: str = typer.Option("auto", "--data", metavar="TYPE", help="auto, linear, nonlinear or mixed."),
     missing: str = typer.Option(
-        "error", "--missing", metavar="error|drop", help="Refuse incomplete rows, or drop them."
+        "error", "--missing", metavar="error|drop", help="Count cells that cannot be read as a default, or drop rows."
+    ),
+    most_rows: int | None = typer.Option(
+        None, "--most-rows", metavar="N", help="For a larger delta: a public number of rows that no table exceeds."
+    ),
+    decimal: str | None = typer.Option(
+        None, "--decimal", metavar="MARK", help="Decimal mark of numbers in text: . or ,"
     ),
     targets: str | None = typer.Option(None, "--targets", metavar="A,B", help="Columns that the site has set itself."),
     store: str | None = typer.Option(None, "--store", metavar="DIR", help="Where the site keeps ledger and noise."),
@@ -66,12 +72,13 @@ def release(
 
     if is_release(file):
         raise InputError(f"{file!r} is a release file already; `fedperi inspect {file}` explains it")
-    privacy = Privacy(epsilon, delta, bounds=bounds, ceiling=ceiling, store=store)
+    mark = cast(Any, decimal)
+    privacy = Privacy(epsilon, delta, bounds=bounds, ceiling=ceiling, store=store, most_rows=most_rows, decimal=mark)
     table = open_table(file, name)
     plan = plan_release(table, privacy, schema=schema, data=cast("Data", data))
     declared = _targets(targets, plan)
     if dry_run:
-        _show(_planned(table, plan, privacy, cast("Missing", missing)), as_json)
+        _show(_planned(table, plan, privacy, cast("Missing", missing), schema), as_json)
         return
     if raise_ceiling:
         _raise_ceiling(table, privacy)
@@ -135,6 +142,7 @@ def _released(
     )
     if out.exists() and not pending.kept:
         raise InputError(f"--out {str(out)!r} holds another release; choose another name. Nothing was drawn or paid")
+    noticed = [] if pending.kept else _noticed(table, privacy, schema, data, missing)
     with _undisturbed():
         release, witness = pending.draw()
     there = out.exists()
@@ -154,7 +162,7 @@ def _released(
         "ledger": release.ledger,
         "for_the_site_only": None
         if witness is None
-        else _secrets(witness, undoes_clipping(release.schema, release.data)),
+        else _secrets(witness, undoes_clipping(release.schema, release.data)) | {"findings": noticed},
     }
 
 
@@ -174,6 +182,14 @@ def _check_same(release: Release, out: Path) -> None:
         raise InputError(f"--out {str(out)!r} holds another release; choose another name. Nothing was drawn or paid")
 
 
+def _noticed(table: Table, privacy: Privacy, schema: str | None, data: str, missing: str) -> list[str]:
+    """Say what the rows hold that is odd: for the owner's eyes, since nothing of it is refused."""
+    from ..privacy.owner import owner_findings
+
+    how: dict[str, Any] = {"schema": schema, "data": data, "missing": missing}
+    return [str(finding) for finding in owner_findings(table, privacy, **how)]
+
+
 def _secrets(witness: Witness, undone: bool) -> dict[str, Any]:
     return {"rows": witness.rows, "clipped": witness.clipped, "clipping_is_undone": undone}
 
@@ -191,17 +207,14 @@ def _undisturbed() -> Iterator[None]:
         before(signal.SIGINT, None)
 
 
-def _planned(table: Table, plan: Plan, privacy: Privacy, missing: Missing) -> dict[str, Any]:
+def _planned(table: Table, plan: Plan, privacy: Privacy, missing: Missing, schema: str | None) -> dict[str, Any]:
     """Look at the price and the ledger; the ledger is not begun by looking, nor its ceiling changed."""
     from ..privacy.accounting import spent
-    from ..privacy.release import count_rows
     from ..privacy.site_release import Budget
 
     budget = Budget.look(table, privacy)
     ledger = budget.ledger
     kept = budget.holds(plan, missing)
-    if not kept:
-        count_rows(table, plan, missing)
     prices = [entry.price for entry in ledger.releases]
     then = spent(prices if kept else [*prices, plan.price], ledger.ceiling.delta)
     return {
@@ -212,6 +225,7 @@ def _planned(table: Table, plan: Plan, privacy: Privacy, missing: Missing) -> di
         "price": plan.price.to_dict(),
         "noise": plan.noise,
         "kept": kept,
+        "for_the_site_only": {"findings": [] if kept else _noticed(table, privacy, schema, plan.data, missing)},
         "ledger": {**ledger.summary(), "spent_after": then, "remaining_after": max(0.0, ledger.ceiling.epsilon - then)},
         "refused": None if kept else _refused(ledger, plan),
     }
@@ -251,12 +265,13 @@ def _release_lines(made: dict[str, Any]) -> list[str]:
         lines.append(f"Price: epsilon = {made['epsilon']:g}, delta = {made['delta']:g}, paid once.")
     lines += _ledger_lines(ledger)
     if secret is not None:
-        share = 100 * secret["clipped"] / secret["rows"]
+        share = 100 * secret["clipped"] / max(1, secret["rows"])
         undone = " Most are, by design, and the effect is undone." if secret["clipping_is_undone"] else ""
         lines += [
             "",
             "For this site only, and not in the file:",
             f"  {secret['rows']:,} rows, {share:.1f} % of them longer than the limit and shortened.{undone}",
+            *(f"  {finding}" for finding in secret["findings"]),
         ]
     return [*lines, "", f"To read it in words: fedperi inspect {file}"]
 
@@ -274,6 +289,9 @@ def _plan_lines(plan: dict[str, Any]) -> list[str]:
         lines.append(
             f"After this release: epsilon = {ledger['spent_after']:.4g}, remaining {ledger['remaining_after']:.4g}."
         )
+    if plan["for_the_site_only"]["findings"]:
+        lines += ["For this site only; nothing of it is refused, so mend the table before it is released:"]
+        lines += [f"  {finding}" for finding in plan["for_the_site_only"]["findings"]]
     return [*lines, "Nothing was drawn, paid or written: this was a dry run."]
 
 

@@ -48,6 +48,8 @@ def run(
     bounds: str | None = typer.Option(None, metavar="FILE", help="Public limits and levels of the columns (TOML)."),
     ceiling: float | None = typer.Option(None, help="Largest total epsilon of a site, over all runs."),
     store: str | None = typer.Option(None, metavar="DIR", help="Where sites keep ledger and noise."),
+    most_rows: int | None = typer.Option(None, metavar="N", help="For a larger delta: a public bound on the rows."),
+    decimal: str | None = typer.Option(None, metavar="MARK", help="With --epsilon: decimal mark of numbers, . or ,"),
     config: str | None = typer.Option(None, "--config", metavar="FILE", help="These options from a TOML file."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show what would be asked of each site, and stop."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON and nothing else."),
@@ -75,9 +77,13 @@ def run(
         "bounds": bounds,
         "ceiling": ceiling,
         "store": store,
+        "most_rows": most_rows,
+        "decimal": decimal,
     }
     asked = given_options(config, given, KNOWN)
-    said = {key: f"--{key}" if given.get(key) is not None else f"{key!r} in {config!r}" for key in asked}
+    said = {
+        key: f"--{key.replace('_', '-')}" if given.get(key) is not None else f"{key!r} in {config!r}" for key in asked
+    }
     check_place(out, dry_run, as_json)
     chosen = make_run_method(asked, said)
     name = asked.get("method", DEFAULT)

@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -32,7 +32,10 @@ def site(
         "auto", "--data-type", metavar="TYPE", help="auto, linear, nonlinear, discrete, mixed."
     ),
     missing: str = typer.Option(
-        "error", "--missing", metavar="error|drop", help="Refuse incomplete rows, or drop them."
+        "error",
+        "--missing",
+        metavar="error|drop",
+        help="Refuse gaps (with noise: count as a default), or drop rows.",
     ),
     targets: str | None = typer.Option(None, "--targets", metavar="A,B", help="Columns that the site has set itself."),
     epsilon: float | None = typer.Option(None, "--epsilon", help="Differential privacy: the price of this table."),
@@ -41,6 +44,12 @@ def site(
         "statistics", "--mechanism", metavar="statistics|regret", help="Where noise is added."
     ),
     bounds: str | None = typer.Option(None, "--bounds", metavar="FILE", help="Public limits and levels (TOML)."),
+    most_rows: int | None = typer.Option(
+        None, "--most-rows", metavar="N", help="For a larger delta: a public number of rows that no table exceeds."
+    ),
+    decimal: str | None = typer.Option(
+        None, "--decimal", metavar="MARK", help="Decimal mark of numbers in text: . or ,"
+    ),
     ceiling: float | None = typer.Option(None, "--ceiling", help="Largest total epsilon, over all runs."),
     require_privacy: bool = typer.Option(False, "--require-privacy", help="Never answer without noise."),
     bootstrap: bool = typer.Option(True, "--bootstrap/--no-bootstrap", help="Whether rows may be drawn anew."),
@@ -60,7 +69,7 @@ def site(
     from ..report.console import console as terminal
 
     console = terminal(stderr=True, soft_wrap=True)
-    protection = _privacy(epsilon, delta, mechanism, bounds, ceiling, store)
+    protection = _privacy(epsilon, delta, mechanism, bounds, ceiling, store, most_rows, decimal)
     asking = _Approval() if approve else None
 
     def note(line: str) -> None:
@@ -89,6 +98,8 @@ def site(
     if dry_run:
         for line in work().dry_run():
             say(line)
+        for line in _noticed(data, protection, schema, data_type, missing, name):
+            say(line)
         return
     if coordinator is None:
         raise InputError("give the coordinator's address: --coordinator host:9092 (or --dry-run to see what is sent)")
@@ -101,6 +112,8 @@ def site(
         raise InputError("give this site's key: --key site.key (`fedperi keys` makes one), or --insecure in a test")
     made = work()
     note(f"site {made.name!r}: every message is written to {made.log.path}")
+    for line in _noticed(data, protection, schema, data_type, missing, made.name):
+        note(line)
     if protection is None and made.card.promise is None:
         note("NOT PRIVATE: answers carry no noise, and regrets tell much of a table (--epsilon, --bounds).")
     if made.policy.methods:
@@ -108,6 +121,20 @@ def site(
             f"NOT PRIVATE: {', '.join(made.policy.methods)} may run here, and tell much of a table (docs/baselines.md)."
         )
     _serve(made, address, wait, note, asking)
+
+
+def _noticed(
+    data: str, protection: Privacy | None, schema: str | None, data_type: str, missing: str, name: str | None
+) -> list[str]:
+    """Say to the owner what the rows hold that is odd, before anybody is connected to: later nothing is refused."""
+    if protection is None:
+        return []
+    from ..privacy.owner import owner_findings
+
+    how: dict[str, Any] = {"schema": schema, "data": data_type, "missing": missing, "name": name}
+    found = owner_findings(data, protection, **how)
+    head = "For this site only; with noise nothing of it is refused, so mend the table first:"
+    return [head, *(f"  {finding}" for finding in found)] if found else []
 
 
 def _listed(text: str) -> list[str]:
@@ -175,14 +202,22 @@ def check_insecure(insecure: bool, forced: bool, host: str, say: Callable[[str],
 
 
 def _privacy(
-    epsilon: float | None, delta: float, mechanism: str, bounds: str | None, ceiling: float | None, store: str | None
+    epsilon: float | None,
+    delta: float,
+    mechanism: str,
+    bounds: str | None,
+    ceiling: float | None,
+    store: str | None,
+    most_rows: int | None,
+    decimal: str | None,
 ) -> Privacy | None:
     if epsilon is None:
-        given = {"--bounds": bounds, "--ceiling": ceiling}
+        given = {"--bounds": bounds, "--ceiling": ceiling, "--most-rows": most_rows, "--decimal": decimal}
         about = next((option for option, value in given.items() if value is not None), None)
         if about is not None:
             raise InputError(f"{about} is about privacy, which needs a price: add --epsilon 1")
         return None
     from ..privacy import Privacy
 
-    return Privacy(epsilon, delta, mechanism=mechanism, bounds=bounds, ceiling=ceiling, store=store)  # type: ignore[arg-type]
+    kinds: dict[str, Any] = {"mechanism": mechanism, "decimal": decimal}
+    return Privacy(epsilon, delta, bounds=bounds, ceiling=ceiling, store=store, most_rows=most_rows, **kinds)

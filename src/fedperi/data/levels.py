@@ -12,7 +12,7 @@ from typing import Any, Literal
 Style = Literal["number", "boolean", "text"]
 
 # float() also takes "nan", "inf" and "1_000"; as levels of a category those are words, not numbers.
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")  # one way to match: no long cell takes long
 _TRUTH = {"true": "True", "false": "False"}
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from ..errors import InputError
 from ..names import check_name, shortened
 from .csv_file import inspect_csv, read_csv
+from .csv_header import read_header
+from .csv_lines import read_lines
 from .findings import quoted
 from .levels import level_text
-from .parquet_file import MAGIC, inspect_parquet, read_parquet
+from .parquet_file import MAGIC, inspect_parquet, parquet_cells, read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +26,14 @@ CHUNK = 65536  # rows held in memory at a time
 IN_MEMORY = "DataFrame"
 
 Source = Union["pd.DataFrame", "Table", str, PathLike[str]]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Some rows as they are stored, a sequence of cells per column, and how many damaged lines were left out."""
+
+    columns: Mapping[str, Any]
+    damaged: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +48,15 @@ class Table:
         The names of the columns, in the order of the source; unique and not empty.
     origin : str
         The path of the file, or ``"DataFrame"``.
-    notes : tuple of str
-        What was detected about the file and is worth telling.
+    both_marks : bool
+        Whether a number in this file may have a decimal comma as well as a decimal point.
 
     Examples
     --------
     >>> import pandas as pd
     >>> table = open_table(pd.DataFrame({"a": [1, 2, 3], "b": [4, 5, 6]}), "north")
     >>> table
-    Table(name='north', columns=('a', 'b'), origin='DataFrame', notes=())
+    Table(name='north', columns=('a', 'b'), origin='DataFrame', both_marks=False)
     >>> [len(chunk) for chunk in table.chunks(2)]
     [2, 1]
     """
@@ -53,8 +64,15 @@ class Table:
     name: str
     columns: tuple[str, ...]
     origin: str
-    notes: tuple[str, ...] = ()
+    both_marks: bool = False
     _read: Callable[[int, frozenset[str]], Iterator[pd.DataFrame]] = field(kw_only=True, repr=False)
+    _cells: Callable[[int], Iterator[Cells]] = field(kw_only=True, repr=False)
+    _notes: Callable[[], tuple[str, ...]] = field(kw_only=True, repr=False, default=tuple)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the first rows of a file show about it, and is worth telling."""
+        return self._notes()
 
     @property
     def is_file(self) -> bool:
@@ -76,9 +94,16 @@ class Table:
             raise InputError(f"chunk must be a positive number of rows, not {size!r}")
         return self._read(size, frozenset(text))
 
+    def cells(self, size: int = CHUNK) -> Iterator[Cells]:
+        """Yield the rows in order, at most `size` at a time, cells as they are stored: for `fedperi.data.private`.
+
+        Whatever rows hold, none of them is refused, and none changes what is yielded for another.
+        """
+        return self._cells(size)
+
 
 def open_table(source: Source, name: str | None = None) -> Table:
-    """Open a table: look at its header, read nothing else.
+    """Open a table: look at its header, read nothing else. What is wrong with its rows is found when they are read.
 
     Parameters
     ----------
@@ -92,7 +117,7 @@ def open_table(source: Source, name: str | None = None) -> Table:
     Raises
     ------
     InputError
-        If there is no such file, it is not a table, it has no rows, or names of columns are empty or not unique.
+        If there is no such file, it is not a table, or names of columns are empty or not unique.
 
     Examples
     --------
@@ -187,18 +212,37 @@ def _open_file(source: str | PathLike[str]) -> Table:
             parquet = stream.read(len(MAGIC)) == MAGIC
         if parquet:
             names = inspect_parquet(path)
-            return Table(_stem(path), names, str(path), _read=lambda size, text: read_parquet(path, names, size))
-        dialect, header = inspect_csv(path)
+            return Table(
+                _stem(path),
+                names,
+                str(path),
+                _read=lambda size, text: read_parquet(path, names, size),
+                _cells=lambda size: map(Cells, parquet_cells(path, names, size)),
+            )
+        header = read_header(path)
     except InputError:
         raise
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         raise InputError(f"cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}") from None
+    dialect = cache(lambda: inspect_csv(path)[0])
+
+    def read(size: int, text: frozenset[str]) -> Iterator[pd.DataFrame]:
+        yield from read_csv(path, dialect(), header.names, size, text)
+
+    def cells(size: int) -> Iterator[Cells]:
+        for lines in read_lines(path, header, size):
+            whole = [fields for fields in lines if fields]
+            columns = zip(*whole, strict=True) if whole else ((),) * len(header.names)
+            yield Cells(dict(zip(header.names, columns, strict=True)), len(lines) - len(whole))
+
     return Table(
         _stem(path),
-        header,
+        header.names,
         str(path),
-        dialect.notes,
-        _read=lambda size, text: read_csv(path, dialect, header, size, text),
+        header.separator != ",",
+        _read=read,
+        _cells=cells,
+        _notes=lambda: dialect().notes,
     )
 
 
@@ -212,10 +256,10 @@ def _open_frame(source: object) -> Table:
     if isinstance(source.columns, pd.MultiIndex):
         raise InputError("the DataFrame has several levels of column names; flatten them to one")
     frame, names = source, tuple("" if pd.isna(name) else str(name).strip() for name in source.columns)
-    if not len(frame):
-        raise InputError("the DataFrame has no rows; a site needs at least 2")
 
     def read(size: int, text: frozenset[str]) -> Iterator[pd.DataFrame]:
+        if not len(frame):
+            raise InputError("the DataFrame has no rows; a site needs at least 2")
         for start in range(0, len(frame), size):
             part = frame if len(frame) <= size else frame.iloc[start : start + size]
             if part.columns.tolist() != list(names):
@@ -224,7 +268,12 @@ def _open_frame(source: object) -> Table:
             changed = {name: part[name].map(level_text, na_action="ignore") for name in mixed}
             yield part.assign(**changed) if changed else part
 
-    return Table("table", names, IN_MEMORY, _read=read)
+    def cells(size: int) -> Iterator[Cells]:
+        for start in range(0, len(frame), size):
+            part = frame.iloc[start : start + size]
+            yield Cells({name: part.iloc[:, at] for at, name in enumerate(names)})
+
+    return Table("table", names, IN_MEMORY, _read=read, _cells=cells)
 
 
 def _check_names(table: Table) -> None:

@@ -172,7 +172,8 @@ class NoisySite(Respondent):
             self._ridge, self._sensitivity = LEAST_RIDGE, privacy.sensitivity
         self._proven = proven_sensitivity(n, row, self._ridge)
         if self._exact is None:
-            self._exact = bounded_moments(self._table, release.embedding, limit, self._missing).total
+            read = bounded_moments(self._table, release.embedding, limit, self._missing, privacy.decimal)
+            self._exact = read.total
         covariance = ridge_covariance(self._exact / GRID**2, n, self._ridge)
         blocks = [release.embedding.positions[self.names.index(name)] for name in names]
         make = [

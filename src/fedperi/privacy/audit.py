@@ -19,66 +19,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.bounded import CONSTANT, GRID, clipped_rows, limits
-from ..data.schema import Column, Schema
-from ..data.table import Table, open_table
+from ..data.bounded import CONSTANT, GRID, clipped_rows
+from ..data.private import limits, private_rows
+from ..data.schema import Column
+from ..data.table import Table
+from ..errors import InputError
 from .accounting import positive, probability
 from .audit_bounds import Audit, Claim, check_runs, measure
+from .audit_tables import ROWS, FileNeighbours, Neighbours, worst_case
 from .noise import Noise, SecureNoise, noise_scale
+from .options import check_delta
 from .regret_noise import proven_sensitivity, ridge_covariance
 from .release import BESIDE, CELLS, DIAGONAL, QUARTILES, Plan, Release, count_rows, draw_release
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 CALIBRATION = 0.2
 """Runs that choose the threshold, as a share of those that are counted."""
-
-
-@dataclass(frozen=True, eq=False)
-class Neighbours:
-    """A table, and one row more that an attacker looks for; what is public of both.
-
-    Examples
-    --------
-    >>> worst_case().row
-    {'a': 1.0, 'b': 1.0}
-    """
-
-    schema: Schema
-    rows: pd.DataFrame
-    row: dict[str, Any]
-
-    @property
-    def larger(self) -> pd.DataFrame:
-        """The table with the row, which is its last."""
-        import pandas as pd
-
-        return pd.concat([self.rows, pd.DataFrame([self.row])], ignore_index=True)
-
-
-def worst_case(rows: int = 40) -> Neighbours:
-    """Return two columns of numbers far from their bounds, and a row at the bounds, clipped in nearly all units.
-
-    Examples
-    --------
-    >>> len(worst_case().rows), len(worst_case().larger)
-    (40, 41)
-    """
-    import pandas as pd
-
-    values = np.linspace(-0.4, 0.4, rows)
-    schema = Schema(tuple(Column(name, "continuous", bounds=(-1.0, 1.0)) for name in "ab"))
-    return Neighbours(schema, pd.DataFrame({"a": values, "b": values[::-1]}), {"a": 1.0, "b": 1.0})
 
 
 def audit_statistics(
@@ -88,7 +50,7 @@ def audit_statistics(
     runs: int = 4000,
     confidence: float = 0.999,
     noise: Noise | None = None,
-    neighbours: Neighbours | None = None,
+    neighbours: Neighbours | FileNeighbours | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
     """Attack the `statistics` mechanism: many releases of a table and of its neighbour, each with fresh noise.
@@ -103,32 +65,68 @@ def audit_statistics(
         Of both bounds together.
     noise : Noise, optional
         Where noise comes from: OpenDP. Another source serves to see that the audit can fail.
-    neighbours : Neighbours, optional
-        The two tables; `worst_case` if not given.
+    neighbours : Neighbours or FileNeighbours, optional
+        The two tables; `worst_case` if not given. To answer for one and refuse the other tells them apart every time.
     progress : callable, optional
         Told how many releases are done, and of how many.
 
     Examples
     --------
-    >>> audit_statistics(8.0, 1e-6, runs=60).violated
+    >>> audit_statistics(8.0, 1e-6, runs=60, confidence=1 - 1e-10).violated
     False
     """
     pair = worst_case() if neighbours is None else neighbours
-    plan = Plan.of(pair.schema, "auto", positive(epsilon, "epsilon"), probability(delta))
     check_runs(runs, confidence)
-    source = SecureNoise() if noise is None else noise
+    check_delta(probability(delta), ROWS + 1)
+    plan = Plan.of(pair.schema, "auto", positive(epsilon, "epsilon"), delta)
     calibration = math.ceil(runs * CALIBRATION)
-    tables = [open_table(frame, "audit") for frame in (pair.rows, pair.larger)]
+    counts = [_counts(table, plan) for table in pair.tables]
+    if (counts[0] is None) != (counts[1] is None):
+        scores = np.repeat([[0.0], [1.0]], calibration + runs, axis=1)
+    else:
+        source = SecureNoise() if noise is None else noise
+        scores = _attack(pair, plan, calibration + runs, source, progress)
+    return measure(scores[:, :calibration], scores[:, calibration:], release_claim(epsilon, delta, plan), confidence)
+
+
+def release_claim(epsilon: float, delta: float, plan: Plan | None = None) -> Claim:
+    """Return what is promised of a release of two columns of numbers, or of the release that is planned.
+
+    Examples
+    --------
+    >>> round(release_claim(1.0, 1e-6).half, 2)      # standard deviations between two tables, were the noise half
+    0.42
+    """
+    plan = Plan.of(worst_case().schema, "auto", epsilon, delta) if plan is None else plan
+    return Claim("statistics", plan.epsilon, plan.delta, 2 * math.sqrt(2 * plan.price.gaussian))
+
+
+def _counts(table: Table, plan: Plan) -> dict[str, Integers] | None:
+    """What a table's units are chosen from; None if it is refused, which is an outcome like any other."""
+    try:
+        return count_rows(table, plan, "error")[0]
+    except InputError:
+        return None
+
+
+def _attack(
+    pair: Neighbours | FileNeighbours,
+    plan: Plan,
+    runs: int,
+    source: Noise,
+    progress: Callable[[int, int], None] | None,
+) -> Floats:
+    """Draw releases of both tables, and let the attacker score each."""
+    tables = pair.tables
     counts = [count_rows(table, plan, "error")[0] for table in tables]
     attacker = Attacker(pair, plan, [_quartile_scores(*world, plan) for world in zip(tables, counts, strict=True)])
-    scores = np.empty((2, calibration + runs))
-    for run in range(calibration + runs):
+    scores = np.empty((2, runs))
+    for run in range(runs):
         for world, (table, cells) in enumerate(zip(tables, counts, strict=True)):
             scores[world, run] = attacker.score(draw_release(table, plan, cells, source, "error")[0])
         if progress is not None:
-            progress(run + 1, calibration + runs)
-    claim = Claim("statistics", plan.epsilon, plan.delta, 2 * math.sqrt(2 * plan.price.gaussian))
-    return measure(scores[:, :calibration], scores[:, calibration:], claim, confidence)
+            progress(run + 1, runs)
+    return scores
 
 
 def audit_answer(
@@ -154,7 +152,7 @@ def audit_answer(
 
     Examples
     --------
-    >>> audit_answer(1.0, runs=500).violated
+    >>> audit_answer(1.0, runs=500, confidence=1 - 1e-10).violated
     False
     """
     epsilon = positive(epsilon, "epsilon")
@@ -197,7 +195,7 @@ class Attacker:
 
     Parameters
     ----------
-    pair : Neighbours
+    pair : Neighbours or FileNeighbours
     plan : Plan
     quartiles : list of list of int arrays
         For both tables, the scores from which the edges of the units are selected, in order.
@@ -205,17 +203,19 @@ class Attacker:
     Examples
     --------
     >>> import pandas as pd
+    >>> from fedperi.data import Column, Schema
     >>> schema = Schema((Column("u", "categorical", ("0", "1")),))
     >>> pair = Neighbours(schema, pd.DataFrame({"u": [0, 1, 0, 1]}), {"u": 1})
     >>> plan = Plan.of(schema, "auto", 1e5, 1e-6)                       # next to no noise, and no units to choose
-    >>> table = open_table(pair.larger, "north")
+    >>> table = pair.tables[1]
     >>> release, _ = draw_release(table, plan, count_rows(table, plan, "error")[0], SecureNoise(), "error")
     >>> Attacker(pair, plan, [[], []]).score(release) > 0
     True
     """
 
-    def __init__(self, pair: Neighbours, plan: Plan, quartiles: list[list[Integers]]) -> None:
-        self._rows, self._plan = pair.larger, plan
+    def __init__(self, pair: Neighbours | FileNeighbours, plan: Plan, quartiles: list[list[Integers]]) -> None:
+        self._rows = np.concatenate(list(private_rows(pair.tables[1], plan.schema, plan.data, "error", plan.decimal)))
+        self._plan = plan
         at = np.triu_indices(plan.columns + 1)
         self._at = at
         # Standard deviations of the noise, in standard units: the claimed ones, all that the attacker can know.
@@ -239,7 +239,7 @@ class Attacker:
 
     def _moments(self, release: Release) -> tuple[Floats, Floats]:
         """The smaller table's moments in the release's units, without noise, and what the last row adds to them."""
-        z, _ = clipped_rows(release.embedding.embed(self._rows, "audit"), release.limit)
+        z, _ = clipped_rows(release.embedding.embed(self._rows), release.limit)
         rows = np.column_stack([np.full(len(z), CONSTANT), z / GRID])
         table, canary = rows[:-1], rows[-1]
         return (table.T @ table)[self._at], np.outer(canary, canary)[self._at]

@@ -47,7 +47,7 @@ class Audit:
     Examples
     --------
     >>> from fedperi.privacy.audit import audit_answer
-    >>> found = audit_answer(1.0, runs=2000)
+    >>> found = audit_answer(1.0, runs=2000, confidence=1 - 1e-10)
     >>> found.violated, found.telling
     (False, True)
     """
@@ -164,6 +164,52 @@ def measure(calibration: Floats, counted: Floats, claim: Claim, confidence: floa
         claim.shown(1 - won),
         claim.shown(1 - at_half),
     )
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What the shaped bound of an audit will be: below `low` and above `high` once in twenty audits each.
+
+    `violated` is the probability that it lies above the claim: a false alarm, unless noise is missing.
+    """
+
+    low: float
+    middle: float
+    high: float
+    violated: float
+
+
+def foreseen(claim: Claim, runs: int, confidence: float = 0.999, noise: float = 1.0) -> Foreseen:
+    """Say how noisy the shaped bound of an audit is, by the binomial distribution of the pairs that are won.
+
+    Parameters
+    ----------
+    claim : Claim
+    runs, confidence
+        As in `fedperi.privacy.audit.audit_statistics`.
+    noise : float
+        The noise that reaches the release, as a share of what it should be.
+
+    Examples
+    --------
+    >>> from fedperi.privacy.audit import release_claim
+    >>> few, many = (foreseen(release_claim(1.0, 1e-6), runs) for runs in (1000, 16000))
+    >>> round(few.high - few.low, 2), round(many.high - many.low, 2)
+    (0.47, 0.2)
+    """
+    from scipy.stats import binom
+
+    doubt, won = (1 - confidence) / 2, claim.wins(claim.half / 2 / noise)
+
+    def bound(wins: float) -> float:
+        return claim.shown(1 - float(_at_most(np.array([runs - wins]), runs, doubt)[0]))
+
+    fewest, most = 0, runs + 1  # the number of pairs from which on the bound is above the claim
+    while fewest < most:
+        half = (fewest + most) // 2
+        fewest, most = (fewest, half) if half > runs or bound(half) > claim.epsilon else (half + 1, most)
+    low, middle, high = (bound(float(binom.ppf(share, runs, won))) for share in (0.05, 0.5, 0.95))
+    return Foreseen(low, middle, high, float(binom.sf(fewest - 1, runs, won)))
 
 
 def check_runs(runs: object, confidence: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from numbers import Real
@@ -12,6 +13,9 @@ from typing import Any
 
 from ..data.schema import Column, Schema
 from ..errors import InputError
+
+NARROWEST = 1e-300
+"""Width of bounds at least: a small part of it is still a number that can be divided by."""
 
 Bounds = Mapping[str, Any] | Schema | str | PathLike[str]
 
@@ -70,6 +74,12 @@ def public_schema(columns: Iterable[str], bounds: Schema | None, schema: Schema 
                 f"site {site!r}, column {name!r}: no public bounds. The smallest and the largest value in the table "
                 "are those of two people, and taking them from there would give these away; declare limits known "
                 f"without looking at it, such as bounds={{{name!r}: (0, 120)}}, or the levels of a category"
+            )
+        if column.bounds is not None and not NARROWEST < column.bounds[1] - column.bounds[0] < math.inf:
+            low, high = column.bounds
+            raise InputError(
+                f"site {site!r}, column {name!r}: bounds from {low:g} to {high:g} are too extreme to measure rows in; "
+                "use another unit of measurement"
             )
         if column.levels is not None and len(column.levels) < 2:
             raise InputError(f"site {site!r}, column {name!r}: one level only; name all that are possible, or drop it")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data.bounded import CONSTANT, GRID, is_number, limits
+from ..data.bounded import CONSTANT, GRID
+from ..data.private import is_number, limits
 from .repair import covariance_of
 
 if TYPE_CHECKING:

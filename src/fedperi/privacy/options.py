@@ -14,6 +14,9 @@ from .noise import Noise, SecureNoise, SeededNoise
 
 MECHANISMS = ("statistics", "regret")
 
+LARGEST_DELTA = 1e-6
+"""Largest delta without a public bound on the number of rows."""
+
 
 @dataclass(frozen=True)
 class Privacy:
@@ -27,7 +30,7 @@ class Privacy:
     ----------
     epsilon, delta : float
         The price of the whole run at every site: all rounds, all questions. Below 1 is strong, above 10 is little.
-        Delta must be far below one over the number of rows.
+        Delta must be far below one over the number of rows: 1e-6 or less, or below one over `most_rows`.
     mechanism : {"statistics", "regret"}
         "statistics": noise is added once to the moments of each table; all answers come from these, so any number of
         questions costs the same. "regret": the paper's mechanism, noise on every answer, for comparison: at the same
@@ -35,6 +38,12 @@ class Privacy:
     bounds : mapping, Schema or path
         For every column the lowest and highest value that is possible, or the levels of a category, as they are known
         without looking at the table: ``{"age": (0, 120), "sex": ["f", "m"]}``. A schema with bounds does as well.
+    most_rows : int, optional
+        For a delta above 1e-6: a number of rows that no site's table exceeds, known without counting them (the beds of
+        a hospital, the size of a register). Delta is judged by it and never by the table, since a refusal tells too.
+    decimal : {".", ","}, optional
+        The decimal mark of numbers that are text. Without it: a point; and in files whose header is separated by
+        semicolons or tabs, a point or a comma, each cell for itself.
     ceiling : float, optional
         The largest total epsilon that a site gives in its life, over all runs on the same table. Its ledger refuses
         before anything is released; without it, `fedperi.privacy.ledger.Ceiling` has the default.
@@ -69,6 +78,8 @@ class Privacy:
     sensitivity: float | None = None
     answers: int | None = None
     test_seed: int | None = None
+    most_rows: int | None = None
+    decimal: Literal[".", ","] | None = None
 
     def __post_init__(self) -> None:
         if not _positive(self.epsilon):
@@ -83,13 +94,16 @@ class Privacy:
         for name in ("ceiling", "sensitivity"):
             if getattr(self, name) is not None and not _positive(getattr(self, name)):
                 raise InputError(f"{name} must be a positive, finite number, not {getattr(self, name)!r}")
-        for name in ("answers", "test_seed"):
+        for name in ("answers", "test_seed", "most_rows"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
                 raise InputError(f"{name} must be a whole number, not {value!r}")
         for name in ("sensitivity", "answers"):
             if getattr(self, name) is not None and self.mechanism != "regret":
                 raise InputError(f"{name} belongs to mechanism='regret', not to {self.mechanism!r}")
+        if self.decimal not in (None, ".", ","):
+            raise InputError(f"decimal is the mark in numbers such as 1.5, a point or a comma; not {self.decimal!r}")
+        check_delta(float(self.delta), self.most_rows)
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, float(getattr(self, name)))  # 1 and 1.0 are one price, and one release
         object.__setattr__(self, "bounds", as_bounds(self.bounds))
@@ -99,6 +113,31 @@ class Privacy:
         if self.test_seed is None:
             return SecureNoise()
         return SeededNoise([self.test_seed, *site.encode(errors="surrogatepass")])
+
+
+def check_delta(delta: float, most_rows: int | None = None) -> None:
+    """Raise unless delta is far enough below one over the number of rows, as far as that is publicly known.
+
+    Examples
+    --------
+    >>> check_delta(1e-6)
+    >>> check_delta(1e-4, most_rows=5000)
+    >>> check_delta(1e-3, most_rows=5000)
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: delta = 0.001 is not below one over the number of rows, of which there may be 5000; ...
+    """
+    if most_rows is None and delta > LARGEST_DELTA:
+        raise InputError(
+            f"delta = {delta:g} must be below one over the number of rows, and to judge it by the table would tell how "
+            "many there are: give a number that no table exceeds and that is known without counting, such as "
+            f"most_rows=5000 (--most-rows 5000), or choose a delta of {LARGEST_DELTA:g} or less"
+        )
+    if most_rows is not None and delta * most_rows >= 1:
+        raise InputError(
+            f"delta = {delta:g} is not below one over the number of rows, of which there may be {most_rows}; that "
+            "would allow to publish somebody's row as it is. Choose a smaller delta; 1e-6 is usual"
+        )
 
 
 def _positive(value: object) -> bool:

@@ -29,11 +29,10 @@ from ..data.bounded import (
     Units,
     bounded_moments,
     cell_counts,
-    is_number,
-    limits,
 )
 from ..data.embedding import REACH, Data
 from ..data.frozen import frozen
+from ..data.private import is_number, limits
 from ..data.profile import Missing
 from ..data.schema import Column, Schema
 from ..data.statistics import Statistics
@@ -58,6 +57,9 @@ that enter as they are, the bias can be undone (`fedperi.privacy.repair.undo_cli
 
 DIAGONAL, BESIDE = 29, 41
 """Weights of the entries on and off the diagonal before the noise: 41^2 <= 2 * 29^2, so the sensitivity is 29 |z|^2."""
+
+MOST = (1 << 62) // BESIDE
+"""Largest sum, in whole steps, to which noise is added."""
 
 QUARTILES = 1.349
 """Standard deviations between the quartiles of a normal variable."""
@@ -185,9 +187,10 @@ class Plan:
     data: Data
     epsilon: float
     delta: float
+    decimal: str | None = None
 
     @classmethod
-    def of(cls, schema: Schema, data: Data, epsilon: float, delta: float) -> Plan:
+    def of(cls, schema: Schema, data: Data, epsilon: float, delta: float, decimal: str | None = None) -> Plan:
         """Decide how columns are taken."""
         if data == "discrete":
             raise InputError(
@@ -199,7 +202,7 @@ class Plan:
         words = [c.name for c in schema.columns if is_number(c, data) and not all(map(math.isfinite, limits(c)))]
         if words:
             raise InputError(f"column {words[0]!r}: data='linear' needs numbers, and its levels are words; use 'mixed'")
-        return cls(schema, data, epsilon, delta)
+        return cls(schema, data, epsilon, delta, decimal)
 
     @property
     def numeric(self) -> tuple[Column, ...]:
@@ -246,32 +249,8 @@ class Witness:
 
 
 def count_rows(table: Table, plan: Plan, missing: Missing) -> tuple[dict[str, Integers], int]:
-    """Read the table once: cells for the quartiles, and the number of rows, which bounds delta.
-
-    Raises
-    ------
-    InputError
-        If delta is not below one over the number of rows: publishing somebody's row would keep that promise.
-    """
-    from ..data.bounded import bounded_rows
-
-    counts = cell_counts(table, plan.schema, plan.data, missing, CELLS)
-    rows = (
-        int(next(iter(counts.values())).sum()) if counts else sum(map(len, bounded_rows(table, plan.schema, missing)))
-    )
-    if rows < 2:
-        raise InputError(f"site {table.name!r} has fewer than two complete rows; nothing can be learned from it")
-    if plan.delta >= 1 / rows:
-        raise InputError(
-            f"site {table.name!r}: delta = {plan.delta:g} is not below one over the number of rows; that would allow "
-            "to publish somebody's row as it is. Choose a delta of 1e-6 or less"
-        )
-    if rows * plan.sensitivity * BESIDE / DIAGONAL >= 2**62:
-        raise InputError(
-            f"site {table.name!r}: so many rows of {plan.columns} columns do not add up in whole numbers of 8 bytes; "
-            "leave columns out"
-        )
-    return counts, rows
+    """Read the table once: cells for the quartiles, and the number of rows, which stays here. Refuses no row."""
+    return cell_counts(table, plan.schema, plan.data, missing, CELLS, plan.decimal)
 
 
 def draw_release(
@@ -286,10 +265,13 @@ def draw_release(
     price = plan.price
     units = {column.name: _unit(column, counts[column.name], noise, price) for column in plan.numeric}
     embedding = PublicEmbedding(plan.schema, plan.data, DEGREE, units)
-    exact = bounded_moments(table, embedding, plan.limit, missing)
+    exact = bounded_moments(table, embedding, plan.limit, missing, plan.decimal)
     rows, columns = np.triu_indices(len(exact.total))
     weights = np.where(rows == columns, DIAGONAL, BESIDE)
-    noisy = noise.gaussian(exact.total[rows, columns] * weights, plan.sensitivity, price.gaussian)
+    # More rows than 8 bytes can count are held at the largest sum: to refuse them would tell how many there are, and
+    # two sums come no further apart by being held.
+    held = np.clip(exact.total[rows, columns], -MOST, MOST)
+    noisy = noise.gaussian(held * weights, plan.sensitivity, price.gaussian)
     moments = np.empty(exact.total.shape)
     moments[rows, columns] = moments[columns, rows] = (noisy / weights / GRID**2).round(3)
     release = Release(

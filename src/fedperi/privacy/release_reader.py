@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.bounded import CONSTANT, GRID, PublicEmbedding, is_number, limits
+from ..data.bounded import CONSTANT, GRID, PublicEmbedding
 from ..data.embedding import MAX_DEGREE
+from ..data.private import is_number, limits
 from ..data.schema import Column, Schema
 from ..errors import InputError
 from ..names import name_problem

@@ -7,7 +7,8 @@ import json
 import math
 from typing import Any
 
-from ..data.bounded import CONSTANT, GRID, is_number, limits
+from ..data.bounded import CONSTANT, GRID
+from ..data.private import is_number, limits
 from ..data.schema import Column
 from ..errors import InputError
 from .explain import NEIGHBOURS, about, how, printable

@@ -80,7 +80,7 @@ def plan_release(
     """
     table = open_table(source, name)
     known = public_schema(table.columns, privacy.bounds, as_schema(schema), table.name)
-    return Plan.of(known, data, privacy.epsilon, privacy.delta)
+    return Plan.of(known, data, privacy.epsilon, privacy.delta, privacy.decimal)
 
 
 def release_table(
@@ -100,8 +100,11 @@ def release_table(
     source : DataFrame, path of a CSV or Parquet file, or Table
     privacy : Privacy
         The price, the public bounds, the ceiling, the store.
-    schema, data, missing, name
+    schema, data, name
         As in `fedperi.data.summarize`.
+    missing : {"error", "drop"}
+        Whether rows with a cell that cannot be read are left out; if not, the cell counts as its column's public
+        default. `fedperi.privacy.owner.owner_findings` says how many there are.
     targets : iterable of str, optional
         Variables that the site declares to have set.
 
@@ -114,7 +117,8 @@ def release_table(
     Raises
     ------
     InputError
-        Before anything is drawn: bounds missing, delta too large, budget exhausted, ledger damaged or of another table.
+        Before anything is drawn: bounds missing, budget exhausted, ledger damaged or of another table. Never for what
+        rows hold: see `fedperi.data.private`.
 
     Examples
     --------
@@ -215,9 +219,8 @@ def _ceiling(privacy: Privacy) -> Ceiling | None:
 
 def _key(plan: Plan, missing: Missing) -> str:
     """Everything that a release depends on but the rows."""
-    return json.dumps(
-        ["statistics", 1, plan.epsilon, plan.delta, plan.data, DEGREE, missing, _columns(plan.schema)], sort_keys=True
-    )
+    settled = ["statistics", 1, plan.epsilon, plan.delta, plan.data, DEGREE, missing, _columns(plan.schema)]
+    return json.dumps(settled if plan.decimal is None else [*settled, plan.decimal], sort_keys=True)
 
 
 def _columns(schema: Schema) -> list[list[object]]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from flwr.serverapp import ServerApp
 
 _NODE = ("data", "name", "store", "schema", "missing", "data-type", "targets", "require-privacy", "allow")
-_PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling")
+_PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "most_rows", "decimal")
 _RUN = ("sites", "min-sites", "out", "journal", "timeout")
 _METHOD = (
     "method",

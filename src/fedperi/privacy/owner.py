@@ -1,0 +1,137 @@
+"""What the owner of a table should know before it is released, and nobody else: nothing of it is refused later.
+
+Under privacy a table that is refused after connecting would tell of its rows. So what is wrong with rows is said here,
+on the owner's own screen, while there is time to mend it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.embedding import Data
+from ..data.findings import Finding, percent
+from ..data.infer import SchemaLike
+from ..data.private import default_of, is_number, limits, read_cells
+from ..data.profile import Missing
+from ..data.schema import Column
+from ..data.table import Source, Table, open_table
+from .options import Privacy
+from .release import Plan
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class _Tally:
+    """What was seen of a table's cells: rows, and by column cells not read, outside the bounds, lowest and highest."""
+
+    columns: int
+    rows: int = 0
+    incomplete: int = 0
+
+    def __post_init__(self) -> None:
+        self.unread, self.outside = np.zeros(self.columns, dtype=np.int64), np.zeros(self.columns, dtype=np.int64)
+        self.low, self.high = np.full(self.columns, np.inf), np.full(self.columns, -np.inf)
+
+    def add(self, values: Floats, bounds: Floats) -> None:
+        gaps = np.isnan(values)
+        self.rows, self.incomplete = self.rows + len(values), self.incomplete + int(gaps.any(axis=1).sum())
+        self.unread += gaps.sum(axis=0)
+        self.outside += ((values < bounds[:, 0]) | (values > bounds[:, 1])).sum(axis=0)
+        self.low = np.fmin(self.low, np.fmin.reduce(values, axis=0, initial=np.inf))
+        self.high = np.fmax(self.high, np.fmax.reduce(values, axis=0, initial=-np.inf))
+
+
+def owner_findings(
+    source: Source,
+    privacy: Privacy,
+    *,
+    schema: SchemaLike | None = None,
+    data: Data = "auto",
+    missing: Missing = "error",
+    name: str | None = None,
+) -> list[Finding]:
+    """List what a private run would make of a table's odd cells, damaged lines and few rows. It stays at the site.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import fedperi as fp
+    >>> table = pd.DataFrame({"crp": ["1.5", "<0.5", "2.5"] * 20, "sex": ["f", "m", "M"] * 20})
+    >>> for finding in owner_findings(table, fp.Privacy(1.0, bounds={"crp": (0, 400), "sex": ["f", "m"]})):
+    ...     print(finding)
+    site 'table', column 'crp': 33.3 % of the cells are no number (20 of 60) and count as 200, the middle of the ...
+    site 'table', column 'sex': 33.3 % of the cells are no declared level (20 of 60) and count as 'f', the first ...
+    """
+    from .site_release import plan_release
+
+    table = open_table(source, name)
+    plan = plan_release(table, privacy, schema=schema, data=data)
+    free = (-math.inf, math.inf)
+    bounds = np.array([limits(c) if is_number(c, plan.data) else free for c in plan.schema.columns])
+    tally = _Tally(len(bounds))
+    for values in read_cells(table, plan.schema, plan.data, plan.decimal):
+        tally.add(values, bounds)
+    found = [*_damaged(table, tally.rows), *_odd(table, plan, tally, missing), *_few(table, plan, tally, missing)]
+    return [*found, *_many(table, privacy, tally.rows)]
+
+
+def _damaged(table: Table, rows: int) -> Iterable[Finding]:
+    damaged = sum(part.damaged for part in table.cells())
+    if damaged:
+        message = f"{percent(damaged, damaged + rows)} of the lines do not have one field per column and are left out"
+        remedy = "a line is a record under privacy: write each in one line, close quotes, quote cells with separators"
+        yield Finding("warning", table.name, (), f"{message} ({damaged} of {damaged + rows})", remedy)
+
+
+def _odd(table: Table, plan: Plan, tally: _Tally, missing: Missing) -> Iterable[Finding]:
+    """What happens to cells that cannot be read, or lie outside their bounds."""
+    for at, column in enumerate(plan.schema.columns):
+        number, unread, outside = is_number(column, plan.data), int(tally.unread[at]), int(tally.outside[at])
+        if unread:
+            what = "are no number" if number else "are no declared level"
+            done = "their rows are left out" if missing == "drop" else f"count as {_default(column, plan.data)}"
+            message = f"{percent(unread, tally.rows)} of the cells {what} ({unread} of {tally.rows}) and {done}"
+            remedy = (
+                "correct or fill them; --missing drop leaves their rows out" if missing == "error" else "correct them"
+            )
+            yield Finding("warning", table.name, (column.name,), message, remedy)
+        if outside:
+            message = f"{percent(outside, tally.rows)} of the values lie outside the bounds ({outside} of {tally.rows})"
+            remedy = "they are moved to the nearest bound; if that is wrong, agree on wider bounds with all sites"
+            yield Finding("note", table.name, (column.name,), message, remedy)
+
+
+def _few(table: Table, plan: Plan, tally: _Tally, missing: Missing) -> Iterable[Finding]:
+    """What leaves little to learn from: few rows, columns that do not vary."""
+    rows, p = tally.rows - (tally.incomplete if missing == "drop" else 0), len(plan.schema.columns)
+    if rows < 10 * p:
+        message = f"{rows} rows are few for {p} variables, and noise is added to them"
+        yield Finding("warning", table.name, (), message, "leave variables out, or collect more rows")
+    for at, column in enumerate(plan.schema.columns):
+        if tally.rows > 1 and tally.low[at] == tally.high[at]:
+            message = "all values that can be read are the same"
+            yield Finding(
+                "warning", table.name, (column.name,), message, "nothing can be learned from it; leave it out"
+            )
+
+
+def _many(table: Table, privacy: Privacy, rows: int) -> Iterable[Finding]:
+    """Whether delta, judged without the table, is too large for it."""
+    if privacy.most_rows is not None and rows > privacy.most_rows:
+        message = f"{rows} rows are more than the {privacy.most_rows} that were declared as the most"
+        yield Finding("warning", table.name, (), message, "delta was judged by these: correct most_rows")
+    elif privacy.delta * rows >= 1:
+        message = f"delta = {privacy.delta:g} is not below one over the number of rows, {rows}"
+        yield Finding("warning", table.name, (), message, f"choose a smaller delta, such as {0.1 / rows:.0e}")
+
+
+def _default(column: Column, data: Data) -> str:
+    if is_number(column, data):
+        return f"{default_of(column, data):g}, the middle of the bounds"
+    return f"{(column.levels or ('',))[0]!r}, the first level"
