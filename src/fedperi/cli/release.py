@@ -132,10 +132,16 @@ def _released(
     pending = prepare_release(
         table, privacy, schema=schema, data=cast("Data", data), missing=cast("Missing", missing), targets=targets
     )
-    if out.exists() and not pending.kept:
+    known = pending.kept
+    if out.exists() and not known:
         raise InputError(f"--out {str(out)!r} holds another release; choose another name. Nothing was drawn or paid")
     with _undisturbed():
         release, witness = pending.draw()
+    if witness is None and not known:
+        raise InputError(
+            f"site {table.name!r}: another process made this release at the same moment, and paid for it; nothing was "
+            "paid twice and nothing was written here: run the command again, it writes the same release at no new price"
+        )
     there = out.exists()
     if there:
         _check_same(release, out)

@@ -321,7 +321,7 @@ class NoisySite(Respondent):
         budget = self._pending.budget
         if budget is None:  # a test: answers are remembered by this site alone
             return self._known
-        text = budget.place.kept(self._known_under)
+        text = budget.kept(self._known_under)
         if text is None:
             return {}
         try:

@@ -17,6 +17,7 @@ from pathlib import Path
 from ..errors import InputError
 
 _REMEDY = "choose a folder that you can write, by the store option or the environment variable FEDPERI_STORE"
+_DIGITS = 32  # of a fingerprint, in the name of a folder
 
 
 class Store:
@@ -26,6 +27,7 @@ class Store:
     ----------
     root : path, optional
         The folder. Given, every *site* has one place in it, whatever its table: the ledger there refuses another table.
+        Ledgers of one table under several names count as one (`fedperi.privacy.ledger`).
         Not given, it is ``$FEDPERI_STORE``, else ``$XDG_DATA_HOME/fedperi``, else ``~/.local/share/fedperi``, and every
         *table*, by its content, has one place.
 
@@ -63,7 +65,7 @@ class Store:
             )
         if self._per_site:
             return Place(self.root / _safe(site))
-        return Place(self.root / fingerprint[:32], of_table=True)
+        return Place(self.root / fingerprint[:_DIGITS], of_table=True)
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,40 @@ class Place:
         path = self.path / _file(key)
         with _explained(path):
             path.unlink(missing_ok=True)
+
+    def keeps(self, beginning: str) -> bool:
+        """Whether a text that begins like this is kept under any key.
+
+        Examples
+        --------
+        >>> Store("nowhere").place("h1", "0" * 64).keeps("{")
+        False
+        """
+        wanted = beginning.encode()
+        with _explained(self.path):
+            for path in self.path.glob("kept-*"):
+                with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+                    if file.read(len(wanted)) == wanted:
+                        return True
+        return False
+
+    def neighbours(self, fingerprint: str) -> tuple[Place, ...]:
+        """Return all other places of the store in which a table with this fingerprint may be kept: under any name.
+
+        Examples
+        --------
+        >>> Store("nowhere").place("h1", "0" * 64).neighbours("0" * 64)
+        ()
+        """
+        root = self.path.parent
+        with _explained(root):
+            named = [Place(path) for path in sorted(root.glob("site-*")) if path.is_dir()]
+            tables = [Place(path, of_table=True) for path in (root / fingerprint[:_DIGITS],) if path.is_dir()]
+        return tuple(place for place in (*named, *tables) if place.path != self.path)
+
+    def store_locked(self) -> contextlib.AbstractContextManager[None]:
+        """Keep all others that want to change a ledger of the whole store waiting; see `locked`."""
+        return Place(self.path.parent / "tables").locked()
 
     def read(self, name: str) -> str | None:
         """Return the text of a file of the place, or None if there is no such file."""
