@@ -22,7 +22,20 @@ LARGEST = (1 << 63) - 1
 
 
 class Unreadable(ValueError):
-    """Why a text is not read; the words continue a sentence such as "schema file 's.json': ..."."""
+    """Why a text is not read; the words continue a sentence such as "schema file 's.json': ...".
+
+    Examples
+    --------
+    >>> try:
+    ...     read_json("[1, 2")
+    ... except Unreadable as error:
+    ...     print(error.line, "-", error)
+    1 - line 1: Expecting ',' delimiter
+    """
+
+    def __init__(self, why: str, line: int | None = None) -> None:
+        super().__init__(why)
+        self.line = line
 
 
 def read_json(text: str) -> Any:
@@ -46,7 +59,7 @@ def read_json(text: str) -> Any:
             text, parse_float=_finite, parse_int=_whole, parse_constant=_finite, object_pairs_hook=_distinct
         )
     except json.JSONDecodeError as error:
-        raise Unreadable(f"line {error.lineno}: {error.msg}") from None
+        raise Unreadable(f"line {error.lineno}: {error.msg}", error.lineno) from None
     except RecursionError:
         _too_deep()
     _check_depth(value)

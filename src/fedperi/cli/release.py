@@ -16,6 +16,8 @@ from ..errors import InputError
 from . import app
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
     from ..data.embedding import Data
     from ..data.profile import Missing
     from ..data.table import Table
@@ -41,6 +43,7 @@ def release(
     ),
     targets: str | None = typer.Option(None, "--targets", metavar="A,B", help="Columns that the site has set itself."),
     store: str | None = typer.Option(None, "--store", metavar="DIR", help="Where the site keeps ledger and noise."),
+    key: Path | None = typer.Option(None, "--key", metavar="FILE", help="The site's private key, to sign the file."),
     ceiling: float | None = typer.Option(None, "--ceiling", metavar="E", help="The most that the site ever gives."),
     raise_ceiling: bool = typer.Option(
         False, "--raise-ceiling", help="Let --ceiling be above the one in the ledger, which records it."
@@ -55,6 +58,7 @@ def release(
         raise InputError(f"--data is one of {', '.join(DATA)}; not {data!r}")
     if missing not in ("error", "drop"):
         raise InputError(f"--missing is error or drop, not {missing!r}")
+    signing = None if key is None else _signing_key(key)
     if not dry_run:
         _check_place(out)
 
@@ -74,7 +78,13 @@ def release(
         return
     if raise_ceiling:
         _raise_ceiling(table, privacy)
-    _show(_released(table, privacy, schema, data, missing, declared, cast("Path", out)), as_json)
+    _show(_released(table, privacy, schema, data, missing, declared, cast("Path", out), signing), as_json)
+
+
+def _signing_key(path: Path) -> EllipticCurvePrivateKey:
+    from ..federation.certificates import read_site_key
+
+    return read_site_key(path)
 
 
 def _raise_ceiling(table: Table, privacy: Privacy) -> None:
@@ -123,10 +133,11 @@ def _released(
     missing: str,
     targets: tuple[str, ...] | None,
     out: Path,
+    key: EllipticCurvePrivateKey | None,
 ) -> dict[str, Any]:
-    """Make the release, or take the one that was made before, and write it."""
+    """Make the release, or take the one that was made before, sign it if there is a key, and write it."""
     from ..privacy.release import undoes_clipping
-    from ..privacy.release_file import save_release
+    from ..privacy.release_file import save_release, sign_release
     from ..privacy.site_release import prepare_release
 
     pending = prepare_release(
@@ -142,6 +153,8 @@ def _released(
             f"site {table.name!r}: another process made this release at the same moment, and paid for it; nothing was "
             "paid twice and nothing was written here: run the command again, it writes the same release at no new price"
         )
+    if key is not None:
+        release = sign_release(release, key)
     there = out.exists()
     if there:
         _check_same(release, out)
@@ -154,6 +167,7 @@ def _released(
         "private": release.private,
         "epsilon": release.epsilon,
         "delta": release.delta,
+        "signed_by": None if release.signature is None else release.signature.fingerprint,
         "kept": witness is None,
         "written": not there,
         "ledger": release.ledger,
@@ -175,8 +189,15 @@ def _check_same(release: Release, out: Path) -> None:
         raise InputError(
             f"--out {str(out)!r} is a release file that was cut off or changed; remove it, or choose another name"
         ) from None
-    if write_release(replace(there, ledger=None)) != write_release(replace(release, ledger=None)):
+    bare = [write_release(replace(one, ledger=None, signature=None)) for one in (there, release)]
+    if bare[0] != bare[1]:
         raise InputError(f"--out {str(out)!r} holds another release; choose another name. Nothing was drawn or paid")
+    signers = [None if one.signature is None else one.signature.key for one in (there, release)]
+    if signers[0] != signers[1]:
+        raise InputError(
+            f"--out {str(out)!r} holds this release, but {'not signed' if signers[0] is None else 'signed'}, and it "
+            "was left as it is; choose another name, or remove it first. Nothing was drawn or paid"
+        )
 
 
 def _secrets(witness: Witness, undone: bool) -> dict[str, Any]:
@@ -253,6 +274,10 @@ def _release_lines(made: dict[str, Any]) -> list[str]:
         if made["written"]
         else f"{file} holds this release already, and was left as it is."
     ]
+    if made["signed_by"] is not None:
+        lines.append(f"Signed with the key {made['signed_by']}.")
+    else:
+        lines.append("Not signed: anyone on its way could edit it. Give the site's key to sign it: --key site.key")
     if made["kept"]:
         lines.append("It is the same release as before, no new price.")
     else:

@@ -194,9 +194,10 @@ def damaged(place: Place, site: str, why: str) -> InputError:
 
 def _deleted(place: Place, site: str) -> InputError:
     return InputError(
-        f"site {site!r}: {str(place.path)!r} keeps a release that was paid for, and has no ledger; nothing is released, "
-        f"because what was spent is not known: restore the folder {FOLDER!r} there from a backup. If there is none, add "
-        "up what was released in all results so far, move the folder away, and set --ceiling to what remains"
+        f"site {site!r}: {str(place.path)!r} keeps a release that was paid for, and has no ledger; nothing is "
+        f"released, because what was spent is not known: restore the folder {FOLDER!r} there from a backup. If there "
+        "is none, add up what was released in all results so far, move the folder away, and set --ceiling to what "
+        "remains"
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,14 +14,21 @@ from ..data.bounded import CONSTANT, GRID, PublicEmbedding, is_number, limits
 from ..data.embedding import MAX_DEGREE
 from ..data.schema import Column, Schema
 from ..errors import InputError
+from ..strict import Unreadable, read_json
+from ..strict import is_number as is_finite
 from .accounting import Price, spent, zcdp_epsilon
 from .explain import NEIGHBOURS
 from .ledger import Ceiling
-from .release import BESIDE, DIAGONAL, Release
-from .release_text import FORMAT, VERSION, canonical, checksum, content_of, infinite_in
+from .release import BESIDE, DIAGONAL, MOST_COLUMNS, Release
+from .release_text import FORMAT, SIGNED, VERSION, canonical, checksum, content_of
+from .signature import Signature, is_base64, is_key_text, verify
 
+_NUMBER_SIZE = 24  # characters of a number in the triangle and what stands around it, at most
+_COLUMN_SIZE = 1 << 12  # characters in which a column is described, under a name of 200 letters
+_LEDGER_SIZE = 1 << 22  # characters for the rest: a ledger of some ten thousand releases
 _LARGEST = 1e15  # of numbers: sums of fewer rows than there are people, and their squares do not overflow
 AGAIN = "have the site run `fedperi release` again: it writes the same release, at no new price"
+_MOST_LISTS = MOST_COLUMNS + _LEDGER_SIZE // 64  # an entry of a ledger has four, and more than 256 characters
 _TOLERANCE = 1e-6  # relative, for what was rounded on its way through decimal numbers
 
 
@@ -49,16 +56,14 @@ def read_release(text: str, where: str) -> Release:
     refuse = refusal(where)
     content = _parsed(text, refuse)
     _refuse_exact(content, refuse)
-    infinite = infinite_in(content, "")
-    if infinite is not None:
-        refuse(f"holds a number that is not finite, {infinite}; {AGAIN}")
     sealed = content.pop("checksum", None)
     if not isinstance(sealed, str):
         refuse(f"has no checksum; {AGAIN}")
     if sealed != checksum(content):
         refuse(f"was changed after it was made: its checksum does not fit; {AGAIN}")
     try:
-        release = _release(content)
+        signature = _signature(content)
+        release = replace(_release(content), signature=signature)
     except InputError as error:
         refuse(f"{error}; {AGAIN}")
     _refuse_broken_promise(release, refuse)
@@ -66,12 +71,46 @@ def read_release(text: str, where: str) -> Release:
     for key in again:
         if canonical(again[key]) != canonical(content[key]):
             refuse(f"contradicts itself: {key!r} does not say what follows from the rest; {AGAIN}")
+    _refuse_unsigned_changes(release, content, refuse)
     return release
+
+
+def largest_text(lists: int = MOST_COLUMNS + 64) -> int:
+    """Return how many characters a release has at most that has so many lists, one for each row of its triangle.
+
+    Examples
+    --------
+    >>> largest_text(11) < 1 << 23, largest_text() < 1 << 25
+    (True, True)
+    """
+    rows = min(lists, MOST_COLUMNS + 1)
+    return rows * (rows + 1) // 2 * _NUMBER_SIZE + rows * _COLUMN_SIZE + _LEDGER_SIZE
+
+
+def _signature(content: dict[str, Any]) -> Signature | None:
+    """Take the signature out of a content; what it signs remains."""
+    if content["version"] != SIGNED:
+        return None
+    value = content.pop("signature", None)
+    if not is_base64(value) or not is_key_text(content.get("signer")):
+        raise InputError("has no signature that can be read, though its version says that it is signed")
+    return Signature(content["signer"], str(value))
+
+
+def _refuse_unsigned_changes(release: Release, content: dict[str, Any], refuse: Callable[[str], NoReturn]) -> None:
+    if release.signature is None:
+        return
+    try:
+        fits = verify(canonical(content), release.signature)
+    except InputError as error:
+        refuse(str(error))
+    if not fits:
+        refuse("was changed after it was signed: its signature does not fit; do not use it, and ask the site for it")
 
 
 def _release(content: dict[str, Any]) -> Release:
     """Build the release that a content tells of; errors continue the sentence "release file ..."."""
-    _keys(content, "", _TYPES)
+    _keys(content, "", _TYPES if content["version"] == VERSION else {**_TYPES, "signer": _TEXT})
     made, price = content["made"], dict(content["price"])
     _keys(made, "made", _MADE)
     constants = {"constant": CONSTANT, "grid": GRID, "weights": [DIAGONAL, BESIDE]}
@@ -121,16 +160,28 @@ def _check_ledger(values: dict[str, Any] | None, paid: Price) -> None:
     if values is None:
         return
     try:
-        ceiling = Ceiling(**values["ceiling"])
+        _keys(values, "ledger", _LEDGER)
+        for entry in (values["ceiling"], *values["ceilings"]):
+            dated = {} if entry is values["ceiling"] else {"when": _TEXT}
+            _keys(_group(entry), "ledger.ceiling", {**dated, "epsilon": _FINITE, "delta": _FINITE})
+        for entry in values["releases"]:
+            _keys(_group(entry), "ledger.releases", {"when": _TEXT, "what": _TEXT, "price": _OBJECT})
+        _keys(values["totals"], "ledger.totals", _TOTALS)
+        ceiling = Ceiling(values["ceiling"]["epsilon"], values["ceiling"]["delta"])
         prices = [Price.from_dict(entry["price"]) for entry in values["releases"]]
-        words = [entry[key] for entry in values["releases"] for key in ("when", "what")]
-        given = spent(prices, ceiling.delta)
-        left = max(0.0, ceiling.epsilon - given)
-        sums = all(abs(values[key] - sum_) <= _TOLERANCE for key, sum_ in (("spent", given), ("remaining", left)))
-    except (InputError, KeyError, TypeError):
+    except InputError:
         raise InputError("has a ledger that cannot be read") from None
-    if paid not in prices or not sums or not all(isinstance(word, str) for word in words):
+    given = spent(prices, ceiling.delta)
+    left = max(0.0, ceiling.epsilon - given)
+    sums = all(abs(values[key] - sum_) <= _TOLERANCE for key, sum_ in (("spent", given), ("remaining", left)))
+    if paid not in prices or not sums:
         raise InputError("has a ledger that does not name this release or does not add up")
+
+
+def _group(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError("an entry is no group of fields")
+    return value
 
 
 def _columns(entries: list[Any], data: str) -> tuple[Schema, dict[str, tuple[float, float]]]:
@@ -167,7 +218,7 @@ def _matrix(values: dict[str, Any], size: int) -> NDArray[np.float64]:
         raise InputError(
             f"has moments of a wrong shape: its columns need a triangle of {size} rows of 1 to {size} numbers"
         )
-    if not all(_is_number(value) and abs(value) <= _LARGEST for row in rows for value in row):
+    if not all(is_finite(value) and abs(value) <= _LARGEST for row in rows for value in row):
         raise InputError("has moments that are not numbers of a possible size")
     moments = np.zeros((size, size))
     for i, row in enumerate(rows):
@@ -207,44 +258,31 @@ def _refuse_broken_promise(release: Release, refuse: Callable[[str], NoReturn]) 
 
 
 def _parsed(text: str, refuse: Callable[[str], NoReturn]) -> dict[str, Any]:
+    # Before it is parsed: a text of brackets and commas takes fifty times its size in memory.
+    lists = text.count("[") + text.count("{")
+    if len(text) > largest_text(lists) or lists > _MOST_LISTS:
+        refuse(f"is larger than a release of {MOST_COLUMNS} columns can be; give a file that `fedperi release` wrote")
     try:
-        content = json.loads(text, object_pairs_hook=_distinct)
-    except json.JSONDecodeError as error:
-        refuse(f"is cut off or not JSON (line {error.lineno}: {error.msg}); {AGAIN}")
-    except InputError as error:
-        refuse(f"{error}; {AGAIN}")
-    except (ValueError, RecursionError):
-        # Not from the grammar: numbers of thousands of digits, or thousands of nested brackets.
-        refuse(f"is not JSON that fedperi wrote; {AGAIN}")
+        content = read_json(text)
+    except Unreadable as error:
+        refuse(f"is cut off or not JSON ({error}); {AGAIN}")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         found = content.get("format") if isinstance(content, dict) else None
         refuse(f"is none: its format is {found!r:.40}, not {FORMAT!r}; give a file that `fedperi release` wrote")
     version = content.get("version")
     if type(version) is not int or version < VERSION:
         refuse(f"has version {version!r:.20}, and this fedperi reads {VERSION}; {AGAIN}")
-    if version > VERSION:
-        refuse(f"has version {version!r:.20}, newer than the {VERSION} that this fedperi reads; update fedperi")
+    if version > SIGNED:
+        refuse(f"has version {version!r:.20}, newer than the {SIGNED} that this fedperi reads; update fedperi")
     return content
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A field given twice would show a reader one value, and the program another."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise InputError("has a field twice")
-    return found
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 _Kind = tuple[str, Callable[[Any], bool]]
 _TEXT: _Kind = ("a text", lambda value: isinstance(value, str))
 _LIST: _Kind = ("a list", lambda value: isinstance(value, list))
 _OBJECT: _Kind = ("a group of fields", lambda value: isinstance(value, dict))
-_FINITE: _Kind = ("a number of a possible size", lambda value: _is_number(value) and abs(value) <= _LARGEST)
-_POSITIVE: _Kind = ("a number above 0", lambda value: _is_number(value) and 1e-15 <= value <= _LARGEST)
+_FINITE: _Kind = ("a number of a possible size", lambda value: is_finite(value) and abs(value) <= _LARGEST)
+_POSITIVE: _Kind = ("a number above 0", lambda value: is_finite(value) and 1e-15 <= value <= _LARGEST)
 _ANY: _Kind = ("anything", lambda value: True)
 _UNIT = {"centre": _FINITE, "unit": _POSITIVE}
 _TYPES: dict[str, _Kind] = {
@@ -262,6 +300,20 @@ _TYPES: dict[str, _Kind] = {
     "made": _OBJECT,
     "moments": _OBJECT,
     "ledger": ("a group of fields or null", lambda value: value is None or isinstance(value, dict)),
+}
+_AMOUNT: _Kind = ("a number of 0 or more", lambda value: is_finite(value) and 0 <= value <= _LARGEST)
+_LEDGER: dict[str, _Kind] = {
+    "site": _TEXT,
+    "ceiling": _OBJECT,
+    "ceilings": _LIST,
+    "releases": _LIST,
+    "totals": _OBJECT,
+    "spent": _AMOUNT,
+    "remaining": _AMOUNT,
+}
+_TOTALS: dict[str, _Kind] = {
+    **dict.fromkeys(("releases", "basic_epsilon", "basic_delta", "rho", "delta", "zcdp_epsilon"), _AMOUNT),
+    "pld_epsilon": ("a number of 0 or more, or null", lambda value: value is None or _AMOUNT[1](value)),
 }
 _MADE: dict[str, _Kind] = {
     "how": _LIST,
