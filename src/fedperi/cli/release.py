@@ -274,10 +274,6 @@ def _release_lines(made: dict[str, Any]) -> list[str]:
         if made["written"]
         else f"{file} holds this release already, and was left as it is."
     ]
-    if made["signed_by"] is not None:
-        lines.append(f"Signed with the key {made['signed_by']}.")
-    else:
-        lines.append("Not signed: anyone on its way could edit it. Give the site's key to sign it: --key site.key")
     if made["kept"]:
         lines.append("It is the same release as before, no new price.")
     else:
@@ -291,7 +287,12 @@ def _release_lines(made: dict[str, Any]) -> list[str]:
             "For this site only, and not in the file:",
             f"  {secret['rows']:,} rows, {share:.1f} % of them longer than the limit and shortened.{undone}",
         ]
-    return [*lines, "", f"To read it in words: fedperi inspect {file}"]
+    signed = (
+        "Not signed: anyone on its way could edit it. Give the site's key to sign it: --key site.key"
+        if made["signed_by"] is None
+        else f"Signed with the key {made['signed_by']}."
+    )
+    return [*lines, "", signed, f"To read it in words: fedperi inspect {file}"]
 
 
 def _plan_lines(plan: dict[str, Any]) -> list[str]:
