@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -11,25 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.bounded import CONSTANT, GRID, PublicEmbedding, is_number, limits
-from ..data.embedding import MAX_DEGREE
 from ..data.schema import Column, Schema
 from ..errors import InputError
 from ..strict import Unreadable, read_json
 from ..strict import is_number as is_finite
-from .accounting import Price, spent, zcdp_epsilon
+from .accounting import Price, zcdp_epsilon
 from .explain import NEIGHBOURS
-from .ledger import Ceiling
 from .release import BESIDE, DIAGONAL, MOST_COLUMNS, Release
+from .release_fields import LARGEST, LIST, MADE, TEXT, TOLERANCE, TYPES, UNIT, check_keys, check_ledger
 from .release_text import FORMAT, SIGNED, VERSION, canonical, checksum, content_of
 from .signature import Signature, is_base64, is_key_text, verify
 
 _NUMBER_SIZE = 24  # characters of a number in the triangle and what stands around it, at most
 _COLUMN_SIZE = 1 << 12  # characters in which a column is described, under a name of 200 letters
 _LEDGER_SIZE = 1 << 22  # characters for the rest: a ledger of some ten thousand releases
-_LARGEST = 1e15  # of numbers: sums of fewer rows than there are people, and their squares do not overflow
 AGAIN = "have the site run `fedperi release` again: it writes the same release, at no new price"
 _MOST_LISTS = MOST_COLUMNS + _LEDGER_SIZE // 64  # an entry of a ledger has four, and more than 256 characters
-_TOLERANCE = 1e-6  # relative, for what was rounded on its way through decimal numbers
 
 
 def read_release(text: str, where: str) -> Release:
@@ -110,9 +107,9 @@ def _refuse_unsigned_changes(release: Release, content: dict[str, Any], refuse: 
 
 def _release(content: dict[str, Any]) -> Release:
     """Build the release that a content tells of; errors continue the sentence "release file ..."."""
-    _keys(content, "", _TYPES if content["version"] == VERSION else {**_TYPES, "signer": _TEXT})
+    check_keys(content, "", TYPES if content["version"] == VERSION else {**TYPES, "signer": TEXT})
     made, price = content["made"], dict(content["price"])
-    _keys(made, "made", _MADE)
+    check_keys(made, "made", MADE)
     constants = {"constant": CONSTANT, "grid": GRID, "weights": [DIAGONAL, BESIDE]}
     for key, ours in constants.items():
         if made[key] != ours:
@@ -126,7 +123,7 @@ def _release(content: dict[str, Any]) -> Release:
     if targets is not None and not all(isinstance(name, str) for name in targets):
         raise InputError("has targets that are not names")
     paid = _price(price)
-    _check_ledger(content["ledger"], paid)
+    check_ledger(content["ledger"], paid)
     return Release(
         content["site"],
         schema,
@@ -155,35 +152,6 @@ def _price(values: dict[str, Any]) -> Price:
         raise InputError(f"has a price that does not hold: {error}") from None
 
 
-def _check_ledger(values: dict[str, Any] | None, paid: Price) -> None:
-    """Check that the ledger names this release, and adds up."""
-    if values is None:
-        return
-    try:
-        _keys(values, "ledger", _LEDGER)
-        for entry in (values["ceiling"], *values["ceilings"]):
-            dated = {} if entry is values["ceiling"] else {"when": _TEXT}
-            _keys(_group(entry), "ledger.ceiling", {**dated, "epsilon": _FINITE, "delta": _FINITE})
-        for entry in values["releases"]:
-            _keys(_group(entry), "ledger.releases", {"when": _TEXT, "what": _TEXT, "price": _OBJECT})
-        _keys(values["totals"], "ledger.totals", _TOTALS)
-        ceiling = Ceiling(values["ceiling"]["epsilon"], values["ceiling"]["delta"])
-        prices = [Price.from_dict(entry["price"]) for entry in values["releases"]]
-    except InputError:
-        raise InputError("has a ledger that cannot be read") from None
-    given = spent(prices, ceiling.delta)
-    left = max(0.0, ceiling.epsilon - given)
-    sums = all(abs(values[key] - sum_) <= _TOLERANCE for key, sum_ in (("spent", given), ("remaining", left)))
-    if paid not in prices or not sums:
-        raise InputError("has a ledger that does not name this release or does not add up")
-
-
-def _group(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise InputError("an entry is no group of fields")
-    return value
-
-
 def _columns(entries: list[Any], data: str) -> tuple[Schema, dict[str, tuple[float, float]]]:
     columns, units = [], {}
     for at, entry in enumerate(entries):
@@ -198,9 +166,9 @@ def _columns(entries: list[Any], data: str) -> tuple[Schema, dict[str, tuple[flo
         except InputError as error:
             raise InputError(f"has a column that is none: {error}") from None
         numeric = is_number(column, data)  # type: ignore[arg-type]
-        _keys(entry, place, {"name": _TEXT, "kind": _TEXT, public: _LIST, **(_UNIT if numeric else {})})
+        check_keys(entry, place, {"name": TEXT, "kind": TEXT, public: LIST, **(UNIT if numeric else {})})
         if numeric:
-            if not all(abs(limit) <= _LARGEST for limit in limits(column)):
+            if not all(abs(limit) <= LARGEST for limit in limits(column)):
                 raise InputError(f"has no limits for the numbers of column {column.name!r}")
             units[column.name] = float(entry["centre"]), float(entry["unit"])
         elif len(column.levels or ()) < 2:
@@ -212,13 +180,13 @@ def _columns(entries: list[Any], data: str) -> tuple[Schema, dict[str, tuple[flo
 
 
 def _matrix(values: dict[str, Any], size: int) -> NDArray[np.float64]:
-    _keys(values, "moments", {"columns": _LIST, "lower_triangle": _LIST})
+    check_keys(values, "moments", {"columns": LIST, "lower_triangle": LIST})
     rows = values["lower_triangle"]
     if [len(row) if isinstance(row, list) else -1 for row in rows] != list(range(1, size + 1)):
         raise InputError(
             f"has moments of a wrong shape: its columns need a triangle of {size} rows of 1 to {size} numbers"
         )
-    if not all(is_finite(value) and abs(value) <= _LARGEST for row in rows for value in row):
+    if not all(is_finite(value) and abs(value) <= LARGEST for row in rows for value in row):
         raise InputError("has moments that are not numbers of a possible size")
     moments = np.zeros((size, size))
     for i, row in enumerate(rows):
@@ -250,7 +218,7 @@ def _refuse_broken_promise(release: Release, refuse: Callable[[str], NoReturn]) 
     gaussian = ratio * ratio / 2
     rho = gaussian + release.price.selections[0] ** 2 / 8 * chosen
     kept = zcdp_epsilon(rho, release.delta) if rho < 1e6 and release.delta else math.inf
-    if kept > release.epsilon * (1 + _TOLERANCE) or gaussian > release.price.gaussian * (1 + _TOLERANCE):
+    if kept > release.epsilon * (1 + TOLERANCE) or gaussian > release.price.gaussian * (1 + TOLERANCE):
         refuse(
             f"does not keep what it promises: epsilon = {release.epsilon:g} at delta = {release.delta:g} is claimed, "
             f"and its noise of {release.noise:g} gives epsilon = {kept:g}; do not use it, and {AGAIN}"
@@ -275,71 +243,6 @@ def _parsed(text: str, refuse: Callable[[str], NoReturn]) -> dict[str, Any]:
     if version > SIGNED:
         refuse(f"has version {version!r:.20}, newer than the {SIGNED} that this fedperi reads; update fedperi")
     return content
-
-
-_Kind = tuple[str, Callable[[Any], bool]]
-_TEXT: _Kind = ("a text", lambda value: isinstance(value, str))
-_LIST: _Kind = ("a list", lambda value: isinstance(value, list))
-_OBJECT: _Kind = ("a group of fields", lambda value: isinstance(value, dict))
-_FINITE: _Kind = ("a number of a possible size", lambda value: is_finite(value) and abs(value) <= _LARGEST)
-_POSITIVE: _Kind = ("a number above 0", lambda value: is_finite(value) and 1e-15 <= value <= _LARGEST)
-_ANY: _Kind = ("anything", lambda value: True)
-_UNIT = {"centre": _FINITE, "unit": _POSITIVE}
-_TYPES: dict[str, _Kind] = {
-    "format": _TEXT,
-    "version": _ANY,
-    "about": _LIST,
-    "private": ("true or false", lambda value: isinstance(value, bool)),
-    "site": ("the name of a site", lambda value: isinstance(value, str) and bool(value.strip())),
-    "targets": ("a list or null", lambda value: value is None or isinstance(value, list)),
-    "identifier": _TEXT,
-    "created": _TEXT,
-    "fedperi": _TEXT,
-    "price": _OBJECT,
-    "columns": _LIST,
-    "made": _OBJECT,
-    "moments": _OBJECT,
-    "ledger": ("a group of fields or null", lambda value: value is None or isinstance(value, dict)),
-}
-_AMOUNT: _Kind = ("a number of 0 or more", lambda value: is_finite(value) and 0 <= value <= _LARGEST)
-_LEDGER: dict[str, _Kind] = {
-    "site": _TEXT,
-    "ceiling": _OBJECT,
-    "ceilings": _LIST,
-    "releases": _LIST,
-    "totals": _OBJECT,
-    "spent": _AMOUNT,
-    "remaining": _AMOUNT,
-}
-_TOTALS: dict[str, _Kind] = {
-    **dict.fromkeys(("releases", "basic_epsilon", "basic_delta", "rho", "delta", "zcdp_epsilon"), _AMOUNT),
-    "pld_epsilon": ("a number of 0 or more, or null", lambda value: value is None or _AMOUNT[1](value)),
-}
-_MADE: dict[str, _Kind] = {
-    "how": _LIST,
-    "data": ("linear, nonlinear or mixed", lambda value: value in ("linear", "nonlinear", "mixed")),
-    "degree": (f"a whole number from 1 to {MAX_DEGREE}", lambda value: type(value) is int and 1 <= value <= MAX_DEGREE),
-    "limit": _POSITIVE,
-    "constant": _ANY,
-    "grid": _ANY,
-    "weights": _ANY,
-    "sensitivity": _FINITE,
-    "noise": _POSITIVE,
-    "noise_beside": _FINITE,
-}
-
-
-def _keys(values: dict[str, Any], place: str, kinds: Mapping[str, _Kind]) -> None:
-    """Check that there are these fields, of these types, and no other: rows could hide in a field that nobody reads."""
-    inside = f"{place}." if place else ""
-    for key, (kind, fits) in kinds.items():
-        if key not in values:
-            raise InputError(f"lacks the field {inside + key!r}")
-        if not fits(values[key]):
-            raise InputError(f"has {values[key]!r:.60} as {inside + key!r}, which must be {kind}")
-    for key in values:
-        if key not in kinds:
-            raise InputError(f"has a field that does not belong there, {inside + key!r:.80}")
 
 
 def refusal(where: str, joint: str = " ") -> Callable[[str], NoReturn]:
