@@ -190,7 +190,7 @@ WRONG = {
     "private": [1, "yes", None],
     "epsilon": ["1", None, -1.0, True, [1]],
     "delta": [{}, "x"],
-    "mechanism": [["statistics"], 1, "\x1b[2J", ""],
+    "mechanism": [["statistics"], 1, "\x1b[2J"],
     "ledger": [[], 1, "spent"],
     "rows": ["many", -1],
 }

@@ -176,6 +176,11 @@ def test_a_number_that_no_float_holds_is_refused_in_words(number: float) -> None
     assert level_text(number) in ("inf", "-inf", "nan")
 
 
+def test_numbers_of_any_type_can_be_levels() -> None:
+    given = (np.int64(1), np.float32(2.0), 3, 4.5, True, "x", 10**20)
+    assert Column("arm", "categorical", levels=given).levels == ("1", "2", "3", "4.5", "True", "x", str(10**20))
+
+
 @pytest.mark.parametrize("name", ["s.json", "s.toml"])
 @pytest.mark.parametrize("literal", ["1e999", "nan", "inf", "9" * 400, "9" * 5000, "[" * 2000 + "]" * 2000])
 def test_files_of_schemas_and_bounds(tmp_path: Path, name: str, literal: str) -> None:

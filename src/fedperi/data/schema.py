@@ -10,7 +10,6 @@ from os import PathLike
 from typing import Literal
 
 from ..errors import InputError
-from ..strict import is_number
 from .levels import level_text, style_of
 
 Kind = Literal["continuous", "categorical"]
@@ -63,7 +62,7 @@ class Column:
         if isinstance(self.levels, str) or not isinstance(self.levels, Iterable):
             raise InputError(f"column {self.name!r}: levels must be a list of strings, not {self.levels!r}")
         given = tuple(self.levels)
-        if any(isinstance(level, Real) and not is_number(level) and not isinstance(level, bool) for level in given):
+        if any(isinstance(level, Real) and level_text(level) in ("inf", "-inf", "nan") for level in given):
             raise InputError(
                 f"column {self.name!r}: a level is a number that is not finite or too large; write such a level as text"
             )

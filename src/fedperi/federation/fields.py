@@ -209,8 +209,12 @@ class Fields:
         return made
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_NAME and all(map(plain, value))
+
+
 def _is_name(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= MAX_NAME and bool(value.strip()) and all(map(plain, value))
+    return _is_text(value) and bool(str(value).strip())
 
 
 _AMOUNTS = ["epsilon", "delta", "rho", "rows", "worth", "epsilon_per_answer", "answers_used", "answers_planned"]
@@ -218,7 +222,7 @@ _AMOUNTS += ["sensitivity", "sensitivity_proven", "noise_scale", "ridge", "epsil
 _TOLD: dict[str, tuple[list[str], Callable[[Any], bool]]] = {
     "true or false": (["private"], lambda value: isinstance(value, bool)),
     "a number of 0 or more": (_AMOUNTS, lambda value: is_number(value) and value >= 0),
-    "a short plain text": (["mechanism", "data", "neighbours", "release", "sensitivity_is"], _is_name),
+    "a short plain text": (["mechanism", "data", "neighbours", "release", "sensitivity_is"], _is_text),
     "a group of named values": (["ledger"], lambda value: value is None or isinstance(value, dict)),
 }
 
