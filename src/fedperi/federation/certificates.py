@@ -201,7 +201,7 @@ def read_ca_key(path: Path, ca: x509.Certificate) -> EllipticCurvePrivateKey:
 
 
 def read_site_key(path: Path) -> EllipticCurvePrivateKey:
-    """Read a site's private key, if nobody else can read it: whoever can may answer and sign in the site's name.
+    """Read a site's private key, if nobody else can read it: anyone who can may answer in the site's name.
 
     Examples
     --------

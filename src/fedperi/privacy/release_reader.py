@@ -73,7 +73,7 @@ def read_release(text: str, where: str) -> Release:
 
 
 def largest_text(lists: int = MOST_COLUMNS + 64) -> int:
-    """Return how many characters a release has at most that has so many lists, one for each row of its triangle.
+    """Return the most characters that a release with this number of lists can have, one list per row of moments.
 
     Examples
     --------
