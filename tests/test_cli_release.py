@@ -95,6 +95,7 @@ def test_a_release_in_processes_of_its_own(folder: Path) -> None:
         "",
         "For this site only, and not in the file:",
         "",
+        "Not signed: anyone on its way could edit it. Give the site's key to sign it: --key site.key",
         "To read it in words: fedperi inspect h1.fedperi",
     ]
     text = (folder / "h1.fedperi").read_text()
@@ -121,9 +122,11 @@ def test_a_release_in_processes_of_its_own(folder: Path) -> None:
         "What it holds",
         "How much noise",
         "What can be learned",
+        "Who made it",
         "The ledger",
         "The file is whole: its checksum fits, and its noise is as large as its promise",
         "needs.",
+        "It is not signed, so that this proves nothing about who made it.",
     ]
 
 

@@ -309,8 +309,9 @@ def test_a_file_that_is_cut_off(release: Release) -> None:
     text = write_release(release)
     assert refusal(text[: len(text) // 2]).startswith("is cut off or not JSON (line ")
     assert refusal("") == f"is cut off or not JSON (line 1: Expecting value); {AGAIN}"
-    assert refusal("[" * 100_000) == f"is not JSON that fedperi wrote; {AGAIN}"
-    assert refusal('{"format": ' + "9" * 5000 + "}") == f"is not JSON that fedperi wrote; {AGAIN}"
+    assert refusal("[" * 50_000) == f"is cut off or not JSON (its brackets are nested deeper than 32); {AGAIN}"
+    huge = f"is cut off or not JSON (it holds a whole number beyond {2**63 - 1}); {AGAIN}"
+    assert refusal('{"format": ' + "9" * 5000 + "}") == refusal('{"format": ' + "9" * 20 + "}") == huge
 
 
 @pytest.mark.parametrize(("text", "found"), [('{"format": "fedperi.graph"}', "'fedperi.graph'"), ("[1]", "None")])
@@ -320,8 +321,8 @@ def test_another_format(text: str, found: str) -> None:
 
 
 def test_another_version(release: Release) -> None:
-    newer = forged(release, lambda content: content.update(version=2))
-    assert refusal(newer) == "has version 2, newer than the 1 that this fedperi reads; update fedperi"
+    newer = forged(release, lambda content: content.update(version=3))
+    assert refusal(newer) == "has version 3, newer than the 2 that this fedperi reads; update fedperi"
     for version in (0, None, "1", 1.0, True):
         other = forged(release, lambda content, version=version: content.update(version=version))
         assert refusal(other) == f"has version {version!r}, and this fedperi reads 1; {AGAIN}"
@@ -336,7 +337,8 @@ def test_an_edited_file(release: Release) -> None:
         == f"was changed after it was made: its checksum does not fit; {AGAIN}"
     )
     assert refusal(re.sub(r',\s*"checksum".*"', "", text)) == f"has no checksum; {AGAIN}"
-    assert refusal(text.replace('"version": 1,', '"version": 1, "site": "west",')) == f"has a field twice; {AGAIN}"
+    twice = text.replace('"version": 1,', '"version": 1, "site": "west",')
+    assert refusal(twice) == f"is cut off or not JSON (it has the field 'site' twice); {AGAIN}"
     # White space is no content: an editor that changes line ends does no harm.
     assert_same(read_release(text.replace("\n", "\r\n"), "x"), release)
 
@@ -344,7 +346,7 @@ def test_an_edited_file(release: Release) -> None:
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_numbers_that_are_not_finite(release: Release, literal: str) -> None:
     text = write_release(release).replace("488.689", literal)
-    assert refusal(text) == f"holds a number that is not finite, 'moments.lower_triangle.0.0'; {AGAIN}"
+    assert refusal(text) == f"is cut off or not JSON (it holds a number that is not finite, {literal}); {AGAIN}"
 
 
 @pytest.mark.parametrize(
@@ -353,7 +355,6 @@ def test_numbers_that_are_not_finite(release: Release, literal: str) -> None:
         ("made", "noise", 0),
         ("made", "noise", 0.0),
         ("made", "noise", None),
-        ("price", "epsilon", math.inf),
         ("price", "epsilon", None),
     ],
 )
@@ -543,7 +544,9 @@ def test_the_ledger_comes_along_without_the_tables_fingerprint(release: Release,
         (put(["x"], "ledger", "releases"), "has a ledger that cannot be read"),
         (put("0", "ledger", "spent"), "has a ledger that cannot be read"),
         (put(-1, "ledger", "ceiling", "delta"), "has a ledger that cannot be read"),
-        (put(7, "ledger", "releases", 0, "what"), "has a ledger that does not name this release or does not add up"),
+        (put(7, "ledger", "releases", 0, "what"), "has a ledger that cannot be read"),
+        (put({}, "ledger", "ceiling"), "has a ledger that cannot be read"),
+        (put([61.2], "ledger", "rows"), "has a ledger that cannot be read"),
         (put([], "ledger", "releases"), "has a ledger that does not name this release or does not add up"),
         (put(0.1, "ledger", "spent"), "has a ledger that does not name this release or does not add up"),
         (put(9.0, "ledger", "remaining"), "has a ledger that does not name this release or does not add up"),
@@ -658,6 +661,7 @@ def test_the_explanation(release: Release) -> None:
         "What it holds",
         "How much noise",
         "What can be learned",
+        "Who made it",
         "The ledger",
     ]
     assert told["What this is"].paragraphs == (

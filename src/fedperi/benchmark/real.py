@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..graph.pdag import PDAG
+from ..strict import Unreadable, read_json
 from .contenders import CONTENDERS, Problem, contender
 from .grid import Cell, write_table
 from .page import Page, Request
@@ -85,10 +85,10 @@ def known_graph(folder: Path) -> PDAG | None:
     try:
         if file.suffix == ".csv":
             return PDAG.from_csv(text)
-        told = json.loads(text)
+        told = read_json(text)
         simulated = isinstance(told, dict) and "dag" in told
         return PDAG.from_edges(**told["dag"], names=told["names"]) if simulated else PDAG.from_json(text)
-    except (InputError, KeyError, TypeError, json.JSONDecodeError) as error:
+    except (InputError, KeyError, TypeError, Unreadable) as error:
         raise InputError(f"the truth file {file.name!r} cannot be read: {error}") from None
 
 

@@ -104,12 +104,13 @@ def _one_cell(text: str | None) -> object:
     """Run one cell again, to see whether its numbers come back."""
     from .._version import __version__
     from ..benchmark.experiments import work
+    from ..strict import Unreadable, read_json
 
     if text is None:
         raise InputError("benchmark cell needs --cell JSON: copy a cell from a line of cells.jsonl")
     try:
-        told = json.loads(text)
-    except ValueError as error:
+        told = read_json(text)
+    except Unreadable as error:
         raise InputError(f"--cell is no JSON ({error}): copy a cell from a line of cells.jsonl") from None
     told = told.get("cell", told) if isinstance(told, dict) else told
     if not isinstance(told, dict):

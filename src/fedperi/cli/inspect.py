@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -20,13 +21,19 @@ if TYPE_CHECKING:
 @app.command()
 def inspect(
     file: str = typer.Argument(..., metavar="FILE", help="A file that `fedperi release` wrote."),
+    site_keys: Path | None = typer.Option(
+        None,
+        "--site-keys",
+        metavar="DIR",
+        help="Public keys of the sites (SITE.pub); refuse a file not signed by its site.",
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the same as JSON and nothing else."),
 ) -> None:
     """Explain a release file: what it promises, what it holds, what can be learned from it."""
-    from ..privacy.explain import explain
+    from ..privacy.explain import explain, printable
     from ..privacy.release_file import load_release
 
-    release = load_release(file)
+    release = load_release(file, site_keys)
     sections = explain(release)
     if as_json:
         say(json.dumps(_values(file, release, sections), indent=2))
@@ -42,6 +49,10 @@ def inspect(
             console.print(part)
         console.print()
     console.print("The file is whole: its checksum fits, and its noise is as large as its promise needs.")
+    if site_keys is not None:
+        console.print(f"It is signed by the key of site {printable(repr(release.site))} in --site-keys.", markup=False)
+    elif release.signature is None:
+        console.print("It is not signed, so that this proves nothing about who made it.")
     if not release.private:
         console.print(Text("NOT PRIVATE: its noise is from a test.", style="bold red"))
 
@@ -75,6 +86,7 @@ def _values(file: str, release: Release, sections: list[Section]) -> dict[str, A
         "created": release.created,
         "fedperi": release.version,
         "private": release.private,
+        "signed_by": None if release.signature is None else release.signature.fingerprint,
         "price": release.price.to_dict(),
         "membership_guess": {"by_promise": claimed, "on_average": average},
         "data": release.data,

@@ -66,11 +66,11 @@ def _from_file(config: str | None, known: Collection[str]) -> dict[str, Any]:
     """Options of a TOML file: the long names of a command's options."""
     if config is None:
         return {}
-    import tomllib
+    from ..strict import Unreadable, read_toml
 
     try:
-        content = tomllib.loads(Path(config).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        content = read_toml(Path(config).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, Unreadable) as error:
         raise InputError(f"the configuration {config!r} cannot be read: {error}") from None
     unknown = [key for key in content if key not in known]
     if unknown and unknown[0] in HERE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +22,7 @@ def summarize(console: Console, result: Result, out: Path | None) -> None:
     else:
         _say_baseline(console, result)
     if result.privacy is not None:
-        _say_privacy(console, result.privacy)
+        _say_privacy(console, result)
     if result.stability:
         console.print(f"Stability from {result.replicates} resampled runs is in the report.")
     if out is not None:
@@ -121,15 +121,18 @@ def _rounds(result: Result) -> str:
     return f"{result.rounds} round{'s' * (result.rounds != 1)}."
 
 
-def _say_privacy(console: Console, sites: dict[str, dict[str, Any]]) -> None:
-    """Say what was promised to the people in the tables."""
-    bare = [name for name, told in sites.items() if not told.get("private")]
+def _say_privacy(console: Console, result: Result) -> None:
+    """Say what was promised to the people in the tables; what a site tells in a way that is not known is no promise."""
+    from ..report.privacy import promises
+
+    found = promises(result)
+    bare = [one.site for one in found if not one.private]
     if bare:
-        console.print(f"NOT PRIVATE: {', '.join(bare)}. Do not call this result differentially private.")
-    kept = [told for told in sites.values() if told.get("private")]
+        console.print(f"NOT PRIVATE: {', '.join(bare)}. Do not call this result differentially private.", markup=False)
+    kept = [one for one in found if one.private]
     if kept:
-        dearest = max(kept, key=lambda told: float(told["epsilon"]))
+        dearest = max(kept, key=lambda one: one.epsilon or 0.0)
         console.print(
             f"Differential privacy for one row of {len(kept)} site{'s' * (len(kept) > 1)}: epsilon = "
-            f"{dearest['epsilon']:g}, delta = {dearest['delta']:g} (mechanism {dearest['mechanism']!r})."
+            f"{dearest.epsilon:g}, delta = {dearest.delta:g} (mechanism {dearest.mechanism!r})."
         )

@@ -17,6 +17,8 @@ from . import app
 from .say import say
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
     from ..data.embedding import Data
     from ..data.profile import Missing
     from ..data.table import Table
@@ -48,6 +50,7 @@ def release(
     ),
     targets: str | None = typer.Option(None, "--targets", metavar="A,B", help="Columns that the site has set itself."),
     store: str | None = typer.Option(None, "--store", metavar="DIR", help="Where the site keeps ledger and noise."),
+    key: Path | None = typer.Option(None, "--key", metavar="FILE", help="The site's private key, to sign the file."),
     ceiling: float | None = typer.Option(None, "--ceiling", metavar="E", help="The most that the site ever gives."),
     raise_ceiling: bool = typer.Option(
         False, "--raise-ceiling", help="Let --ceiling be above the one in the ledger, which records it."
@@ -62,6 +65,7 @@ def release(
         raise InputError(f"--data is one of {', '.join(DATA)}; not {data!r}")
     if missing not in ("error", "drop"):
         raise InputError(f"--missing is error or drop, not {missing!r}")
+    signing = None if key is None else _signing_key(key)
     if not dry_run:
         _check_place(out)
 
@@ -82,7 +86,13 @@ def release(
         return
     if raise_ceiling:
         _raise_ceiling(table, privacy)
-    _show(_released(table, privacy, schema, data, missing, declared, cast("Path", out)), as_json)
+    _show(_released(table, privacy, schema, data, missing, declared, cast("Path", out), signing), as_json)
+
+
+def _signing_key(path: Path) -> EllipticCurvePrivateKey:
+    from ..federation.certificates import read_site_key
+
+    return read_site_key(path)
 
 
 def _raise_ceiling(table: Table, privacy: Privacy) -> None:
@@ -131,20 +141,29 @@ def _released(
     missing: str,
     targets: tuple[str, ...] | None,
     out: Path,
+    key: EllipticCurvePrivateKey | None,
 ) -> dict[str, Any]:
-    """Make the release, or take the one that was made before, and write it."""
+    """Make the release, or take the one that was made before, sign it if there is a key, and write it."""
     from ..privacy.release import undoes_clipping
-    from ..privacy.release_file import save_release
+    from ..privacy.release_file import save_release, sign_release
     from ..privacy.site_release import prepare_release
 
     pending = prepare_release(
         table, privacy, schema=schema, data=cast("Data", data), missing=cast("Missing", missing), targets=targets
     )
-    if out.exists() and not pending.kept:
+    known = pending.kept
+    if out.exists() and not known:
         raise InputError(f"--out {str(out)!r} holds another release; choose another name. Nothing was drawn or paid")
     noticed = [] if pending.kept else _noticed(table, privacy, schema, data, missing)
     with _undisturbed():
         release, witness = pending.draw()
+    if witness is None and not known:
+        raise InputError(
+            f"site {table.name!r}: another process made this release at the same moment, and paid for it; nothing was "
+            "paid twice and nothing was written here: run the command again, it writes the same release at no new price"
+        )
+    if key is not None:
+        release = sign_release(release, key)
     there = out.exists()
     if there:
         _check_same(release, out)
@@ -157,6 +176,7 @@ def _released(
         "private": release.private,
         "epsilon": release.epsilon,
         "delta": release.delta,
+        "signed_by": None if release.signature is None else release.signature.fingerprint,
         "kept": witness is None,
         "written": not there,
         "ledger": release.ledger,
@@ -178,8 +198,15 @@ def _check_same(release: Release, out: Path) -> None:
         raise InputError(
             f"--out {str(out)!r} is a release file that was cut off or changed; remove it, or choose another name"
         ) from None
-    if write_release(replace(there, ledger=None)) != write_release(replace(release, ledger=None)):
+    bare = [write_release(replace(one, ledger=None, signature=None)) for one in (there, release)]
+    if bare[0] != bare[1]:
         raise InputError(f"--out {str(out)!r} holds another release; choose another name. Nothing was drawn or paid")
+    signers = [None if one.signature is None else one.signature.key for one in (there, release)]
+    if signers[0] != signers[1]:
+        raise InputError(
+            f"--out {str(out)!r} holds this release, but {'not signed' if signers[0] is None else 'signed'}, and it "
+            "was left as it is; choose another name, or remove it first. Nothing was drawn or paid"
+        )
 
 
 def _noticed(table: Table, privacy: Privacy, schema: str | None, data: str, missing: str) -> list[str]:
@@ -273,7 +300,12 @@ def _release_lines(made: dict[str, Any]) -> list[str]:
             f"  {secret['rows']:,} rows, {share:.1f} % of them longer than the limit and shortened.{undone}",
             *(f"  {finding}" for finding in secret["findings"]),
         ]
-    return [*lines, "", f"To read it in words: fedperi inspect {file}"]
+    signed = (
+        "Not signed: anyone on its way could edit it. Give the site's key to sign it: --key site.key"
+        if made["signed_by"] is None
+        else f"Signed with the key {made['signed_by']}."
+    )
+    return [*lines, "", signed, f"To read it in words: fedperi inspect {file}"]
 
 
 def _plan_lines(plan: dict[str, Any]) -> list[str]:

@@ -50,6 +50,12 @@ def run(
     store: str | None = typer.Option(None, metavar="DIR", help="Where sites keep ledger and noise."),
     most_rows: int | None = typer.Option(None, metavar="N", help="For a larger delta: a public bound on the rows."),
     decimal: str | None = typer.Option(None, metavar="MARK", help="With --epsilon: decimal mark of numbers, . or ,"),
+    site_keys: Path | None = typer.Option(
+        None,
+        "--site-keys",
+        metavar="DIR",
+        help="Public keys of the sites (SITE.pub); refuse releases not signed by them.",
+    ),
     config: str | None = typer.Option(None, "--config", metavar="FILE", help="These options from a TOML file."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Show what would be asked of each site, and stop."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON and nothing else."),
@@ -88,6 +94,7 @@ def run(
     chosen = make_run_method(asked, said)
     name = asked.get("method", DEFAULT)
     tables = _tables(files, name)
+    sources = _sources(files, tables, site_keys)
 
     from ..report.console import console as terminal
     from .outcome import summarize
@@ -105,7 +112,8 @@ def run(
             console.print(f"{len(files) - len(tables)} releases: they are paid for, and a run costs nothing more.")
         console.print("Nothing was asked: this was a dry run.")
         return
-    result = chosen.fit(files)
+    _say_unsigned(console, sources)
+    result = chosen.fit(sources)
     if out is not None:
         result.save(out)
     if as_json:
@@ -124,6 +132,27 @@ def _tables(files: list[str], method: str) -> list[str]:
         why = "M-PERI cannot use noisy summaries yet" if method == "mperi" else f"{method} computes with rows"
         raise InputError(f"{release!r} is a release, and {why}; add --method iperi")
     return tables
+
+
+def _sources(files: list[str], tables: list[str], keys: Path | None) -> list[Any]:
+    """Read the releases among the files, each signed by its site if there is a list of keys."""
+    from ..privacy.release_file import load_release
+    from ..privacy.signature import read_roster
+
+    if keys is not None and tables:
+        raise InputError(f"--site-keys is about releases, which sites sign, and {tables[0]!r} is a table; leave it out")
+    roster = None if keys is None else read_roster(keys)
+    return [file if file in tables else load_release(file, roster) for file in files]
+
+
+def _say_unsigned(console: Console, sources: list[Any]) -> None:
+    bare = [one.site for one in sources if not isinstance(one, str) and one.signature is None]
+    if bare:
+        console.print(
+            f"Not signed: the release{'s' * (len(bare) > 1)} of {', '.join(bare)}. Anyone could have edited them; with "
+            "`fedperi release --key` sites sign, and with --site-keys a run checks it.",
+            markup=False,
+        )
 
 
 def _checked(console: Console, files: list[str], asked: dict[str, Any], *, strict: bool) -> CheckReport:

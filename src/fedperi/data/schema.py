@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from numbers import Real
 from os import PathLike
 from typing import Literal
 
@@ -62,7 +63,12 @@ class Column:
             raise InputError(f"column {self.name!r} is continuous and has no levels; drop them, or make it categorical")
         if isinstance(self.levels, str) or not isinstance(self.levels, Iterable):
             raise InputError(f"column {self.name!r}: levels must be a list of strings, not {self.levels!r}")
-        texts = [level_text(level) for level in self.levels]
+        given = tuple(self.levels)
+        if any(isinstance(level, Real) and level_text(level) in ("inf", "-inf", "nan") for level in given):
+            raise InputError(
+                f"column {self.name!r}: a level is a number that is not finite or too large; write such a level as text"
+            )
+        texts = [level_text(level) for level in given]
         style = style_of(texts)
         levels = tuple(level_text(text, style) for text in texts)
         if not levels:
@@ -77,8 +83,10 @@ class Column:
             raise InputError(f"column {self.name!r} is categorical and has no bounds; drop them, or make it continuous")
         try:
             low, high = (float(bound) for bound in self.bounds or ())
+        except OverflowError:
+            raise InputError(f"column {self.name!r}: a bound has more than 308 digits; give a smaller one") from None
         except (TypeError, ValueError):
-            raise InputError(f"column {self.name!r}: bounds must be two numbers, not {self.bounds!r}") from None
+            raise InputError(f"column {self.name!r}: bounds must be two numbers, not {self.bounds!r:.80}") from None
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise InputError(f"column {self.name!r}: bounds must be finite and increasing, not {low:g}, {high:g}")
         return low, high

@@ -15,13 +15,12 @@ As an override a file may name only the columns whose inferred type is not wante
 
 from __future__ import annotations
 
-import json
-import tomllib
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from ..strict import Unreadable, read_json, read_toml, write_json
 from .schema import Column, Schema
 
 
@@ -39,10 +38,10 @@ def read_schema(path: str | PathLike[str]) -> Schema:
     file = checked_path(path)
     try:
         text = file.read_text(encoding="utf-8-sig")
-        content = tomllib.loads(text) if file.suffix.lower() == ".toml" else json.loads(text)
+        content = read_toml(text) if file.suffix.lower() == ".toml" else read_json(text)
     except OSError as error:
         raise InputError(f"cannot read schema file {str(file)!r}: {error.strerror or error}") from None
-    except ValueError as error:
+    except (Unreadable, UnicodeDecodeError) as error:
         raise InputError(f"schema file {str(file)!r} is not valid {file.suffix[1:].upper()}: {error}") from None
     columns = content.get("columns") if isinstance(content, dict) else None
     if not isinstance(columns, dict) or not columns:
@@ -69,7 +68,7 @@ def write_schema(schema: Schema, path: str | PathLike[str]) -> None:
     file = checked_path(path)
     entries = {column.name: _entry(column) for column in schema.columns}
     if file.suffix.lower() == ".json":
-        text = json.dumps({"columns": entries}, indent=2, ensure_ascii=False) + "\n"
+        text = write_json({"columns": entries}, indent=2, ascii_only=False) + "\n"
     else:
         tables = [
             "\n".join([f"[columns.{_toml(name)}]", *(f"{key} = {_toml(value)}" for key, value in entry.items())])
@@ -116,4 +115,4 @@ def _entry(column: Column) -> dict[str, Any]:
 
 def _toml(value: Any) -> str:
     # A JSON string is a TOML basic string, but for the one control character JSON leaves bare.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return write_json(value, ascii_only=False).replace("\x7f", "\\u007f")

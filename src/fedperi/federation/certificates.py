@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import shlex
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -199,9 +200,45 @@ def read_ca_key(path: Path, ca: x509.Certificate) -> EllipticCurvePrivateKey:
     return key
 
 
-def need_cryptography() -> None:
-    """Raise unless certificates can be made here."""
+def read_site_key(path: Path) -> EllipticCurvePrivateKey:
+    """Read a site's private key, if nobody else can read it: anyone who can may answer in the site's name.
+
+    Examples
+    --------
+    >>> read_site_key(Path("nowhere.key"))
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: the key 'nowhere.key' cannot be read: No such file or directory
+    """
+    try:
+        content, mode = path.read_bytes(), path.stat().st_mode
+    except OSError as error:
+        raise InputError(f"the key {str(path)!r} cannot be read: {error.strerror or error}") from None
+    if os.name == "posix" and mode & 0o077:
+        raise InputError(
+            f"the key {str(path)!r} can be read or changed by others on this machine (mode {mode & 0o777:o}): run "
+            f"chmod 600 {shlex.quote(str(path))}; if others may have seen it, ask for a new key"
+        )
+    need_cryptography("reading a key")
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+
+    try:
+        key = load_ssh_private_key(content, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise InputError(
+            f"the key {str(path)!r} is no private key that a site can use (ECDSA, OpenSSH's format, no passphrase): "
+            "make one with `fedperi keys`"
+        )
+    return key
+
+
+def need_cryptography(what: str = "making keys") -> None:
+    """Raise unless keys and certificates can be made and read here."""
     try:
         import cryptography.x509  # noqa: F401
     except ImportError:
-        raise InputError("making keys needs the package cryptography: pip install 'fedperi[flower]'") from None
+        raise InputError(f"{what} needs the package cryptography: pip install 'fedperi[flower]'") from None

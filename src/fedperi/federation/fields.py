@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -16,6 +14,7 @@ from ..errors import InputError
 from ..names import MAX_NAME as MAX_NAME
 from ..names import name_problem
 from ..names import plain as plain
+from ..strict import Unreadable, is_number, read_json, write_json
 
 PROTOCOL = 2
 
@@ -98,7 +97,7 @@ class Fields:
     def number(self, key: str) -> float:
         """Take a finite number."""
         value = self._take(key)
-        if isinstance(value, bool) or not isinstance(value, float | int) or not math.isfinite(value):
+        if not is_number(value):
             self.wrong(f"has a {key!r} that is no finite number")
         return float(value)
 
@@ -140,15 +139,33 @@ class Fields:
         if not isinstance(value, str) or len(value) > MAX_TEXT:
             self.wrong(f"has a {key!r} that is no text of at most {MAX_TEXT} characters")
         try:
-            return json.loads(value, parse_constant=_no_constant)
-        except (ValueError, RecursionError):
-            self.wrong(f"has a {key!r} that is not valid JSON")
+            return read_json(value)
+        except Unreadable as error:
+            self.wrong(f"has a {key!r} that is not valid JSON: {shown(str(error))}")
 
     def mapping(self, key: str) -> dict[str, Any] | None:
         """Take named values, or none, from JSON text."""
         value = self._parsed(key)
         if value is not None and not isinstance(value, dict):
             self.wrong(f"has a {key!r} that is no list of named values")
+        return value
+
+    def privacy(self, key: str) -> dict[str, Any] | None:
+        """Take what a site tells about its privacy, or none; what reports use of it has the type that they expect.
+
+        Examples
+        --------
+        >>> Fields({"protocol": 2, "told": '{"private": 1}'}, "site 'north'", "ask").privacy("told")
+        Traceback (most recent call last):
+        ...
+        fedperi.federation.fields.Refused: the 'ask' message of site 'north' has a 'told' whose 'private' is not true
+        or false
+        """
+        value = self.mapping(key)
+        for kind, (keys, fits) in _TOLD.items():
+            for name in keys:
+                if value is not None and name in value and not fits(value[name]):
+                    self.wrong(f"has a {key!r} whose {name!r} is not {kind}")
         return value
 
     def names(self, key: str) -> tuple[str, ...] | None:
@@ -176,7 +193,7 @@ class Fields:
     def _column(self, entry: dict[str, Any]) -> Column:
         levels, bounds = entry.get("levels"), entry.get("bounds")
         listed = levels is None or (isinstance(levels, list) and len(levels) <= MAX_VARIABLES)
-        limits = bounds is None or (isinstance(bounds, list) and all(type(b) in (int, float) for b in bounds))
+        limits = bounds is None or (isinstance(bounds, list) and all(map(is_number, bounds)))
         if set(entry) != {"name", "kind", "levels", "bounds"} or not listed or not limits:
             self.wrong(f"describes the column {entry['name']!r} in a way that is not known")
         if not all(map(_is_name, levels or [])):
@@ -188,17 +205,27 @@ class Fields:
                 None if levels is None else tuple(levels),
                 None if bounds is None else tuple(bounds),
             )
-        except (InputError, TypeError, OverflowError):
+        except (InputError, TypeError):
             self.wrong(f"describes the column {entry['name']!r} in a way that is not known")
         return made
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(name)
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_NAME and all(map(plain, value))
 
 
 def _is_name(value: object) -> bool:
     return name_problem(value) is None
+
+
+_AMOUNTS = ["epsilon", "delta", "rho", "rows", "worth", "epsilon_per_answer", "answers_used", "answers_planned"]
+_AMOUNTS += ["sensitivity", "sensitivity_proven", "noise_scale", "ridge", "epsilon_own_graph"]
+_TOLD: dict[str, tuple[list[str], Callable[[Any], bool]]] = {
+    "true or false": (["private"], lambda value: isinstance(value, bool)),
+    "a number of 0 or more": (_AMOUNTS, lambda value: is_number(value) and value >= 0),
+    "a short plain text": (["mechanism", "data", "neighbours", "release", "sensitivity_is"], _is_text),
+    "a group of named values": (["ledger"], lambda value: value is None or isinstance(value, dict)),
+}
 
 
 def shown(value: object) -> str:
@@ -215,4 +242,4 @@ def as_json(value: Any) -> str:
     >>> as_json({"private": True})
     '{"private": true}'
     """
-    return json.dumps(value, allow_nan=False, ensure_ascii=True)
+    return write_json(value)

@@ -11,6 +11,7 @@ import numpy as np
 from ..data.counts import Counts
 from ..data.statistics import Statistics
 from ..errors import InputError
+from ..strict import read_json, write_json
 from .site import Reading, Site
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def write_summary(summary: Statistics | Counts) -> str:
     """
     values = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(summary).items()}
     kind = "counts" if isinstance(summary, Counts) else "statistics"
-    return json.dumps({"format": FORMAT, "version": VERSION, "kind": kind, **values}, allow_nan=False)
+    return write_json({"format": FORMAT, "version": VERSION, "kind": kind, **values})
 
 
 def read_summary(text: str) -> Statistics | Counts:
@@ -48,7 +49,7 @@ def read_summary(text: str) -> Statistics | Counts:
     fedperi.errors.InputError: the statistics that were kept are damaged
     """
     try:
-        values = json.loads(text)
+        values = read_json(text)
         if (values.pop("format"), values.pop("version")) != (FORMAT, VERSION):
             raise InputError("the statistics that were kept are of another version of fedperi")
         if values.pop("kind") == "counts":

@@ -46,6 +46,7 @@ For site {site}
 
 ca.pem        public. By it your machine knows the coordinator, and refuses any other.
 {site}.key
-              secret. By it the coordinator knows you. Whoever has it can answer in your name; it opens nothing at your
-              side. If it is lost or was seen by others, tell the coordinator, who shuts it out, and ask for a new one.
+              secret. By it the coordinator knows you, and with it you sign release files (fedperi release --key).
+              Whoever has it can answer and sign in your name; it opens nothing at your side. If it is lost or was
+              seen by others, tell the coordinator, who shuts it out, and ask for a new one.
 """

@@ -35,6 +35,7 @@ from ..privacy.regret_noise import (
     ridge_covariance,
 )
 from ..privacy.site_release import prepare_release
+from ..strict import read_json, write_json
 from .messages import Families, Floats, Settings, Welcome
 from .site import Respondent, _checked_targets, digest
 
@@ -274,7 +275,7 @@ class NoisySite(Respondent):
                     drawn = self._source().laplace(np.array(list(new.values())), self._scale)
                     self._known = self._known | dict(zip(new, drawn.tolist(), strict=True))
                     if budget is not None:
-                        budget.place.keep(self._known_under, json.dumps(self._known))
+                        budget.place.keep(self._known_under, write_json(self._known))
             self.privacy = self._told()
         return np.array([self._known[key] for key in keys])
 
@@ -322,11 +323,11 @@ class NoisySite(Respondent):
         budget = self._pending.budget
         if budget is None:  # a test: answers are remembered by this site alone
             return self._known
-        text = budget.place.kept(self._known_under)
+        text = budget.kept(self._known_under)
         if text is None:
             return {}
         try:
-            kept = json.loads(text)
+            kept = read_json(text)
             return {str(key): float(value) for key, value in kept.items()}
         except (ValueError, TypeError, AttributeError):
             raise InputError(

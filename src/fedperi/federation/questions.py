@@ -113,4 +113,4 @@ def answers_in(fields: Fields, questions: Sequence[Question]) -> Answers:
         if np.isnan(array).any() or not (np.isfinite(array) | endless).all():
             fields.wrong("has an answer that is not a finite number")
         out.append(array)
-    return Answers(out, fields.mapping("told"))
+    return Answers(out, fields.privacy("told"))

@@ -187,7 +187,7 @@ def read_card(record: Mapping[str, Any], sender: str) -> Card:
     """
     fields = Fields(record, sender, "hello")
     version, site = fields.text("version", MAX_NAME), fields.text("site", MAX_NAME)
-    return fields.done(Card(site, fields.columns("columns"), fields.mapping("promise"), version))
+    return fields.done(Card(site, fields.columns("columns"), fields.privacy("promise"), version))
 
 
 def write_welcome(welcome: Welcome, answers: Answers | None = None) -> Record:
@@ -226,7 +226,7 @@ def read_welcome(
         fields.wrong(f"declares the target {shown(strange[0])}, which is no variable of the run")
     site = fields.text("site", MAX_NAME)
     rows: float = int(n) if n.is_integer() else n
-    welcome = Welcome(site, tuple(names), rows, targets, fields.mapping("privacy"))
+    welcome = Welcome(site, tuple(names), rows, targets, fields.privacy("privacy"))
     return fields.done((welcome, answers_in(fields, questions) if questions else None))
 
 

@@ -62,11 +62,11 @@ class Knowledge:
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Knowledge:
         """Read knowledge from a TOML file with the keys ``forbidden``, ``required`` and ``tiers``."""
-        import tomllib
+        from ..strict import Unreadable, read_toml
 
         try:
-            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            content = read_toml(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, Unreadable) as error:
             raise InputError(f"the knowledge file {str(path)!r} cannot be read: {error}") from None
         unknown = [key for key in content if key not in ("forbidden", "required", "tiers")]
         if unknown:

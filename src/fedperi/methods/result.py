@@ -14,6 +14,7 @@ from ..graph.formats import to_csv, to_dagitty, to_dot, to_gml
 from ..graph.formats.dagitty import RESERVED
 from ..graph.pdag import PDAG
 from ..search.phase1 import Step
+from ..strict import Unreadable, read_json, write_json
 from .evidence import EdgeEvidence
 from .parts import Difference, Groups, PairProbability, Robustness
 from .stability import EdgeStability
@@ -214,13 +215,13 @@ class Result:
             "warnings": list(self.warnings),
             "sampling": self.sampling,
         }
-        return json.dumps(record, indent=1)
+        return write_json(record, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> Result:
         """Read what `to_json` wrote."""
         try:
-            record = json.loads(text)
+            record = read_json(text)
             if record["format"] != FORMAT or record["version"] not in READABLE:
                 raise InputError(f"this is no result of fedperi, version {VERSION}")
             values: dict[str, Any] = {
@@ -244,7 +245,7 @@ class Result:
                 warnings=tuple(record["warnings"]),
                 sampling=record["sampling"],
             )
-        except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
+        except (Unreadable, KeyError, TypeError, AttributeError):
             raise InputError("this is no result of fedperi: the text is damaged") from None
 
     def save(self, directory: str | Path) -> Path:
@@ -276,7 +277,7 @@ class Result:
         place = Path(directory)
         files = {
             "result.json": self.to_json(),
-            "manifest.json": json.dumps(self.manifest, indent=1),
+            "manifest.json": write_json(self.manifest, indent=1),
             "graph.dot": to_dot(self.graph),
             "graph.gml": to_gml(self.graph),
             "graph.csv": to_csv(self.graph),

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .options import Privacy
     from .regret_noise import lemma_sensitivity
     from .release import Plan, Release
-    from .release_file import is_release, load_release, save_release
+    from .release_file import is_release, load_release, save_release, sign_release
     from .site_release import plan_release, release_table
     from .store import Store
 
@@ -29,6 +29,7 @@ _LAZY = {
     "plan_release": ".site_release",
     "release_table": ".site_release",
     "save_release": ".release_file",
+    "sign_release": ".release_file",
     "total": ".accounting",
     "zcdp_epsilon": ".accounting",
     "zcdp_rho": ".accounting",
@@ -49,6 +50,7 @@ __all__ = [
     "plan_release",
     "release_table",
     "save_release",
+    "sign_release",
     "total",
     "zcdp_epsilon",
     "zcdp_rho",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import tomllib
 from collections.abc import Iterable, Mapping
 from numbers import Real
 from os import PathLike
@@ -13,6 +11,7 @@ from typing import Any
 
 from ..data.schema import Column, Schema
 from ..errors import InputError
+from ..strict import Unreadable, read_json, read_toml
 
 NARROWEST = 1e-300
 """Width of bounds at least: a small part of it is still a number that can be divided by."""
@@ -90,10 +89,10 @@ def public_schema(columns: Iterable[str], bounds: Schema | None, schema: Schema 
 def _from_file(path: Path) -> Schema:
     try:
         text = path.read_text(encoding="utf-8-sig")
-        content = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+        content: Any = read_json(text) if path.suffix.lower() == ".json" else read_toml(text)
     except OSError as error:
         raise InputError(f"cannot read the bounds {str(path)!r}: {error.strerror or error}") from None
-    except ValueError as error:
+    except (Unreadable, UnicodeDecodeError) as error:
         raise InputError(f"the bounds {str(path)!r} are neither valid TOML nor JSON: {error}") from None
     if isinstance(content, dict) and isinstance(content.get("columns"), dict):
         return Schema.from_file(path)

@@ -46,7 +46,7 @@ class Section:
 def about(release: Release) -> list[str]:
     """Return the sentences at the top of a release file.
 
-    They are a part of version 1 of the format: a file whose sentences do not follow from its numbers is not read. Other
+    They are a part of the format: a file whose sentences do not follow from its numbers is not read. Other
     sentences need another version, or the releases that sites have kept could not be read any more.
 
     Examples
@@ -76,7 +76,10 @@ def about(release: Release) -> list[str]:
         "Not protected, because it was declared without looking at the table: the names of the site and of the "
         "columns, their bounds and levels, and what the site says it has set.",
         "The price is paid once: anything may be computed from this file, as often as wanted, by anybody.",
-        "The checksum at the end shows changes by accident. It is no signature: take the file from somebody you know.",
+        "The checksum at the end shows changes by accident. It is no signature: take the file from somebody you know."
+        if release.signature is None
+        else f"The signature at the end was made with the key {release.signature.fingerprint}. Only its owner can have "
+        "written this file as it is: compare the fingerprint with that of the site's key.",
     ]
 
 
@@ -133,7 +136,8 @@ def explain(release: Release) -> list[Section]:
     'For a patient: somebody who knows all other rows and must guess whether yours is in the table is right in 50 of 100
     cases by tossing a coin, and with this file in at most 73.11; by the kind of noise, on average, in at most 55.52.'
     """
-    sections = [_what(release), _promise(release), _holds(release), *_learned(release), _ledger(release)]
+    made = Section("Who made it", (signed_words(release),))
+    sections = [_what(release), _promise(release), _holds(release), *_learned(release), made, _ledger(release)]
     return sections if release.private else [Section("NOT PRIVATE", (NOT_PRIVATE,)), *sections]
 
 
@@ -163,7 +167,35 @@ def printable(text: str) -> str:
     >>> print(printable("dose\x1b[2J\u202e"))
     dose\u001b[2J\u202e
     """
+    if text.isprintable():  # nearly always, and a release of 1,000 columns has seven million characters
+        return text
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
+def signed_words(release: Release) -> str:
+    """Say what is proven about who made a release.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.privacy.site_release import release_table
+    >>> table = fp.simulate(3, clients=2, samples=500, seed=1).sites[0]
+    >>> privacy = fp.Privacy(1.0, bounds=dict.fromkeys(table.columns, (-9, 9)), test_seed=0)
+    >>> signed_words(release_table(table, privacy, name="north")[0])
+    'Nobody signed it. Its checksum shows damage on the way. It does not show who wrote it, ...'
+    """
+    if release.signature is None:
+        return (
+            "Nobody signed it. Its checksum shows damage on the way. It does not show who wrote it, since anyone can "
+            "edit such a file and calculate the checksum again: take it only from somebody you know, by a way that "
+            "others cannot change, or have the site sign it (`fedperi release --key`)."
+        )
+    return (
+        f"It is signed, and the signature fits: the owner of the key {release.signature.fingerprint} wrote it as it "
+        f"is. That this is the key of site {printable(repr(release.site))} is proven only by a list of public keys "
+        "that you trust (--site-keys), or by comparing the fingerprint by telephone. A signature does not prove that "
+        "the noise was really drawn, or that the table is real."
+    )
 
 
 def _what(release: Release) -> Section:

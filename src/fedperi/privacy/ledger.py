@@ -1,59 +1,25 @@
 """What a site has released of a table, at which price, and what it may still release.
 
-The ledger is a folder ``ledger`` in the site's place: ``ledger.jsonl``, one line of JSON a release, to be read by
+The ledger is a folder ``ledger`` in the site's place: ``ledger.jsonl``, one line of JSON per release, to be read by
 people; ``key``, random; ``head``, how long the file is. Every line ends with an HMAC-SHA256, under the key, of itself
 and the line before, so that a line that is edited, added, cut out or moved is noticed; the head tells of lines cut off
-at the end. This stops accidents and tempting edits. It cannot stop the owner of the disk from deleting the whole
-folder, or from putting an old copy of it back: no file can.
+at the end. Ledgers of the same table under other names in the same store count as one, with one ceiling.
+
+This stops accidents and tempting edits. It cannot stop the owner of the disk from deleting the whole place, from
+putting an old copy of it back, or from using another store: no file can.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
-import secrets
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import InputError
-from .accounting import ROUNDING, Price, Totals, positive, probability, spent, total
+from .accounting import ROUNDING, Price, Totals, spent, total
+from .ledger_file import Ceiling, Entry, LedgerFile, account, damaged
 from .store import Place
 
-FORMAT, VERSION = "fedperi.ledger", 1
-_FOLDER = "ledger"
-_LINES, _KEY, _HEAD = f"{_FOLDER}/ledger.jsonl", f"{_FOLDER}/key", f"{_FOLDER}/head"
-
-
-@dataclass(frozen=True)
-class Ceiling:
-    """The most that a site gives away of one row, over all runs: epsilon at a delta.
-
-    The default, epsilon 10 at delta 1e-6, is no recommendation: it is there so that a site that sets none is still
-    stopped somewhere. A site should set its own, from what its law and its patients expect.
-
-    Examples
-    --------
-    >>> Ceiling(2)
-    Ceiling(epsilon=2.0, delta=1e-06)
-    """
-
-    epsilon: float = 10.0
-    delta: float = 1e-6
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon of a ceiling"))
-        object.__setattr__(self, "delta", probability(self.delta, "delta of a ceiling"))
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One release: when (UTC), what in words, and its price."""
-
-    when: str
-    what: str
-    price: Price
+__all__ = ["Ceiling", "Entry", "Ledger"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +35,9 @@ class Ledger:
     ceilings : tuple of (str, Ceiling)
         The ceilings that were set, each with its date; the last one holds.
     releases : tuple of Entry
-        All that was charged.
+        All that was charged, under whatever name the table had in this store.
+    elsewhere : tuple of Place
+        Where the same table was kept under other names.
 
     Examples
     --------
@@ -88,6 +56,7 @@ class Ledger:
     table: str
     ceilings: tuple[tuple[str, Ceiling], ...]
     releases: tuple[Entry, ...] = ()
+    elsewhere: tuple[Place, ...] = ()
 
     @classmethod
     def open(
@@ -102,8 +71,8 @@ class Ledger:
         site, table : str
             The site's name and its table's fingerprint; a ledger of another site or table is refused.
         ceiling : Ceiling, optional
-            Without it, the one in the ledger; in a new ledger, the default. A lower one than in the ledger is recorded
-            and holds from now on.
+            Without it, the one that the table has in this store; for a new table, the default. A lower one is
+            recorded and holds from now on.
         raise_ceiling : bool
             Whether a ceiling above the one in the ledger is recorded as well, instead of being refused.
 
@@ -120,20 +89,38 @@ class Ledger:
         fedperi.errors.InputError: the ceiling of site 'h1' is epsilon 1 at delta 1e-06, and epsilon 2 at delta 1e-06
         would raise it: keep it, or have the site raise it knowingly (`fedperi release --raise-ceiling`), ...
         """
-        with place.locked():
-            file = _File.read(place, site)
-            if file is None:
-                file = _File.create(place, site, table, ceiling or Ceiling())
-            ledger = file.ledger(site, table)
-            if ceiling is None or ceiling == ledger.ceiling:
-                return ledger
-            old = ledger.ceiling
-            if (ceiling.epsilon > old.epsilon or ceiling.delta > old.delta) and not raise_ceiling:
+        with place.store_locked():
+            own, others = account(place, site, table)
+            files = others if own is None else (own, *others)
+            old = _strictest(files) if files else None
+            new = ceiling or old or Ceiling()
+            if old is not None and (new.epsilon > old.epsilon or new.delta > old.delta) and not raise_ceiling:
                 raise InputError(
-                    f"the ceiling of site {site!r} is {_words(old)}, and {_words(ceiling)} would raise it: keep it, or "
+                    f"the ceiling of site {site!r} is {_words(old)}, and {_words(new)} would raise it: keep it, or "
                     "have the site raise it knowingly (`fedperi release --raise-ceiling`), which its ledger records"
                 )
-            return file.append({"when": _now(), "ceiling": asdict(ceiling)}).ledger(site, table)
+            if new != old:  # in every ledger of the table: whatever its name, one ceiling holds
+                files = tuple(file.limited(new) for file in files)
+            if own is None:
+                files = (LedgerFile.create(place, site, table, new), *files)
+            return _ledger(files, site, table, place)
+
+    @classmethod
+    def look(cls, place: Place, *, site: str, table: str) -> Ledger | None:
+        """Read what is known of a table in a store, and begin nothing; None if nothing is.
+
+        Examples
+        --------
+        >>> from fedperi.privacy.store import Store
+        >>> Ledger.look(Store("nowhere").place("h1", "0" * 64), site="h1", table="0" * 64) is None
+        True
+        """
+        if not place.path.exists() and not place.neighbours(table):
+            return None
+        with place.store_locked():
+            own, others = account(place, site, table)
+            files = others if own is None else (own, *others)
+            return _ledger(files, site, table, place) if files else None
 
     @property
     def ceiling(self) -> Ceiling:
@@ -178,7 +165,7 @@ class Ledger:
     def charge(self, price: Price, what: str) -> Ledger:
         """Enter a release, if the ceiling allows it; on the disk for good when this returns.
 
-        The file is read again first, under the lock of the place, so that two processes cannot overspend together. To
+        The files are read again first, under the lock of the store, so that two processes cannot overspend together. To
         be called *before* the noise is drawn: a crash between the two costs budget, and never privacy.
 
         Examples
@@ -195,13 +182,12 @@ class Ledger:
             raise InputError(
                 f"what site {self.site!r} releases is called {what!r:.80}: say it in words, for its ledger"
             )
-        with self.place.locked():
-            file = _File.read(self.place, self.site)
-            if file is None:
-                raise _damaged(self.place, self.site, "it is gone")
-            file.ledger(self.site, self.table).check(price)
-            line = {"when": _now(), "what": what, "price": price.to_dict()}
-            return file.append(line).ledger(self.site, self.table)
+        with self.place.store_locked():
+            own, others = account(self.place, self.site, self.table)
+            if own is None:
+                raise damaged(self.place, self.site, "it is gone")
+            _ledger((own, *others), self.site, self.table, self.place).check(price)
+            return _ledger((own.charged(price, what), *others), self.site, self.table, self.place)
 
     def summary(self) -> dict[str, Any]:
         """Return all that others may know of the ledger, as JSON values; the table's fingerprint is not among it.
@@ -226,141 +212,24 @@ class Ledger:
         }
 
 
-@dataclass(frozen=True)
-class _File:
-    """The three files, read and verified: the site's place, the key, the lines with their marks."""
-
-    place: Place
-    key: str
-    lines: tuple[str, ...]
-
-    @classmethod
-    def create(cls, place: Place, site: str, table: str, ceiling: Ceiling) -> _File:
-        header = {"format": FORMAT, "version": VERSION, "site": site, "table": table}
-        header |= {"when": _now(), "ceiling": asdict(ceiling)}
-        key = secrets.token_hex(32)
-        file = cls(place, key, (_sealed(key, "", header),))
-        # All at once: were they written one by one, a crash would look like two of three files deleted.
-        contents = {_LINES: file.text, _KEY: key + "\n", _HEAD: _head(key, file.lines)}
-        place.create(_FOLDER, {path.removeprefix(f"{_FOLDER}/"): text for path, text in contents.items()})
-        return file
-
-    @classmethod
-    def read(cls, place: Place, site: str) -> _File | None:
-        """Read and verify; None if there is no ledger yet. Only under the lock."""
-        if not (place.path / _FOLDER).exists():
-            return None
-        try:
-            texts = [place.read(name) for name in (_LINES, _KEY, _HEAD)]
-        except InputError as error:
-            raise _damaged(place, site, str(error)) from None
-        for name, text in zip((_LINES, _KEY, _HEAD), texts, strict=True):
-            if text is None:
-                raise _damaged(place, site, f"{name} is missing")
-        text, key, head = (text or "" for text in texts)
-        key, lines = key.removesuffix("\n"), tuple(text.split("\n")[:-1])
-        if lines:
-            _known_version(lines[0], site)
-        previous = ""
-        for number, line in enumerate(lines, 1):
-            body, mark = _split(line)
-            if not hmac.compare_digest(_mark(key, previous, body).encode(), mark.encode("utf-8", "surrogatepass")):
-                raise _damaged(place, site, f"line {number} does not carry its mark")
-            previous = mark
-        file = cls(place, key, lines)
-        if not lines or file.text != text:
-            raise _damaged(place, site, "its last line is not whole")
-        if head != _head(key, lines):
-            # A crash between the two writes of `append` leaves one line more than the head knows. It carries its mark,
-            # so it was charged: it counts, though what it was charged for may never have been drawn. Whatever else
-            # the head says, lines are missing or were added.
-            if len(lines) < 2 or head != _head(key, lines[:-1]):
-                raise _damaged(place, site, "its length is not the one that was recorded")
-            place.write(_HEAD, _head(key, lines))
-        return file
-
-    @property
-    def text(self) -> str:
-        return "".join(f"{line}\n" for line in self.lines)
-
-    def append(self, body: dict[str, Any]) -> _File:
-        longer = _File(self.place, self.key, (*self.lines, _sealed(self.key, _split(self.lines[-1])[1], body)))
-        # The lines first: a head without its line would look like a line cut off, a line without its head is a charge.
-        self.place.write(_LINES, longer.text)
-        self.place.write(_HEAD, _head(self.key, longer.lines))
-        return longer
-
-    def ledger(self, site: str, table: str) -> Ledger:
-        try:
-            header, *bodies = (json.loads(_split(line)[0]) for line in self.lines)
-            _same(self.place, header["site"], site, header["table"] == table)
-            ceilings = [(b["when"], Ceiling(**b["ceiling"])) for b in (header, *bodies) if "ceiling" in b]
-            releases = [Entry(b["when"], b["what"], Price.from_dict(b["price"])) for b in bodies if "price" in b]
-        except (KeyError, TypeError, json.JSONDecodeError, RecursionError):  # written by hand, with the key
-            raise _damaged(self.place, site, "its lines do not say what they should") from None
-        return Ledger(self.place, site, table, tuple(ceilings), tuple(releases))
+def _ledger(files: tuple[LedgerFile, ...], site: str, table: str, place: Place) -> Ledger:
+    """Add up all ledgers of one table."""
+    ceilings = [one for file in files for one in file.ceilings]
+    releases = [one for file in files for one in file.releases]
+    if len(files) > 1:
+        ceilings = sorted(dict.fromkeys(ceilings), key=lambda one: one[0])
+        releases = sorted(releases, key=lambda one: one.when)
+    strictest = _strictest(files)
+    if ceilings[-1][1] != strictest:  # ledgers of version 0.1, each of which had a ceiling of its own
+        ceilings.append((ceilings[-1][0], strictest))
+    elsewhere = tuple(file.place for file in files if file.place != place)
+    return Ledger(place, site, table, tuple(ceilings), tuple(releases), elsewhere)
 
 
-def _same(place: Place, owner: str, site: str, same_table: bool) -> None:
-    """Raise for a ledger of another site or table."""
-    where = str(place.path / _FOLDER)
-    if owner != site and not place.of_table:
-        raise InputError(
-            f"the ledger in {where!r} is that of site {owner!r}, not of site {site!r}: give the site the name it had, "
-            "or another store"
-        )
-    if not same_table:
-        raise InputError(
-            f"the ledger of site {site!r} in {where!r} is that of another table; nothing is released, because for a "
-            "person who is in both tables the prices add up: restore the table as it was or, only if no person is in "
-            "both, begin a new store"
-        )
-
-
-def _known_version(header: str, site: str) -> None:
-    """Raise for a header of another version, whose marks may be made in another way."""
-    try:
-        values = json.loads(header)
-    except (ValueError, RecursionError):
-        return
-    if isinstance(values, dict) and values.get("format") == FORMAT and values.get("version") != VERSION:
-        raise InputError(
-            f"the ledger of site {site!r} has version {values.get('version')!r:.20}, and this fedperi reads version "
-            f"{VERSION}; nothing is released: use the fedperi that wrote it, or a newer one"
-        )
-
-
-def _sealed(key: str, previous: str, body: dict[str, Any]) -> str:
-    text = json.dumps(body, allow_nan=False)
-    return f'{text[:-1]}, "mac": "{_mark(key, previous, text)}"}}'
-
-
-def _split(line: str) -> tuple[str, str]:
-    """Undo `_sealed`: the body, and its mark; no mark if the line does not look like one."""
-    body, found, mark = line.rpartition(', "mac": "')
-    return (body + "}", mark.removesuffix('"}')) if found and mark.endswith('"}') else (line, "")
-
-
-def _mark(key: str, previous: str, text: str) -> str:
-    message = f"{previous}\n{text}".encode("utf-8", "surrogatepass")
-    return hmac.new(key.encode("utf-8", "surrogatepass"), message, hashlib.sha256).hexdigest()
-
-
-def _head(key: str, lines: tuple[str, ...]) -> str:
-    body = {"lines": len(lines), "last": _split(lines[-1])[1]}
-    return _sealed(key, "head", body) + "\n"
-
-
-def _damaged(place: Place, site: str, why: str) -> InputError:
-    return InputError(
-        f"the ledger of site {site!r} in {str(place.path / _FOLDER)!r} is damaged or was edited ({why}); nothing is "
-        "released, because what was spent is not known: restore the folder as it was after the last release"
-    )
+def _strictest(files: tuple[LedgerFile, ...]) -> Ceiling:
+    last = [file.ceilings[-1][1] for file in files]
+    return Ceiling(min(one.epsilon for one in last), min(one.delta for one in last))
 
 
 def _words(ceiling: Ceiling) -> str:
     return f"epsilon {ceiling.epsilon:g} at delta {ceiling.delta:g}"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

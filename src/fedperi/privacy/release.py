@@ -41,6 +41,7 @@ from ..errors import InputError
 from .accounting import Price, zcdp_rho
 from .noise import Noise, noise_scale
 from .repair import covariance_of, effective_rows, undo_clipping
+from .signature import Signature
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -65,6 +66,9 @@ QUARTILES = 1.349
 """Standard deviations between the quartiles of a normal variable."""
 
 DEGREE = 3
+
+MOST_COLUMNS = 1000
+"""Columns of an embedded table that is released: a file of at most some 15 MB, which every side can read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +100,8 @@ class Release:
     identifier, created, version : str
     ledger : dict or None
         The site's ledger after this release.
+    signature : Signature or None
+        Who signed the file, and what; of everything above, so that it fits no other release.
     """
 
     site: str
@@ -115,6 +121,7 @@ class Release:
     version: str = __version__
     degree: int = DEGREE
     ledger: dict[str, Any] | None = None
+    signature: Signature | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "moments", frozen(self.moments, np.float64))
@@ -147,6 +154,7 @@ class Release:
             "rows": round(self.rows),
             "worth": self.statistics().n,
             "release": self.identifier,
+            "signed_by": None if self.signature is None else self.signature.fingerprint,
             "ledger": self.ledger,
         }
 
@@ -202,7 +210,13 @@ class Plan:
         words = [c.name for c in schema.columns if is_number(c, data) and not all(map(math.isfinite, limits(c)))]
         if words:
             raise InputError(f"column {words[0]!r}: data='linear' needs numbers, and its levels are words; use 'mixed'")
-        return cls(schema, data, epsilon, delta, decimal)
+        plan = cls(schema, data, epsilon, delta, decimal)
+        if plan.columns > MOST_COLUMNS:
+            raise InputError(
+                f"a release holds at most {MOST_COLUMNS} columns, and this one would have {plan.columns} (a category "
+                "has one for each level but the first, a curve one for each degree); leave columns out"
+            )
+        return plan
 
     @property
     def numeric(self) -> tuple[Column, ...]:

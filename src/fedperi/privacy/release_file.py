@@ -12,14 +12,15 @@ import secrets
 from os import PathLike
 from pathlib import Path
 
+from ..errors import InputError
 from .release import Release
-from .release_reader import AGAIN, read_release, refusal
-from .release_text import write_release
+from .release_reader import AGAIN, largest_text, read_release, refusal
+from .release_text import sign_release, write_release
+from .signature import Roster, check_signer, read_roster
 
-__all__ = ["is_release", "load_release", "read_release", "save_release", "write_release"]
+__all__ = ["is_release", "load_release", "read_release", "save_release", "sign_release", "write_release"]
 
 _HEAD = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*"format"\s*:\s*"fedperi\.release"')
-_LARGEST_FILE = 1 << 26  # bytes; a thousand columns need a tenth of it
 
 
 def save_release(release: Release, path: str | PathLike[str]) -> None:
@@ -55,8 +56,16 @@ def save_release(release: Release, path: str | PathLike[str]) -> None:
         refuse(f"it cannot be written: {error.strerror or error}; choose another place")
 
 
-def load_release(path: str | PathLike[str]) -> Release:
+def load_release(path: str | PathLike[str], keys: Roster | str | PathLike[str] | None = None) -> Release:
     """Read a release file.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    keys : path or mapping, optional
+        The public keys of the sites: a folder of files such as ``north.pub``, or what `fedperi.privacy.signature`
+        read from it. Given, only a file that its site has signed is read.
 
     Examples
     --------
@@ -72,13 +81,20 @@ def load_release(path: str | PathLike[str]) -> Release:
             refuse("does not exist; check the path")
         if not file.is_file():
             refuse("is not a file; give one that `fedperi release` wrote")
-        if file.stat().st_size > _LARGEST_FILE:
+        if file.stat().st_size > 2 * largest_text():  # letters beyond ASCII take two bytes or more
             refuse("is far too large to be one; give a file that `fedperi release` wrote")
-        return read_release(file.read_text(encoding="utf-8-sig"), str(file))
+        release = read_release(file.read_text(encoding="utf-8-sig"), str(file))
     except OSError as error:
         refuse(f"cannot be read: {error.strerror or error}; check its permissions")
     except UnicodeDecodeError:
         refuse(f"is not text; {AGAIN}")
+    if keys is not None:
+        roster = read_roster(keys) if isinstance(keys, str | PathLike) else keys
+        try:
+            check_signer(release, roster)
+        except InputError as error:
+            refuse(str(error))
+    return release
 
 
 def is_release(path: str | PathLike[str]) -> bool:

@@ -45,9 +45,9 @@ class Budget:
         """Show how things stand, for a dry run: no ledger is begun by looking, and no ceiling changed."""
         mark, asked = fingerprint(table), _ceiling(privacy)
         place = Store(privacy.store).place(table.name, mark)
-        if not (place.path / "ledger").exists():
+        ledger = Ledger.look(place, site=table.name, table=mark)
+        if ledger is None:
             return cls(place, Ledger(place, table.name, mark, (("", asked or Ceiling()),)))
-        ledger = Ledger.open(place, site=table.name, table=mark)
         if asked is not None and asked.epsilon > ledger.ceiling.epsilon:
             raise InputError(
                 f"a ceiling of {asked.epsilon:g} is above the {ledger.ceiling.epsilon:g} of site {table.name!r}, which "
@@ -57,7 +57,17 @@ class Budget:
 
     def holds(self, plan: Plan, missing: Missing) -> bool:
         """Whether the release was drawn before, so that it costs nothing."""
-        return self.place.kept(_key(plan, missing)) is not None
+        return self.kept(_key(plan, missing)) is not None
+
+    def kept(self, key: str) -> str | None:
+        """Return what was kept under a key, here or under another name of the table, or None."""
+        texts = (place.kept(key) for place in (self.place, *self.ledger.elsewhere))
+        return next((text for text in texts if text is not None), None)
+
+    def again(self) -> Budget:
+        """Read the ledger again: another process may have paid meanwhile."""
+        ledger = self.ledger
+        return replace(self, ledger=Ledger.open(self.place, site=ledger.site, table=ledger.table))
 
 
 def plan_release(
@@ -184,11 +194,14 @@ class Pending:
             return self._draw()
         place, key = self.budget.place, _key(self.plan, self.missing)
         with place.locked():
-            kept = place.kept(key)
+            budget = self.budget.again()
+            kept = budget.kept(key)
             if kept is not None:
                 drawn = self._kept(kept)
+                if place.kept(key) is None:  # drawn under another name: from now on this place shows it, too
+                    place.keep(key, kept)
                 # The table may have been called by another name then, or have declared other targets.
-                ledger = self.budget.ledger.summary()
+                ledger = budget.ledger.summary()
                 return replace(drawn, site=self.table.name, targets=self.targets, ledger=ledger), None
             # Charged before it is drawn: a crash in between costs budget, and never privacy.
             charged = self.budget.ledger.charge(self.plan.price, "noisy moments of the table")

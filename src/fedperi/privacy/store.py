@@ -6,17 +6,15 @@ import contextlib
 import hashlib
 import os
 import re
-import sys
 import tempfile
-import threading
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError
+from .locks import REMEDY, explained, locked
 
-_REMEDY = "choose a folder that you can write, by the store option or the environment variable FEDPERI_STORE"
+_DIGITS = 32  # of a fingerprint, in the name of a folder
 
 
 class Store:
@@ -26,6 +24,7 @@ class Store:
     ----------
     root : path, optional
         The folder. Given, every *site* has one place in it, whatever its table: the ledger there refuses another table.
+        Ledgers of one table under several names count as one (`fedperi.privacy.ledger`).
         Not given, it is ``$FEDPERI_STORE``, else ``$XDG_DATA_HOME/fedperi``, else ``~/.local/share/fedperi``, and every
         *table*, by its content, has one place.
 
@@ -63,7 +62,7 @@ class Store:
             )
         if self._per_site:
             return Place(self.root / _safe(site))
-        return Place(self.root / fingerprint[:32], of_table=True)
+        return Place(self.root / fingerprint[:_DIGITS], of_table=True)
 
 
 @dataclass(frozen=True)
@@ -121,13 +120,47 @@ class Place:
     def forget(self, key: str) -> None:
         """Delete the text that was kept under a key. Never call it for noise, or for what was paid."""
         path = self.path / _file(key)
-        with _explained(path):
+        with explained(path):
             path.unlink(missing_ok=True)
+
+    def keeps(self, beginning: str) -> bool:
+        """Whether a text that begins like this is kept under any key.
+
+        Examples
+        --------
+        >>> Store("nowhere").place("h1", "0" * 64).keeps("{")
+        False
+        """
+        wanted = beginning.encode()
+        with explained(self.path):
+            for path in self.path.glob("kept-*"):
+                with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+                    if file.read(len(wanted)) == wanted:
+                        return True
+        return False
+
+    def neighbours(self, fingerprint: str) -> tuple[Place, ...]:
+        """Return all other places of the store in which a table with this fingerprint may be kept: under any name.
+
+        Examples
+        --------
+        >>> Store("nowhere").place("h1", "0" * 64).neighbours("0" * 64)
+        ()
+        """
+        root = self.path.parent
+        with explained(root):
+            named = [Place(path) for path in sorted(root.glob("site-*")) if path.is_dir()]
+            tables = [Place(path, of_table=True) for path in (root / fingerprint[:_DIGITS],) if path.is_dir()]
+        return tuple(place for place in (*named, *tables) if place.path != self.path)
+
+    def store_locked(self) -> contextlib.AbstractContextManager[None]:
+        """Keep all others that want to change a ledger of the whole store waiting; see `locked`."""
+        return Place(self.path.parent / "tables").locked()
 
     def read(self, name: str) -> str | None:
         """Return the text of a file of the place, or None if there is no such file."""
         path = self.path / name
-        with _explained(path):
+        with explained(path):
             try:
                 return path.read_bytes().decode("utf-8", "surrogatepass")
             except FileNotFoundError:
@@ -141,7 +174,7 @@ class Place:
     def create(self, folder: str, texts: dict[str, str]) -> None:
         """Write a folder with files, which after a crash at any moment is there with all of them or not at all."""
         self._make()
-        with _explained(self.path / folder):
+        with explained(self.path / folder):
             made = Path(tempfile.mkdtemp(prefix=".new-", dir=self.path))
             for name, text in texts.items():
                 _write(made / name, text)
@@ -167,100 +200,15 @@ class Place:
         ['lock']
         """
         self._make()
-        path = self.path / "lock"
-        with _explained(path):
-            lock = _LOCKS.setdefault(os.path.realpath(path), _Lock())
-        end = time.monotonic() + seconds
-        if not lock.thread.acquire(timeout=seconds):
-            raise _busy(path, seconds)
-        try:
-            if not lock.depth:
-                with _explained(path):
-                    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-                lock.handle = handle
-                try:
-                    _wait(handle, path, end, seconds)
-                except BaseException:
-                    os.close(handle)
-                    raise
-            lock.depth += 1
-            try:
-                yield
-            finally:
-                lock.depth -= 1
-                if not lock.depth:
-                    _unlock(lock.handle)
-                    os.close(lock.handle)
-        finally:
-            lock.thread.release()
+        with locked(self.path / "lock", seconds):
+            yield
 
     def _make(self) -> None:
-        with _explained(self.path):
+        with explained(self.path):
             for folder in (self.path.parent, self.path):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if os.name == "posix" and self.path.stat().st_mode & 0o077:
                 self.path.chmod(0o700)
-
-
-@dataclass
-class _Lock:
-    """What this process holds of one lock file: files know no threads, and would lock out a nested use."""
-
-    thread: threading.RLock = field(default_factory=threading.RLock)
-    depth: int = 0
-    handle: int = -1
-
-
-_LOCKS: dict[str, _Lock] = {}
-if hasattr(os, "register_at_fork"):
-    # A forked child holds nothing of what its parent has locked.
-    os.register_at_fork(after_in_child=_LOCKS.clear)
-
-
-def _wait(handle: int, path: Path, end: float, seconds: float) -> None:
-    while True:
-        with _explained(path):
-            if _try_lock(handle):
-                return
-        if time.monotonic() >= end:
-            raise _busy(path, seconds)
-        time.sleep(0.02)
-
-
-def _busy(path: Path, seconds: float) -> InputError:
-    return InputError(
-        f"another run has held the lock {str(path)!r} for {seconds:g} s: wait for it to end, or end it; the lock then "
-        "opens by itself"
-    )
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(handle: int) -> bool:
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except PermissionError:
-            return False
-        return True
-
-    def _unlock(handle: int) -> None:
-        os.lseek(handle, 0, os.SEEK_SET)
-        msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
-
-else:
-    import fcntl
-
-    def _try_lock(handle: int) -> bool:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def _unlock(handle: int) -> None:
-        # Not left to closing: a child that was forked meanwhile has the same open file.
-        fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def _default_root() -> Path:
@@ -271,14 +219,14 @@ def _default_root() -> Path:
     try:
         return (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "share") / "fedperi"
     except RuntimeError:
-        raise InputError(f"there is no home folder to keep the privacy ledger in: {_REMEDY}") from None
+        raise InputError(f"there is no home folder to keep the privacy ledger in: {REMEDY}") from None
 
 
 def _folder(path: object) -> Path:
     if isinstance(path, str | os.PathLike) and str(path) and "\0" not in str(path):
         with contextlib.suppress(RuntimeError):  # the home folder of an unknown user
             return Path(path).expanduser()
-    raise InputError(f"the store of the privacy ledger is {path!r:.80}, but must be a folder: {_REMEDY}")
+    raise InputError(f"the store of the privacy ledger is {path!r:.80}, but must be a folder: {REMEDY}")
 
 
 def _safe(site: str) -> str:
@@ -293,7 +241,7 @@ def _file(key: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    with _explained(path):
+    with explained(path):
         handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)  # mode 0600
         try:
             with os.fdopen(handle, "wb") as file:
@@ -316,14 +264,3 @@ def _sync_folder(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-@contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InputError(f"the privacy store cannot use {str(path)!r} ({reason}): {_REMEDY}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"the privacy store cannot read {str(path)!r}, it is not text: restore it") from None

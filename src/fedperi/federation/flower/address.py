@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ...errors import InputError
 
@@ -65,36 +64,6 @@ class Address:
         for option, path in (("--ca", self.ca), ("--key", self.key)):
             if path is not None and not path.is_file():
                 raise InputError(f"{option} {str(path)!r}: there is no such file")
-
-
-def load_key(path: Path) -> Any:
-    """Read a site's private key.
-
-    Examples
-    --------
-    >>> load_key(Path("nowhere.key"))
-    Traceback (most recent call last):
-    ...
-    fedperi.errors.InputError: the key 'nowhere.key' cannot be read: No such file or directory
-    """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"the key {str(path)!r} cannot be read: {error.strerror or error}") from None
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.serialization import load_ssh_private_key
-
-    try:
-        key = load_ssh_private_key(content, None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        key = None
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise InputError(
-            f"the key {str(path)!r} is no private key that a site can use (ECDSA, OpenSSH's format, no passphrase): "
-            "make one with `fedperi keys`"
-        )
-    return key
 
 
 def check_reachable(address: Address) -> None:

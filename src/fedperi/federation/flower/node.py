@@ -14,10 +14,11 @@ from contextlib import suppress
 
 from ...errors import InputError
 from .. import wire
+from ..certificates import read_site_key
 from ..fields import Refused
 from ..sitework import SiteWork
 from . import need_flower
-from .address import Address, Away, check_reachable, load_key
+from .address import Address, Away, check_reachable
 from .fleet import HEARTBEAT, FleetNode, RunOver, Unauthorized, connected
 
 BUSY = 120.0
@@ -61,7 +62,7 @@ def serve(
     """
     address.check()
     need_flower()
-    key = None if address.key is None else load_key(address.key)
+    key = None if address.key is None else read_site_key(address.key)
     stop = stop or threading.Event()
     lost = time.monotonic()
     refused: float | None = None

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ...errors import InputError
+from ...strict import Unreadable, read_json
 from ..pdag import PDAG
 from .build import Edge, build, checked_text, ordered_edges
 
@@ -74,13 +75,12 @@ def from_json(text: str) -> PDAG:
 def _parsed(text: str) -> dict[str, Any]:
     """Return the object in the text, once its format, version and keys are right."""
     try:
-        content = json.loads(text)
-    except json.JSONDecodeError as problem:
-        reason = f"{problem.msg}; the text may be cut off, or a file name instead of its content"
-        raise InputError(f"JSON, line {problem.lineno}: {reason}") from None
-    except (ValueError, RecursionError):
-        # Not from the grammar: numbers of thousands of digits, or thousands of nested brackets.
-        raise InputError("JSON: no graph has such long numbers or such deep nesting") from None
+        content = read_json(text)
+    except Unreadable as problem:
+        if problem.line is None:
+            raise InputError(f"JSON: {problem}; no graph of fedperi has this") from None
+        reason = f"{problem}; the text may be cut off, or a file name instead of its content"
+        raise InputError(f"JSON, {reason}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         found = _brief(content.get("format") if isinstance(content, dict) else content)
         raise InputError(f"JSON: this is not a graph written by fedperi: 'format' must be {FORMAT!r}, found {found}")

@@ -1,0 +1,210 @@
+"""The release reader against anything: a release that is finite and can be explained, or a refusal in words.
+
+Each fuzzer runs for some seconds. What it draws comes from a seed, which is printed if it fails: the environment
+variable FEDPERI_FUZZ_SEED sets it, and FEDPERI_FUZZ_SECONDS the time. There are no false alarms: whatever the seed, a
+failure is a defect.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import os
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_release_file import draw, sealed, with_ledger
+
+from fedperi.data import Column, Schema
+from fedperi.data.levels import level_text
+from fedperi.errors import InputError
+from fedperi.federation.certificates import new_key
+from fedperi.privacy.bounds import as_bounds
+from fedperi.privacy.explain import explain
+from fedperi.privacy.release import Release
+from fedperi.privacy.release_file import load_release, read_release, sign_release, write_release
+
+SECONDS = float(os.environ.get("FEDPERI_FUZZ_SECONDS", "3"))
+HUGE = [10**400, -(10**400), 2**63, 2**64, 1e308, -1e308, 1e15, 1e-300, 5e-324, -0.0, 0, -1, 1]
+ODD = [*HUGE, None, True, False, "", " ", "x", "\x1b[2J", "\ud800", "1e999", [], {}, [[]], [None], {"x": {}}, "a" * 300]
+LITERALS = [
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1e999",
+    "-1e999",
+    "9" * 400,
+    "9" * 5000,
+    "[" * 40 + "]" * 40,
+    '{"a":1,"a":2}',
+]
+
+
+def fuzz(attempt: Callable[[random.Random], None], fewest: int) -> None:
+    """Attempt for a few seconds, and often enough in any case; on a failure, print the seed of the attempt."""
+    seed, end, count = int(os.environ.get("FEDPERI_FUZZ_SEED", "20")), time.monotonic() + SECONDS, 0
+    while count < fewest or time.monotonic() < end:
+        try:
+            attempt(random.Random(seed))
+        except BaseException:
+            print(f"FEDPERI_FUZZ_SEED={seed} repeats it")  # noqa: T201
+            raise
+        seed, count = seed + 1, count + 1
+
+
+def paths(value: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where something stands in a JSON value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path for key, item in inside for path in ((*before, key), *paths(item, (*before, key)))]
+
+
+def mutate(content: Any, rng: random.Random) -> None:
+    """Change one thing anywhere: put in an odd value, take it out, double it, or shift a number a little."""
+    *way, last = rng.choice(paths(content))
+    for key in way:
+        content = content[key]
+    kind = rng.randrange(5)
+    if kind == 0:
+        del content[last]
+    elif kind == 1 and isinstance(content, list):
+        content.insert(last, copy.deepcopy(content[last]))
+    elif kind == 2 and isinstance(content[last], int | float) and abs(content[last]) < 1e200:
+        content[last] = rng.choice([content[last] * 1.5, -content[last], content[last] + 1, content[last] * 1e12])
+    elif kind == 3 and isinstance(content, dict):
+        content[rng.choice(["rows", "x", "ledger", "price", ""])] = rng.choice(ODD)
+    else:
+        content[last] = rng.choice(ODD)
+
+
+def judge(text: str) -> bool:
+    """Whether a text is read; if so, everything in it is finite and can be said."""
+    try:
+        release = read_release(text, "h1.fedperi")
+    except InputError as error:
+        assert str(error).startswith("release file 'h1.fedperi' "), error
+        return False
+    numbers = [release.epsilon, release.delta, release.noise, release.limit, release.rows, release.price.rho]
+    assert all(math.isfinite(number) for number in numbers) and np.isfinite(release.moments).all()
+    assert "Infinity" not in json.dumps(release.summary()) and "NaN" not in json.dumps(release.summary())
+    assert all(" nan" not in part and " inf" not in part for s in explain(release) for part in s.paragraphs)
+    assert np.isfinite(release.statistics().correlation).all()
+    assert write_release(read_release(write_release(release), "x")) == write_release(release)
+    return True
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> list[Release]:
+    plain = draw()
+    kept = with_ledger(plain, tmp_path_factory.mktemp("store"), 2)
+    return [plain, kept, sign_release(kept, new_key()), replace(plain, targets=None, private=False)]
+
+
+def test_fuzz_any_change_of_a_value_that_is_sealed_again(releases: list[Release]) -> None:
+    contents = [json.loads(write_release(release)) for release in releases]
+    for content in contents:
+        assert judge(sealed(content))
+
+    def attempt(rng: random.Random) -> None:
+        content = copy.deepcopy(rng.choice(contents))
+        for _ in range(rng.choice([1, 1, 1, 2, 4])):
+            mutate(content, rng)
+        judge(sealed(content))
+
+    fuzz(attempt, 300)
+
+
+def test_fuzz_any_change_of_the_text(releases: list[Release]) -> None:
+    texts = [write_release(release) for release in releases]
+
+    def attempt(rng: random.Random) -> None:
+        text = rng.choice(texts)
+        for _ in range(rng.choice([1, 1, 3])):
+            at = rng.randrange(len(text))
+            new = rng.choice(
+                ["", rng.choice(LITERALS), chr(rng.randrange(0x10FFFF)), text[at : at + 30], "[", "}", ","]
+            )
+            text = text[:at] + new + text[at + rng.choice([0, 1, 1, 5, 200]) :]
+        judge(text)
+
+    fuzz(attempt, 300)
+
+
+def test_fuzz_any_bytes(releases: list[Release], tmp_path: Path) -> None:
+    good = write_release(releases[0]).encode()
+    file = tmp_path / "h1.fedperi"
+
+    def attempt(rng: random.Random) -> None:
+        kept = good[: rng.randrange(len(good))] if rng.random() < 0.5 else b""
+        file.write_bytes(kept + rng.randbytes(rng.randrange(200)))
+        with pytest.raises(InputError, match=r"^release file "):
+            load_release(file)
+
+    fuzz(attempt, 300)
+
+
+@pytest.mark.parametrize("literal", LITERALS)
+@pytest.mark.parametrize("key", ["epsilon", "limit", "centre", "version", "degree", "noise"])
+def test_numbers_that_are_none_are_refused_everywhere(releases: list[Release], literal: str, key: str) -> None:
+    text = write_release(releases[1])
+    start = text.index(f'"{key}": ') + len(key) + 4
+    end = min(at for at in (text.find(mark, start) for mark in ",}\n") if at > 0)
+    with pytest.raises(InputError, match=r"is cut off or not JSON \((it|its) "):
+        read_release(text[:start] + literal + text[end:], "h1.fedperi")
+
+
+# Item 13: the same in schemas, levels and bounds
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), 10**5000, math.inf, math.nan], ids=range(5))
+def test_a_number_that_no_float_holds_is_refused_in_words(number: float) -> None:
+    for make in (
+        lambda: Column("age", "continuous", bounds=(0, number)),
+        lambda: Column("age", "continuous", bounds=(number, 5)),
+        lambda: Column("age", "categorical", levels=(1, number)),
+        lambda: as_bounds({"age": (0, number)}),
+        lambda: as_bounds({"age": [1, 2, number]}),
+    ):
+        with pytest.raises(InputError, match=r"^column 'age': "):
+            make()
+    assert level_text(number) in ("inf", "-inf", "nan")
+
+
+def test_numbers_of_any_type_can_be_levels() -> None:
+    given = (np.int64(1), np.float32(2.0), 3, 4.5, True, "x", 10**20)
+    assert Column("arm", "categorical", levels=given).levels == ("1", "2", "3", "4.5", "True", "x", str(10**20))
+
+
+@pytest.mark.parametrize("name", ["s.json", "s.toml"])
+@pytest.mark.parametrize("literal", ["1e999", "nan", "inf", "9" * 400, "9" * 5000, "[" * 2000 + "]" * 2000])
+def test_files_of_schemas_and_bounds(tmp_path: Path, name: str, literal: str) -> None:
+    literal = {"nan": "NaN", "inf": "Infinity"}.get(literal, literal) if name == "s.json" else literal
+    json_text = f'{{"columns": {{"age": {{"kind": "continuous", "bounds": [0, {literal}]}}}}}}'
+    file = tmp_path / name
+    file.write_text(json_text if name == "s.json" else f'[columns.age]\nkind = "continuous"\nbounds = [0, {literal}]\n')
+    with pytest.raises(InputError, match=f"^schema file .*{name}' is not valid (JSON|TOML): (it|its) "):
+        Schema.from_file(file)
+    with pytest.raises(InputError, match=f"^the bounds .*{name}' are neither valid TOML nor JSON: (it|its) "):
+        as_bounds(file)
+
+
+def test_a_field_given_twice_in_a_schema(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text('{"columns": {"a": {"kind": "continuous"}, "a": {"kind": "categorical"}}}')
+    with pytest.raises(InputError, match="it has the field 'a' twice"):
+        Schema.from_file(tmp_path / "s.json")
+
+
+def test_a_ceiling_without_its_fields_is_no_ledger(releases: list[Release]) -> None:
+    """It was read, and `explain` failed with KeyError: 'delta'."""
+    content = json.loads(write_release(releases[0]))
+    price = {key: value for key, value in content["price"].items() if key != "neighbours"}
+    entry = {"when": "x", "what": "y", "price": price}
+    content["ledger"] = {"ceiling": {}, "releases": [entry], "spent": 1.0, "remaining": 9.0}
+    with pytest.raises(InputError, match="has a ledger that cannot be read"):
+        read_release(sealed(content), "h1.fedperi")
