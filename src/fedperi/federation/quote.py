@@ -1,4 +1,4 @@
-"""What answering a message costs, as the ledger will record it: known before anybody is asked, and before it is paid."""
+"""What answering a message costs, as the ledger will record it, known before anybody is asked and anything is paid."""
 
 from __future__ import annotations
 

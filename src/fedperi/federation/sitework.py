@@ -186,7 +186,7 @@ class SiteWork:
         with_it = f"answer round {message.number} with it"
         if questions and not self.held.pays_per_answer:  # before anything is paid or computed
             self._ask_to_answer(message.run, with_it, None, questions)
-        self.account.enter(message)
+        self.account.enter(message, questions)
         names = [column.name for column in message.columns]
         respondent = self.held.respondent(names)
         welcome = respondent.open(settings, names)
