@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from . import wire
+from .declared import as_release, declared_columns, promise_of, settled_data
 from .fields import Refused
 from .kept import KeptSite
 from .messages import Question, Settings
@@ -89,8 +90,8 @@ class Holding:
         from ..privacy.store import Store
 
         self._how = Manner(as_schema(schema), data, missing, None if targets is None else tuple(targets), penalty)
-        self._release = _release(source)
-        self._table = None if self._release is not None else _table(source, name)
+        self._release = as_release(source)
+        self._table = _opened(source, name) if self._release is None else None
         self.name = name or (self._table.name if self._table is not None else _there(self._release).site)
         self.privacy = replace(privacy, store=store) if privacy is not None and privacy.store is None else privacy
         self._check_options(required)
@@ -242,6 +243,11 @@ class Holding:
             raise InputError(f"missing is error or drop, not {self._how.missing!r}")
         if self._release is not None and (self.privacy is not None or self._how.targets is not None):
             raise InputError(f"site {self.name!r} is a release, and its price and targets are settled; leave them out")
+        if self._release is not None and self._how.data not in ("auto", self._release.data):
+            raise InputError(
+                f"site {self.name!r} is a release of columns taken as {self._release.data!r}, not as "
+                f"{self._how.data!r}: leave the type of data out, or release the table again"
+            )
         if required and self.bare:
             raise InputError(f"site {self.name!r} requires privacy, and none is set: give epsilon and bounds")
         if required and self._release is not None and not self._release.private:
@@ -252,18 +258,18 @@ class Holding:
         price = float(self._how.penalty)
         if self._release is not None:
             columns = self._release.schema.columns
-            return Card(self.name, columns, _promise(self._release), data=self._release.data, penalty=price)
+            return Card(self.name, columns, promise_of(self._release), data=self._release.data, penalty=price)
         table, how = _there(self._table), self._how
         if self.privacy is not None:
             from ..privacy.site_release import plan_release
 
             plan = plan_release(table, self.privacy, schema=how.schema, data=how.data)
-            return Card(self.name, plan.schema.columns, _promise(self.privacy), data=plan.data, penalty=price)
+            return Card(self.name, plan.schema.columns, promise_of(self.privacy), data=plan.data, penalty=price)
         from .site import _checked_targets
 
         self._how = replace(how, targets=_checked_targets(how.targets, table.columns, self.name))
-        declared = _declared(table, how.schema, how.missing)
-        return Card(self.name, declared, data=_settled(how.data, declared), penalty=price)
+        declared = declared_columns(table, how.schema, how.missing)
+        return Card(self.name, declared, data=settled_data(how.data, declared), penalty=price)
 
 
 def _there(value: T | None) -> T:
@@ -271,58 +277,7 @@ def _there(value: T | None) -> T:
     return value
 
 
-def _release(source: Any) -> Release | None:
-    from os import PathLike
-
-    from ..privacy import Release, is_release, load_release
-
-    if isinstance(source, Release):
-        return source
-    if isinstance(source, str | PathLike) and is_release(source):
-        return load_release(source)
-    return None
-
-
-def _table(source: Any, name: str | None) -> Table:
+def _opened(source: Any, name: str | None) -> Table:
     from ..data import open_table
 
     return open_table(source, name)
-
-
-def _declared(table: Table, schema: Schema | None, missing: Any) -> tuple[Column, ...]:
-    """Columns with their kinds, which the table shows, and with levels and bounds only if the schema declares them."""
-    from ..data.findings import raise_errors
-    from ..data.infer import unify
-    from ..data.profile import scan
-    from ..data.schema import Column
-
-    found, findings = unify([scan(table, missing, schema=schema)], schema)
-    raise_errors(findings)
-    columns = tuple(
-        schema[c.name] if schema is not None and c.name in schema else Column(c.name, c.kind) for c in found.columns
-    )
-    open_ones = [column.name for column in columns if column.kind == "categorical" and column.levels is None]
-    if open_ones:
-        raise InputError(
-            f"site {table.name!r}, column {open_ones[0]!r}: a category, and its levels are declared nowhere. Levels "
-            "found in a table are values of it, and a site neither sends them nor takes them from others. Write a "
-            "schema that lists all levels that may occur at any site (`fedperi check FILE --write-schema schema.toml` "
-            "begins one), and give every site the same file (--schema schema.toml); or declare the column continuous"
-        )
-    return columns
-
-
-def _settled(data: str, columns: Sequence[Column]) -> str:
-    """Decide how columns are taken, by their kinds alone: what `fedperi.data.summarize` does under "auto"."""
-    if data != "auto":
-        return data
-    kinds = {column.kind for column in columns}
-    return "mixed" if len(kinds) > 1 else "discrete" if kinds == {"categorical"} else "linear"
-
-
-def _promise(of: Privacy | Release) -> dict[str, Any]:
-    return {
-        "mechanism": getattr(of, "mechanism", "statistics"),
-        "epsilon": of.epsilon,
-        "delta": of.delta,
-    }

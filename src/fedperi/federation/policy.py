@@ -57,6 +57,9 @@ class SitePolicy:
         unknown = [name for name in self.methods if name not in WORKERS]
         if unknown:
             raise InputError(f"a site can allow {', '.join(WORKERS)}; there is no method {unknown[0]!r}")
+        for name in ("privacy_required", "bootstrap"):  # "false" is a text, and would pass for true
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is true or false, not {getattr(self, name)!r}")
         for name in ("most_openings", "most_messages", "most_numbers"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 DRAWS = 20
-"""How often rows are drawn anew before a bootstrap gives up: a level of one row is missed in a third of the draws."""
+"""How often rows are resampled before a bootstrap gives up: a level of one row is missed in a third of the draws."""
 
 
 class Respondent(ABC):
