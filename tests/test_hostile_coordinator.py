@@ -15,12 +15,17 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import fedperi as fp
+from fedperi.cli import app
 from fedperi.data.schema import Column, Schema
 from fedperi.errors import InputError
 from fedperi.federation import wire
 from fedperi.federation.agreement import Wishes, agree
+from fedperi.federation.flower.apps import site_of
+from fedperi.federation.flower.exchange import Peer
+from fedperi.federation.flower.transport import FlowerTransport
 from fedperi.federation.holding import OTHERWISE
 from fedperi.federation.journal import Journal
 from fedperi.federation.messages import Families, Orientations, Settings
@@ -646,3 +651,67 @@ def test_a_journal_with_another_name_of_a_run_is_refused(tmp_path):
     with pytest.raises(InputError, match="is damaged") as caught:
         Journal(tmp_path / "journal.jsonl")
     assert "asks" not in str(caught.value)
+
+
+# -- what a user of version 0.1 sees ----------------------------------------------------------------------------------
+
+
+def cli(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_a_site_with_categories_and_no_schema_is_told_what_to_write(tmp_path):
+    rows = pd.DataFrame({"dose": np.arange(40) + 0.5, "arm": ["u", "v"] * 20})
+    rows.to_csv(tmp_path / "north.csv", index=False)
+    done = cli("site", "--data", tmp_path / "north.csv", "--store", tmp_path / "store", "--dry-run")
+    assert done.exit_code != 0
+    words = str(done.exception)
+    assert words.startswith("site 'north', column 'arm': a category, and its levels are declared nowhere.")
+    assert "`fedperi check FILE --write-schema schema.toml` begins one" in words
+    assert not any(f"'{level}'" in words for level in "uv")
+    made = cli("check", tmp_path / "north.csv", "--write-schema", tmp_path / "schema.toml")
+    assert made.exit_code == 0, made.output
+    again = ("--schema", tmp_path / "schema.toml", "--most-openings", 7, "--bootstrap", "--penalty", 2)
+    done = cli("site", "--data", tmp_path / "north.csv", "--store", tmp_path / "store", "--dry-run", *again)
+    assert done.exit_code == 0, done.output
+    assert "that it takes them as 'mixed' with a penalty of 2" in done.output
+    assert "0 of at most 7 openings" in done.output and "others may resample its rows." in done.output
+
+
+def test_no_bootstrap_is_still_an_option(tmp_path):
+    patients().to_csv(tmp_path / "north.csv", index=False)
+    done = cli("site", "--data", tmp_path / "north.csv", "--store", tmp_path, "--no-bootstrap", "--dry-run")
+    assert done.exit_code == 0 and "it does not resample its rows for others." in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "method", "words"),
+    [
+        ({"bootstrap": True}, fp.IPERI(bootstrap=2), "does not let others resample its rows: run without --bootstrap"),
+        ({"data": "nonlinear"}, fp.IPERI(), "a site decides about its own rows. Have every site started with --data"),
+        ({}, fp.IPERI(penalty=2.0), "asks for a penalty of 2, and site 'north' has 1"),
+    ],
+)
+def test_a_coordinator_that_expects_too_much_learns_it_before_a_run_is_opened(tmp_path, options, method, words):
+    site = SiteWork(patients(), name="north", store=tmp_path)
+    transport = FlowerTransport(None, sites=1, **options)
+    kinds = []
+
+    def send(kind, records):
+        kinds.append(kind)
+        return {name: site.reply(kind, record) for name, record in records.items()}
+
+    transport._net.send, transport._net.online = send, lambda: [Peer(1, "north")]
+    with pytest.raises(InputError) as caught:
+        method.fit(transport)
+    assert words in str(caught.value)
+    assert kinds == ["hello"]
+
+
+def test_plain_flower_takes_the_same_options(tmp_path):
+    patients().to_csv(tmp_path / "north.csv", index=False)
+    config = {"data": str(tmp_path / "north.csv"), "store": str(tmp_path), "penalty": 2.0, "most-openings": 3}
+    site = site_of(config | {"bootstrap": True})
+    assert (site.card.penalty, site.card.bootstrap, site.policy.most_openings) == (2.0, True, 3)
+    with pytest.raises(InputError, match="bootstrap is true or false, not 'false'"):
+        site_of(config | {"bootstrap": "false"})
