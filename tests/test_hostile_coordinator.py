@@ -289,7 +289,8 @@ def test_counts_that_are_damaged_stop_a_site(tmp_path):
     site = SiteWork(patients(), name="north", store=tmp_path)
     opening = wire.write(Opening("r", Settings("none"), site.card.columns))
     assert "refused" not in site.reply("open", opening)
-    for text in ("", "[]", "{}", '{"format": "fedperi.given", "version": 1, "openings": 3}'):
+    endless = '{"format": "fedperi.given", "version": 1, "openings": [], "rounds": [], "steps": 0, "numbers": 1e999}'
+    for text in ("", "[]", "{}", '{"format": "fedperi.given", "version": 1, "openings": 3}', endless):
         site.place.write("given.json", text)
         assert "its own log says why" in site.reply("open", opening)["refused"]
     assert "is damaged: restore it from a backup; nothing is sent" in site.log.path.read_text()

@@ -84,7 +84,7 @@ class Account:
                 int(kept["steps"]),
                 int(kept["numbers"]),
             )
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             raise InputError(
                 f"{str(self.place.path / FILE)!r}, which counts what this site has given, is damaged: restore it from "
                 "a backup; nothing is sent"
