@@ -117,11 +117,12 @@ class Thief:
         return top, self.cell(top, "pressure", 60, 220, 1.0), self.cell(top, "crp", 0, 80, 0.1)
 
 
-def test_narrow_bounds_do_not_give_away_the_oldest_patient(tmp_path):
+@pytest.mark.parametrize("data", ["auto", "nonlinear"])
+def test_narrow_bounds_do_not_give_away_the_oldest_patient(tmp_path, data):
     """Before: 108 openings gave age, pressure and CRP of the oldest patient exactly. Now all have the same refusal."""
     table = patients()
     truth = tuple(table.loc[table["age"].idxmax(), ["age", "pressure", "crp"]])
-    thief = Thief(SiteWork(table, name="north", store=tmp_path, policy=SitePolicy()))
+    thief = Thief(SiteWork(table, name="north", store=tmp_path, data=data, policy=SitePolicy()))
     found = thief.row()
     assert found != truth
     assert len(thief.replies) == 1 and "answered" not in thief.replies, thief.replies
