@@ -1,6 +1,7 @@
 """Methods without regrets over the network: their steps at the sites, and the results, those of one process."""
 
 import time
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ pytest.importorskip("flwr")
 
 from flower_helpers import NAMES, Pilot, local_link, run, serving
 
-from fedperi.data.schema import Column
+from fedperi.data.schema import Column, Schema
 from fedperi.federation import wire
 from fedperi.federation.agreement import agree
 from fedperi.federation.fields import MAX_NUMBERS, PROTOCOL, Refused
@@ -110,8 +111,9 @@ def test_a_step_whose_answer_was_lost_is_answered_the_same_again(tables, tmp_pat
                 assert all(np.array_equal(one[key], other[key]) for key in one)
             return again
 
-    for method in (METHODS["notears-admm"], FEDDAG):
-        same(method.fit(Twice(lambda: works(tables, tmp_path))), method.fit(tables))
+    for at, method in enumerate((METHODS["notears-admm"], FEDDAG)):  # a run's name stands for one run only
+        folder = tmp_path / str(at)
+        same(method.fit(Twice(partial(works, tables, folder))), method.fit(tables))
 
 
 def begun(table, folder, worker="notears-admm", policy=ALL, **options):
@@ -245,18 +247,21 @@ def test_the_policy_limits_steps_too(tables, tmp_path):
     site, _ = begun(tables["north"], tmp_path, policy=SitePolicy(methods=("notears-admm",), most_numbers=60))
     assert "out_parameters" in step(site, UPDATE)
     assert "out_parameters" in step(site, UPDATE, number=2)
-    words = "a run may take 60 numbers from here, and this would make it 75"
+    words = "this site has given all that its owner allows over all runs; ask its owner for more"
     assert step(site, UPDATE, number=3)["refused"] == words
+    assert "may answer 60 numbers (--most-numbers), and this would make it 75" in site.log.path.read_text()
+    site.reply("begin", wire.write(Beginning("q", "notears-admm", site.card.columns)))
+    assert site.reply("step", wire.write(Doing("q", 1, "update", UPDATE)))["refused"] == words  # nor in a new run
 
 
 def test_categories_and_other_columns_are_refused(tmp_path):
     table = pd.DataFrame({"a": np.arange(20) + 0.5, "b": ["u", "v"] * 10})
-    site = SiteWork(table, name="north", store=tmp_path, policy=ALL)
     declared = (Column("a", "continuous"), Column("b", "categorical", ("u", "v")))
+    site = SiteWork(table, name="north", store=tmp_path, policy=ALL, schema=Schema(declared))
     told = site.reply("begin", wire.write(Beginning("r", "fedcdh", declared)))
     assert told["refused"] == "fedcdh needs numbers, and the column 'b' is a category"
     told = site.reply("begin", wire.write(Beginning("r", "fedcdh", declared[:1])))
-    assert told["refused"] == "the run is about other columns than this site has"
+    assert told["refused"].startswith("the run does not take the columns as this site's own schema and options do")
 
 
 def test_nothing_but_declared_arrays_leaves_a_site(tmp_path):
@@ -266,7 +271,7 @@ def test_nothing_but_declared_arrays_leaves_a_site(tmp_path):
         table.iloc[17] = [canary, -canary, canary / 2, canary / 4]
     values = {float(v) for table in tables.values() for v in table.to_numpy().ravel()}
     for name in ("notears-admm", "feddag", "fedcdh"):
-        wired = Wired(lambda: works(tables, tmp_path))
+        wired = Wired(partial(works, tables, tmp_path / name))
         METHODS[name].fit(wired)
         known = {f"out_{array}" for kind in worker_class(name).kinds.values() for array in kind.sends}
         for reply in wired.sent:
@@ -281,6 +286,9 @@ def test_nothing_but_declared_arrays_leaves_a_site(tmp_path):
                         "site",
                         "columns",
                         "promise",
+                        "data",
+                        "penalty",
+                        "bootstrap",
                         "names",
                         "n",
                         "targets",

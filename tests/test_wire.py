@@ -17,7 +17,7 @@ import fedperi as fp
 from fedperi.data.schema import Column, Schema
 from fedperi.errors import InputError
 from fedperi.federation import wire
-from fedperi.federation.agreement import agree
+from fedperi.federation.agreement import Wishes, agree
 from fedperi.federation.ahead import first_look
 from fedperi.federation.fields import PROTOCOL, Refused
 from fedperi.federation.flower.exchange import Peer
@@ -63,6 +63,7 @@ questions = st.lists(st.one_of(families(), orientations()), max_size=3).map(tupl
 columns = st.lists(words.filter(lambda w: w.strip()), min_size=1, max_size=4, unique=True).map(
     lambda names: tuple(Column(name, "continuous", bounds=(0.0, 1.5) if len(name) % 2 else None) for name in names)
 )
+run_names = st.from_regex(r"[A-Za-z0-9._-]{1,40}", fullmatch=True)
 runs = st.builds(
     Settings,
     st.sampled_from(["none", "consensus", "adaptive"]),
@@ -84,7 +85,7 @@ def same(a, b):
 
 
 @settings(max_examples=300)
-@given(words, runs, columns, st.sampled_from(wire.DATA))
+@given(run_names, runs, columns, st.sampled_from(wire.DATA))
 def test_an_opening_is_read_as_it_was_written(run, chosen, agreed, data):
     message = Opening(run, chosen, agreed, data)
     assert wire.read("open", wire.write(message)) == message
@@ -100,7 +101,7 @@ def test_an_opening_may_carry_questions(number, asked):
 
 
 @settings(max_examples=300)
-@given(words, st.integers(0, 1000), questions)
+@given(run_names, st.integers(0, 1000), questions)
 def test_questions_are_read_as_they_were_written(run, number, asked):
     again = wire.read("ask", wire.write(Asking(run, number, asked)), p=len(NAMES))
     assert (again.run, again.number, len(again.questions)) == (run, number, len(asked))
@@ -282,7 +283,7 @@ def test_a_site_gives_a_refusal_or_an_answer_and_never_falls(site, case):
         (
             "hello",
             {"protocol": 1},
-            "the coordinator speaks version 1 of the protocol, and this side version 2: install",
+            "the coordinator speaks version 1 of the protocol, and this side version 3: install",
         ),
         ("train", {}, "the coordinator sent a message of the unknown kind 'train'; known: hello, open, ask, begin"),
         ("hello", {"extra": 1}, "the 'hello' message of the coordinator holds the unknown value 'extra'"),
@@ -312,6 +313,8 @@ def test_a_regret_that_is_no_number_is_refused(bad):
     with pytest.raises(Refused, match="the 'ask' message of site 'x' has an answer that is not a finite number"):
         read_answers(write_answers(Answers([np.array([[0.0, bad]])])), "site 'x'", [one])
 
+
+GIVEN = "this site has given all that its owner allows over all runs; ask its owner for more"
 
 # -- a site -----------------------------------------------------------------------------------------------------------
 
@@ -418,11 +421,16 @@ class Listening:
         raise self.Heard(families)
 
 
-def test_the_bootstrap_is_the_same_through_the_protocol(tmp_path):
+def test_the_bootstrap_is_the_same_in_every_process_of_a_site(tmp_path):
+    """The weights of the rows depend on a secret of each site, so they are those of its store, not of the seed."""
     sim = fp.simulate(5, clients=3, samples=300, seed=6)
     method = fp.IPERI(bootstrap=3, seed=2)
     direct = method.fit(dict(zip(["east", "north", "south"], sim.sites, strict=True)))
-    assert method.fit(Wired(sites_of(sim, tmp_path))).stability == direct.stability
+    allowed = SitePolicy(bootstrap=True)
+    first, second = (method.fit(Wired(sites_of(sim, tmp_path, policy=allowed))) for _ in range(2))
+    assert first.regrets == second.regrets == direct.regrets
+    assert first.stability == second.stability
+    assert first.replicates == direct.replicates
 
 
 def test_a_new_process_for_every_message_answers_the_same(tmp_path):
@@ -474,11 +482,10 @@ def test_noise_on_every_answer_is_kept_between_processes(tmp_path):
 def test_mixed_tables_need_declared_levels(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"dose": rng.normal(size=200), "arm": rng.choice(["u", "v"], 200)})
-    bare = [SiteWork(table, name=n, store=tmp_path) for n in ("a", "b")]
-    told = json.loads(bare[0].reply("hello", wire.write(Hello("r")))["columns"])
-    assert told[1] == {"name": "arm", "kind": "categorical", "levels": None, "bounds": None}
-    with pytest.raises(InputError, match="column 'arm' is categorical, and its levels are declared nowhere"):
-        fp.IPERI().fit(Wired(bare))
+    words = r"site 'a', column 'arm': a category, and its levels are declared nowhere.* --write-schema schema.toml"
+    with pytest.raises(InputError, match=words) as caught:
+        SiteWork(table, name="a", store=tmp_path)
+    assert "'u'" not in str(caught.value)
     schema = Schema((Column("arm", "categorical", ("u", "v")),))
     declared = [SiteWork(table, name=n, store=tmp_path, schema=schema) for n in ("a", "b")]
     direct = fp.IPERI().fit({"a": table, "b": table})
@@ -497,7 +504,7 @@ def test_a_reason_that_names_values_stays_at_the_site(tmp_path):
 
 def test_what_the_policy_forbids_is_refused_before_anything_is_read(tmp_path):
     table = fp.simulate(3, clients=2, samples=50, seed=1).sites[0]
-    policy = SitePolicy(maskings=("adaptive",), bootstrap=False, most_numbers=10, most_messages=2)
+    policy = SitePolicy(maskings=("adaptive",), most_numbers=10, most_messages=2)
     site = SiteWork(table, name="north", store=tmp_path, policy=policy)
 
     def open_with(chosen):
@@ -506,19 +513,24 @@ def test_what_the_policy_forbids_is_refused_before_anything_is_read(tmp_path):
     assert open_with(Settings("none"))["refused"] == "the masking 'none' is not allowed here; allowed: adaptive"
     assert (
         open_with(Settings("adaptive", resample=1))["refused"]
-        == "a bootstrap is not allowed here: run with bootstrap=0"
+        == "a bootstrap is not allowed here: run with bootstrap=0, or ask the site's owner to allow it (fedperi site "
+        "--bootstrap)"
     )
-    one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1, 2]]))
+    none = np.empty((1, 0), np.int64)
+    one, two, three = (Families(np.array([0]), none, np.array([free])) for free in ([1, 2], [2, 1], [2]))
 
     def ask(*blocks):
         return site.reply("ask", wire.write(Asking("r", 1, blocks)))
 
     assert ask(one)["refused"] == "the run 'r' was not opened here"
     assert "refused" not in open_with(Settings("adaptive"))
-    assert ask(one, one, one)["refused"] == "a run may take 10 numbers from here, and this would make it 12"
+    assert ask(one, one, one)["refused"] == GIVEN
+    assert "may answer 10 numbers (--most-numbers), and this would make it 12" in site.log.path.read_text()
     assert "refused" not in ask(one)
-    assert "refused" not in ask(one)
-    assert ask(Families(one.nodes, one.fixed, one.free[:, :1]))["refused"].startswith("a run may ask 2 times here")
+    assert "refused" not in ask(one)  # the same again tells nothing new, and is not counted
+    assert "refused" not in ask(two)
+    assert ask(three)["refused"] == GIVEN
+    assert "may answer 2 messages (--most-messages), and this would make it 3" in site.log.path.read_text()
     with pytest.raises(InputError, match="site 'north' requires privacy, and none is set"):
         SiteWork(table, name="north", store=tmp_path, policy=SitePolicy(privacy_required=True))
 
@@ -539,19 +551,22 @@ def test_questions_with_the_opening_are_checked_before_anything_is_paid(tmp_path
     def open_with(*blocks, run="r"):
         return site.reply("open", wire.write(Opening(run, Settings("adaptive"), site.card.columns, "auto", blocks)))
 
-    assert open_with(one, one, one)["refused"] == "a run may take 10 numbers from here, and this would make it 12"
+    assert open_with(one, one, one)["refused"] == GIVEN
     assert not asked
     assert open_with(one)["refused"] == "the people at this site did not approve it"
     assert asked[0].startswith("run r asks to open a run with masking 'adaptive'")
-    assert asked[1] == "run r asks to answer round 1 with it: 4 regrets of candidate parent sets"
-    assert "epsilon 1, delta 1e-06, once; ledger: spent 0 of" in site.held.price_ahead()
+    assert asked[1] == (
+        "run r asks to answer round 1 with it: 4 regrets of candidate parent sets. Price: nothing, answers are "
+        "computed from noisy statistics that are paid for once."
+    )
+    assert site.held.price_ahead() == "epsilon 1, delta 1e-06; ledger: spent 0 of 10, and 1 after it."
     answers = iter([True] * 9)
     told = open_with(one)
     assert "refused" not in told and told["answer_0"].shape == (1, 4)
     assert "nothing, the noise was drawn before" in site.held.price_ahead()
-    assert "refused" not in open_with(one)  # the coordinator was restarted, and counts go on
-    assert open_with(one)["refused"] == "a run may take 10 numbers from here, and this would make it 12"
+    assert "refused" not in open_with(one)  # the coordinator was restarted, and asks the same again
     assert "refused" not in open_with(one, run="other")
+    assert open_with(one, one, run="third")["refused"] == GIVEN  # 4 and 8 numbers, over all runs
 
 
 def test_people_are_asked_before_anything_is_sent(tmp_path):
@@ -594,7 +609,7 @@ def test_a_table_that_changes_under_a_running_site_is_noticed(tmp_path):
     site = SiteWork(tmp_path / "a.csv", store=tmp_path / "store")
     (table * 2).to_csv(tmp_path / "a.csv", index=False)
     reply = site.reply("open", wire.write(Opening("r", Settings("adaptive"), site.card.columns)))
-    assert reply["refused"] == "the table has changed since this site was started: start it anew"
+    assert reply["refused"] == "the table has changed since this site was started: start it again"
 
 
 def test_a_table_that_changes_in_a_run_is_noticed(tmp_path):
@@ -604,7 +619,7 @@ def test_a_table_that_changes_in_a_run_is_noticed(tmp_path):
     changed = SiteWork(table * 2, name="north", store=tmp_path)
     one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1]]))
     reply = changed.reply("ask", wire.write(Asking("r", 1, (one,))))
-    assert reply["refused"] == "the table has changed since the run was opened; open a new run"
+    assert reply["refused"] == "the table, or how it is read, has changed since the run was opened; open a new run"
 
 
 def test_nothing_but_answers_leaves_a_site(tmp_path):
@@ -629,7 +644,7 @@ def test_nothing_but_answers_leaves_a_site(tmp_path):
             elif isinstance(value, str):
                 assert str(canary) not in value
             else:
-                assert key in ("protocol", "n")
+                assert key in ("protocol", "n", "penalty", "bootstrap")
 
 
 def test_a_release_file_answers_through_the_protocol_too(tmp_path):
@@ -655,7 +670,8 @@ def test_a_dry_run_says_what_would_be_sent(tmp_path):
     site = SiteWork(table, name="north", store=tmp_path, privacy=fp.Privacy(1.0, bounds=limits))
     text = "\n".join(site.dry_run())
     assert "X0, X1, X2" in text
-    assert "epsilon 1, delta 1e-06, once; ledger: spent 0 of 10." in text
+    assert "Price: epsilon 1, delta 1e-06; ledger: spent 0 of 10, and 1 after it." in text
+    assert "0 of at most 200 openings, 0 of 20000 messages and 0 of 100000000 numbers" in text
     assert not (site.place.path / "ledger").exists()
 
 
@@ -696,9 +712,10 @@ def test_the_first_round_costs_no_round_trip(tmp_path):
     sim = fp.simulate(14, clients=3, samples=300, seed=5)
     direct = fp.IPERI(bootstrap=1).fit(dict(zip(EVERYONE, sim.sites, strict=True)))
     journal = tmp_path / "journal.jsonl"
-    transport, told = carried(sites_of(sim, tmp_path), Journal(journal))
+    allowed = SitePolicy(bootstrap=True)
+    transport, told = carried(sites_of(sim, tmp_path, policy=allowed), Journal(journal))
     result = fp.IPERI(bootstrap=1).fit(transport)
-    assert (result.graph, result.regrets, result.stability) == (direct.graph, direct.regrets, direct.stability)
+    assert (result.graph, result.regrets, result.replicates) == (direct.graph, direct.regrets, 1)
     assert result.transcript.to_json() == direct.transcript.to_json()
     kinds = [kind for kind, _ in told]
     assert kinds[: result.rounds + 1] == ["hello", "open"] + ["ask"] * (result.rounds - 1)
@@ -758,7 +775,7 @@ AGE, SEX = Column("age", "continuous"), Column("sex", "categorical", ("f", "m"))
         ([Card("n", (AGE,)), Card("s", (AGE,), version="9")], "site 's' has fedperi 9, and the coordinator"),
         (
             [Card("n", (AGE,)), Card("s", (Column("age", "categorical"),))],
-            "column 'age' is continuous by site 'n' and categorical by site 's': give all sites a schema",
+            "column 'age' is continuous by site 'n' and categorical by site 's': give every site the same",
         ),
         (
             [Card("n", (SEX,)), Card("s", (Column("sex", "categorical", ("m", "f")),))],
@@ -772,11 +789,14 @@ def test_sites_that_do_not_fit_together_are_told_why(cards, words):
     assert str(caught.value).startswith(words)
 
 
-def test_the_coordinator_may_declare_what_sites_leave_open():
-    bare = Column("sex", "categorical")
-    assert agree([Card("n", (bare,)), Card("s", (bare,))], Schema((SEX,))) == (SEX,)
+def test_the_coordinator_can_declare_nothing_for_a_site():
+    bare, wishes = Column("sex", "categorical"), Wishes(Schema((SEX,)))
+    with pytest.raises(InputError, match="site 'n' does not declare the levels of column 'sex': give every site the"):
+        agree([Card("n", (bare,)), Card("s", (bare,))], wishes)
+    assert agree([Card("n", (SEX,)), Card("s", (SEX,))], wishes) == (SEX,)
+    assert agree([Card("n", (SEX,))], Wishes(Schema((bare,)))) == (SEX,)
     with pytest.raises(InputError, match="the schema names the column 'sex', which no site has"):
-        agree([Card("n", (AGE,))], Schema((SEX,)))
+        agree([Card("n", (AGE,))], wishes)
 
 
 # -- journal ----------------------------------------------------------------------------------------------------------

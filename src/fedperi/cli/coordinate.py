@@ -51,13 +51,15 @@ def coordinate(
     aggregate: str | None = typer.Option(None, metavar="sum|worst", help="How the sites' regrets are added up."),
     local: str | None = typer.Option(None, metavar="ges|pc", help="How a site learns alone (masking consensus)."),
     data: str | None = typer.Option(
-        None, "--data-type", metavar="TYPE", help="auto, linear, nonlinear, discrete, mixed."
+        None, "--data-type", metavar="TYPE", help="What all sites must have as their --data-type."
     ),
     knowledge: str | None = typer.Option(None, metavar="FILE", help="Forbidden and required edges, tiers (TOML)."),
-    schema: str | None = typer.Option(None, metavar="FILE", help="Types and levels that all sites share."),
+    schema: str | None = typer.Option(None, metavar="FILE", help="What all sites must have as their --schema."),
     alpha: float | None = typer.Option(None, help="Level of the tests of --local pc."),
-    penalty: float | None = typer.Option(None, help="Multiplies the price of an edge."),
-    bootstrap: int | None = typer.Option(None, metavar="N", help="Stability of edges from N resampled runs."),
+    penalty: float | None = typer.Option(None, help="What all sites must have as their --penalty [1]."),
+    bootstrap: int | None = typer.Option(
+        None, metavar="N", help="Stability of edges from N resampled runs, if all sites allow them (--bootstrap)."
+    ),
     seed: int | None = typer.Option(None, help="Of the search and the bootstrap."),
     config: str | None = typer.Option(None, "--config", metavar="FILE", help="Options of the method from a TOML file."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON as well."),
@@ -159,6 +161,7 @@ def _run(
             keys={key: name for name, key in known.items()} or None,
             schema=declared,
             data=options["data"],
+            bootstrap=bool(options["bootstrap"]),
             journal=record,
             limits=Limits(timeout, timeout),
             note=say,

@@ -27,9 +27,11 @@ def site(
     ca: Path | None = typer.Option(None, "--ca", metavar="FILE", help="Certificate of the coordinator's authority."),
     key: Path | None = typer.Option(None, "--key", metavar="FILE", help="The site's private key."),
     store: str | None = typer.Option(None, "--store", metavar="DIR", help="Where ledger, noise and log are kept."),
-    schema: str | None = typer.Option(None, "--schema", metavar="FILE", help="Types, and levels of categories."),
+    schema: str | None = typer.Option(
+        None, "--schema", metavar="FILE", help="Types, and levels of categories: the same file at every site."
+    ),
     data_type: str = typer.Option(
-        "auto", "--data-type", metavar="TYPE", help="auto, linear, nonlinear, discrete, mixed."
+        "auto", "--data-type", metavar="TYPE", help="auto, linear, nonlinear, discrete, mixed; the site decides alone."
     ),
     missing: str = typer.Option(
         "error",
@@ -38,6 +40,7 @@ def site(
         help="Refuse gaps (with noise: count as a default), or drop rows.",
     ),
     targets: str | None = typer.Option(None, "--targets", metavar="A,B", help="Columns that the site has set itself."),
+    penalty: float = typer.Option(1.0, "--penalty", help="Multiplies the price of an edge; the same at every site."),
     epsilon: float | None = typer.Option(None, "--epsilon", help="Differential privacy: the price of this table."),
     delta: float = typer.Option(1e-6, "--delta", help="And the probability that it fails."),
     mechanism: str = typer.Option(
@@ -52,8 +55,16 @@ def site(
     ),
     ceiling: float | None = typer.Option(None, "--ceiling", help="Largest total epsilon, over all runs."),
     require_privacy: bool = typer.Option(False, "--require-privacy", help="Never answer without noise."),
-    bootstrap: bool = typer.Option(True, "--bootstrap/--no-bootstrap", help="Whether rows may be drawn anew."),
-    most_numbers: int = typer.Option(100_000_000, "--most-numbers", metavar="N", help="Numbers that one run may take."),
+    bootstrap: bool = typer.Option(
+        False, "--bootstrap/--no-bootstrap", help="Whether the coordinator may have rows resampled."
+    ),
+    most_openings: int = typer.Option(
+        200, "--most-openings", metavar="N", help="Distinct openings answered, over all runs."
+    ),
+    most_messages: int = typer.Option(
+        20_000, "--most-messages", metavar="N", help="Rounds and steps answered, over all runs."
+    ),
+    most_numbers: int = typer.Option(100_000_000, "--most-numbers", metavar="N", help="Numbers given, over all runs."),
     allow: str | None = typer.Option(
         None, "--allow", metavar="A,B", help="Methods that are NOT PRIVATE and may run: notears-admm, feddag, fedcdh."
     ),
@@ -84,10 +95,13 @@ def site(
             data=data_type,
             missing=missing,
             targets=None if targets is None else _listed(targets),
+            penalty=penalty,
             privacy=protection,
             policy=SitePolicy(
                 privacy_required=require_privacy,
                 bootstrap=bootstrap,
+                most_openings=most_openings,
+                most_messages=most_messages,
                 most_numbers=most_numbers,
                 methods=tuple(_listed(allow or "")),
             ),

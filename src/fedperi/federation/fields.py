@@ -16,7 +16,7 @@ from ..names import name_problem
 from ..names import plain as plain
 from ..strict import Unreadable, is_number, read_json, write_json
 
-PROTOCOL = 2
+PROTOCOL = 3
 
 MAX_NUMBERS = 1 << 23
 """Numbers in a message: 64 MiB. All pairs of parents among 200 variables are half of it."""
@@ -46,7 +46,7 @@ class Fields:
 
     Examples
     --------
-    >>> fields = Fields({"protocol": 2, "run": "r1"}, "the coordinator", "close")
+    >>> fields = Fields({"protocol": 3, "run": "r1"}, "the coordinator", "close")
     >>> fields.done(fields.text("run", MAX_NAME))
     'r1'
     """

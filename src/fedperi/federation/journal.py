@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .messages import Floats, Question, Settings, Welcome
+from .messages import Floats, Question, Settings, Welcome, is_run
 from .questions import Answers
 
 FORMAT, VERSION = "fedperi.journal", 2
@@ -137,6 +137,8 @@ class Journal:
                 raise InputError(
                     f"the journal {str(path)!r} is of a run with other options; repeat these, or give another --journal"
                 )
+            if not is_run(header["run"]):  # sites would refuse it
+                raise ValueError("run")
             self.run = header["run"]
             for line in lines:
                 self._enter(line)

@@ -13,6 +13,7 @@ from ..data.statistics import Statistics
 from ..errors import InputError
 from ..strict import read_json, write_json
 from .site import Reading, Site
+from .sitesecret import secret_seed
 
 if TYPE_CHECKING:
     from ..data.table import Table
@@ -63,7 +64,10 @@ def read_summary(text: str) -> Statistics | Counts:
 
 
 class KeptSite(Site):
-    """A site without noise that keeps its statistics on its disk, and reads the table only if they are not there."""
+    """A site without noise that keeps its statistics on its disk, and reads the table only if they are not there.
+
+    Others choose the number of a draw, so the rows' weights also depend on a secret of the site.
+    """
 
     def __init__(
         self, table: Table, reading: Reading, targets: tuple[str, ...] | None, place: Place, mark: str
@@ -83,3 +87,6 @@ class KeptSite(Site):
         summary = super()._summarize(None)
         self._place.keep(key, write_summary(summary))
         return summary
+
+    def _seed(self, resample: int, attempt: int) -> int:
+        return secret_seed(self._place, self._mark, resample, attempt)

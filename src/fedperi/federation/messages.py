@@ -7,6 +7,7 @@ A single set is a family without free variables; all subsets of some candidates 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import Any
@@ -25,10 +26,28 @@ Ints = NDArray[np.int64]
 MAX_SET = 16
 """Variables a family may hold, fixed and free together: its answer has up to 2^16 numbers."""
 
+_RUN = re.compile(r"[A-Za-z0-9._-]{1,40}")
+
+
+def is_run(name: object) -> bool:
+    """Whether a text may be the name of a run: 1 to 40 letters, digits, dots, underscores and hyphens.
+
+    People approve messages by this name and read it in a log, so it must not be able to look like anything else.
+
+    Examples
+    --------
+    >>> is_run("1c67398c10e8.0"), is_run("r asks to send nothing. Price: none")
+    (True, False)
+    """
+    return isinstance(name, str) and _RUN.fullmatch(name) is not None
+
 
 @dataclass(frozen=True)
 class Settings:
-    """What all sites are told when a run opens; with `resample`, they draw their rows anew from that seed."""
+    """What all sites are told when a run opens; with `resample`, they resample their rows.
+
+    In one process that number is the seed. Over a network a site mixes it with a secret of its own.
+    """
 
     masking: str
     local: str = "ges"

@@ -36,7 +36,7 @@ from ..privacy.regret_noise import (
 )
 from ..privacy.site_release import prepare_release
 from ..strict import read_json, write_json
-from .messages import Families, Floats, Settings, Welcome
+from .messages import Families, Floats, Question, Settings, Welcome
 from .site import Respondent, _checked_targets, digest
 
 if TYPE_CHECKING:
@@ -247,6 +247,27 @@ class NoisySite(Respondent):
                 sets += [one | 1 << j for one in sets]
             yield from (self._key("best" if supported else "set", node, one & counting) for one in sets)
 
+    def prices(self, questions: Sequence[Question]) -> tuple[Price, ...]:
+        """What the ledger will be charged for answering, entry by entry; nothing is drawn or paid."""
+        known, charged = set(self._kept()), []
+        for question in questions:
+            if isinstance(question, Families):
+                new = set(self._asked(question)) - known
+            else:
+                new = set(self._gap_keys(self._compared(question)).values()) - known
+            if new:
+                charged.append(self._plan.price(len(new)))
+            known |= new
+        return tuple(charged)
+
+    def _gap_keys(self, queries: list[tuple[int, int]]) -> dict[int, str]:
+        """Name the gaps between two sets that differ, by their positions."""
+        return {
+            at // 2: self._key("gap", *queries[at], queries[at + 1][1])
+            for at in range(0, len(queries), 2)
+            if queries[at] != queries[at + 1]
+        }
+
     # -- answers with noise ---------------------------------------------------------------------------------------
 
     def _regrets(self, families: Families) -> Floats:
@@ -256,10 +277,9 @@ class NoisySite(Respondent):
     def _gaps(self, nodes: NDArray[np.int64], queries: list[tuple[int, int]]) -> Floats:
         """As without noise; two equal sets have no gap, whatever the rows, and to say so costs nothing."""
         exact = super()._gaps(nodes, queries)
-        differ = [at for at in range(len(nodes)) if queries[2 * at] != queries[2 * at + 1]]
-        keys = [self._key("gap", *queries[2 * at], queries[2 * at + 1][1]) for at in differ]
-        gaps = np.zeros(len(nodes))
-        gaps[differ] = self._noisy(keys, exact[differ])
+        keys = self._gap_keys(queries)
+        gaps, differ = np.zeros(len(nodes)), list(keys)
+        gaps[differ] = self._noisy(list(keys.values()), exact[differ])
         return gaps
 
     def _noisy(self, keys: list[str], exact: Floats) -> Floats:

@@ -11,6 +11,14 @@ from .messages import Settings
 from .work import WORKERS
 
 
+class Exhausted(Refused):
+    """A limit over all runs is reached: the coordinator hears just that, and `owner` says how to raise it."""
+
+    def __init__(self, owner: str) -> None:
+        super().__init__("this site has given all that its owner allows over all runs; ask its owner for more")
+        self.owner = owner
+
+
 @dataclass(frozen=True)
 class SitePolicy:
     """What a site allows; anything else is refused with the reason, before anything is computed.
@@ -22,11 +30,10 @@ class SitePolicy:
     maskings : tuple of str
         Maskings that may be used.
     bootstrap : bool
-        Whether rows may be drawn anew, which answers as many questions again from other rows.
-    most_numbers : int
-        Numbers that may leave in one run.
-    most_messages : int
-        Rounds of questions, or steps, in one run.
+        Whether rows may be resampled, which answers as many questions again from other draws of the rows.
+    most_openings, most_messages, most_numbers : int
+        How many ways of opening a run are answered, how many rounds of questions or steps, and with how many numbers:
+        over all runs, whatever they are called. What was answered before is not counted again, but for steps.
     methods : tuple of str
         Methods without privacy that may run here, by their names in `fedperi.federation.work.WORKERS`; none by default.
 
@@ -40,15 +47,23 @@ class SitePolicy:
 
     privacy_required: bool = False
     maskings: tuple[str, ...] = MASKINGS
-    bootstrap: bool = True
+    bootstrap: bool = False
+    most_openings: int = 200
+    most_messages: int = 20_000
     most_numbers: int = 100_000_000
-    most_messages: int = 1000
     methods: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.methods if name not in WORKERS]
         if unknown:
             raise InputError(f"a site can allow {', '.join(WORKERS)}; there is no method {unknown[0]!r}")
+        for name in ("privacy_required", "bootstrap"):  # "false" is a text, and would pass for true
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is true or false, not {getattr(self, name)!r}")
+        for name in ("most_openings", "most_messages", "most_numbers"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise InputError(f"{name} is a whole number, zero or positive, not {value!r}")
 
     def check_open(self, settings: Settings) -> None:
         """Raise if a run with these settings is not allowed."""
@@ -56,7 +71,10 @@ class SitePolicy:
             allowed = ", ".join(self.maskings)
             raise Refused(f"the masking {settings.masking!r} is not allowed here; allowed: {allowed}")
         if settings.resample is not None and not self.bootstrap:
-            raise Refused("a bootstrap is not allowed here: run with bootstrap=0")
+            raise Refused(
+                "a bootstrap is not allowed here: run with bootstrap=0, or ask the site's owner to allow it "
+                "(fedperi site --bootstrap)"
+            )
 
     def check_begin(self, method: str) -> None:
         """Raise if a method without privacy is not allowed."""
@@ -66,9 +84,21 @@ class SitePolicy:
                 f"(fedperi site --allow); allowed here: {', '.join(self.methods) or 'none'}"
             )
 
-    def check_ask(self, numbers: int, messages: int) -> None:
-        """Raise if so many numbers, in so many messages, are too many for one run."""
-        if numbers > self.most_numbers:
-            raise Refused(f"a run may take {self.most_numbers} numbers from here, and this would make it {numbers}")
-        if messages > self.most_messages:
-            raise Refused(f"a run may ask {self.most_messages} times here, and this would be once more")
+    def check_given(self, openings: int, messages: int, numbers: int) -> None:
+        """Raise if this would be more than the owner allows over all runs.
+
+        Examples
+        --------
+        >>> SitePolicy(most_openings=2).check_given(3, 0, 0)
+        Traceback (most recent call last):
+        ...
+        fedperi.federation.policy.Exhausted: this site has given all that its owner allows over all runs; ask its ...
+        """
+        for option, count in (("openings", openings), ("messages", messages), ("numbers", numbers)):
+            most: int = getattr(self, f"most_{option}")
+            if count > most:
+                raise Exhausted(
+                    f"over all runs this site may answer {most} {option} (--most-{option}), and this would make it "
+                    f"{count}. If these runs were agreed on, start the site with a larger --most-{option}; if not, "
+                    "find out who asks"
+                )

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from ..data import Counts, Schema, Statistics
     from ..data.summary import Summary
     from ..data.table import Source
+    from ..privacy.accounting import Price
 
 
 DRAWS = 20
-"""How often rows are drawn anew before a bootstrap gives up: a level of one row is missed in a third of the draws."""
+"""How often rows are resampled before a bootstrap gives up: a level of one row is missed in a third of the draws."""
 
 
 class Respondent(ABC):
@@ -84,6 +85,10 @@ class Respondent(ABC):
         """Columns, or levels, of the widest variable in the scores of the open run."""
         return self._score.widest
 
+    def prices(self, questions: Sequence[Question]) -> tuple[Price, ...]:
+        """What the ledger will be charged for answering, entry by entry; nothing is drawn or paid."""
+        return ()
+
     def answer(self, question: Question) -> Floats:
         """Answer a question of the coordinator with numbers, and nothing else."""
         question.check(len(self._names))
@@ -131,6 +136,10 @@ class Respondent(ABC):
         of penalised scores, fit(A_nu) - fit(A_k), has neither property: a parent that is missing can make up for a
         child too many, and then a false direction passes for an improvement.
         """
+        return self._gaps(orientations.nodes, self._compared(orientations))
+
+    def _compared(self, orientations: Orientations) -> list[tuple[int, int]]:
+        """For every node two queries, one after the other: the union of the two sets, and their intersection."""
         parents, lines = self._own_directions(orientations.dag)
         children = bits.transpose(parents)
         marks = [bits.rows(orientations.marks == mark) for mark in (PARENT, CHILD, LINE)]
@@ -141,7 +150,7 @@ class Respondent(ABC):
             kept |= line & (parents[node] | lines[node] | children[node])
             own = parents[node] | lines[node]
             queries += [(node, kept | own), (node, kept & own)]
-        return self._gaps(orientations.nodes, queries)
+        return queries
 
     def _gaps(self, nodes: NDArray[np.int64], queries: list[tuple[int, int]]) -> Floats:
         """How much better the first of two nested sets fits than the second, for pairs of queries.
@@ -268,10 +277,14 @@ class Site(Respondent):
             return read(None) if how.known is None else _enough(how.known)
         for attempt in range(DRAWS):
             try:
-                return read(zlib.crc32(f"{resample} {attempt} {self.name}".encode()))
+                return read(self._seed(resample, attempt))
             except InputError as error:
                 reason = error
         raise InputError(f"{DRAWS} bootstrap draws at site {self.name!r} could not be used; the last one: {reason}")
+
+    def _seed(self, resample: int, attempt: int) -> int:
+        """Seed of a draw. In one process there is one party, and it may repeat its draws anywhere."""
+        return zlib.crc32(f"{resample} {attempt} {self.name}".encode())
 
     def fingerprint(self) -> str:
         """SHA-256 of the statistics, after a run has opened."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 MOST_RUNS = 200
-"""Runs that a site remembers. A coordinator may name a new run whenever it likes, so that forgetting an old one, and
-how many numbers it took, gives it nothing."""
+"""Runs that a site remembers. A coordinator may name a new run whenever it likes, so forgetting an old one gives it
+nothing: `fedperi.federation.given` counts over all runs, and forgets none."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Runs:
     place : Place
         Where it keeps things.
     mark : str
-        A fingerprint of what it answers from; a run does not outlive a change of it.
+        Identifies the table and how it is read; a run does not outlive a change of either.
 
     Examples
     --------
@@ -45,25 +45,21 @@ class Runs:
     place: Place
     mark: str
 
-    def opened(self, message: Opening | Beginning) -> None:
-        """Remember that a run was opened; one that was opened so before goes on, and its counts with it."""
-        with self.place.locked():
-            state = {
-                "kind": _kind(message),
-                "opening": _plain(message),
-                "table": self.mark,
-                "numbers": 0,
-                "messages": 0,
-            }
-            self._remember(message.run)
-            if not self._same(self._kept(message.run), state):
-                self.place.keep(_key(message.run), json.dumps(state))
-
-    def before(self, message: Opening) -> tuple[int, int]:
-        """Numbers and messages that a run has taken so far, if this is how it was opened before."""
-        state = {"kind": _kind(message), "opening": _plain(message), "table": self.mark}
+    def check(self, message: Opening | Beginning) -> None:
+        """Raise if a run of this name was opened in another way: people who approved that one did not approve this."""
         kept = self._kept(message.run)
-        return (kept["numbers"], kept["messages"]) if kept is not None and self._same(kept, state) else (0, 0)
+        if kept is not None and any(kept[key] != value for key, value in self._identity(message).items()):
+            raise Refused(
+                "a run of this name was opened here before, in another way or for another table: choose a new name"
+            )
+
+    def opened(self, message: Opening | Beginning) -> None:
+        """Remember that a run was opened; one that was opened before goes on, and its count with it."""
+        with self.place.locked():
+            self.check(message)
+            self._remember(message.run)
+            if self._kept(message.run) is None:
+                self.place.keep(_key(message.run), json.dumps(self._identity(message) | {"numbers": 0}))
 
     def state(self, run: str) -> dict[str, Any]:
         """Return what is known of a run; raise unless it is open here."""
@@ -71,7 +67,7 @@ class Runs:
         if state is None:
             raise Refused(f"the run {run!r} was not opened here")
         if state["table"] != self.mark:
-            raise Refused("the table has changed since the run was opened; open a new run")
+            raise Refused("the table, or how it is read, has changed since the run was opened; open a new run")
         return state
 
     def opening(self, run: str, kind: str) -> Any:
@@ -82,10 +78,10 @@ class Runs:
         return read(kind, state["opening"])
 
     def count(self, run: str, numbers: int) -> None:
-        """Add a message with so many numbers to what a run has taken."""
+        """Add the numbers of a message to what a run has taken."""
         with self.place.locked():
             state = self.state(run)
-            state |= {"numbers": state["numbers"] + numbers, "messages": state["messages"] + 1}
+            state["numbers"] += numbers
             self.place.keep(_key(run), json.dumps(state))
 
     def _remember(self, run: str) -> None:
@@ -101,16 +97,13 @@ class Runs:
         state: dict[str, Any] | None = None if text is None else json.loads(text)
         return state
 
-    def _same(self, kept: dict[str, Any] | None, state: dict[str, Any]) -> bool:
-        return kept is not None and all(kept[key] == state[key] for key in ("kind", "opening", "table"))
+    def _identity(self, message: Opening | Beginning) -> dict[str, Any]:
+        kind = "open" if isinstance(message, Opening) else "begin"
+        return {"kind": kind, "opening": plain_record(message), "table": self.mark}
 
 
-def _kind(message: Opening | Beginning) -> str:
-    return "open" if isinstance(message, Opening) else "begin"
-
-
-def _plain(message: Opening | Beginning) -> Record:
-    """The message without the questions that came with it."""
+def plain_record(message: Opening | Beginning) -> Record:
+    """Write an opening without the questions that came with it: plain values only."""
     if isinstance(message, Opening):
         return write(Opening(message.run, message.settings, message.columns, message.data))
     return write(message)

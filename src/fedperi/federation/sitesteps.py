@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..local.worker import Payload, State, Worker
 from . import wire
 from .fields import MAX_NUMBERS, Refused
+from .given import Account
 from .holding import Holding
 from .messages import Welcome
 from .policy import SitePolicy
@@ -36,12 +37,16 @@ class StepSide:
         What is allowed.
     runs : Runs
         What is remembered of runs.
+    account : Account
+        Counts what is given over all runs.
     ask_people : callable
         Gets a run and what is about to be sent, and raises if it may not be.
     """
 
-    def __init__(self, held: Holding, policy: SitePolicy, runs: Runs, ask_people: Callable[[str, str], None]) -> None:
-        self._held, self._policy, self._runs, self._ask_people = held, policy, runs, ask_people
+    def __init__(
+        self, held: Holding, policy: SitePolicy, runs: Runs, account: Account, ask_people: Callable[[str, str], None]
+    ) -> None:
+        self._held, self._policy, self._runs, self._account, self._ask_people = held, policy, runs, account, ask_people
         self._now: tuple[str, Worker] | None = None
         if policy.methods and not held.bare:
             raise InputError(
@@ -56,9 +61,12 @@ class StepSide:
         if words is not None:
             raise Refused(f"{message.worker} needs numbers, and the column {words!r} is a category")
         if self._held.fingerprint() != self._held.mark:
-            raise Refused("the table has changed since this site was started: start it anew")
+            raise Refused("the table has changed since this site was started: start it again")
+        self._runs.check(message)
+        self._account.check(message)
         what = f"begin a run of {message.worker}, which is NOT PRIVATE: send the number of rows, and then steps"
         self._ask_people(message.run, what)
+        self._account.enter(message)
         worker = self._worker(message)
         self._runs.opened(message)
         self._runs.place.keep(steps_key(message.run), _text(0, {}, {}))
@@ -97,7 +105,8 @@ class StepSide:
 
     def _worker(self, message: Beginning) -> Worker:
         if self._now is None or self._now[0] != message.run:
-            made = worker_class(message.worker)(self._held.rows(message.columns, message.worker), self._held.name)
+            names = [column.name for column in message.columns]
+            made = worker_class(message.worker)(self._held.rows(names, message.worker), self._held.name)
             self._now = (message.run, made)
         return self._now[1]
 
@@ -107,8 +116,7 @@ class StepSide:
                 f"the answer would have {numbers} numbers, and a message holds {MAX_NUMBERS}: ask for less (fewer "
                 "features or hidden units, fewer variables)"
             )
-        state = self._runs.state(run)
-        self._policy.check_ask(state["numbers"] + numbers, state["messages"] + 1)
+        self._account.enter_step(numbers)
         self._runs.count(run, numbers)
 
 

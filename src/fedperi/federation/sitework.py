@@ -8,14 +8,17 @@ and answers the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from . import wire
-from .fields import Refused
+from .fields import Refused, shown
+from .given import Account
 from .holding import Holding
 from .messages import Question
-from .policy import SitePolicy
+from .policy import Exhausted, SitePolicy
 from .questions import Answers, write_answers
 from .site import Respondent
 from .sitelog import SiteLog
@@ -42,13 +45,15 @@ class SiteWork:
     store : path, optional
         Where statistics, noise, ledger and log are kept; a folder of the user's if not given.
     schema : Schema or path, optional
-        Types, and the levels of categories: only declared levels are ever told to others.
+        Types, bounds, and the levels of categories, which must be declared: only declared levels are told to others.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
-        How columns are taken. With "auto" the coordinator may choose.
+        How columns are taken. With "auto" their kinds decide. No message can change it.
     missing : {"error", "drop"}
         What to do with rows that lack a value.
     targets : iterable of str, optional
         Variables that the site declares to have set.
+    penalty : float
+        Multiplies the price of an edge in the site's scores. A run with another one is refused.
     privacy : Privacy, optional
         Noise, and its price. The site decides about it alone.
     policy : SitePolicy
@@ -66,7 +71,7 @@ class SiteWork:
     >>> [column.name for column in wire.read_card(site.reply("hello", wire.write(Hello("r1"))), "north").columns]
     ['X0', 'X1', 'X2']
     >>> site.reply("close", {"protocol": 7, "run": "r1"})["refused"]
-    'the coordinator speaks version 7 of the protocol, and this side version 2: install the same fedperi on both ...'
+    'the coordinator speaks version 7 of the protocol, and this side version 3: install the same fedperi on both ...'
     """
 
     def __init__(
@@ -79,6 +84,7 @@ class SiteWork:
         data: str = "auto",
         missing: str = "error",
         targets: Iterable[str] | None = None,
+        penalty: float = 1.0,
         privacy: Privacy | None = None,
         policy: SitePolicy | None = None,
         approve: Callable[[str], bool] | None = None,
@@ -94,13 +100,16 @@ class SiteWork:
             data=data,
             missing=missing,
             targets=targets,
+            penalty=penalty,
             privacy=privacy,
             required=self.policy.privacy_required,
         )
-        self.name, self.card, self.place = self.held.name, self.held.card, self.held.place
+        self.name, self.place = self.held.name, self.held.place
+        self.card = replace(self.held.card, bootstrap=self.policy.bootstrap)
         self.log = SiteLog(self.place.path / "log.txt")
-        self._runs = Runs(self.place, self.held.mark)
-        self._steps = StepSide(self.held, self.policy, self._runs, self._ask_people)
+        self._runs = Runs(self.place, self.held.reading)
+        self.account = Account(self.place, self.held.reading, self.policy)
+        self._steps = StepSide(self.held, self.policy, self._runs, self.account, self._ask_people)
         self._run: tuple[str, Respondent] | None = None
 
     def reply(self, kind: str, record: Mapping[str, Any]) -> Record:
@@ -114,6 +123,8 @@ class SiteWork:
             message = wire.read(kind, record, p=len(self.card.columns))
             run = message.run
             out, words = self._answered(message)
+        except Exhausted as error:
+            return self._refuse(run, kind, error.owner, str(error))
         except Refused as error:
             return self._refuse(run, kind, str(error), str(error))
         except InputError as error:
@@ -129,18 +140,28 @@ class SiteWork:
         lines = [
             f"Site {self.name!r} would tell the coordinator:",
             f"  on hello: its name; the columns {columns}, their kinds, and levels and bounds that a schema declares; "
+            f"that it takes them as {self.card.data!r} with a penalty of {self.card.penalty:g}; "
             + ("that it answers without noise" if self.card.promise is None else promise_words(self.card.promise)),
             "  on open: "
             + ("its noisy number of rows" if self.card.promise else "its number of rows")
             + ", its declared targets, and what its privacy ledger says",
-            "  on ask: regrets, one number for each candidate set of parents, at most "
-            f"{self.policy.most_numbers} in a run; no row, no value of a column",
+            "  on ask: regrets, one number for each candidate set of parents; no row, no value of a column",
             "  on begin and step: "
             + (f"what {', '.join(self.policy.methods)} sends, NOT PRIVATE" if self.policy.methods else "nothing"),
+            self._given_words(),
             f"Price: {self.held.price_ahead()}",
             f"Log: {self.log.path}",
         ]
         return [*lines, "Nothing was drawn, paid or sent: this was a dry run."]
+
+    def _given_words(self) -> str:
+        given, policy = self.account.given, self.policy
+        return (
+            f"Over all runs it has answered {len(given.openings)} of at most {policy.most_openings} openings, "
+            f"{len(given.rounds) + given.steps} of {policy.most_messages} messages and {given.numbers} of "
+            f"{policy.most_numbers} numbers; "
+            + ("others may resample its rows." if policy.bootstrap else "it does not resample its rows for others.")
+        )
 
     def _answered(self, message: Message) -> tuple[Record, str]:
         if isinstance(message, Hello):
@@ -155,25 +176,25 @@ class SiteWork:
 
     def _opened(self, message: Opening) -> tuple[Record, str]:
         settings, questions = message.settings, message.questions
-        self.policy.check_open(settings)
-        self.held.check_columns(message.columns, message.data)
-        if self.held.fingerprint() != self.held.mark:
-            raise Refused("the table has changed since this site was started: start it anew")
-        if questions:
-            self._check_room(self._runs.before(message), questions)
-        drawn = "" if settings.resample is None else " on rows drawn anew"
+        self._check_opening(message)
+        drawn = "" if settings.resample is None else " on resampled rows"
         self._ask_people(
             message.run,
-            f"open a run with masking {settings.masking!r}{drawn}: send the number of rows and what was promised. "
-            f"Price: {self.held.price_ahead()}",
+            f"open a run with masking {settings.masking!r}{drawn}: send the number of rows and what was promised",
+            self.held.quote_opening,
         )
-        if questions:  # before anything is paid or computed
-            self._ask_people(message.run, f"answer round {message.number} with it: {asked_words(questions)}")
-        respondent = self.held.respondent(message)
-        welcome = respondent.open(settings, [column.name for column in message.columns])
+        with_it = f"answer round {message.number} with it"
+        if questions and not self.held.pays_per_answer:  # before anything is paid or computed
+            self._ask_to_answer(message.run, with_it, None, questions)
+        self.account.enter(message, questions)
+        names = [column.name for column in message.columns]
+        respondent = self.held.respondent(names)
+        welcome = respondent.open(settings, names)
+        if questions and self.held.pays_per_answer:  # what is new, and so what it costs, is known now
+            self._ask_to_answer(message.run, with_it, respondent, questions)
         self._run = (message.run, respondent)
         self._runs.opened(message)
-        answers = self._answers(message.run, respondent, questions) if questions else None
+        answers = self._answers(message, respondent, questions) if questions else None
         noisy = " (noisy)" if self.card.promise else ""
         sent = f"; round {message.number}: sent {asked_words(questions)}" if questions else ""
         return wire.write_welcome(welcome, answers), (
@@ -181,16 +202,25 @@ class SiteWork:
             f"targets{sent}. {spent_words(respondent.privacy)}"
         )
 
+    def _check_opening(self, message: Opening) -> None:
+        """Raise if a run may not be opened like this; nothing is read of the table but whether it is the same."""
+        self.policy.check_open(message.settings)
+        self.held.check_columns(message.columns, message.data)
+        self.held.check_penalty(message.settings)
+        if self.held.fingerprint() != self.held.mark:
+            raise Refused("the table has changed since this site was started: start it again")
+        self._runs.check(message)
+        self.account.check(message, message.questions)
+
     def _asked(self, message: Asking) -> tuple[Record, str]:
-        state = self._runs.state(message.run)
-        self._check_room((state["numbers"], state["messages"]), message.questions)
-        asked = asked_words(message.questions)
-        self._ask_people(message.run, f"answer round {message.number}: {asked}")
-        respondent = self._respondent_of(message.run)
-        answers = self._answers(message.run, respondent, message.questions)
+        opening: Opening = self._runs.opening(message.run, "open")
+        self.account.check(opening, message.questions)
+        respondent = self._respondent_of(opening)
+        self._ask_to_answer(message.run, f"answer round {message.number}", respondent, message.questions)
+        answers = self._answers(opening, respondent, message.questions)
         return (
             write_answers(answers),
-            f"round {message.number}: sent {asked}. {spent_words(respondent.privacy)}",
+            f"round {message.number}: sent {asked_words(message.questions)}. {spent_words(respondent.privacy)}",
         )
 
     def _closed(self, message: Closing) -> tuple[Record, str]:
@@ -203,31 +233,36 @@ class SiteWork:
         spent = f" {spent_words(privacy)}" if known or self.held.bare else ""
         return wire.write_farewell(), f"closed, after {numbers} numbers in all.{spent}"
 
-    def _check_room(self, before: tuple[int, int], questions: Sequence[Question]) -> None:
-        numbers, messages = before
-        self.policy.check_ask(numbers + sum(question.answers for question in questions), messages + 1)
-
-    def _answers(self, run: str, respondent: Respondent, questions: Sequence[Question]) -> Answers:
+    def _answers(self, opening: Opening, respondent: Respondent, questions: Sequence[Question]) -> Answers:
         # Counted before they are computed: a crash in between costs a count, and lets no number out uncounted.
-        self._runs.count(run, sum(question.answers for question in questions))
+        self.account.enter(opening, questions)
+        self._runs.count(opening.run, sum(question.answers for question in questions))
         return Answers([respondent.answer(question) for question in questions], respondent.privacy)
 
-    def _respondent_of(self, run: str) -> Respondent:
+    def _respondent_of(self, opening: Opening) -> Respondent:
         """Return the site as it was opened for a run: from memory, or opened again from what the disk holds."""
-        message: Opening = self._runs.opening(run, "open")
-        if self._run is not None and self._run[0] == run:
+        if self._run is not None and self._run[0] == opening.run:
             return self._run[1]
-        respondent = self.held.respondent(message)
-        respondent.open(message.settings, [column.name for column in message.columns])
-        self._run = (run, respondent)
+        names = [column.name for column in opening.columns]
+        respondent = self.held.respondent(names)
+        respondent.open(opening.settings, names)
+        self._run = (opening.run, respondent)
         return respondent
 
-    def _ask_people(self, run: str, what: str) -> None:
-        if self._approve is not None and not self._approve(f"run {run} asks to {what}"):
+    def _ask_to_answer(self, run: str, what: str, respondent: Respondent | None, questions: Sequence[Question]) -> None:
+        self._ask_people(
+            run, f"{what}: {asked_words(questions)}", partial(self.held.quote_answers, respondent, questions)
+        )
+
+    def _ask_people(self, run: str, what: str, price: Callable[[], str] | None = None) -> None:
+        if self._approve is None:
+            return
+        told = f"run {run} asks to {what}" + ("" if price is None else f". Price: {price()}")
+        if not self._approve(told):
             raise Refused("the people at this site did not approve it")
 
     def _refuse(self, run: str, kind: str, why: str, told: str) -> Record:
-        self._write(run, f"refused {kind!r}: {why}")
+        self._write(run, f"refused {shown(kind)}: {why}")
         return wire.refusal(told)
 
     def _write(self, run: str, what: str) -> None:

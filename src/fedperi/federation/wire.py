@@ -5,7 +5,7 @@ Six messages, each with one reply; a transport carries them and knows nothing el
 =========  ==============================================  ===========================================================
 message    the coordinator says                            the site replies
 =========  ==============================================  ===========================================================
-``hello``  its version                                     its version, name, columns as declared, its privacy promise
+``hello``  its version                                     its version, name, how it takes its columns, what it allows
 ``open``   the settings of a run, the columns agreed on,   a `Welcome`: rows, declared targets, privacy; and its
            and perhaps the first questions                 answers, if there are questions
 ``ask``    questions about candidate parents, directions   one number for each thing asked, and its privacy by now
@@ -13,6 +13,9 @@ message    the coordinator says                            the site replies
 ``step``   a step of that method: values and arrays        arrays, those that the site's half of the method declares
 ``close``  that the run is over; nobody needs the reply    that it has heard it
 =========  ==============================================  ===========================================================
+
+How rows are read, bounded, binned and encoded is the site's alone: no message can change it. The columns in ``open``
+and ``begin`` only repeat what the sites have said, so that a site that was started again in another way notices.
 
 Instead of any reply a site may send a refusal with its reason. Whatever does not fit these descriptions, on either
 side, is an `InputError` that names the sender; nothing is computed from it. No message holds code or pickled objects.
@@ -29,15 +32,18 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..data.schema import Column
+from ..errors import InputError
 from .fields import MAX_NAME, PROTOCOL, Fields, Refused, as_json, plain, shown
 from .masking import MASKINGS
-from .messages import Question, Settings, Welcome
+from .messages import Question, Settings, Welcome, is_run
 from .questions import Answers, answers_in, read_questions, write_answers, write_questions
 from .steps import Beginning, Doing, read_doing, write_doing
 
 KINDS = ("hello", "open", "ask", "begin", "step", "close")
 
 DATA = ("auto", "linear", "nonlinear", "discrete", "mixed")
+
+RUN_RULE = "1 to 40 letters, digits, dots, underscores and hyphens"
 
 Value = NDArray[Any] | str | int | float | bool
 Record = dict[str, Value]
@@ -55,19 +61,25 @@ class Hello:
 class Card:
     """Who a site is: nothing but what is declared, so that sending it costs no privacy.
 
-    Levels are those that a schema declares. Levels found in a table are values of it, and are not sent.
+    Levels are those that a schema declares. Levels found in a table are values of it, and are not sent. `data` is how
+    the columns are taken, `penalty` multiplies the price of an edge, `bootstrap` says whether rows may be resampled:
+    the site's owner decides about all of them, and the coordinator learns them here.
     """
 
     site: str
     columns: tuple[Column, ...]
     promise: dict[str, Any] | None = None
     version: str = __version__
+    data: str = "linear"
+    penalty: float = 1.0
+    bootstrap: bool = False
 
 
 @dataclass(frozen=True)
 class Opening:
     """The beginning of a run: settings, the columns as all sites take them, the type of data, the first questions.
 
+    Columns and type of data repeat what the sites have said ("auto" expects nothing); a site compares, and obeys none.
     `number` is that of the round that these questions are, for the site's log.
     """
 
@@ -104,7 +116,7 @@ def refusal(reason: str) -> Record:
     Examples
     --------
     >>> refusal("this site answers no bootstrap")
-    {'protocol': 2, 'refused': 'this site answers no bootstrap'}
+    {'protocol': 3, 'refused': 'this site answers no bootstrap'}
     """
     text = "".join(c if plain(c) else " " for c in reason)
     return {"protocol": PROTOCOL, "refused": text[:2000] or "no reason was given"}
@@ -116,8 +128,10 @@ def write(message: Message) -> Record:
     Examples
     --------
     >>> write(Closing("r1"))
-    {'protocol': 2, 'run': 'r1'}
+    {'protocol': 3, 'run': 'r1'}
     """
+    if not is_run(message.run):
+        raise InputError(f"a run's name is {RUN_RULE}, not {shown(message.run)}")
     record: Record = {"protocol": PROTOCOL, "run": message.run}
     if isinstance(message, Hello):
         return record | {"version": message.version}
@@ -138,17 +152,19 @@ def read(kind: str, record: Mapping[str, Any], sender: str = "the coordinator", 
 
     Examples
     --------
-    >>> read("close", {"protocol": 2, "run": "r1"})
+    >>> read("close", {"protocol": 3, "run": "r1"})
     Closing(run='r1')
     >>> read("close", {"protocol": 1, "run": "r1"})
     Traceback (most recent call last):
     ...
-    fedperi.federation.fields.Refused: the coordinator speaks version 1 of the protocol, and this side version 2: ...
+    fedperi.federation.fields.Refused: the coordinator speaks version 1 of the protocol, and this side version 3: ...
     """
     if kind not in KINDS:
         raise Refused(f"{sender} sent a message of the unknown kind {shown(kind)}; known: {', '.join(KINDS)}")
     fields = Fields(record, sender, kind)
     run = fields.text("run", MAX_NAME)
+    if not is_run(run):  # not repeated: its reader is a person at a terminal
+        fields.wrong(f"has a 'run' that is not {RUN_RULE}")
     if kind == "hello":
         return fields.done(Hello(run, fields.text("version", MAX_NAME)))
     if kind == "close":
@@ -170,6 +186,9 @@ def write_card(card: Card) -> Record:
         "site": card.site,
         "columns": _columns_text(card.columns),
         "promise": as_json(card.promise),
+        "data": card.data,
+        "penalty": float(card.penalty),
+        "bootstrap": int(card.bootstrap),
     }
 
 
@@ -180,14 +199,16 @@ def read_card(record: Mapping[str, Any], sender: str) -> Card:
     --------
     >>> read_card(write_card(Card("north", (Column("age", "continuous"),))), "node 1").columns
     (Column(name='age', kind='continuous', levels=None, bounds=None),)
-    >>> read_card({"protocol": 2, "refused": "not today"}, "node 1")
+    >>> read_card({"protocol": 3, "refused": "not today"}, "node 1")
     Traceback (most recent call last):
     ...
     fedperi.federation.fields.Refused: node 1 refused: not today
     """
     fields = Fields(record, sender, "hello")
     version, site = fields.text("version", MAX_NAME), fields.text("site", MAX_NAME)
-    return fields.done(Card(site, fields.columns("columns"), fields.privacy("promise"), version))
+    columns, promise = fields.columns("columns"), fields.privacy("promise")
+    data, penalty = fields.choice("data", DATA[1:]), fields.number("penalty")
+    return fields.done(Card(site, columns, promise, version, data, penalty, bool(fields.integer("bootstrap", 0, 1))))
 
 
 def write_welcome(welcome: Welcome, answers: Answers | None = None) -> Record:

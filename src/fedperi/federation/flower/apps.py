@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from flwr.clientapp import ClientApp
     from flwr.serverapp import ServerApp
 
-_NODE = ("data", "name", "store", "schema", "missing", "data-type", "targets", "require-privacy", "allow")
+_NODE = ("data", "name", "store", "schema", "missing", "data-type", "targets", "penalty", "require-privacy", "allow")
+_LIMITS = ("bootstrap", "most-openings", "most-messages", "most-numbers")
 _PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "most_rows", "decimal")
 _RUN = ("sites", "min-sites", "out", "journal", "timeout")
 _METHOD = (
@@ -75,9 +76,10 @@ def site_of(config: Mapping[str, Any]) -> SiteWork:
     ...
     fedperi.errors.InputError: --node-config has the key 'colour'; known: data, name, store, ...
     """
-    unknown = [key for key in config if key not in _NODE + _PRIVACY]
+    known = _NODE + _LIMITS + _PRIVACY
+    unknown = [key for key in config if key not in known]
     if unknown:
-        raise InputError(f"--node-config has the key {unknown[0]!r}; known: {', '.join(_NODE + _PRIVACY)}")
+        raise InputError(f"--node-config has the key {unknown[0]!r}; known: {', '.join(known)}")
     if "data" not in config:
         raise InputError("""--node-config names no table: give --node-config 'data="/path/of/table.csv"'""")
     protection = None
@@ -97,10 +99,12 @@ def site_of(config: Mapping[str, Any]) -> SiteWork:
         data=str(config.get("data-type") or "auto"),
         missing=str(config.get("missing") or "error"),
         targets=None if targets is None else [t.strip() for t in str(targets).split(",") if t.strip()],
+        penalty=config.get("penalty", 1.0),
         privacy=protection,
         policy=SitePolicy(
             privacy_required=bool(config.get("require-privacy", False)),
             methods=tuple(name.strip() for name in allowed.split(",") if name.strip()),
+            **{key.replace("-", "_"): config[key] for key in _LIMITS if config.get(key) not in (None, "")},
         ),
     )
 
@@ -146,6 +150,7 @@ def find(grid: Any, config: Mapping[str, Any]) -> Any:
         min_sites=int(config.get("min-sites") or 0) or None,
         schema=as_schema(schema),
         data=str(options.get("data", "auto")),
+        bootstrap=bool(options.get("bootstrap")),
         journal=Journal(kept, {key: config[key] for key in _METHOD if key in config}),
         limits=Limits(wait, wait),
         note=_log,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ...errors import InputError
 from .. import wire
-from ..agreement import agree
+from ..agreement import Wishes, agree
 from ..journal import Journal
 from ..wire import Card, Hello, Record
 from .exchange import Exchange, Limits, Peer
@@ -16,7 +16,7 @@ from .exchange import Exchange, Limits, Peer
 if TYPE_CHECKING:
     from flwr.serverapp import Grid
 
-    from ...data.schema import Column, Schema
+    from ...data.schema import Column
 
 T = TypeVar("T")
 
@@ -26,8 +26,10 @@ class Roster:
 
     Parameters
     ----------
-    grid, sites, min_sites, keys, schema, journal, limits, note
+    grid, sites, min_sites, keys, journal, limits, note
         Those of `fedperi.federation.flower.transport.FlowerTransport`.
+    wishes : Wishes
+        What the coordinator expects of all sites.
 
     Attributes
     ----------
@@ -35,6 +37,8 @@ class Roster:
         Sends to them.
     columns : tuple of Column, or None
         What they have agreed on, once they are connected.
+    data : str
+        How all of them take their columns, once they are connected.
     dropped : list of dict
         Who did not stay, and why.
     """
@@ -46,21 +50,22 @@ class Roster:
         sites: int,
         min_sites: int | None,
         keys: Mapping[bytes, str] | None,
-        schema: Schema | None,
+        wishes: Wishes,
         journal: Journal,
         limits: Limits,
         note: Callable[[str], None],
     ) -> None:
-        self._keys, self._schema, self._journal, self._limits, self._note = keys, schema, journal, limits, note
+        self._keys, self._wishes, self._journal, self._limits, self._note = keys, wishes, journal, limits, note
         self.wanted, self.least = sites, sites if min_sites is None else min_sites
         if not 1 <= self.least <= sites:
             raise InputError(f"of {sites} sites between 1 and {sites} can be required, not {min_sites}")
         self.net = Exchange(grid, keys, limits, note)
         self.columns: tuple[Column, ...] | None = None
+        self.data = "auto"
         self.dropped: list[dict[str, str]] = []
 
-    def connect(self) -> tuple[Column, ...]:
-        """Wait for the sites, the first time, and find out whether they fit together."""
+    def connect(self, penalty: float | None = None) -> tuple[Column, ...]:
+        """Wait for the sites, the first time, and find out whether they fit together, and what the run expects."""
         if self.columns is not None:
             return self.columns
         peers = self._gather()
@@ -71,7 +76,8 @@ class Roster:
         self.read(replies, lambda label, reply: wire.read_card(reply, label), cards.__setitem__)
         for label, card in cards.items():
             self._check_name(label, card)
-        columns = agree(sorted(cards.values(), key=lambda card: card.site), self._schema)
+        in_order = sorted(cards.values(), key=lambda card: card.site)
+        columns, self.data = agree(in_order, self._wishes, penalty), in_order[0].data
         by_name = sorted((card.site, self.net.peers[label]) for label, card in cards.items())
         self.net.peers = {site: Peer(peer.node, f"site {site!r}", peer.since) for site, peer in by_name}
         for site, why in self._journal.lost.items():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...errors import InputError
 from ...local.worker import Payload, Worker
 from .. import wire
+from ..agreement import Wishes
 from ..ahead import first_look
 from ..fields import Refused
 from ..journal import Journal, settings_key
@@ -56,9 +57,12 @@ class FlowerTransport:
         Public keys (PEM) of the sites and their names. Nodes with other keys are ignored, and a site that gives itself
         another name than that of its key is refused. Without it, whoever is connected takes part.
     schema : Schema, optional
-        Columns that the coordinator declares.
+        Columns as the coordinator expects them.
     data : str
-        How columns are taken.
+        How it expects columns to be taken.
+    bootstrap : bool
+        Whether the method will ask sites to resample their rows. All of these are compared with what the sites say
+        about themselves, before anything is computed; they change nothing at a site.
     journal : Journal, optional
         What is known already, and where answers are kept. Steps are not kept.
     limits : Limits
@@ -79,19 +83,20 @@ class FlowerTransport:
         keys: Mapping[bytes, str] | None = None,
         schema: Schema | None = None,
         data: str = "auto",
+        bootstrap: bool = False,
         journal: Journal | None = None,
         limits: Limits | None = None,
         note: Callable[[str], None] | None = None,
         ahead: Callable[[int], Sequence[Question]] = first_look,
     ) -> None:
-        self._data, self._ahead = data, ahead
+        self._ahead = ahead
         self.journal, self._note = journal or Journal(), note or (lambda line: None)
         self._roster = Roster(
             grid,
             sites=sites,
             min_sites=min_sites,
             keys=keys,
-            schema=schema,
+            wishes=Wishes(schema, data, bootstrap),
             journal=self.journal,
             limits=limits or Limits(),
             note=self._note,
@@ -129,11 +134,11 @@ class FlowerTransport:
     def open(self, settings: Settings) -> list[Welcome]:
         """Begin a run at every site, with its first questions; the first time, wait for the sites to connect."""
         first = self._roster.columns is None
-        columns = self._roster.connect()
+        columns = self._roster.connect(settings.penalty)
         self._current, self._settings = settings_key(settings), settings
         names = [column.name for column in columns]
         ahead = tuple(self._ahead(len(names)))
-        message = Opening(self._run, settings, columns, self._data, ahead, self.traffic.rounds + 1)
+        message = Opening(self._run, settings, columns, self._roster.data, ahead, self.traffic.rounds + 1)
         unknown = [site for site in self.sites if self.journal.welcome(self._current, site) is None]
         replies = self._net.send("open", dict.fromkeys(unknown, wire.write(message)))
         self.traffic.rounds += bool(unknown and ahead)
