@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 
 import fedperi as fp
-from fedperi.federation.flower.exchange import Limits
-from fedperi.federation.flower.link import Certificates, read_site_keys, superlink
-from fedperi.federation.flower.transport import FlowerTransport
-from fedperi.federation.keys import make_keys
+from fedperi.pki.keys import make_keys
 from fedperi.privacy import release_table, save_release
+from fedperi.transports.flower.exchange import Limits
+from fedperi.transports.flower.link import Certificates, read_site_keys, superlink
+from fedperi.transports.flower.transport import FlowerTransport
 
 
 def main() -> None:

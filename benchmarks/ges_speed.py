@@ -17,8 +17,9 @@ import pandas as pd
 from causallearn.search.ScoreBased.GES import ges as causallearn_ges
 
 import fedperi as fp
-from fedperi.data import summarize
-from fedperi.local import GaussianScore, ges_fit
+from fedperi.discovery.ges.ges import ges_fit
+from fedperi.scores.gaussian import GaussianScore
+from fedperi.tables import summarize
 
 ROWS = 2000
 

@@ -22,7 +22,7 @@ import pandas as pd
 
 import fedperi as fp
 from fedperi.cli.demo import EDGES
-from fedperi.federation import Coordinator
+from fedperi.coordinator.coordinator import Coordinator
 from fedperi.graph.knowledge import unconstrained
 from fedperi.methods.federate import as_transport
 from fedperi.methods.iperi import _common, _Oracle

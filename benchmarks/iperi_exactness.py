@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 import fedperi as fp
 from fedperi.benchmark.exactness import ROWS, SETTINGS, case, oracle_sites
-from fedperi.federation import Coordinator, InProcess, Settings
+from fedperi.coordinator.coordinator import Coordinator, InProcess
 from fedperi.graph import bits
 from fedperi.graph.knowledge import unconstrained
 from fedperi.methods.iperi import _Oracle
+from fedperi.protocol.messages import Settings
 from fedperi.search.families import ParentSets
 from fedperi.search.worst import EDGE_PRICE, site_regrets
 

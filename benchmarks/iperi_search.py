@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 
 import fedperi as fp
-from fedperi.federation import Coordinator, Settings
-from fedperi.federation.messages import MAX_SET
+from fedperi.coordinator.coordinator import Coordinator
 from fedperi.graph import bits
 from fedperi.graph.knowledge import unconstrained
 from fedperi.methods.federate import as_transport
 from fedperi.methods.iperi import _Oracle
+from fedperi.protocol.messages import MAX_SET, Settings
 from fedperi.search.families import ParentSets
 
 SLACK = 1e-6  # nats

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fedperi.data import summarize
-from fedperi.local.independence import FisherZ
-from fedperi.local.pc import PCResult, pc_fit
+from fedperi.discovery.pc.independence import FisherZ
+from fedperi.discovery.pc.pc import PCResult, pc_fit
+from fedperi.tables import summarize
 
 T = TypeVar("T")
 ROWS, ALPHA, SEED = 2000, 0.01, 0

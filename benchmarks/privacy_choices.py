@@ -15,13 +15,13 @@ from unittest.mock import patch
 import numpy as np
 
 import fedperi as fp
-from fedperi.data import open_table
-from fedperi.data.schema import Column, Schema
-from fedperi.federation.released import ReleasedSite
-from fedperi.privacy import release as mechanism
-from fedperi.privacy import repair
 from fedperi.privacy.noise import SeededNoise
-from fedperi.privacy.release import Plan, count_rows, draw_release
+from fedperi.privacy.release import release as mechanism
+from fedperi.privacy.release import repair
+from fedperi.privacy.release.release import Plan, count_rows, draw_release
+from fedperi.site.released import ReleasedSite
+from fedperi.tables import open_table
+from fedperi.tables.schema import Column, Schema
 
 P, N, SITES, EPSILON, DELTA = 10, 2000, 5, 1.0, 1e-6
 

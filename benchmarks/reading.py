@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fedperi.data import infer_schema, summarize
+from fedperi.tables import infer_schema, summarize
 
 Sources = list[pd.DataFrame] | list[Path]
 

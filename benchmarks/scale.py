@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fedperi as fp
-from fedperi import kernel
+from fedperi.scores import _kernel as kernel
 from fedperi.search.families import Family, ParentSets
 from fedperi.search.orders import Order
 from fedperi.search.screening import FULL
@@ -315,7 +315,7 @@ def apart(*arguments: str) -> tuple[float, float]:
 def job(kind: str, argument: str) -> None:
     """What `apart` runs."""
     if kind == "read":
-        from fedperi.data import summarize
+        from fedperi.tables import summarize
 
         seconds = cpu(lambda: summarize(argument))
     else:

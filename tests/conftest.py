@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from fedperi import kernel
+from fedperi.scores import _kernel as kernel
 
 settings.register_profile(
     "fedperi",

@@ -22,11 +22,11 @@ import fedperi as fp
 
 pytest.importorskip("flwr")
 
-from fedperi.federation.flower.address import Address
-from fedperi.federation.flower.link import Control, superlink
-from fedperi.federation.flower.node import serve
-from fedperi.federation.keys import make_keys
-from fedperi.federation.sitework import SiteWork
+from fedperi.pki.keys import make_keys
+from fedperi.site.work import SiteWork
+from fedperi.transports.flower.address import Address
+from fedperi.transports.flower.link import Control, superlink
+from fedperi.transports.flower.node import serve
 
 LIMIT = 120.0
 NAMES = ("east", "north", "south")

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import pytest
 
-from fedperi import kernel
+from fedperi.scores import _kernel as kernel
 
 Found = TypeVar("Found")
 

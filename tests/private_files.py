@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedperi.data import open_table
-from fedperi.data.bounded import fingerprint
-from fedperi.data.schema import Column, Schema
 from fedperi.errors import InputError
 from fedperi.privacy.accounting import zcdp_rho
-from fedperi.privacy.release import Plan, count_rows, draw_release
+from fedperi.privacy.release.release import Plan, count_rows, draw_release
+from fedperi.tables import open_table
+from fedperi.tables.bounded import fingerprint
+from fedperi.tables.schema import Column, Schema
 
 NUMBERS = Schema(tuple(Column(name, "continuous", bounds=(0, 10)) for name in "ab"))
 CODES = Schema((Column("a", "categorical", ("1.5", "2.5")), Column("b", "categorical", ("0", "1"))))

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedperi.data import Schema
+from fedperi.tables import Schema
 
 
 def fedperi(*arguments: str, cwd: Path, columns: int = 80) -> subprocess.CompletedProcess[str]:

@@ -18,9 +18,9 @@ import pandas as pd
 import pytest
 
 from fedperi.cli import main
-from fedperi.privacy import site_release
-from fedperi.privacy.release import count_rows
-from fedperi.privacy.release_file import load_release, save_release, write_release
+from fedperi.privacy.release import site_release
+from fedperi.privacy.release.file import load_release, save_release, write_release
+from fedperi.privacy.release.release import count_rows
 
 ARGUMENTS = ("--epsilon", "1", "--bounds", "bounds.toml")
 

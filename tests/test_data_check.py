@@ -9,10 +9,11 @@ import pytest
 from rich.console import Console
 
 from fedperi import MPERI, InputError
-from fedperi.data import Column, Schema, check, collinear, summarize
-from fedperi.data.collinear import dependences
-from fedperi.data.findings import percent
-from fedperi.local import regression
+from fedperi.scores import regression
+from fedperi.tables import Column, Schema, check, summarize
+from fedperi.tables.checks import collinear
+from fedperi.tables.checks.collinear import dependences
+from fedperi.tables.checks.findings import percent
 
 
 def site(n=300, seed=0):

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedperi import InputError
-from fedperi.data import Column, Schema, differences, infer_schema, summarize
-from fedperi.data.levels import level_text
 from fedperi.names import name_problem
+from fedperi.tables import Column, Schema, differences, infer_schema, summarize
+from fedperi.tables.levels import level_text
 
 AGE = Column("age", "continuous", bounds=(0, 120))
 SEX = Column("sex", "categorical", ("f", "m"))

@@ -12,9 +12,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from fedperi import InputError
-from fedperi.data import Column, Counts, Schema, Statistics, summarize
-from fedperi.data.counts import distinct_rows
-from fedperi.data.moments import merge, moments_of
+from fedperi.tables import Column, Counts, Schema, Statistics, summarize
+from fedperi.tables.counts import distinct_rows
+from fedperi.tables.moments import merge, moments_of
 
 
 def normal(n=200, p=4, seed=0):

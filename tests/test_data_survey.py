@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import fedperi as fp
-from fedperi.data import Statistics, infer_schema, summarize, table
-from fedperi.data.survey import survey
+from fedperi.tables import Statistics, infer_schema, summarize, table
+from fedperi.tables.checks.survey import survey
 
 
 def numbers(rows: int, seed: int, **columns: Any) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fedperi import InputError
-from fedperi.data import infer_schema, open_table, open_tables, summarize
+from fedperi.tables import infer_schema, open_table, open_tables, summarize
 
 FRAME = pd.DataFrame({"a": [1.5, 2.5, 4.0], "b": ["u", "v", "u"], "c": [3, 1, 2]})
 
@@ -260,5 +260,5 @@ def test_a_truncated_parquet_file_is_refused(tmp_path):
 
 
 def test_the_room_is_imported_without_pandas():
-    code = "import sys, fedperi.data; sys.exit(not {'pandas', 'pyarrow', 'rich', 'scipy'}.isdisjoint(sys.modules))"
+    code = "import sys, fedperi.tables; sys.exit(not {'pandas', 'pyarrow', 'rich', 'scipy'}.isdisjoint(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

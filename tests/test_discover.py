@@ -15,11 +15,14 @@ from networks import ASIA, CANCER, dag, sample
 
 import fedperi as fp
 from fedperi import ges, pc
-from fedperi.data import Column, Counts, Schema, Statistics, check, summarize
-from fedperi.local import DiscreteScore, FisherZ, GaussianScore, ges_fit, pc_fit
-from fedperi.local.adapters import CausalLearn, causallearn_ges, causallearn_pc
-from fedperi.local.discover import local_graph
-from fedperi.local.independence import G2, ChiSquare
+from fedperi.discovery.adapters import CausalLearn, causallearn_ges, causallearn_pc
+from fedperi.discovery.discover import local_graph
+from fedperi.discovery.ges.ges import ges_fit
+from fedperi.discovery.pc.independence import G2, ChiSquare, FisherZ
+from fedperi.discovery.pc.pc import pc_fit
+from fedperi.scores.discrete import DiscreteScore
+from fedperi.scores.gaussian import GaussianScore
+from fedperi.tables import Column, Counts, Schema, Statistics, check, summarize
 
 
 def collider(n: int = 1000, seed: int = 0) -> pd.DataFrame:
@@ -318,7 +321,9 @@ def test_a_graph_of_causal_learn_that_is_no_pdag_is_refused(monkeypatch: pytest.
         "cyclic": ([[0, -1, 1], [1, 0, -1], [-1, 1, 0]], "the directed edges form a cycle: "),
     }
     for graph, message in marks.values():
-        monkeypatch.setattr("fedperi.local.adapters._load", lambda method, graph=graph: lambda *_, **__: Found(graph))
+        monkeypatch.setattr(
+            "fedperi.discovery.adapters._load", lambda method, graph=graph: lambda *_, **__: Found(graph)
+        )
         with pytest.raises(
             fp.InputError, match=f"^site 'north': local method 'causallearn_pc': causal-learn: {message}"
         ):

@@ -13,11 +13,11 @@ from scipy.special import chdtri
 from scipy.stats import gamma as gamma_distribution
 
 import fedperi as fp
-from fedperi.errors import InputError
-from fedperi.federation.work import WorkCoordinator, WorkInProcess
-from fedperi.local.fedcdh import FedCDHWorker
-from fedperi.local.fedcdh_layout import Batch, Widths
-from fedperi.local.random_features import (
+from fedperi.baselines.fedcdh import tests as fedcdh_tests
+from fedperi.baselines.fedcdh.change import dependence_of_change
+from fedperi.baselines.fedcdh.layout import Batch, Widths
+from fedperi.baselines.fedcdh.orient import Marks, close_under_meek, direct_by_change, direct_colliders
+from fedperi.baselines.fedcdh.random_features import (
     GIVEN,
     JOINT,
     SINGLE,
@@ -28,11 +28,11 @@ from fedperi.local.random_features import (
     solve,
     standardised,
 )
-from fedperi.methods import fedcdh_tests
-from fedperi.methods.fedcdh_change import dependence_of_change
-from fedperi.methods.fedcdh_orient import Marks, close_under_meek, direct_by_change, direct_colliders
-from fedperi.methods.fedcdh_skeleton import Bound, Skeleton, find_skeleton, gathered, join_site
-from fedperi.methods.fedcdh_tests import Features, FeatureTests
+from fedperi.baselines.fedcdh.skeleton import Bound, Skeleton, find_skeleton, gathered, join_site
+from fedperi.baselines.fedcdh.tests import Features, FeatureTests
+from fedperi.baselines.fedcdh.worker import FedCDHWorker
+from fedperi.coordinator.work import WorkCoordinator, WorkInProcess
+from fedperi.errors import InputError
 from fedperi.report.words import methods_text
 
 SEED = 3
@@ -584,7 +584,7 @@ def test_widths_say_what_a_message_holds():
     asked = asking({"s0": rows})
     tests = batch((0, 1, (2,)), (1, 0, (2,)))
     answer, _ = FedCDHWorker(rows, "s0").perform("sums", asked._payload(tests), {})
-    from fedperi.local.fedcdh_layout import groups
+    from fedperi.baselines.fedcdh.layout import groups
 
     sizes = Widths(25, 25, 100).sizes(groups(tests)[0])
     assert {name: len(part) for name, part in answer.items()} == sizes

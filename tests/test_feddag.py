@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 import fedperi as fp
-from fedperi.federation.work import WorkCoordinator, worker_class
-from fedperi.local.feddag import Adam, FedDAGWorker, acyclicity, sigmoid
-from fedperi.local.feddag_networks import CHUNK, Networks, initial_weights, layer_shapes, split, weight_count
-from fedperi.methods import feddag
-from fedperi.methods.baseline import work_transport
-from fedperi.methods.feddag import LINEAR, MASKED, PUBLISHED, raise_price_of_cycles
+from fedperi.baselines.baseline import work_transport
+from fedperi.baselines.feddag import method as feddag
+from fedperi.baselines.feddag.method import LINEAR, MASKED, PUBLISHED, raise_price_of_cycles
+from fedperi.baselines.feddag.networks import CHUNK, Networks, initial_weights, layer_shapes, split, weight_count
+from fedperi.baselines.feddag.worker import Adam, FedDAGWorker, acyclicity, sigmoid
+from fedperi.coordinator.work import WorkCoordinator, worker_class
 
 SHORT = {"steps": 20, "every": 10, "passes": 2}
 ORDER = {
@@ -492,7 +492,11 @@ def test_torch_is_not_needed() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "2"), done.stderr  # one pass, two exchanges
     # Nothing in the two modules imports it either, not even where it is installed.
-    for module in (feddag, sys.modules["fedperi.local.feddag"], sys.modules["fedperi.local.feddag_networks"]):
+    for module in (
+        feddag,
+        sys.modules["fedperi.baselines.feddag.worker"],
+        sys.modules["fedperi.baselines.feddag.networks"],
+    ):
         assert "torch" not in vars(module)
 
 

@@ -15,8 +15,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedperi as fp
-from fedperi.federation import Coordinator, Families, InProcess, Orientations, Replay, Settings, Welcome
-from fedperi.federation.masking import (
+from fedperi.coordinator.coordinator import Coordinator, InProcess
+from fedperi.coordinator.transcript import Replay
+from fedperi.graph import bits
+from fedperi.graph.equivalence import consistent_extension
+from fedperi.protocol.messages import (
+    CHILD,
+    LINE,
+    MAX_SET,
+    NOT_ADJACENT,
+    PARENT,
+    Families,
+    Orientations,
+    Settings,
+    Welcome,
+)
+from fedperi.scores.gaussian import GaussianScore
+from fedperi.scores.masking import (
     INTERVENTION_PRICE,
     PARTIAL_PRICE,
     adaptive_mask,
@@ -24,10 +39,6 @@ from fedperi.federation.masking import (
     no_mask,
     supported_subsets,
 )
-from fedperi.federation.messages import CHILD, LINE, MAX_SET, NOT_ADJACENT, PARENT
-from fedperi.graph import bits
-from fedperi.graph.equivalence import consistent_extension
-from fedperi.local import GaussianScore
 from fedperi.simulation import implied_covariance
 
 TRIANGLE = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])

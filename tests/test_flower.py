@@ -36,15 +36,15 @@ from flower_helpers import (
     wait_until_free,
 )
 
-from fedperi.federation import wire
-from fedperi.federation.fields import Refused
-from fedperi.federation.flower import QUIET
-from fedperi.federation.flower.address import Address, check_reachable
-from fedperi.federation.flower.exchange import Limits
-from fedperi.federation.flower.transport import FlowerTransport
-from fedperi.federation.keys import make_keys
-from fedperi.federation.sitework import SiteWork
+from fedperi.pki.keys import make_keys
 from fedperi.privacy import release_table, save_release
+from fedperi.protocol import wire
+from fedperi.protocol.fields import Refused
+from fedperi.site.work import SiteWork
+from fedperi.transports.flower import QUIET
+from fedperi.transports.flower.address import Address, check_reachable
+from fedperi.transports.flower.exchange import Limits
+from fedperi.transports.flower.transport import FlowerTransport
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def recording(target):
 def test_records_refuse_what_is_not_plain(link):
     from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
-    from fedperi.federation.flower.records import from_records, to_records
+    from fedperi.transports.flower.records import from_records, to_records
 
     record = {"protocol": 1, "x": np.arange(3), "y": 0.5, "z": "text", "b": True}
     again = from_records(to_records(record), "site 'a'")
@@ -305,7 +305,7 @@ def test_outsiders_reach_the_interface_for_sites_alone(link):
     """The SuperLink's other interfaces have no authentication, so other machines must not reach them."""
     import asyncio
 
-    from fedperi.federation.flower.guard import guarded
+    from fedperi.transports.flower.guard import guarded
 
     reached, told = [], []
 
@@ -336,7 +336,7 @@ def test_outsiders_reach_the_interface_for_sites_alone(link):
 
 def test_plain_flower_runs_our_app(tmp_path):
     """`flwr run` on a SuperLink and a SuperNode of Flower's own, which start a process for every message."""
-    from fedperi.federation.flower.bundle import write_bundle
+    from fedperi.transports.flower.bundle import write_bundle
 
     table = fp.simulate(3, clients=2, samples=300, seed=4).sites[0]
     table.to_csv(tmp_path / "a.csv", index=False)
@@ -379,7 +379,7 @@ def test_plain_flower_runs_our_app(tmp_path):
 
 
 def test_plain_flower_reads_its_configuration(tmp_path):
-    from fedperi.federation.flower.apps import site_of
+    from fedperi.cli.flower_apps import site_of
 
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(f"{i}.5,{i * i}.25" for i in range(20)) + "\n")
     site = site_of({"data": str(tmp_path / "a.csv"), "name": "north", "store": str(tmp_path / "s"), "targets": "x"})

@@ -185,11 +185,11 @@ from pathlib import Path
 
 import numpy as np
 
-from fedperi.federation.fields import PROTOCOL
-from fedperi.federation.flower import records
-from fedperi.federation.flower.address import Address
-from fedperi.federation.flower.node import serve
-from fedperi.federation.sitework import SiteWork
+from fedperi.protocol.fields import PROTOCOL
+from fedperi.transports.flower import records
+from fedperi.transports.flower.address import Address
+from fedperi.transports.flower.node import serve
+from fedperi.site.work import SiteWork
 
 written = records.to_records
 

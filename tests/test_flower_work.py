@@ -14,18 +14,18 @@ pytest.importorskip("flwr")
 
 from flower_helpers import NAMES, Pilot, local_link, run, serving
 
-from fedperi.data.schema import Column, Schema
-from fedperi.federation import wire
-from fedperi.federation.agreement import agree
-from fedperi.federation.fields import MAX_NUMBERS, PROTOCOL, Refused
-from fedperi.federation.flower.exchange import Limits
-from fedperi.federation.flower.transport import FlowerTransport
-from fedperi.federation.messages import Families, Settings, Welcome
-from fedperi.federation.policy import SitePolicy
-from fedperi.federation.sitework import SiteWork
-from fedperi.federation.steps import Beginning, Doing, read_done, write_doing
-from fedperi.federation.wire import Asking, Closing, Hello, Opening
-from fedperi.federation.work import WORKERS, WorkCoordinator, WorkInProcess, worker_class
+from fedperi.coordinator.agreement import agree
+from fedperi.coordinator.work import WORKERS, WorkCoordinator, WorkInProcess, worker_class
+from fedperi.protocol import wire
+from fedperi.protocol.fields import MAX_NUMBERS, PROTOCOL, Refused
+from fedperi.protocol.messages import Families, Settings, Welcome
+from fedperi.protocol.policy import SitePolicy
+from fedperi.protocol.steps import Beginning, Doing, read_done, write_doing
+from fedperi.protocol.wire import Asking, Closing, Hello, Opening
+from fedperi.site.work import SiteWork
+from fedperi.tables.schema import Column, Schema
+from fedperi.transports.flower.exchange import Limits
+from fedperi.transports.flower.transport import FlowerTransport
 
 ALL = SitePolicy(methods=tuple(WORKERS))
 LIMITS = Limits(connect=30, reply=60, poll=0.05)

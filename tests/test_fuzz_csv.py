@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from private_files import BROKEN, MIXED, ODD, change, neighbouring_files, remembered_rho, seen, written
 
-from fedperi.privacy import release
+from fedperi.privacy.release import release
 
 SECONDS = float(os.environ.get("FEDPERI_FUZZ_SECONDS", "4"))
 START = 0 if SECONDS <= 4 else random.randrange(1 << 40)  # the tests of a release are the same every time

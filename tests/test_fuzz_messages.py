@@ -22,14 +22,15 @@ from test_fuzz_release import LITERALS, ODD, fuzz, mutate
 
 import fedperi as fp
 from fedperi.cli.outcome import summarize
-from fedperi.data import Column
 from fedperi.errors import InputError
-from fedperi.federation import Families, Orientations, Settings, Welcome, wire
-from fedperi.federation.fields import Fields, Refused
-from fedperi.federation.questions import Answers, read_answers, write_answers
-from fedperi.federation.steps import Beginning, Doing, read_done
-from fedperi.federation.wire import Asking, Card, Closing, Hello, Opening
+from fedperi.protocol import wire
+from fedperi.protocol.fields import Fields, Refused
+from fedperi.protocol.messages import Families, Orientations, Settings, Welcome
+from fedperi.protocol.questions import Answers, read_answers, write_answers
+from fedperi.protocol.steps import Beginning, Doing, read_done
+from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
 from fedperi.strict import DEEPEST, LARGEST, Unreadable, read_json, write_json
+from fedperi.tables import Column
 
 NAMES = ("age", "dose", "arm")
 COLUMNS = (

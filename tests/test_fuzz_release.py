@@ -22,14 +22,14 @@ import numpy as np
 import pytest
 from test_release_file import draw, sealed, with_ledger
 
-from fedperi.data import Column, Schema
-from fedperi.data.levels import level_text
 from fedperi.errors import InputError
-from fedperi.federation.certificates import new_key
+from fedperi.pki.certificates import new_key
 from fedperi.privacy.bounds import as_bounds
-from fedperi.privacy.explain import explain
-from fedperi.privacy.release import Release
-from fedperi.privacy.release_file import load_release, read_release, sign_release, write_release
+from fedperi.privacy.release.explain import explain
+from fedperi.privacy.release.file import load_release, read_release, sign_release, write_release
+from fedperi.privacy.release.release import Release
+from fedperi.tables import Column, Schema
+from fedperi.tables.levels import level_text
 
 SECONDS = float(os.environ.get("FEDPERI_FUZZ_SECONDS", "3"))
 HUGE = [10**400, -(10**400), 2**63, 2**64, 1e308, -1e308, 1e15, 1e-300, 5e-324, -0.0, 0, -1, 1]

@@ -9,9 +9,12 @@ from graphs import random_dag
 from networks import ASIA, CANCER, Network, dag, sample
 
 import fedperi as fp
-from fedperi.data import summarize
+from fedperi.discovery.ges.ges import ges_fit
 from fedperi.graph import bits
-from fedperi.local import DiscreteScore, GaussianScore, ScoreCache, ges_fit
+from fedperi.scores.discrete import DiscreteScore
+from fedperi.scores.gaussian import GaussianScore
+from fedperi.scores.score import ScoreCache
+from fedperi.tables import summarize
 
 
 def draw(rng: np.random.Generator, graph: fp.PDAG, low: float, high: float) -> np.ndarray:

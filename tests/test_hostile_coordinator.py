@@ -19,21 +19,21 @@ from typer.testing import CliRunner
 
 import fedperi as fp
 from fedperi.cli import app
-from fedperi.data.schema import Column, Schema
+from fedperi.cli.flower_apps import site_of
+from fedperi.coordinator.agreement import Wishes, agree
+from fedperi.coordinator.journal import Journal
 from fedperi.errors import InputError
-from fedperi.federation import wire
-from fedperi.federation.agreement import Wishes, agree
-from fedperi.federation.flower.apps import site_of
-from fedperi.federation.flower.exchange import Peer
-from fedperi.federation.flower.transport import FlowerTransport
-from fedperi.federation.holding import OTHERWISE
-from fedperi.federation.journal import Journal
-from fedperi.federation.messages import Families, Orientations, Settings
-from fedperi.federation.policy import SitePolicy
-from fedperi.federation.sitework import SiteWork
-from fedperi.federation.steps import Beginning
-from fedperi.federation.wire import Asking, Card, Closing, Hello, Opening
-from fedperi.privacy.site_release import Budget
+from fedperi.privacy.release.site_release import Budget
+from fedperi.protocol import wire
+from fedperi.protocol.messages import Families, Orientations, Settings
+from fedperi.protocol.policy import SitePolicy
+from fedperi.protocol.steps import Beginning
+from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
+from fedperi.site.holding import OTHERWISE
+from fedperi.site.work import SiteWork
+from fedperi.tables.schema import Column, Schema
+from fedperi.transports.flower.exchange import Peer
+from fedperi.transports.flower.transport import FlowerTransport
 
 NONE = np.empty((1, 0), np.int64)
 

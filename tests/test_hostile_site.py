@@ -1,7 +1,7 @@
 """What a hostile site, or a stranger on the network, can do to the coordinator and to the graph.
 
 All seeds are fixed and no test is timed, so there is no false alarm by chance. The property that honest sites are never
-refused is a theorem (`fedperi.federation.plausible`); Hypothesis looks for a counterexample.
+refused is a theorem (`fedperi.coordinator.plausible`); Hypothesis looks for a counterexample.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedperi as fp
+from fedperi.coordinator.coordinator import Coordinator, InProcess, check_together
+from fedperi.coordinator.plausible import check_answers, largest_regret
 from fedperi.errors import InputError
-from fedperi.federation import Families, Settings
-from fedperi.federation.coordinator import Coordinator, InProcess, check_together
-from fedperi.federation.messages import Floats, Orientations, Question, Welcome
-from fedperi.federation.plausible import check_answers, largest_regret
 from fedperi.graph import bits
+from fedperi.protocol.messages import Families, Floats, Orientations, Question, Settings, Welcome
 
 MEGA = 1 << 20
 
@@ -37,7 +36,7 @@ MEGA = 1 << 20
 
 def answered(headers: list[tuple[bytes, bytes]], chunks: Iterator[bytes], here: bool = False) -> tuple[list[int], int]:
     """Send a request through the guard to an application that reads all of it: the statuses, and the bytes it got."""
-    from fedperi.federation.flower.guard import guarded
+    from fedperi.transports.flower.guard import guarded
 
     got, told = [0], []
 
@@ -69,7 +68,7 @@ def answered(headers: list[tuple[bytes, bytes]], chunks: Iterator[bytes], here: 
 @pytest.mark.parametrize("here", [False, True])
 def test_a_body_without_end_is_cut_off(here: bool) -> None:
     """300 MB in chunks, of which the application may see no more than one legitimate message."""
-    from fedperi.federation.flower.guard import MAX_BODY
+    from fedperi.transports.flower.guard import MAX_BODY
 
     told, got = answered([], (bytes(MEGA) for _ in range(300)), here)
     assert told == [413]
@@ -87,7 +86,7 @@ def test_a_length_that_lies_is_counted_all_the_same() -> None:
 
 
 def test_a_legitimate_body_passes() -> None:
-    from fedperi.federation.flower.guard import MAX_BODY
+    from fedperi.transports.flower.guard import MAX_BODY
 
     assert answered([], (bytes(MAX_BODY // 16) for _ in range(16))) == ([200], MAX_BODY // 16 * 16)
 
@@ -98,9 +97,9 @@ def test_the_largest_legitimate_messages_pass() -> None:
     from flwr.common.constant import FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE
     from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 
-    from fedperi.federation.fields import MAX_TEXT
-    from fedperi.federation.flower.guard import MAX_BODY
-    from fedperi.federation.flower.records import to_records
+    from fedperi.protocol.fields import MAX_TEXT
+    from fedperi.transports.flower.guard import MAX_BODY
+    from fedperi.transports.flower.records import to_records
 
     assert FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE + 4096 < MAX_BODY
     texts = dict.fromkeys(("names", "targets", "privacy", "told"), "x" * MAX_TEXT)
@@ -111,7 +110,7 @@ def test_the_largest_legitimate_messages_pass() -> None:
 
 def test_many_bodies_at_once_are_bounded_together() -> None:
     """Strangers who each send as much as one may hold, and never end: the sum has a limit as well."""
-    from fedperi.federation.flower.guard import MAX_BODY, MAX_HELD, guarded
+    from fedperi.transports.flower.guard import MAX_BODY, MAX_HELD, guarded
 
     held, told = [0], []
 
@@ -171,8 +170,8 @@ def _peak(pid: int) -> int:
 def test_a_stranger_cannot_fill_the_memory_of_the_superlink() -> None:
     """160 MB without authentication: before, the SuperLink grew by twice that; now by less than two messages."""
     pytest.importorskip("flwr")
-    from fedperi.federation.flower.guard import MAX_BODY
-    from fedperi.federation.flower.link import superlink
+    from fedperi.transports.flower.guard import MAX_BODY
+    from fedperi.transports.flower.link import superlink
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -465,9 +464,9 @@ def test_a_lying_site_drops_out_of_a_run_over_a_network(tmp_path: Path) -> None:
     pytest.importorskip("flwr")
     from flower_helpers import local_link, serving
 
-    from fedperi.federation.flower.exchange import Limits
-    from fedperi.federation.flower.transport import FlowerTransport, through_drops
-    from fedperi.federation.sitework import SiteWork
+    from fedperi.site.work import SiteWork
+    from fedperi.transports.flower.exchange import Limits
+    from fedperi.transports.flower.transport import FlowerTransport, through_drops
 
     class LyingWork(SiteWork):
         def reply(self, kind: str, record: Any) -> Any:

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from oracles import NOMINAL, intervened, oracle_sites, random_case
 
 import fedperi as fp
-from fedperi.federation import Coordinator, Families
+from fedperi.coordinator.coordinator import Coordinator
 from fedperi.methods.federate import as_transport
+from fedperi.protocol.messages import Families
 from fedperi.simulation import implied_covariance
 
 PAPER: dict[str, Any] = {"masking": "consensus", "aggregate": "worst"}

@@ -14,15 +14,15 @@ from kernels import both, loops, needs_loops
 from numpy.typing import NDArray
 
 import fedperi as fp
-from fedperi import kernel
-from fedperi.federation.masking import INTERVENTION_PRICE, PARTIAL_PRICE, adaptive_mask
+from fedperi.discovery.optimum import MOST_STEPS, hill_climb
 from fedperi.graph import bits
 from fedperi.graph.knowledge import Knowledge, unconstrained
 from fedperi.graph.order import topological_order
-from fedperi.local import GaussianScore
-from fedperi.local.lattice import best_of_subsets, extremes_of, subset_sizes
-from fedperi.local.optimum import MOST_STEPS, hill_climb
-from fedperi.local.score import RESOLUTION
+from fedperi.scores import _kernel as kernel
+from fedperi.scores.gaussian import GaussianScore
+from fedperi.scores.lattice import best_of_subsets, extremes_of, subset_sizes
+from fedperi.scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE, adaptive_mask
+from fedperi.scores.score import RESOLUTION
 from fedperi.search.families import ParentSets, total_regret
 from fedperi.search.orders import make_order
 
@@ -75,7 +75,7 @@ def test_loops_are_compiled_where_there_is_a_compiler() -> None:
 
 @pytest.mark.parametrize(("value", "kind"), [("numpy", "numpy"), ("", kernel.kind())])
 def test_an_environment_variable_turns_them_off(value: str, kind: str) -> None:
-    code = "import fedperi.kernel as k; print(k.kind(), k.loops is None)"
+    code = "import fedperi.scores._kernel as k; print(k.kind(), k.loops is None)"
     out = subprocess.run(
         [sys.executable, "-c", code], env={"FEDPERI_KERNEL": value, "PATH": ""}, capture_output=True, text=True
     )
@@ -443,7 +443,7 @@ def test_other_loops_refuse_other_arrays() -> None:
 @needs_loops
 def test_sizes_of_subsets_fit_the_loops() -> None:
     """The loops take sets of 30; what may be asked is less."""
-    from fedperi.federation.messages import MAX_SET
+    from fedperi.protocol.messages import MAX_SET
 
     assert MAX_SET <= 30
     assert subset_sizes(3).tolist() == [0, 1, 1, 2, 1, 2, 2, 3]

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from kernels import both, loops, needs_loops
 
 import fedperi as fp
-from fedperi.data.counts import Counts, distinct_rows
+from fedperi.discovery.ges.ges import ges_fit
+from fedperi.discovery.optimum import hill_climb
 from fedperi.graph import bits
-from fedperi.local import DiscreteScore
-from fedperi.local.ges import ges_fit
-from fedperi.local.optimum import hill_climb
-from fedperi.local.score import AddingScore, FlippingScore, FlipsByQueries, ScoreCache, flips
+from fedperi.scores.discrete import DiscreteScore
+from fedperi.scores.score import AddingScore, FlippingScore, FlipsByQueries, ScoreCache, flips
+from fedperi.tables.counts import Counts, distinct_rows
 
 
 def table_of(codes: np.ndarray, weights: np.ndarray, sizes: list[int]) -> Counts:

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedperi.errors import InputError
-from fedperi.federation import keys as module
-from fedperi.federation.keys import make_keys
+from fedperi.pki import keys as module
+from fedperi.pki.keys import make_keys
 
 HOST = "coordinator.example.org"
 ADD = {"sites": ["west"]}

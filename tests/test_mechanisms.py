@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import fedperi as fp
-from fedperi import kernel
-from fedperi.data.summary import Summary, summaries
-from fedperi.local import mechanisms_numpy
-from fedperi.local.mechanisms import SKEPTICAL, USUAL, Mechanisms, Prices
+from fedperi.scores import _kernel as kernel
+from fedperi.scores import mechanisms_numpy
+from fedperi.scores.mechanisms import SKEPTICAL, USUAL, Mechanisms, Prices
+from fedperi.tables.summary import Summary, summaries
 
 
 def tables(kind: str, sites: int, seed: int) -> list:

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 import fedperi as fp
-from fedperi import kernel
 from fedperi.graph.knowledge import unconstrained
 from fedperi.methods.mperi.directions import find_graph, tempered, told
 from fedperi.methods.mperi.method import edge_price
 from fedperi.methods.mperi.runs import Run, Runs, worth_a_look
+from fedperi.scores import _kernel as kernel
 from fedperi.search.posterior import Lattice
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))

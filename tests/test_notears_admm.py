@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
 import fedperi as fp
-from fedperi.federation.work import WorkCoordinator, WorkInProcess
-from fedperi.local.notears_admm import NotearsWorker, local_weights, second_moments
-from fedperi.local.notears_mlp import NotearsMLPWorker, first_parameters, parameter_count, squared_error
-from fedperi.methods.baseline import acyclic, member, work_transport
+from fedperi.baselines.baseline import acyclic, member, work_transport
+from fedperi.baselines.notears_admm.method import MOST
+from fedperi.baselines.notears_admm.mlp import NotearsMLPWorker, first_parameters, parameter_count, squared_error
+from fedperi.baselines.notears_admm.server import Layout, Server, _Smooth
+from fedperi.baselines.notears_admm.worker import NotearsWorker, local_weights, second_moments
+from fedperi.coordinator.work import WorkCoordinator, WorkInProcess
 from fedperi.methods.controls import each_alone
-from fedperi.methods.notears_admm import MOST
-from fedperi.methods.notears_server import Layout, Server, _Smooth
 
 CHAIN = fp.PDAG.from_edges([("A", "B"), ("B", "C")])
 
@@ -453,7 +453,7 @@ def test_bad_tables():
 
 
 def test_releases_have_no_rows(tmp_path):
-    from fedperi.federation.released import ReleasedSite
+    from fedperi.site.released import ReleasedSite
 
     site = ReleasedSite.__new__(ReleasedSite)
     site.name = "north"

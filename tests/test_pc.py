@@ -20,15 +20,15 @@ from networks import dag as network_dag
 from numpy.typing import NDArray
 
 import fedperi as fp
-from fedperi.data import Counts, Statistics, summarize
+from fedperi.discovery.pc import skeleton as skeleton_module
+from fedperi.discovery.pc.colliders import orient
+from fedperi.discovery.pc.evidence import unshielded_triples
+from fedperi.discovery.pc.independence import G2, ChiSquare, DSeparation, FisherZ, IndependenceTest
+from fedperi.discovery.pc.order import Nodes, best_order, colliders, peel
+from fedperi.discovery.pc.pc import PCResult, pc_fit
+from fedperi.discovery.pc.skeleton import batches, find_skeleton
 from fedperi.graph.formats import from_causallearn
-from fedperi.local import skeleton as skeleton_module
-from fedperi.local.colliders import orient
-from fedperi.local.independence import G2, ChiSquare, DSeparation, FisherZ, IndependenceTest
-from fedperi.local.pc import PCResult, pc_fit
-from fedperi.local.pc_evidence import unshielded_triples
-from fedperi.local.pc_order import Nodes, best_order, colliders, peel
-from fedperi.local.skeleton import batches, find_skeleton
+from fedperi.tables import Counts, Statistics, summarize
 
 Data = NDArray[np.float64]
 

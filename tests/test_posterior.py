@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import fedperi as fp
 from fedperi.graph import bits
-from fedperi.local.lattice import subset_sizes
+from fedperi.scores.lattice import subset_sizes
 from fedperi.search.chains import SIZES, Chain, levels, tables
 from fedperi.search.layers import LN2_HIGH, LN2_LOW, NO_POWER, add_subsets, add_supersets, two_to, weights
 from fedperi.search.posterior import MOST_EXACT, Lattice, best_under, exact_posterior, sampled_posterior

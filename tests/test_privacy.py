@@ -12,13 +12,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fedperi as fp
-from fedperi.data import open_table
-from fedperi.data.bounded import bounded_moments, fingerprint
-from fedperi.data.schema import Column, Schema
 from fedperi.privacy import load_release, release_table, save_release
 from fedperi.privacy.bounds import as_bounds
-from fedperi.privacy.release import Plan, count_rows, draw_release
-from fedperi.privacy.repair import clipped_eigenvalues, covariance_of, undo_clipping
+from fedperi.privacy.release.release import Plan, count_rows, draw_release
+from fedperi.privacy.release.repair import clipped_eigenvalues, covariance_of, undo_clipping
+from fedperi.tables import open_table
+from fedperi.tables.bounded import bounded_moments, fingerprint
+from fedperi.tables.schema import Column, Schema
 
 WIDE = 10.0
 
@@ -150,7 +150,7 @@ def test_moments_do_not_depend_on_the_order_of_rows_or_on_chunks(sim):
     table = sim.sites[0]
     schema = as_bounds(bounds_of(table))
     plan = Plan.of(schema, "linear", 1.0, 1e-6)
-    from fedperi.data.bounded import PublicEmbedding
+    from fedperi.tables.bounded import PublicEmbedding
 
     embedding = PublicEmbedding(schema, "linear", 3, dict.fromkeys(table.columns, (0.0, 1.0)))
     one = bounded_moments(open_table(table), embedding, plan.limit, "error")

@@ -16,18 +16,21 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
+from fedperi.audit import bounds as audit_bounds
+from fedperi.audit import membership as audit
+from fedperi.audit.bounds import foreseen
+from fedperi.audit.files import audit_files
+from fedperi.audit.membership import Claim, audit_answer, audit_statistics, measure, release_claim, worst_regrets
+from fedperi.audit.pairs import Neighbours, worst_case, worst_files
 from fedperi.cli import app
-from fedperi.data import open_table
-from fedperi.data.bounded import GRID
-from fedperi.data.schema import Column, Schema
 from fedperi.errors import InputError
-from fedperi.privacy import accounting, audit, audit_bounds, release
-from fedperi.privacy.audit import Claim, audit_answer, audit_statistics, measure, release_claim, worst_regrets
-from fedperi.privacy.audit_bounds import foreseen
-from fedperi.privacy.audit_files import audit_files
-from fedperi.privacy.audit_tables import Neighbours, worst_case, worst_files
+from fedperi.privacy import accounting
 from fedperi.privacy.noise import SecureNoise
-from fedperi.privacy.release import DIAGONAL, Plan, count_rows, draw_release
+from fedperi.privacy.release import release
+from fedperi.privacy.release.release import DIAGONAL, Plan, count_rows, draw_release
+from fedperi.tables import open_table
+from fedperi.tables.bounded import GRID
+from fedperi.tables.schema import Column, Schema
 
 
 class HalfNoise(SecureNoise):
@@ -207,8 +210,8 @@ def test_choice_of_units_is_evidence_with_the_right_odds() -> None:
 
 
 def test_worst_regret_is_the_one_that_a_site_answers() -> None:
-    from fedperi.federation.noisy import RidgeScore
     from fedperi.privacy.regret_noise import ridge_covariance
+    from fedperi.site.noisy import RidgeScore
 
     (before, after), bound = worst_regrets(500, limit=2.0, ridge=0.05)
     row = np.array([0.0, 2.0, 2.0]) / math.sqrt(2)

@@ -15,11 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedperi as fp
-from fedperi.data import open_table
+from fedperi.coordinator.coordinator import Coordinator, InProcess
 from fedperi.errors import InputError
-from fedperi.federation import Coordinator, Families, InProcess, Orientations, Settings
-from fedperi.federation.masking import INTERVENTION_PRICE, PARTIAL_PRICE
-from fedperi.federation.noisy import NoisySite
 from fedperi.privacy import Ceiling, lemma_sensitivity
 from fedperi.privacy.accounting import Price, spent, zcdp_rho
 from fedperi.privacy.regret_noise import (
@@ -33,8 +30,12 @@ from fedperi.privacy.regret_noise import (
     own_privacy,
     proven_sensitivity,
 )
-from fedperi.privacy.release import Plan
+from fedperi.privacy.release.release import Plan
+from fedperi.protocol.messages import Families, Orientations, Settings
+from fedperi.scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
 from fedperi.search.screening import FULL
+from fedperi.site.noisy import NoisySite
+from fedperi.tables import open_table
 
 MASKINGS = ("none", "consensus", "adaptive")
 
@@ -375,9 +376,9 @@ SCRIPT = """
 import json, sys
 import pandas as pd, numpy as np
 import fedperi as fp
-from fedperi.data import open_table
+from fedperi.tables import open_table
 from fedperi.federation import Families, Settings
-from fedperi.federation.noisy import NoisySite
+from fedperi.site.noisy import NoisySite
 table = pd.read_csv(sys.argv[1])
 privacy = fp.Privacy(2.0, 1e-6, mechanism="regret", bounds=dict.fromkeys(table.columns, (-10, 10)), store=sys.argv[2])
 site = NoisySite(open_table(table, "north"), privacy)

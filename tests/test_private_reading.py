@@ -33,12 +33,13 @@ from typer.testing import CliRunner
 
 import fedperi as fp
 from fedperi.cli import app
-from fedperi.data import open_table
-from fedperi.data.bounded import fingerprint
-from fedperi.data.schema import Column, Schema
 from fedperi.errors import InputError
-from fedperi.privacy import plan_release, release, release_table
+from fedperi.privacy import plan_release, release_table
 from fedperi.privacy.owner import owner_findings
+from fedperi.privacy.release import release
+from fedperi.tables import open_table
+from fedperi.tables.bounded import fingerprint
+from fedperi.tables.schema import Column, Schema
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +88,7 @@ def test_equal_objects_of_other_types_are_not_mistaken_for_each_other() -> None:
 
 
 def test_what_cannot_be_read_is_the_public_default(tmp_path: Path) -> None:
-    from fedperi.data.private import private_rows
+    from fedperi.tables.readers.private import private_rows
 
     odd = ["<0.5", "", "NA", "word", "nan", "1.2.3", "1,5", "\0", "--", "1 2", "½"]
     file = written(tmp_path, "a,c\n" + "".join(f'"{cell}","{cell}"\n' for cell in odd))
@@ -120,7 +121,7 @@ def test_a_long_cell_is_read_in_one_go(tmp_path: Path) -> None:
 )
 def test_decimal_marks(tmp_path: Path, separator: str, decimal: str | None, read: list[float]) -> None:
     """A declared mark is the only one; without it, both count where columns are not separated by commas."""
-    from fedperi.data.private import private_rows
+    from fedperi.tables.readers.private import private_rows
 
     file = written(tmp_path, f'a{separator}b\n"1.5"{separator}"2,5"\n')
     (rows,) = private_rows(open_table(file), NUMBERS, "linear", "error", decimal)
@@ -302,7 +303,7 @@ def test_whatever_a_table_holds_a_site_makes_its_release(tmp_path: Path, mechani
 @pytest.mark.parametrize("row", ["5,", "<0.5,5", '"5', "5,5,5", "\0,\0"])
 def test_runs_and_sites_answer_with_an_odd_row_as_without_it(tmp_path: Path, row: str) -> None:
     """At this price the noise is far too small to refuse anything: 300 rows would have to be worth less than 2."""
-    from fedperi.federation.sitework import SiteWork
+    from fedperi.site.work import SiteWork
 
     rows = [f"{i * 7 % 101 / 10.2:.2f},{i * 13 % 97 / 9.8:.2f}" for i in range(300)]
     for file in pair(tmp_path, "a,b", rows, row, at=5):

@@ -8,14 +8,15 @@ import pandas as pd
 import pytest
 
 import fedperi as fp
-from fedperi.data import open_table
-from fedperi.data.schema import Column, Schema
+from fedperi.audit.reconstruct import Closeness, SiteFound, closeness, reconstruct
+from fedperi.coordinator.transcript import Transcript
 from fedperi.errors import InputError
-from fedperi.federation import Families, Settings, Transcript, Welcome
-from fedperi.federation.reconstruct import Closeness, SiteFound, closeness, reconstruct
-from fedperi.federation.released import ReleasedSite
 from fedperi.privacy.noise import SeededNoise
-from fedperi.privacy.release import Plan, Release, count_rows, draw_release
+from fedperi.privacy.release.release import Plan, Release, count_rows, draw_release
+from fedperi.protocol.messages import Families, Settings, Welcome
+from fedperi.site.released import ReleasedSite
+from fedperi.tables import open_table
+from fedperi.tables.schema import Column, Schema
 
 
 def attack(sites: Any, tables: dict[str, pd.DataFrame], **options: Any) -> tuple[tuple[SiteFound, ...], Closeness]:

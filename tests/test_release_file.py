@@ -18,20 +18,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedperi.data import Column, Schema
-from fedperi.data.bounded import CONSTANT, GRID, bounded_moments, fingerprint
-from fedperi.data.private import is_number, limits
-from fedperi.data.table import open_table
 from fedperi.errors import InputError
 from fedperi.names import name_problem
 from fedperi.privacy.accounting import Price, zcdp_rho
 from fedperi.privacy.bounds import as_bounds
-from fedperi.privacy.explain import about, explain, guesses, printable
 from fedperi.privacy.ledger import Ceiling, Ledger
 from fedperi.privacy.noise import SeededNoise
-from fedperi.privacy.release import Plan, Release, count_rows, draw_release
-from fedperi.privacy.release_file import is_release, load_release, read_release, save_release, write_release
+from fedperi.privacy.release.explain import about, explain, guesses, printable
+from fedperi.privacy.release.file import is_release, load_release, read_release, save_release, write_release
+from fedperi.privacy.release.release import Plan, Release, count_rows, draw_release
 from fedperi.privacy.store import Store
+from fedperi.tables import Column, Schema
+from fedperi.tables.bounded import CONSTANT, GRID, bounded_moments, fingerprint
+from fedperi.tables.readers.private import is_number, limits
+from fedperi.tables.table import open_table
 
 AGAIN = "have the site run `fedperi release` again: it writes the same release, at no new price"
 BOUNDS = {"age": (0, 120), "größe": (0, 250), "arm": ["placebo", "low", "high"]}

@@ -18,14 +18,14 @@ from test_release_file import assert_same, draw, sealed
 from typer.testing import CliRunner
 
 from fedperi.cli import app
-from fedperi.data import Column, Schema
 from fedperi.errors import InputError
-from fedperi.federation.certificates import new_key, read_site_key
-from fedperi.federation.keys import make_keys
-from fedperi.privacy.release import MOST_COLUMNS, Plan, Release
-from fedperi.privacy.release_file import load_release, read_release, save_release, sign_release, write_release
-from fedperi.privacy.release_reader import largest_text
-from fedperi.privacy.signature import check_signer, public_text, read_roster
+from fedperi.pki.certificates import new_key, read_site_key
+from fedperi.pki.keys import make_keys
+from fedperi.privacy.release.file import load_release, read_release, save_release, sign_release, write_release
+from fedperi.privacy.release.reader import largest_text
+from fedperi.privacy.release.release import MOST_COLUMNS, Plan, Release
+from fedperi.privacy.release.signature import check_signer, public_text, read_roster
+from fedperi.tables import Column, Schema
 
 
 @pytest.fixture(scope="module")
@@ -255,9 +255,9 @@ def raised(command: str) -> None:
 
 
 def serve(key: Path) -> None:
-    from fedperi.federation.flower.address import Address
-    from fedperi.federation.flower.node import serve
-    from fedperi.federation.sitework import SiteWork
+    from fedperi.site.work import SiteWork
+    from fedperi.transports.flower.address import Address
+    from fedperi.transports.flower.node import serve
 
     table = pd.DataFrame({"a": [0.1, 0.5, 0.2], "b": [0.3, 0.1, 0.4]})
     work = SiteWork(table, name="north", store=key.parent / "store")
@@ -292,7 +292,7 @@ def test_the_largest_release_can_be_read(tmp_path: Path) -> None:
 MEASURE = """
 import resource, sys
 from fedperi.errors import InputError
-from fedperi.privacy.release_file import load_release
+from fedperi.privacy.release.file import load_release
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     load_release(sys.argv[1])

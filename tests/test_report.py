@@ -18,7 +18,7 @@ from fedperi.cli.demo import EDGES
 from fedperi.methods import EdgeEvidence, Result
 from fedperi.methods.stability import EdgeStability
 from fedperi.privacy.accounting import Price, zcdp_rho
-from fedperi.privacy.explain import guesses
+from fedperi.privacy.release.explain import guesses
 from fedperi.report import draw, graph_svg, render_report
 from fedperi.report.contributions import contributions
 from fedperi.report.curves import curves, midpoint

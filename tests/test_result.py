@@ -18,8 +18,8 @@ from oracles import oracle_sites, random_case
 import fedperi as fp
 from fedperi import cli
 from fedperi.cli import Interrupted
-from fedperi.federation import Families
 from fedperi.methods.interruption import heeding_interrupts
+from fedperi.protocol.messages import Families
 from fedperi.simulation import implied_covariance
 
 

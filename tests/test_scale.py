@@ -8,14 +8,14 @@ import pytest
 from numpy.typing import NDArray
 
 import fedperi as fp
-from fedperi.data.parquet_file import read_parquet
 from fedperi.graph import bits
 from fedperi.graph.knowledge import unconstrained
-from fedperi.local import GaussianScore
-from fedperi.local.lattice import eliminate
+from fedperi.scores.gaussian import GaussianScore
+from fedperi.scores.lattice import eliminate
 from fedperi.search.families import ParentSets
 from fedperi.search.phase1 import MANY_WIDENINGS, WIDENINGS
 from fedperi.search.screening import FEWEST_CANDIDATES, GROWTH, MANY, MOST_CANDIDATES, candidate_parents
+from fedperi.tables.readers.parquet_file import read_parquet
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
 

@@ -7,10 +7,12 @@ from graphs import random_dag
 from networks import ASIA, sample
 
 import fedperi as fp
-from fedperi.data import summarize
 from fedperi.graph import bits
-from fedperi.local import DiscreteScore, GaussianScore, Score, ScoreCache, gaussian_numpy
-from fedperi.local.score import LatticeScore
+from fedperi.scores import gaussian_numpy
+from fedperi.scores.discrete import DiscreteScore
+from fedperi.scores.gaussian import GaussianScore
+from fedperi.scores.score import LatticeScore, Score, ScoreCache
+from fedperi.tables import summarize
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
 

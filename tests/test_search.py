@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import fedperi as fp
-from fedperi.federation.masking import adaptive_mask
+from fedperi.discovery.optimum import hill_climb, own_optimum
 from fedperi.graph import bits
 from fedperi.graph.knowledge import Knowledge, unconstrained
 from fedperi.graph.order import topological_order
-from fedperi.local import GaussianScore
-from fedperi.local.optimum import hill_climb, own_optimum
-from fedperi.local.score import RESOLUTION
+from fedperi.scores.gaussian import GaussianScore
+from fedperi.scores.masking import adaptive_mask
+from fedperi.scores.score import RESOLUTION
 from fedperi.search.families import ParentSets
 from fedperi.search.orders import best_order, exact_order, greedy_order, make_order, order_score, parents_in
 from fedperi.search.phase1 import find_common_dag

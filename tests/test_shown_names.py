@@ -20,11 +20,11 @@ from typer.testing import CliRunner
 
 import fedperi as fp
 from fedperi.cli import app
-from fedperi.data import Column, check, open_table
+from fedperi.coordinator.coordinator import check_together
 from fedperi.errors import InputError
-from fedperi.federation.coordinator import check_together
-from fedperi.federation.messages import Welcome
 from fedperi.graph.formats import from_csv, to_csv
+from fedperi.protocol.messages import Welcome
+from fedperi.tables import Column, check, open_table
 
 SOURCES = Path(fp.__file__).parent
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import fedperi as fp
-from fedperi.data import summarize
 from fedperi.methods.stability import edge_stability
+from fedperi.tables import summarize
 
 
 def test_resampling_draws_rows_and_keeps_the_embedding() -> None:

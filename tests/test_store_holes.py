@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 import fedperi as fp
 from fedperi.cli import app
-from fedperi.data.table import open_table
 from fedperi.errors import InputError
-from fedperi.privacy.release_file import load_release
-from fedperi.privacy.site_release import Budget, Pending, prepare_release, release_table
+from fedperi.privacy.release.file import load_release
+from fedperi.privacy.release.site_release import Budget, Pending, prepare_release, release_table
+from fedperi.tables.table import open_table
 
 BOUNDS = {"a": (-5, 5), "b": (-5, 5)}
 
@@ -145,8 +145,8 @@ def test_a_deleted_ledger_is_noticed_in_the_default_store(tmp_path: Path, monkey
 
 
 def test_a_site_that_answered_without_noise_before_may_begin_a_ledger(tmp_path: Path) -> None:
-    from fedperi.data.bounded import fingerprint
     from fedperi.privacy.store import Store
+    from fedperi.tables.bounded import fingerprint
 
     place = Store(tmp_path).place("h1", fingerprint(open_table(table())))
     place.keep("summary", '{"format": "fedperi.statistics", "version": 1}')

@@ -14,24 +14,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedperi as fp
-from fedperi.data.schema import Column, Schema
+from fedperi.coordinator.agreement import Wishes, agree
+from fedperi.coordinator.ahead import first_look
+from fedperi.coordinator.journal import Journal, settings_key
 from fedperi.errors import InputError
-from fedperi.federation import wire
-from fedperi.federation.agreement import Wishes, agree
-from fedperi.federation.ahead import first_look
-from fedperi.federation.fields import PROTOCOL, Refused
-from fedperi.federation.flower.exchange import Peer
-from fedperi.federation.flower.transport import FlowerTransport
-from fedperi.federation.journal import Journal, settings_key
-from fedperi.federation.kept import read_summary, write_summary
-from fedperi.federation.messages import MAX_SET, Families, Orientations, Settings, Welcome
-from fedperi.federation.policy import SitePolicy
-from fedperi.federation.questions import Answers, read_answers, write_answers
-from fedperi.federation.sitework import SiteWork
-from fedperi.federation.steps import Beginning, Doing, read_done
-from fedperi.federation.wire import Asking, Card, Closing, Hello, Opening
 from fedperi.graph.knowledge import unconstrained
+from fedperi.protocol import wire
+from fedperi.protocol.fields import PROTOCOL, Refused
+from fedperi.protocol.messages import MAX_SET, Families, Orientations, Settings, Welcome
+from fedperi.protocol.policy import SitePolicy
+from fedperi.protocol.questions import Answers, read_answers, write_answers
+from fedperi.protocol.steps import Beginning, Doing, read_done
+from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
 from fedperi.search.phase1 import find_common_dag
+from fedperi.site.kept import read_summary, write_summary
+from fedperi.site.work import SiteWork
+from fedperi.tables.schema import Column, Schema
+from fedperi.transports.flower.exchange import Peer
+from fedperi.transports.flower.transport import FlowerTransport
 
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -650,7 +650,7 @@ def test_nothing_but_answers_leaves_a_site(tmp_path):
 def test_a_release_file_answers_through_the_protocol_too(tmp_path):
     sim = fp.simulate(4, clients=2, samples=3000, seed=5)
     from fedperi.privacy import load_release, save_release
-    from fedperi.privacy.site_release import release_table
+    from fedperi.privacy.release.site_release import release_table
 
     files = []
     for name, table in zip("ab", sim.sites, strict=True):
@@ -846,7 +846,7 @@ def test_a_damaged_journal_is_refused(tmp_path, text):
 
 
 def test_kept_statistics_are_exact(tmp_path):
-    from fedperi.data import summarize
+    from fedperi.tables import summarize
 
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.normal(size=50), "b": rng.choice(["u", "v", "w"], 50)})
@@ -866,7 +866,7 @@ def test_the_protocol_is_imported_without_pandas_and_flower():
     import sys
 
     code = (
-        "import sys, fedperi.federation.wire, fedperi.federation.journal; "
+        "import sys, fedperi.protocol.wire, fedperi.coordinator.journal; "
         "print(int('pandas' in sys.modules), int('flwr' in sys.modules))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ))
@@ -875,9 +875,9 @@ def test_the_protocol_is_imported_without_pandas_and_flower():
 
 
 def test_a_site_forgets_all_but_the_newest_runs_and_keeps_everything_else(tmp_path, monkeypatch):
-    from fedperi.federation import siteruns
-    from fedperi.federation.steps import Beginning
     from fedperi.privacy.store import Store
+    from fedperi.protocol.steps import Beginning
+    from fedperi.site import runs as siteruns
 
     monkeypatch.setattr(siteruns, "MOST_RUNS", 3)
     place = Store(tmp_path).place("north", "0" * 64)

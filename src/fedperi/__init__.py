@@ -34,16 +34,17 @@ from .graph import (
 from .graph.knowledge import Knowledge
 
 if TYPE_CHECKING:
-    from .data.summary import Summary
-    from .federation import OracleSite, Replay, Site
-    from .local.discover import ges, pc
+    from .baselines.fedcdh.method import FedCDH
+    from .baselines.feddag.method import FedDAG
+    from .baselines.notears_admm.method import NotearsADMM
+    from .coordinator.transcript import Replay
+    from .discovery.discover import ges, pc
     from .methods import IPERI, MPERI, PERI, EdgeEvidence, Result, load
     from .methods.controls import best_single_site, pooled
-    from .methods.fedcdh import FedCDH
-    from .methods.feddag import FedDAG
-    from .methods.notears_admm import NotearsADMM
     from .privacy import Privacy
     from .simulation import Clinic, Simulation, clinic, simulate
+    from .site.site import OracleSite, Site
+    from .tables.summary import Summary
 
 # Names whose rooms import pandas or scipy are loaded when first used, so that `import fedperi` stays quick.
 _LAZY = {
@@ -52,21 +53,21 @@ _LAZY = {
     "MPERI": ".methods",
     "PERI": ".methods",
     "EdgeEvidence": ".methods",
-    "FedCDH": ".methods.fedcdh",
-    "FedDAG": ".methods.feddag",
-    "NotearsADMM": ".methods.notears_admm",
-    "OracleSite": ".federation",
-    "Replay": ".federation",
+    "FedCDH": ".baselines.fedcdh.method",
+    "FedDAG": ".baselines.feddag.method",
+    "NotearsADMM": ".baselines.notears_admm.method",
+    "OracleSite": ".site.site",
+    "Replay": ".coordinator.transcript",
     "Privacy": ".privacy",
     "Result": ".methods",
     "Simulation": ".simulation",
-    "Site": ".federation",
-    "Summary": ".data.summary",
+    "Site": ".site.site",
+    "Summary": ".tables.summary",
     "best_single_site": ".methods.controls",
     "clinic": ".simulation",
-    "ges": ".local.discover",
+    "ges": ".discovery.discover",
     "load": ".methods",
-    "pc": ".local.discover",
+    "pc": ".discovery.discover",
     "pooled": ".methods.controls",
     "simulate": ".simulation",
 }

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..discovery.ges.ges import ges_fit
 from ..graph import bits
 from ..graph.equivalence import consistent_extension
-from ..local.ges import ges_fit
 from ..methods import IPERI
 from ..search.families import ParentSets
 from ..search.orders import best_order, parents_in
@@ -26,7 +26,7 @@ from .page import Page, Request
 
 if TYPE_CHECKING:
     from ..graph.knowledge import Constraints
-    from ..local.score import Query
+    from ..scores.score import Query
 
 MASKINGS, AGGREGATES = ("adaptive", "consensus", "none"), ("sum", "worst")
 SEARCHES = ("orders", "one order", "GES")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ..federation import OracleSite
     from ..graph.pdag import PDAG
+    from ..site.site import OracleSite
 
 ROWS = 1e10
 CASES, BATCH = 2000, 100

@@ -88,7 +88,7 @@ def run_real(folder: Path, out: Path, request: Request, *, jobs: int = 1, note: 
     known = real.known_graph(folder)
     names = None if known is None else set(known.names)
     if names is not None:
-        from ..data import open_table
+        from ..tables import open_table
 
         for site, file in real.site_files(folder).items():
             strange = set(open_table(file).columns) ^ names

@@ -16,9 +16,9 @@ from . import app
 from .say import say
 
 if TYPE_CHECKING:
-    from ..federation.reconstruct import Closeness
-    from ..privacy.audit_bounds import Audit
-    from ..privacy.audit_files import FileAudit
+    from ..audit.bounds import Audit
+    from ..audit.files import FileAudit
+    from ..audit.reconstruct import Closeness
 
 SITES, VARIABLES, ROWS, SEED = 4, 5, 2000, 0
 """The federation on which reconstruction is shown: simulated, the same every time."""
@@ -38,10 +38,10 @@ def audit(
     """Attack our own releases. Exit code 0 if what is claimed holds, 1 if it is violated: that would be our fault."""
     from tempfile import TemporaryDirectory
 
-    from ..privacy.audit import audit_answer, audit_statistics
-    from ..privacy.audit_bounds import check_runs
-    from ..privacy.audit_files import audit_files
-    from ..privacy.audit_tables import worst_files
+    from ..audit.bounds import check_runs
+    from ..audit.files import audit_files
+    from ..audit.membership import audit_answer, audit_statistics
+    from ..audit.pairs import worst_files
 
     check_runs(runs, confidence)
     with TemporaryDirectory() as folder, _progress() as note:
@@ -67,15 +67,15 @@ def audit(
 
 def _reconstructions(epsilon: float, delta: float) -> tuple[Closeness, Closeness | None]:
     """How close an eavesdropper comes to every site's correlations and graph, without privacy and with it."""
-    from ..data import open_table
-    from ..data.schema import Column, Schema
-    from ..federation.reconstruct import closeness, reconstruct
-    from ..federation.released import ReleasedSite
-    from ..local.discover import ges
+    from ..audit.reconstruct import closeness, reconstruct
+    from ..discovery.discover import ges
     from ..methods import IPERI
     from ..privacy.noise import SecureNoise
-    from ..privacy.release import Plan, count_rows, draw_release
+    from ..privacy.release.release import Plan, count_rows, draw_release
     from ..simulation import simulate
+    from ..site.released import ReleasedSite
+    from ..tables import open_table
+    from ..tables.schema import Column, Schema
 
     sim = simulate(VARIABLES, clients=SITES, samples=ROWS, seed=SEED)
     tables = {f"site {k}": table for k, table in enumerate(sim.sites)}

@@ -15,9 +15,9 @@ from . import app
 from .say import say
 
 if TYPE_CHECKING:
-    from ..data.check import CheckReport
-    from ..data.findings import Finding
-    from ..data.profile import Missing
+    from ..tables.checks.check import CheckReport
+    from ..tables.checks.findings import Finding
+    from ..tables.checks.profile import Missing
 
 
 @app.command()
@@ -44,7 +44,7 @@ def check(
         raise InputError(f"--missing is error or drop, not {missing!r}")
     target = None if write_schema is None else _new_file(write_schema)
 
-    from ..data import check as run
+    from ..tables import check as run
 
     report = run(files, schema, cast("Missing", missing))
     if bounds is not None:
@@ -61,9 +61,9 @@ def check(
 
 def _private(files: list[str], bounds: str, decimal: str | None, schema: str | None, missing: str) -> Iterator[Finding]:
     """Say what a run with noise would make of the rows, which reads every cell alone and refuses none."""
-    from ..data import Finding, open_tables
     from ..privacy import Privacy
     from ..privacy.owner import owner_findings
+    from ..tables import Finding, open_tables
 
     how: dict[str, Any] = {"schema": schema, "missing": missing}
     privacy = Privacy(bounds=bounds, decimal=cast(Any, decimal))
@@ -78,7 +78,7 @@ def _private(files: list[str], bounds: str, decimal: str | None, schema: str | N
 
 def _new_file(name: str) -> Path:
     """Refuse, before any table is read, a file that cannot be the new schema."""
-    from ..data.schema_file import checked_path
+    from ..tables.schema_file import checked_path
 
     target = checked_path(name)
     if target.exists():

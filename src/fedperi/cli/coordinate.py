@@ -18,9 +18,9 @@ from .say import say
 from .site import check_insecure
 
 if TYPE_CHECKING:
-    from ..federation.flower.link import Certificates
-    from ..federation.journal import Journal
+    from ..coordinator.journal import Journal
     from ..methods import Result
+    from ..transports.flower.link import Certificates
 
 
 @app.command()
@@ -124,7 +124,7 @@ def coordinate(
 
 
 def _journal(place: Path, of: dict[str, Any], say: Callable[[str], None]) -> Journal:
-    from ..federation.journal import Journal
+    from ..coordinator.journal import Journal
 
     record = Journal(place / "journal.jsonl", of)
     if record.resumed:
@@ -144,11 +144,11 @@ def _run(
     journal: Journal | None,
     say: Callable[[str], None],
 ) -> Result:
-    from ..data.infer import as_schema
-    from ..federation.flower.exchange import Limits
-    from ..federation.flower.link import superlink
-    from ..federation.flower.transport import FlowerTransport, through_drops
-    from ..federation.journal import Journal
+    from ..coordinator.journal import Journal
+    from ..tables.infer import as_schema
+    from ..transports.flower.exchange import Limits
+    from ..transports.flower.link import superlink
+    from ..transports.flower.transport import FlowerTransport, through_drops
 
     declared = as_schema(options["schema"])
     record = journal or Journal()
@@ -201,7 +201,7 @@ def _keys(
         if any(path is not None for path in (folder, cert, key, ca, site_keys)):
             raise InputError("--insecure uses no keys; leave them out, or --insecure")
         return None, {}
-    from ..federation.flower.link import Certificates, read_site_keys
+    from ..transports.flower.link import Certificates, read_site_keys
 
     if folder is not None and (folder / "coordinator").is_dir():
         raise InputError(f"--keys {str(folder)!r}: give the coordinator's part of it, {str(folder / 'coordinator')!r}")

@@ -131,7 +131,7 @@ def _truth(sim: Simulation, site: int) -> list[str]:
 
 def _alone(hospitals: Mapping[str, Any]) -> dict[str, PDAG]:
     """What each hospital could find without the others."""
-    from ..local.discover import ges
+    from ..discovery.discover import ges
 
     return {f"{name} alone": ges(table) for name, table in hospitals.items()}
 

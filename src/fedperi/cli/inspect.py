@@ -14,8 +14,8 @@ from .say import say
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ..privacy.explain import Section
-    from ..privacy.release import Release
+    from ..privacy.release.explain import Section
+    from ..privacy.release.release import Release
 
 
 @app.command()
@@ -30,8 +30,8 @@ def inspect(
     as_json: bool = typer.Option(False, "--json", help="Print the same as JSON and nothing else."),
 ) -> None:
     """Explain a release file: what it promises, what it holds, what can be learned from it."""
-    from ..privacy.explain import explain, printable
-    from ..privacy.release_file import load_release
+    from ..privacy.release.explain import explain, printable
+    from ..privacy.release.file import load_release
 
     release = load_release(file, site_keys)
     sections = explain(release)
@@ -76,7 +76,7 @@ def _body(section: Section) -> list[RenderableType]:
 
 
 def _values(file: str, release: Release, sections: list[Section]) -> dict[str, Any]:
-    from ..privacy.explain import guesses
+    from ..privacy.release.explain import guesses
 
     claimed, average = guesses(release.price)
     return {

@@ -12,7 +12,7 @@ from . import app
 from .say import say
 
 if TYPE_CHECKING:
-    from ..federation.keys import Keys
+    from ..pki.keys import Keys
 
 
 @app.command()
@@ -25,7 +25,7 @@ def keys(
     renew: bool = typer.Option(False, "--renew", help="Make a new coordinator's certificate; keep the former aside."),
 ) -> None:
     """Make a CA, the coordinator's certificate and a key for each site; later, add sites or renew."""
-    from ..federation.keys import make_keys
+    from ..pki.keys import make_keys
 
     if out is None:
         raise InputError("give the folder to write: --out keys")

@@ -9,13 +9,13 @@ from ..methods import IPERI, MPERI
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..data import Schema, Table
-    from ..data.check import CheckReport
+    from ..tables import Schema, Table
+    from ..tables.checks.check import CheckReport
 
 
 def show_prices(console: Console, tables: list[str], method: IPERI, dry_run: bool) -> None:
     """What a private run would cost every site, and what its ledger says; nothing is drawn."""
-    from ..data import open_tables
+    from ..tables import open_tables
 
     assert method.privacy is not None
     console.print(
@@ -39,8 +39,8 @@ def show_prices(console: Console, tables: list[str], method: IPERI, dry_run: boo
 
 def _show_noticed(console: Console, tables: list[str], method: IPERI) -> None:
     """What the rows hold that is odd: it is not refused, so those who have the tables should know."""
-    from ..data import open_tables
     from ..privacy.owner import owner_findings
+    from ..tables import open_tables
 
     assert method.privacy is not None
     how: dict[str, Any] = {"schema": method.schema, "data": method.data, "missing": method.missing}
@@ -52,7 +52,7 @@ def _show_noticed(console: Console, tables: list[str], method: IPERI) -> None:
 def _price(table: Table, method: IPERI) -> tuple[str, ...]:
     """The price of a run at one site, and its ledger before."""
     from ..privacy import plan_release
-    from ..privacy.site_release import Budget
+    from ..privacy.release.site_release import Budget
 
     assert method.privacy is not None
     budget = Budget.look(table, method.privacy)
@@ -86,12 +86,12 @@ def said_columns(schema: Schema, data: str) -> int:
 
     Examples
     --------
-    >>> from fedperi.data import Column, Schema
+    >>> from fedperi.tables import Column, Schema
     >>> schema = Schema((Column("age", "continuous"), Column("arm", "categorical", ("a", "b", "c"))))
     >>> said_columns(schema, "auto"), said_columns(schema, "nonlinear")
     (4, 5)
     """
-    from ..data.summary import CURVES, DEGREE
+    from ..tables.summary import CURVES, DEGREE
 
     number = {"auto": CURVES, "nonlinear": DEGREE}.get(data, 1)
     return sum(

@@ -19,12 +19,12 @@ from .say import say
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-    from ..data.embedding import Data
-    from ..data.profile import Missing
-    from ..data.table import Table
     from ..privacy.ledger import Ledger
     from ..privacy.options import Privacy
-    from ..privacy.release import Plan, Release, Witness
+    from ..privacy.release.release import Plan, Release, Witness
+    from ..tables.checks.profile import Missing
+    from ..tables.embedding import Data
+    from ..tables.table import Table
 
 DATA = ("auto", "linear", "nonlinear", "mixed")
 
@@ -69,10 +69,10 @@ def release(
     if not dry_run:
         _check_place(out)
 
-    from ..data.table import open_table
     from ..privacy.options import Privacy
-    from ..privacy.release_file import is_release
-    from ..privacy.site_release import plan_release
+    from ..privacy.release.file import is_release
+    from ..privacy.release.site_release import plan_release
+    from ..tables.table import open_table
 
     if is_release(file):
         raise InputError(f"{file!r} is a release file already; `fedperi inspect {file}` explains it")
@@ -90,15 +90,15 @@ def release(
 
 
 def _signing_key(path: Path) -> EllipticCurvePrivateKey:
-    from ..federation.certificates import read_site_key
+    from ..pki.certificates import read_site_key
 
     return read_site_key(path)
 
 
 def _raise_ceiling(table: Table, privacy: Privacy) -> None:
-    from ..data.bounded import fingerprint
     from ..privacy.ledger import Ceiling, Ledger
     from ..privacy.store import Store
+    from ..tables.bounded import fingerprint
 
     if privacy.ceiling is None:
         raise InputError("--raise-ceiling needs the new ceiling: --ceiling 12")
@@ -109,7 +109,7 @@ def _raise_ceiling(table: Table, privacy: Privacy) -> None:
 
 def _check_place(out: Path | None) -> None:
     """Refuse, before anything is paid, a place where nothing can be written, and anything but a release file there."""
-    from ..privacy.release_file import is_release
+    from ..privacy.release.file import is_release
 
     if out is None:
         raise InputError("give the file to write: --out h1.fedperi (or --dry-run to see the price)")
@@ -144,9 +144,9 @@ def _released(
     key: EllipticCurvePrivateKey | None,
 ) -> dict[str, Any]:
     """Make the release, or take the one that was made before, sign it if there is a key, and write it."""
-    from ..privacy.release import undoes_clipping
-    from ..privacy.release_file import save_release, sign_release
-    from ..privacy.site_release import prepare_release
+    from ..privacy.release.file import save_release, sign_release
+    from ..privacy.release.release import undoes_clipping
+    from ..privacy.release.site_release import prepare_release
 
     pending = prepare_release(
         table, privacy, schema=schema, data=cast("Data", data), missing=cast("Missing", missing), targets=targets
@@ -190,7 +190,7 @@ def _check_same(release: Release, out: Path) -> None:
     """Let a file stand that holds this release, though the ledger in it may be an older one; refuse any other."""
     from dataclasses import replace
 
-    from ..privacy.release_file import load_release, write_release
+    from ..privacy.release.file import load_release, write_release
 
     try:
         there = load_release(out)
@@ -237,7 +237,7 @@ def _undisturbed() -> Iterator[None]:
 def _planned(table: Table, plan: Plan, privacy: Privacy, missing: Missing, schema: str | None) -> dict[str, Any]:
     """Look at the price and the ledger; the ledger is not begun by looking, nor its ceiling changed."""
     from ..privacy.accounting import spent
-    from ..privacy.site_release import Budget
+    from ..privacy.release.site_release import Budget
 
     budget = Budget.look(table, privacy)
     ledger = budget.ledger

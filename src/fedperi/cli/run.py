@@ -16,7 +16,7 @@ from .say import say
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..data.check import CheckReport
+    from ..tables.checks.check import CheckReport
 
 
 @app.command()
@@ -136,8 +136,8 @@ def _tables(files: list[str], method: str) -> list[str]:
 
 def _sources(files: list[str], tables: list[str], keys: Path | None) -> list[Any]:
     """Read the releases among the files, each signed by its site if there is a list of keys."""
-    from ..privacy.release_file import load_release
-    from ..privacy.signature import read_roster
+    from ..privacy.release.file import load_release
+    from ..privacy.release.signature import read_roster
 
     if keys is not None and tables:
         raise InputError(f"--site-keys is about releases, which sites sign, and {tables[0]!r} is a table; leave it out")
@@ -157,7 +157,7 @@ def _say_unsigned(console: Console, sources: list[Any]) -> None:
 
 def _checked(console: Console, files: list[str], asked: dict[str, Any], *, strict: bool) -> CheckReport:
     """The pre-flight of `fedperi check`: stop before anything runs if a run would fail."""
-    from ..data import check
+    from ..tables import check
 
     report = check(files, asked.get("schema"), asked.get("missing", "error"), strict=strict)
     if not report.ok:

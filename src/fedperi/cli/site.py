@@ -15,8 +15,8 @@ from . import app
 from .say import say
 
 if TYPE_CHECKING:
-    from ..federation.sitework import SiteWork
     from ..privacy import Privacy
+    from ..site.work import SiteWork
 
 
 @app.command()
@@ -75,9 +75,9 @@ def site(
     dry_run: bool = typer.Option(False, "--dry-run", help="Show what would be sent; connect nowhere."),
 ) -> None:
     """Take part in a federation with one table, until stopped. No row leaves this machine."""
-    from ..federation.policy import SitePolicy
-    from ..federation.sitework import SiteWork
+    from ..protocol.policy import SitePolicy
     from ..report.console import console as terminal
+    from ..site.work import SiteWork
 
     console = terminal(stderr=True, soft_wrap=True)
     protection = _privacy(epsilon, delta, mechanism, bounds, ceiling, store, most_rows, decimal)
@@ -117,7 +117,7 @@ def site(
         return
     if coordinator is None:
         raise InputError("give the coordinator's address: --coordinator host:9092 (or --dry-run to see what is sent)")
-    from ..federation.flower.address import Address
+    from ..transports.flower.address import Address
 
     address = Address(coordinator, ca, key, insecure)
     address.check()
@@ -156,7 +156,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _serve(made: SiteWork, address: object, wait: float, say: Callable[[str], None], asking: _Approval | None) -> None:
-    from ..federation.flower.node import serve
+    from ..transports.flower.node import serve
 
     stop = threading.Event()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import InputError
-from ..federation import Site
 from ..graph.metrics import f1, shd
 from ..graph.pdag import PDAG
+from ..site.site import Site
 from .federate import as_respondents
 from .result import Result
 
@@ -117,8 +117,8 @@ def pooled_table(sites: Any, schema: Any = None) -> pd.DataFrame:
     """
     import pandas as pd
 
-    from ..data import infer_schema
-    from ..data.encode import read_rows
+    from ..tables import infer_schema
+    from ..tables.encode import read_rows
 
     found = as_respondents(sites)
     if not found:

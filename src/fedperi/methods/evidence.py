@@ -12,7 +12,7 @@ from ..graph import bits
 from ..graph.equivalence import v_structures
 from ..graph.meek import MeekStep, meek_steps
 from ..graph.pdag import PDAG
-from ..local.score import RESOLUTION
+from ..scores.score import RESOLUTION
 from ..search.families import ParentSets
 from ..search.phase2 import Direction
 

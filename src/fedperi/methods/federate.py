@@ -8,15 +8,16 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from .. import kernel
-from ..data.in_threads import cores
+from ..coordinator.coordinator import InProcess, Transport
 from ..errors import InputError
-from ..federation import InProcess, Pooled, Respondent, Site, Threaded, Transport
-from ..federation.released import ReleasedSite
-from ..federation.site import Reading
-from ..federation.siteprocess import sealed
 from ..graph.pdag import PDAG
 from ..names import check_name
+from ..scores import _kernel as kernel
+from ..site.released import ReleasedSite
+from ..site.site import Reading, Respondent, Site
+from ..tables.in_threads import cores
+from ..transports.pool import Pooled, Threaded
+from ..transports.siteprocess import sealed
 
 if TYPE_CHECKING:
     from ..privacy import Privacy
@@ -113,7 +114,7 @@ def as_transport(
         return InProcess(_protected(respondents, privacy, schema, data, missing, local))
     tables = {site.name: site for site in respondents if isinstance(site, Site)}
     if tables:
-        from ..data.survey import survey
+        from ..tables.checks.survey import survey
 
         shared, known = survey({name: site.table for name, site in tables.items()}, schema, cast(Any, data), jobs)
         for name, table in tables.items():
@@ -134,7 +135,7 @@ def _protected(
     local: Callable[..., PDAG] | None,
 ) -> list[Respondent]:
     """Put every table behind its noise. All sites are checked before the first one pays."""
-    from ..data import open_table
+    from ..tables import open_table
 
     for site in respondents:
         if isinstance(site, ReleasedSite):
@@ -144,17 +145,17 @@ def _protected(
     tables = [(open_table(site.table, site.name), site.targets) for site in respondents if isinstance(site, Site)]
     options = {"schema": schema, "data": data, "missing": missing}
     if privacy.mechanism == "regret":
-        from ..federation.noisy import NoisySite
+        from ..site.noisy import NoisySite
 
         return [NoisySite(table, privacy, targets=targets, local=local, **options) for table, targets in tables]
-    from ..privacy.site_release import prepare_release
+    from ..privacy.release.site_release import prepare_release
 
     pending = [prepare_release(table, privacy, targets=targets, **options) for table, targets in tables]
     return [ReleasedSite(one.draw()[0], local) for one in pending]
 
 
 def _same_schema(sites: list[ReleasedSite]) -> None:
-    from ..data.schema import differences
+    from ..tables.schema import differences
 
     for site in sites[1:]:
         found = differences(sites[0].release.schema, site.release.schema, (repr(sites[0].name), repr(site.name)))
@@ -177,7 +178,7 @@ def as_respondents(sites: Any) -> list[Respondent]:
 
 
 def _respondents(sites: Any) -> list[Respondent]:
-    from ..data.table import named_sources
+    from ..tables.table import named_sources
 
     if isinstance(sites, Respondent):
         raise InputError("give a list of sites, even if there is only one")

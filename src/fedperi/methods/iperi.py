@@ -10,17 +10,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..coordinator.coordinator import Coordinator
 from ..errors import InputError
-from ..federation import Coordinator, Families, Orientations, Settings
-from ..federation.masking import MASKINGS
-from ..federation.messages import Floats, Ints, Welcome
 from ..graph import bits
 from ..graph.equivalence import complete, consistent_extension
 from ..graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
 from ..graph.meek import meek_closure, meek_steps
 from ..graph.pdag import PDAG
-from ..local.score import RESOLUTION
 from ..privacy import Privacy
+from ..protocol.messages import Families, Floats, Ints, Orientations, Settings, Welcome
+from ..scores.masking import MASKINGS
+from ..scores.score import RESOLUTION
 from ..search.confidence import direction_shares
 from ..search.families import ParentSets
 from ..search.phase1 import Found, Step, best_known_dag, find_common_dag

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..federation import Orientations, Transcript
-from ..federation.messages import Floats, Ints
+from ..coordinator.transcript import Transcript
 from ..graph.pdag import PDAG
+from ..protocol.messages import Floats, Ints, Orientations
 
 LEAST_SITES = 3
 """With two sites, each alone would be the other's judge."""

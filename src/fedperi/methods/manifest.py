@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import kernel
 from .._version import __version__
-from ..federation import Coordinator, InProcess, Pooled, Welcome
-from ..federation.site import digest
+from ..coordinator.coordinator import Coordinator, InProcess
+from ..protocol.messages import Welcome
+from ..scores import _kernel as kernel
+from ..site.site import digest
+from ..transports.pool import Pooled
 
 if TYPE_CHECKING:
-    from ..data.summary import Summary
+    from ..tables.summary import Summary
 
 
 def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]:

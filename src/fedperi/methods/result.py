@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..coordinator.transcript import Transcript
 from ..errors import InputError
-from ..federation import Transcript
 from ..graph.formats import to_csv, to_dagitty, to_dot, to_gml
 from ..graph.formats.dagitty import RESERVED
 from ..graph.pdag import PDAG

@@ -8,28 +8,28 @@ if TYPE_CHECKING:
     from .ledger import Ceiling, Ledger
     from .options import Privacy
     from .regret_noise import lemma_sensitivity
-    from .release import Plan, Release
-    from .release_file import is_release, load_release, save_release, sign_release
-    from .site_release import plan_release, release_table
+    from .release.file import is_release, load_release, save_release, sign_release
+    from .release.release import Plan, Release
+    from .release.site_release import plan_release, release_table
     from .store import Store
 
 # Loaded when first used: `import fedperi` needs none of them.
 _LAZY = {
     "Ceiling": ".ledger",
     "Ledger": ".ledger",
-    "Plan": ".release",
+    "Plan": ".release.release",
     "Price": ".accounting",
     "Privacy": ".options",
-    "Release": ".release",
+    "Release": ".release.release",
     "Store": ".store",
     "Totals": ".accounting",
-    "is_release": ".release_file",
+    "is_release": ".release.file",
     "lemma_sensitivity": ".regret_noise",
-    "load_release": ".release_file",
-    "plan_release": ".site_release",
-    "release_table": ".site_release",
-    "save_release": ".release_file",
-    "sign_release": ".release_file",
+    "load_release": ".release.file",
+    "plan_release": ".release.site_release",
+    "release_table": ".release.site_release",
+    "save_release": ".release.file",
+    "sign_release": ".release.file",
     "total": ".accounting",
     "zcdp_epsilon": ".accounting",
     "zcdp_rho": ".accounting",

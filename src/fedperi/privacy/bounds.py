@@ -9,9 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..data.schema import Column, Schema
 from ..errors import InputError
 from ..strict import Unreadable, read_json, read_toml
+from ..tables.schema import Column, Schema
 
 NARROWEST = 1e-300
 """Width of bounds at least: a small part of it is still a number that can be divided by."""

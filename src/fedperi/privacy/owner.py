@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.embedding import Data
-from ..data.findings import Finding, percent
-from ..data.infer import SchemaLike
-from ..data.private import default_of, is_number, limits, read_cells
-from ..data.profile import Missing
-from ..data.schema import Column
-from ..data.table import Source, Table, open_table
+from ..tables.checks.findings import Finding, percent
+from ..tables.checks.profile import Missing
+from ..tables.embedding import Data
+from ..tables.infer import SchemaLike
+from ..tables.readers.private import default_of, is_number, limits, read_cells
+from ..tables.schema import Column
+from ..tables.table import Source, Table, open_table
 from .options import Privacy
-from .release import Plan
+from .release.release import Plan
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ def owner_findings(
     site 'table', column 'crp': 33.3 % of the cells are no number (20 of 60) and count as 200, the middle of the ...
     site 'table', column 'sex': 33.3 % of the cells are no declared level (20 of 60) and count as 'f', the first ...
     """
-    from .site_release import plan_release
+    from .release.site_release import plan_release
 
     table = open_table(source, name)
     plan = plan_release(table, privacy, schema=schema, data=data)

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import kernel
+from ..scores import _kernel as kernel
 from .layers import LN2_HIGH, LN2_LOW, Weights, add_subsets, weights
 from .walk import Walk
 

@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import kernel
 from ..graph import bits
 from ..graph.knowledge import Constraints
-from ..local.lattice import best_of_proper_subsets, best_of_subsets, subset_sizes
-from ..local.score import RESOLUTION
+from ..scores import _kernel as kernel
+from ..scores.lattice import best_of_proper_subsets, best_of_subsets, subset_sizes
+from ..scores.score import RESOLUTION
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import kernel
 from ..graph import bits
+from ..scores import _kernel as kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

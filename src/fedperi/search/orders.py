@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import kernel
-from ..local.lattice import subset_sizes
-from ..local.score import RESOLUTION
+from ..scores import _kernel as kernel
+from ..scores.lattice import subset_sizes
+from ..scores.score import RESOLUTION
 from .families import ParentSets, in_steps
 
 Ints = NDArray[np.int64]

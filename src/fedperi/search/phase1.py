@@ -9,7 +9,7 @@ import numpy as np
 
 from ..graph.knowledge import Constraints
 from ..graph.order import topological_order
-from ..local.score import RESOLUTION
+from ..scores.score import RESOLUTION
 from .families import ParentSets, RegretOracle
 from .orders import best_order, exact_order, order_score, parents_in
 from .screening import FULL, MANY, SCREENING, candidate_parents

@@ -13,7 +13,7 @@ from ..graph import bits
 from ..graph.equivalence import consistent_extension, v_structures
 from ..graph.meek import meek_closure
 from ..graph.pdag import PDAG
-from ..local.score import RESOLUTION
+from ..scores.score import RESOLUTION
 from . import confidence
 from .families import total_regret
 from .phase1 import Aggregate
@@ -30,7 +30,7 @@ class OrientationOracle(Protocol):
     """Discrepancies between the directions of candidate graphs and those of the sites: arrays of shape (sites, b)."""
 
     def discrepancies(self, dag: NDArray[np.bool_], nodes: Ints, marks: Ints) -> Floats:
-        """Answer in one round; see `fedperi.federation.messages.Orientations`."""
+        """Answer in one round; see `fedperi.protocol.messages.Orientations`."""
 
 
 class Direction(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..local.lattice import best_of_subsets
+from ..scores.lattice import best_of_subsets
 from .chains import Chain, tables
 from .layers import edge_sums
 

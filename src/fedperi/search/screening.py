@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..graph import bits
-from ..local.score import RESOLUTION
+from ..scores.score import RESOLUTION
 from .families import ParentSets, in_steps, total_regret
 
 Floats = NDArray[np.float64]

@@ -7,7 +7,7 @@ import numpy as np
 from ..graph import bits
 from ..graph.knowledge import Constraints
 from ..graph.order import descendants
-from ..local.score import RESOLUTION
+from ..scores.score import RESOLUTION
 from .families import ParentSets, in_steps
 from .screening import FEWEST_CANDIDATES
 

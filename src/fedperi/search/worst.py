@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..graph import bits
 from ..graph.order import descendants, topological_order
-from ..local.score import RESOLUTION
+from ..scores.score import RESOLUTION
 from .families import ParentSets
 
 Floats = NDArray[np.float64]

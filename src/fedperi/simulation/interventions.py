@@ -10,14 +10,7 @@ import numpy as np
 
 from ..graph.pdag import PDAG
 from .streams import Purpose, stream
-from .targets import (
-    Removal,
-    any_targets,
-    parametric_targets,
-    removed_parents,
-    shielding_parents,
-    structural_targets,
-)
+from .targets import Removal, any_targets, parametric_targets, removed_parents, shielding_parents, structural_targets
 
 __all__ = [
     "Change",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...data.summary import Summary
+from ...tables.summary import Summary
 from ..parts import Groups, Robustness
 from .runs import Runs
 from .wording import listed

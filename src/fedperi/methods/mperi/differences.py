@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...graph import bits
-from ...local.mechanisms import CONSTANT, USUAL, Mechanisms
-from ...local.mechanisms_numpy import own_columns
+from ...scores.mechanisms import CONSTANT, USUAL, Mechanisms
+from ...scores.mechanisms_numpy import own_columns
 from ..parts import Difference, Groups, Kind
 from .wording import Change, describe
 
@@ -47,7 +47,7 @@ def find_differences(
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.data.summary import summaries
+    >>> from fedperi.tables.summary import summaries
     >>> truth = fp.PDAG.from_edges([("age", "weight")])
     >>> sim = fp.simulate(truth, clients=3, samples=1000, weights=(0.5, 1.0), seed=1)
     >>> hospitals = dict(zip(["Brest", "Lyon", "Metz"], sim.sites))
@@ -151,8 +151,8 @@ def _joined(mechanisms: Mechanisms, node: int, fits: list[_Fit], tau: float, par
 def _pooled_score(
     mechanisms: Mechanisms, node: int, parents: tuple[int, ...], sites: tuple[int, ...], tau: float
 ) -> float:
-    """Score a group by definition, as `fedperi.local.mechanisms` does."""
-    from ...local.mechanisms_numpy import group_score
+    """Score a group by definition, as `fedperi.scores.mechanisms` does."""
+    from ...scores.mechanisms_numpy import group_score
 
     return group_score(mechanisms, node, parents, sites, tau)
 

@@ -10,16 +10,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.summary import Summary
 from ...errors import InputError
 from ...graph import bits
 from ...graph.equivalence import cpdag
 from ...graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
 from ...graph.pdag import PDAG
-from ...local.mechanisms import SKEPTICAL, Mechanisms
 from ...privacy import Privacy
+from ...scores.mechanisms import SKEPTICAL, Mechanisms
 from ...search.phase1 import Found, Step, find_common_dag
 from ...search.posterior import MOST_EXACT
+from ...tables.summary import Summary
 from ..evidence import EdgeEvidence
 from ..interruption import heeding_interrupts
 from ..manifest import manifest_of_summaries

@@ -14,14 +14,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.in_threads import cores
-from ...data.summary import Summary
 from ...graph import bits
 from ...graph.order import topological_order
-from ...local.lattice import best_of_proper_subsets, best_of_subsets
-from ...local.mechanisms import TOLERANCES, USUAL, Mechanisms, Prices
+from ...scores.lattice import best_of_proper_subsets, best_of_subsets
+from ...scores.mechanisms import TOLERANCES, USUAL, Mechanisms, Prices
 from ...search.families import ParentSets
 from ...search.posterior import MOST_EXACT, Lattice, Posterior, exact_posterior, sampled_posterior
+from ...tables.in_threads import cores
+from ...tables.summary import Summary
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

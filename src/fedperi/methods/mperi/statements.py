@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ...data.collinear import SINGULAR, dependences
-from ...data.findings import quoted
-from ...data.statistics import Statistics
-from ...data.summary import Summary, check_alike, summaries
 from ...errors import InputError
-from ...federation import OracleSite, Site
-from ...federation.released import ReleasedSite
 from ...names import check_name
+from ...site.released import ReleasedSite
+from ...site.site import OracleSite, Site
+from ...tables.checks.collinear import SINGULAR, dependences
+from ...tables.checks.findings import quoted
+from ...tables.statistics import Statistics
+from ...tables.summary import Summary, check_alike, summaries
 from ..federate import as_respondents
 
 ELSEWHERE = "use IPERI, which asks sites in rounds"

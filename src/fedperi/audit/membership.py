@@ -1,0 +1,296 @@
+"""Membership inference against our own releases: can somebody who knows all but the noise tell two tables apart.
+
+The attacker knows a table, one more row (the *canary*, as telling as a row can be), the code, and all that is public; a
+release is of the table with or without that row, and the attacker scores which is likelier. From many releases of both
+follow two lower bounds on epsilon, valid together with the stated confidence. A bound above the claim is a violation.
+
+- *Assumption-free*: false positives and false negatives of one threshold, chosen on other runs, each bounded by Clopper
+  and Pearson. An (epsilon, delta)-private mechanism has ``1 - delta - FNR <= exp(epsilon) FPR``, and the same with the
+  rates exchanged. It holds for every mechanism, and is loose: delta = 1e-6 is far beyond what runs can show.
+- *Shaped*: runs are taken in pairs, one of each table, and counted is how often the score of the larger table is the
+  higher one. No attack on a mu-GDP mechanism wins more than ``Phi(mu / sqrt 2)`` of the pairs; so a Clopper-Pearson
+  bound on that share bounds mu, and the exact curve of Gaussian noise turns mu into epsilon at delta. It is tight, and
+  rests on the trade-off between both errors having the shape that the noise should give it: a Gaussian's, or for
+  single answers a Laplace variable's. No threshold is needed, and one binomial share instead of two rates needs 1.6
+  times fewer runs for the same certainty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..privacy.accounting import positive, probability
+from ..privacy.noise import Noise, SecureNoise, noise_scale
+from ..privacy.options import check_delta
+from ..privacy.regret_noise import proven_sensitivity, ridge_covariance
+from ..privacy.release.release import BESIDE, CELLS, DIAGONAL, QUARTILES, Plan, Release, count_rows, draw_release
+from ..tables.bounded import CONSTANT, GRID, clipped_rows
+from ..tables.readers.private import limits, private_rows
+from ..tables.schema import Column
+from ..tables.table import Table
+from .bounds import Audit, Claim, check_runs, measure
+from .pairs import ROWS, FileNeighbours, Neighbours, worst_case
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+CALIBRATION = 0.2
+"""Runs that choose the threshold, as a share of those that are counted."""
+
+
+def audit_statistics(
+    epsilon: float = 1.0,
+    delta: float = 1e-6,
+    *,
+    runs: int = 4000,
+    confidence: float = 0.999,
+    noise: Noise | None = None,
+    neighbours: Neighbours | FileNeighbours | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Audit:
+    """Attack the `statistics` mechanism: many releases of a table and of its neighbour, each with fresh noise.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The claim under attack.
+    runs : int
+        Releases of each of the two tables that are counted; a fifth as many more choose the threshold.
+    confidence : float
+        Of both bounds together.
+    noise : Noise, optional
+        Where noise comes from: OpenDP. Another source serves to see that the audit can fail.
+    neighbours : Neighbours or FileNeighbours, optional
+        The two tables; `worst_case` if not given. To answer for one and refuse the other tells them apart every time.
+    progress : callable, optional
+        Told how many releases are done, and of how many.
+
+    Examples
+    --------
+    >>> audit_statistics(8.0, 1e-6, runs=60, confidence=1 - 1e-10).violated
+    False
+    """
+    pair = worst_case() if neighbours is None else neighbours
+    check_runs(runs, confidence)
+    check_delta(probability(delta), ROWS + 1)
+    plan = Plan.of(pair.schema, "auto", positive(epsilon, "epsilon"), delta)
+    calibration = math.ceil(runs * CALIBRATION)
+    counts = [_counts(table, plan) for table in pair.tables]
+    if (counts[0] is None) != (counts[1] is None):
+        scores = np.repeat([[0.0], [1.0]], calibration + runs, axis=1)
+    else:
+        source = SecureNoise() if noise is None else noise
+        scores = _attack(pair, plan, calibration + runs, source, progress)
+    return measure(scores[:, :calibration], scores[:, calibration:], release_claim(epsilon, delta, plan), confidence)
+
+
+def release_claim(epsilon: float, delta: float, plan: Plan | None = None) -> Claim:
+    """Return what is promised of a release of two columns of numbers, or of the release that is planned.
+
+    Examples
+    --------
+    >>> round(release_claim(1.0, 1e-6).half, 2)      # standard deviations between two tables, were the noise half
+    0.42
+    """
+    plan = Plan.of(worst_case().schema, "auto", epsilon, delta) if plan is None else plan
+    return Claim("statistics", plan.epsilon, plan.delta, 2 * math.sqrt(2 * plan.price.gaussian))
+
+
+def _counts(table: Table, plan: Plan) -> dict[str, Integers] | None:
+    """What a table's units are chosen from; None if it is refused, which is an outcome like any other."""
+    try:
+        return count_rows(table, plan, "error")[0]
+    except InputError:
+        return None
+
+
+def _attack(
+    pair: Neighbours | FileNeighbours,
+    plan: Plan,
+    runs: int,
+    source: Noise,
+    progress: Callable[[int, int], None] | None,
+) -> Floats:
+    """Draw releases of both tables, and let the attacker score each."""
+    tables = pair.tables
+    counts = [count_rows(table, plan, "error")[0] for table in tables]
+    attacker = Attacker(pair, plan, [_quartile_scores(*world, plan) for world in zip(tables, counts, strict=True)])
+    scores = np.empty((2, runs))
+    for run in range(runs):
+        for world, (table, cells) in enumerate(zip(tables, counts, strict=True)):
+            scores[world, run] = attacker.score(draw_release(table, plan, cells, source, "error")[0])
+        if progress is not None:
+            progress(run + 1, runs)
+    return scores
+
+
+def audit_answer(
+    epsilon: float = 1.0,
+    *,
+    runs: int = 4000,
+    confidence: float = 0.999,
+    noise: Noise | None = None,
+    rows: int = 2000,
+) -> Audit:
+    """Attack a single answer of the `regret` mechanism, for which pure `epsilon` is claimed.
+
+    A run gives many answers, each with a share of its budget; this is the noise on one of them.
+
+    Parameters
+    ----------
+    epsilon : float
+        The claim for one answer.
+    runs, confidence, noise
+        As in `audit_statistics`.
+    rows : int
+        Rows of the smaller table.
+
+    Examples
+    --------
+    >>> audit_answer(1.0, runs=500, confidence=1 - 1e-10).violated
+    False
+    """
+    epsilon = positive(epsilon, "epsilon")
+    check_runs(runs, confidence)
+    source = SecureNoise() if noise is None else noise
+    answers, sensitivity = worst_regrets(rows)
+    calibration = math.ceil(runs * CALIBRATION)
+    # A row makes this regret smaller, so the larger table has the higher score if scores are answers with a minus.
+    scores = -np.stack(
+        [source.laplace(np.full(calibration + runs, answer), sensitivity / epsilon) for answer in answers]
+    )
+    claim = Claim("regret", epsilon, 0.0, 2 * epsilon * (answers[0] - answers[1]) / sensitivity)
+    return measure(scores[:, :calibration], scores[:, calibration:], claim, confidence)
+
+
+def worst_regrets(rows: int, limit: float = 2.0, ridge: float = 0.01) -> tuple[tuple[float, float], float]:
+    """Return a regret before and after one row is added that changes it nearly as much as a row can, and the bound.
+
+    Two columns agree in all rows, and in the further row they are opposite. The regret is that of leaving one without
+    the other as its parent, as `fedperi.site.noisy` computes it: moments with a ridge, the best set as reference.
+
+    Examples
+    --------
+    >>> (before, after), bound = worst_regrets(2000)
+    >>> round(before - after), round(bound)
+    (181, 182)
+    """
+    row = np.array([0.0, limit, limit]) / math.sqrt(2)
+    total = rows * np.outer(row, row)  # singular but for the ridge, and the further row points where nothing else does
+    regrets = []
+    for moments in (total, total + np.outer(row * [1, 1, -1], row * [1, 1, -1])):
+        covariance = ridge_covariance(moments, rows, ridge)
+        squared = covariance[0, 1] ** 2 / covariance[0, 0] / covariance[1, 1]
+        regrets.append(max(0.0, -rows / 2 * math.log1p(-squared) - math.log(rows) / 2))
+    return (regrets[0], regrets[1]), proven_sensitivity(rows, limit, ridge)
+
+
+class Attacker:
+    """Who knows two tables and the mechanism, and is shown a release of one of them.
+
+    Parameters
+    ----------
+    pair : Neighbours or FileNeighbours
+    plan : Plan
+    quartiles : list of list of int arrays
+        For both tables, the scores from which the edges of the units are selected, in order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import Column, Schema
+    >>> schema = Schema((Column("u", "categorical", ("0", "1")),))
+    >>> pair = Neighbours(schema, pd.DataFrame({"u": [0, 1, 0, 1]}), {"u": 1})
+    >>> plan = Plan.of(schema, "auto", 1e5, 1e-6)                       # next to no noise, and no units to choose
+    >>> table = pair.tables[1]
+    >>> release, _ = draw_release(table, plan, count_rows(table, plan, "error")[0], SecureNoise(), "error")
+    >>> Attacker(pair, plan, [[], []]).score(release) > 0
+    True
+    """
+
+    def __init__(self, pair: Neighbours | FileNeighbours, plan: Plan, quartiles: list[list[Integers]]) -> None:
+        self._rows = np.concatenate(list(private_rows(pair.tables[1], plan.schema, plan.data, "error", plan.decimal)))
+        self._plan = plan
+        at = np.triu_indices(plan.columns + 1)
+        self._at = at
+        # Standard deviations of the noise, in standard units: the claimed ones, all that the attacker can know.
+        self._spread = np.where(at[0] == at[1], 1.0, DIAGONAL / BESIDE) * plan.noise
+        scale = noise_scale(3, plan.price.selections[0] ** 2 / 8) if plan.numeric else 1.0
+        without, with_row = ([_log_chances(scores / scale) for scores in world] for world in quartiles)
+        self._evidence = [b - a for a, b in zip(without, with_row, strict=True)]
+        pairs = list(zip(without, with_row, strict=True))
+        # What both quartiles coinciding tells, summed over all the ways in which that happens.
+        self._fallback = [
+            _log_crossed(lower[1], upper[1]) - _log_crossed(lower[0], upper[0])
+            for lower, upper in zip(pairs[0::2], pairs[1::2], strict=True)
+        ]
+
+    def score(self, release: Release) -> float:
+        """Return the log-likelihood ratio of the larger table against the smaller one."""
+        exact, change = self._moments(release)
+        seen = release.moments[self._at] - exact
+        gaussian = float(((seen - change / 2) * change / self._spread**2).sum())
+        return gaussian + math.fsum(self._units(at, column, release) for at, column in enumerate(self._plan.numeric))
+
+    def _moments(self, release: Release) -> tuple[Floats, Floats]:
+        """The smaller table's moments in the release's units, without noise, and what the last row adds to them."""
+        z, _ = clipped_rows(release.embedding.embed(self._rows), release.limit)
+        rows = np.column_stack([np.full(len(z), CONSTANT), z / GRID])
+        table, canary = rows[:-1], rows[-1]
+        return (table.T @ table)[self._at], np.outer(canary, canary)[self._at]
+
+    def _units(self, at: int, column: Column, release: Release) -> float:
+        """What the choice of a column's quartiles tells: the chances of a selection are known exactly."""
+        centre, scale = release.units[column.name]
+        low, high = limits(column)
+        ends = [(centre + side * scale * QUARTILES / 2 - low) / (high - low) * CELLS - 1 for side in (-1, 1)]
+        lower, upper = (round(end) for end in ends)
+        if max(abs(ends[0] - lower), abs(ends[1] - upper)) > 1e-6:  # between the edges: not chosen, a fallback
+            return self._fallback[at]
+        return float(self._evidence[2 * at][lower] + self._evidence[2 * at + 1][upper])
+
+
+class _Listener:
+    """A source without noise that keeps what it is given: the exact scores of the selections, by the real code."""
+
+    private = False
+
+    def __init__(self) -> None:
+        self.scores: list[Integers] = []
+
+    def gaussian(self, values: Integers, sensitivity: float, rho: float) -> Integers:
+        return values
+
+    def select(self, scores: Integers, sensitivity: int, rho: float) -> int:
+        self.scores.append(scores)
+        return int(np.argmax(scores))
+
+    def laplace(self, values: Floats, scale: float) -> Floats:
+        return values
+
+
+def _quartile_scores(table: Table, counts: dict[str, Integers], plan: Plan) -> list[Integers]:
+    listener = _Listener()
+    draw_release(table, plan, counts, listener, "error")
+    return listener.scores
+
+
+def _log_chances(exponents: Floats) -> Floats:
+    """Log-probabilities of the exponential mechanism."""
+    from scipy.special import log_softmax
+
+    out: Floats = log_softmax(exponents)
+    return out
+
+
+def _log_crossed(lower: Floats, upper: Floats) -> float:
+    """Log-probability that the upper quartile is chosen at or below the lower one."""
+    from scipy.special import logsumexp
+
+    below = np.logaddexp.accumulate(upper)
+    return float(logsumexp(lower + below))

@@ -1,0 +1,237 @@
+"""What the baselines share: sites as workers, checked options, the repair of cycles, and a `Result` without regrets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..coordinator.work import WorkCoordinator, WorkInProcess, WorkTransport
+from ..errors import InputError
+from ..graph.equivalence import consistent_extension, cpdag
+from ..graph.pdag import PDAG
+from ..methods.federate import as_respondents
+from ..methods.manifest import record
+from ..methods.result import Result
+from ..search.phase1 import Step
+from ..site.released import ReleasedSite
+from ..site.site import Site, digest
+
+if TYPE_CHECKING:
+    from ..tables.checks.profile import Missing
+
+
+class Tables(WorkInProcess):
+    """Workers in this process, over tables that were read as numbers; knows hashes of them for the manifest."""
+
+    def fingerprints(self) -> list[str]:
+        """Identify the rows of every site; never sent over a network."""
+        return [digest(self._names, len(rows), rows) for rows in self._rows.values()]
+
+
+def work_transport(
+    sites: Any, schema: Any = None, missing: Missing = "error", method: str = "this method"
+) -> WorkTransport:
+    """Make a transport of what `IPERI.fit` takes: tables, paths, `Site` objects, a mapping; or pass one on.
+
+    Targets that a `Site` declares are not used: these methods have no notion of an intervention.
+
+    Parameters
+    ----------
+    sites : list or mapping
+        As for `IPERI.fit`. Release files and `OracleSite` objects have no rows, and are refused.
+    schema : Schema or path, optional
+        Types of columns, where they should not be inferred.
+    missing : {"error", "drop"}
+        What to do with rows that lack a value.
+    method : str
+        Its name, for messages.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.baselines.baseline import work_transport
+    >>> work_transport([fp.OracleSite([[1.0]], n=100)], method="NOTEARS-ADMM")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: site 'oracle' has no rows, and NOTEARS-ADMM computes with rows; give it a table
+    """
+    from ..tables.readers.rows import numeric_rows
+
+    if hasattr(sites, "begin") and hasattr(sites, "perform"):
+        return cast(WorkTransport, sites)
+    tables: dict[str, Any] = {}
+    for site in as_respondents(sites):
+        if isinstance(site, ReleasedSite):
+            raise InputError(f"site {site.name!r} is a release, and {method} computes with rows; give it the table")
+        if not isinstance(site, Site):
+            raise InputError(f"site {site.name!r} has no rows, and {method} computes with rows; give it a table")
+        tables[site.name] = site.table
+    if not tables:
+        raise InputError("a federation needs at least one site; the list is empty")
+    return Tables(*numeric_rows(tables, schema, missing, method))
+
+
+def baseline_result(
+    method: dict[str, Any],
+    coordinator: WorkCoordinator,
+    graph: PDAG,
+    history: Sequence[Step] = (),
+    *,
+    complete: bool = True,
+) -> Result:
+    """Build the result of a method that has no regrets and no evidence for single edges.
+
+    `graph` and `phi_cpdag` are the graph that the method returned; `dag` is that graph or, if it has undirected edges,
+    one that directs them; `cpdag` is the class of `dag`. There are no `regrets` and no `edges`.
+
+    Parameters
+    ----------
+    method : dict
+        Name and options, from `described`, and whatever else should be kept of the run.
+    coordinator : WorkCoordinator
+        At the end of the run.
+    graph : PDAG
+        What the method returned.
+    history : sequence of Step
+        How it got there; without `worst_regret`.
+    complete : bool
+        Whether the run ended by itself.
+    """
+    transport = coordinator.transport
+    marks = transport.fingerprints() if isinstance(transport, Tables) else [None] * len(coordinator.sites)
+    dropped = [dict(entry) for entry in getattr(transport, "dropped", ())]
+    if hasattr(transport, "end"):  # sites over a network are told that the run is over
+        transport.end()
+    dag = member(graph)
+    return Result(
+        graph=graph,
+        phi_cpdag=graph,
+        cpdag=cpdag(dag),
+        dag=dag,
+        regrets={},
+        rounds=coordinator.rounds,
+        queries=coordinator.bytes // 8,
+        bytes=coordinator.bytes,
+        history=tuple(history),
+        edges=(),
+        method=method,
+        manifest={**record(method, coordinator.names, coordinator.sites, marks), "dropped": dropped},
+        complete=complete,
+    )
+
+
+def member(graph: PDAG) -> PDAG:
+    """Direct the undirected edges of a graph: without new colliders if that can be, else along an order of its arrows.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> square = [("A", "B"), ("B", "C"), ("C", "D"), ("D", "A")]  # has no member without a new collider
+    >>> member(fp.PDAG.from_edges(undirected=square))
+    PDAG('A -> B, A -> D, B -> C, C -> D', names=['A', 'B', 'C', 'D'])
+    """
+    if graph.is_dag:
+        return graph
+    try:
+        return consistent_extension(graph)
+    except InputError:
+        from ..graph import bits
+        from ..graph.order import topological_order
+
+        order = topological_order(bits.columns(graph.adjacency & ~graph.adjacency.T))
+        assert order is not None  # a PDAG has no directed cycle
+        place = np.argsort(order)
+        return PDAG(graph.adjacency & (place[:, None] < place[None, :]), graph.names)
+
+
+def acyclic(
+    strength: NDArray[np.float64], *, anywhere: bool = False
+) -> tuple[NDArray[np.bool_], list[tuple[int, int]]]:
+    """Drop the weakest edges of a directed graph until it has no cycle.
+
+    Parameters
+    ----------
+    strength : array, shape (p, p)
+        Entry ``[i, j]``: how strong ``i -> j`` is; zero where there is no edge. Signs do not matter.
+    anywhere : bool
+        Drop the weakest edge of all, wherever it is, as long as there is a cycle; otherwise the weakest one on a cycle.
+
+    Returns
+    -------
+    adjacency : array of bool
+        Without a cycle.
+    dropped : list of (int, int)
+        The edges that went, in that order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> acyclic(np.array([[0, 0.9, 0.1], [-0.5, 0, 0], [0, 0, 0]]))[1]
+    [(1, 0)]
+    >>> acyclic(np.array([[0, 0.9, 0.1], [-0.5, 0, 0], [0, 0, 0]]), anywhere=True)[1]
+    [(0, 2), (1, 0)]
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    size = np.abs(strength)
+    kept: NDArray[np.bool_] = size > 0
+    dropped: list[tuple[int, int]] = []
+    while True:
+        component = connected_components(kept, directed=True, connection="strong")[1]
+        on_cycle = kept & (component[:, None] == component[None, :])  # a loop i -> i included
+        if not on_cycle.any():
+            return kept, dropped
+        weakest = np.where(kept if anywhere else on_cycle, size, np.inf).argmin()
+        i, j = divmod(int(weakest), len(kept))
+        kept[i, j] = False
+        dropped.append((i, j))
+
+
+def pairs(edges: Iterable[tuple[int, int]], names: Sequence[str]) -> list[list[str]]:
+    """Name the ends of edges, as a result keeps them."""
+    return [[names[i], names[j]] for i, j in edges]
+
+
+def described(method: Any, name: str) -> dict[str, Any]:
+    """Collect the name of a method and its options, as plain values."""
+    options = {field.name: getattr(method, field.name) for field in fields(method)}
+    plain = {
+        key: value if value is None or isinstance(value, str | int | float | bool) else str(value)
+        for key, value in options.items()
+    }
+    return {"name": name, **plain}
+
+
+def check_choice(option: str, value: object, legal: Sequence[str]) -> None:
+    """Raise unless an option has one of its legal values."""
+    if value not in legal:
+        raise InputError(f"{option} is one of {', '.join(legal)}; not {value!r}")
+
+
+def check_flag(option: str, value: object) -> None:
+    """Raise unless an option is True or False."""
+    if not isinstance(value, bool):
+        raise InputError(f"{option} must be True or False, not {value!r}")
+
+
+def check_count(option: str, value: object, least: int = 0) -> None:
+    """Raise unless an option is a whole number, at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"{option} must be a whole number, at least {least}, not {value!r}")
+
+
+def check_number(option: str, value: object, *, positive: bool = False) -> None:
+    """Raise unless an option is a finite number, zero or positive, or positive only."""
+    good = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value) and value >= 0
+    if not good or (positive and value == 0):
+        raise InputError(
+            f"{option} must be a finite number, {'above zero' if positive else 'zero or positive'}, not {value!r}"
+        )
+
+
+Note = Callable[[Step], None]
+"""Shows a step to a person, from `fedperi.methods.progress.watching`."""

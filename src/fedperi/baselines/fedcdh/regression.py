@@ -1,0 +1,86 @@
+"""Regressions of random features on those of Z, from sums over all rows: the statistics of FedCDH's pooled tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .layout import Floats, Group, Ints, Widths
+from .random_features import EXACT, rotation, solve, triangle
+
+FLAT = 1e-12
+"""Variance, as a share of the mean square, below which a feature varies by rounding only: sums of squares lose that."""
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """What is known of a group of tests after x and y were regressed on Z.
+
+    Parameters
+    ----------
+    statistic : array, shape (m,)
+        Of each test.
+    maps : list of array
+        For every x, then every y: how features become residuals, a row to subtract and then a linear map.
+    ranks : int array, shape (m, 2)
+        For each test, in how many directions the residuals of x and y vary.
+    """
+
+    statistic: Floats
+    maps: list[Floats]
+    ranks: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        """For each test, how many products of four residuals there are."""
+        out: Ints = triangle(self.ranks).prod(axis=1)
+        return out
+
+
+def regress(
+    group: Group, widths: Widths, n: float, sums: Floats, given: Floats, own: Floats, cross: Floats
+) -> Regression:
+    """Compute the statistics of a group of tests from sums over all rows of features and products of two."""
+    q = widths.given
+    mean = sums / n
+    wide = [widths.x] * len(group.x) + [widths.y] * len(group.y)
+    blocks = _blocks(own, wide)
+    second = given.reshape(q, len(sums)) / n
+    variance = np.concatenate([np.diag(second), *(np.diag(block) / n for block in blocks)]) - mean**2
+    flat = variance <= FLAT * (1 + mean**2)
+    unit = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))  # what does not vary counts for nothing
+    bessel = n / (n - 1)
+    covariance = bessel * (second - np.outer(mean[:q], mean)) * np.outer(unit[:q], unit)
+    coefficients, _ = solve(covariance[:, :q], covariance[:, q:])
+    starts = q + np.cumsum([0, *wide])
+    maps, explained = [], []
+    for at, block in enumerate(blocks):
+        here = slice(starts[at], starts[at + 1])
+        beta = coefficients[:, starts[at] - q : starts[at + 1] - q]
+        full = bessel * (block / n - np.outer(mean[here], mean[here])) * np.outer(unit[here], unit[here])
+        shared = covariance[:, here].T @ beta
+        # Var(F - Z b) with b fitted under a ridge: the cross terms do not cancel exactly.
+        left = full - shared - shared.T + beta.T @ covariance[:, :q] @ beta
+        turn = rotation((left + left.T) / 2, EXACT)
+        linear = np.vstack([-unit[:q, None] * beta, np.diag(unit[here])]) @ turn
+        offset = np.concatenate([mean[:q], mean[here]]) @ linear
+        maps.append(np.vstack([offset, linear]))
+        explained.append(beta)
+    statistic = np.zeros(len(group.tests))
+    for test, (i, j) in enumerate(group.pairs):
+        j += len(group.x)
+        a, b = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
+        both = cross.reshape(-1, widths.x, widths.y)[test] / n - np.outer(mean[a], mean[b])
+        partial = bessel * both * np.outer(unit[a], unit[b]) - covariance[:, a].T @ explained[j]
+        statistic[test] = n * (partial**2).sum()
+    rank = np.array([each.shape[1] for each in maps], dtype=np.int64)
+    return Regression(
+        statistic, maps, np.column_stack([rank[group.pairs[:, 0]], rank[len(group.x) + group.pairs[:, 1]]])
+    )
+
+
+def _blocks(own: Floats, wide: Sequence[int]) -> list[Floats]:
+    pieces = np.split(own, np.cumsum([w * w for w in wide])[:-1])
+    return [piece.reshape(w, w) for piece, w in zip(pieces, wide, strict=True)]

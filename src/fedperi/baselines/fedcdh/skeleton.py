@@ -1,0 +1,195 @@
+"""Which variables FedCDH joins with each other, and with the site: PC's search, all tests of a depth at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .layout import Batch, Floats
+
+GROUP = 64
+"""Tests that share a conditioning set in one group, at the most: it bounds the size of a message."""
+
+Ask = Callable[[Batch], Floats]
+"""Tests in, p-values out."""
+
+Pair = tuple[int, int, list[int]]
+"""Two ends of an edge, and the variables that sets are taken from to separate them."""
+
+Note = Callable[[str, int], None]
+"""Gets what was done at a depth, and how many edges are left, those to the site included."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How far the search goes.
+
+    Parameters
+    ----------
+    deepest : int, optional
+        The largest conditioning set; any size if not given.
+    tests : int, optional
+        How many tests a search may make, all sizes together; any number if not given. A size is tested as a whole or
+        not at all: which of its sets come first would hang on the order of the columns. Tests without a set are always
+        made: they are cheap, and without them everything would stay joined.
+    """
+
+    deepest: int | None = None
+    tests: int | None = None
+
+
+@dataclass
+class Skeleton:
+    """The search so far. Node p, the last one, stands for the site.
+
+    Parameters
+    ----------
+    adjacent : array of bool, shape (p + 1, p + 1)
+        What is joined.
+    separations : dict
+        For pairs i < j: the sets that separated them, with p-values.
+    weakness : array, shape (p + 1, p + 1)
+        The largest p-value of any test of a pair.
+    stopped : list of str
+        For each search that the bound on tests ended: before which size of sets, and how many tests these would be.
+    """
+
+    adjacent: NDArray[np.bool_]
+    separations: dict[tuple[int, int], list[tuple[frozenset[int], float]]] = field(default_factory=dict)
+    weakness: Floats = field(init=False)
+    stopped: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.weakness = np.zeros(self.adjacent.shape)
+
+    @property
+    def edges(self) -> int:
+        """How many pairs are joined."""
+        return int(self.adjacent.sum()) // 2
+
+    def learn(self, tests: Batch, p_values: Floats, alpha: float) -> None:
+        """Take in the tests of a depth: a pair that any of them separates is no longer joined."""
+        for x, y, group, p in zip(tests.x.tolist(), tests.y.tolist(), tests.group, p_values.tolist(), strict=True):
+            self.weakness[x, y] = self.weakness[y, x] = max(p, self.weakness[x, y])
+            if p > alpha:
+                self.adjacent[x, y] = self.adjacent[y, x] = False
+                given = frozenset(tests.given[group].tolist())
+                self.separations.setdefault((min(x, y), max(x, y)), []).append((given, p))
+
+
+def find_skeleton(p: int, ask: Ask, alpha: float, bound: Bound, note: Note) -> Skeleton:
+    """Join variables that no set of neighbours separates.
+
+    PC-stable: the neighbours are those at the beginning of a depth, so that no order matters. Every set of neighbours
+    of either end is tried, as x given Z against y and Z.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def chain(tests):                                       # 0 - 1 - 2: 0 and 2 are independent given 1
+    ...     return ((tests.x + tests.y == 2) & (tests.given[tests.group] == 1).any(axis=1)).astype(float)
+    >>> find_skeleton(3, chain, 0.05, Bound(), lambda *step: None).adjacent.astype(int).tolist()
+    [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
+    >>> find_skeleton(3, chain, 0.05, Bound(tests=5), lambda *step: None).stopped   # 3 tests without a set, and then 6
+    ['tests given 1 or more variables left out: 3 made, 6 more given 1']
+    """
+    adjacent = np.zeros((p + 1, p + 1), dtype=bool)
+    adjacent[:p, :p] = ~np.eye(p, dtype=bool)
+    skeleton = Skeleton(adjacent)
+
+    def near(depth: int) -> list[Pair]:
+        return list(_between_variables(adjacent[:p, :p], depth))
+
+    _deepen(skeleton, near, ask, alpha, bound, note, "tests")
+    return skeleton
+
+
+def join_site(skeleton: Skeleton, ask: Ask, alpha: float, bound: Bound, note: Note, faithful: bool) -> None:
+    """Join the site with the variables whose distribution, given others, differs between sites.
+
+    Nothing causes the site, so if it does not act on a variable directly, the parents of that variable separate the
+    two: sets of its neighbours are tried. Faithful: sets of variables that are still joined with the site.
+    """
+    p = len(skeleton.adjacent) - 1
+    skeleton.adjacent[p, :p] = skeleton.adjacent[:p, p] = True
+
+    def near(depth: int) -> list[Pair]:
+        joined = np.flatnonzero(skeleton.adjacent[p]).tolist()
+        sets = {y: joined if faithful else np.flatnonzero(skeleton.adjacent[y, :p]).tolist() for y in joined}
+        return [(p, y, [v for v in sets[y] if v != y]) for y in joined]
+
+    _deepen(skeleton, near, ask, alpha, bound, note, "comparisons of sites")
+
+
+def _deepen(
+    skeleton: Skeleton,
+    near: Callable[[int], list[Pair]],
+    ask: Ask,
+    alpha: float,
+    bound: Bound,
+    note: Note,
+    words: str,
+) -> None:
+    """Test pairs given sets of more and more variables, until there are no such sets or a bound is reached.
+
+    `near` lists, for a size of sets, the pairs that are still joined, each with the variables that sets are taken from.
+    """
+    depth, made = 0, 0
+    while bound.deepest is None or depth <= bound.deepest:
+        pairs = near(depth)
+        count = sum(comb(len(others), depth) for _, _, others in pairs)
+        if not count:
+            break
+        if depth and bound.tests is not None and made + count > bound.tests:
+            what = f"{words} given {depth} or more variables left out: {made} made, {count} more given {depth}"
+            skeleton.stopped.append(what)
+            note(what, skeleton.edges)
+            break
+        tests = gathered(((x, y, given) for x, y, others in pairs for given in combinations(others, depth)), depth)
+        skeleton.learn(tests, ask(tests), alpha)
+        note(f"{len(tests)} {words} given {depth} variables", skeleton.edges)
+        depth, made = depth + 1, made + count
+
+
+def _between_variables(adjacent: NDArray[np.bool_], depth: int) -> Iterator[Pair]:
+    for x, row in enumerate(adjacent):
+        near = np.flatnonzero(row).tolist()
+        for y in near:
+            if depth or x < y:  # without Z the test is the same both ways
+                yield x, y, [v for v in near if v != y]
+
+
+def gathered(tests: Iterator[tuple[int, int, tuple[int, ...]]], depth: int) -> Batch:
+    """Sort tests by their conditioning sets.
+
+    Examples
+    --------
+    >>> tests = gathered(iter([(0, 1, (2,)), (3, 1, (0,)), (1, 0, (2,))]), 1)
+    >>> tests.given.tolist(), tests.group.tolist(), tests.x.tolist()
+    ([[0], [2]], [0, 1, 1], [3, 0, 1])
+    """
+    by_set: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    for x, y, given in tests:
+        by_set.setdefault(given, []).append((x, y))
+    sets: list[tuple[int, ...]] = []
+    group: list[int] = []
+    pairs: list[tuple[int, int]] = []
+    for given in sorted(by_set):
+        inside = sorted(by_set[given])
+        for start in range(0, len(inside), GROUP):
+            some = inside[start : start + GROUP]
+            group += [len(sets)] * len(some)
+            sets.append(given)
+            pairs += some
+    table = np.array(pairs, dtype=np.int64).reshape(len(pairs), 2)
+    return Batch(
+        np.array(sets, dtype=np.int64).reshape(len(sets), depth),
+        np.array(group, dtype=np.int64),
+        table[:, 0],
+        table[:, 1],
+    )

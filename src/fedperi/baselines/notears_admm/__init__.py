@@ -1,0 +1,1 @@
+"""NOTEARS-ADMM."""

@@ -1,0 +1,240 @@
+"""NOTEARS-ADMM: one weighted DAG for all sites, by continuous optimisation with consensus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...coordinator.work import Payload, WorkCoordinator
+from ...errors import InputError
+from ...graph.pdag import PDAG
+from ...methods.progress import watching
+from ...methods.result import Result
+from ...search.phase1 import Step
+from ..baseline import (
+    acyclic,
+    baseline_result,
+    check_choice,
+    check_count,
+    check_flag,
+    check_number,
+    described,
+    pairs,
+    work_transport,
+)
+from .server import Layout, Server
+
+GROWTH = 1.75, 1.25
+"""Factors by which the prices of cycles and of disagreement grow every round, as published."""
+MOST = 1e16
+"""Where they stop growing; a run without early stop ends when both are there."""
+APART = 1e-3
+"""Largest difference between a site's parameters and the common ones at which a run may stop early."""
+STARTS = {"linear": 3, "mlp": 1}
+SCALE = 16.0
+"""Ratio of the units in which two starts measure squared weights on a cycle."""
+START = {"linear": 1e-3, "mlp": 1e-1}
+L1 = {"linear": 0.01, "mlp": 0.001}
+THRESHOLD = {"linear": 0.1, "mlp": 0.3}
+L2 = 0.01
+
+
+@dataclass(frozen=True)
+class NotearsADMM:
+    """NOTEARS-ADMM (Ng and Zhang, 2022): a baseline that takes it that all sites share one model.
+
+    **Assumes** that all sites have the same DAG and the same weights, that nobody intervened, no hidden causes, and
+    noise of equal variance (which is what makes directions identifiable). Columns are continuous, and their units
+    matter: `l1` and `threshold` are absolute. **Returns** a DAG: `graph`, `phi_cpdag` and `dag` of its result; `cpdag`
+    is its class. Targets that sites declare are not used.
+
+    **What a site sends**, every round: its parameters, that is p x p weights, or for networks all weights and biases.
+    From the linear ones the coordinator can compute the site's covariance matrix exactly. What networks give away is
+    not known; take it to be no less. The coordinator needs only sums over sites, but here it sees each. There is no
+    noise: this is not private.
+
+    Unless ``faithful=True``, it differs from the published code in this: there are several starts, which measure cycles
+    in different units and go through the same rounds side by side, and the one with the least loss counts; the price
+    of disagreement grows only in rounds where the sites are further from the common parameters than these moved; loops
+    (i -> i) are excluded from the start; the l1 term is split into positive and negative parts, which makes it smooth,
+    and minimised to smaller tolerances; sites count by their rows, which may be unequal; the run stops once the weights
+    are acyclic and the sites agree; if a cycle is left, the weakest edge *on a cycle* goes, not the weakest of all. For
+    networks also: the l1 term has absolute values, the l2 term is used, columns are centred.
+
+    Parameters
+    ----------
+    model : {"linear", "mlp"}
+        Each variable is a linear function of its parents, or a network with one hidden layer.
+    threshold : float, optional
+        Edges at most this strong are dropped. Weights, or root sums of squares of first-layer weights. If not given,
+        0.1 (linear, or if `faithful`) or 0.3 (networks).
+    l1 : float, optional
+        Price of a unit of weight; if not given, 0.01 (linear) or 0.001 (networks).
+    hidden : int
+        Units of each network.
+    starts : int, optional
+        How many ways to an acyclic graph are tried, to choose the one with the least loss. If not given, 3 (linear) or
+        1 (networks); one if `faithful`.
+    max_rounds : int
+        Rounds after which the run ends in any case.
+    tolerance : float
+        The run may stop when the measure of cycles is at most this (and the sites agree).
+    faithful : bool
+        Reproduce the published code. Sites must then have equally many rows.
+    schema : Schema or path, optional
+        Types of columns, where they should not be inferred.
+    missing : {"error", "drop"}
+        What to do with rows that lack a value.
+    seed : int
+        Of the networks' first weights; the linear model uses no randomness.
+    progress : bool, optional
+        Whether to show progress on standard error; if not given, only in a terminal.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> truth = fp.PDAG.from_edges([("A", "B"), ("C", "B")])
+    >>> sim = fp.simulate(truth, clients=2, samples=1000, intervention="none", weights=(0.5, 1.0), seed=0)
+    >>> fp.NotearsADMM().fit(sim.sites)
+    Result(NOTEARS-ADMM: 2 edges, 2 directed; 2 sites, ... rounds)
+    """
+
+    model: Literal["linear", "mlp"] = "linear"
+    threshold: float | None = None
+    l1: float | None = None
+    hidden: int = 10
+    starts: int | None = None
+    max_rounds: int = 200
+    tolerance: float = 1e-8
+    faithful: bool = False
+    schema: Any = None
+    missing: Literal["error", "drop"] = "error"
+    seed: int = 0
+    progress: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("model", self.model, ("linear", "mlp"))
+        check_choice("missing", self.missing, ("error", "drop"))
+        check_number("tolerance", self.tolerance)
+        for option in ("threshold", "l1"):
+            if getattr(self, option) is not None:
+                check_number(option, getattr(self, option))
+        for option in ("hidden", "max_rounds"):
+            check_count(option, getattr(self, option), 1)
+        if self.starts is not None:
+            check_count("starts", self.starts, 1)
+        check_count("seed", self.seed)
+        check_flag("faithful", self.faithful)
+
+    def fit(self, sites: Any) -> Result:
+        """Find a DAG for all sites.
+
+        Parameters
+        ----------
+        sites : list or mapping
+            As for `IPERI.fit`, but every site needs rows, and every column must be a number; or a connected transport.
+
+        Returns
+        -------
+        Result
+            `method` tells why the run `ended` and which edges went to leave no cycle (`repair`). `history` has the
+            largest measure of cycles of all starts after each round as its objective.
+        """
+        worker = "notears-admm" if self.model == "linear" else "notears-admm-mlp"
+        coordinator = WorkCoordinator(work_transport(sites, self.schema, self.missing, "NOTEARS-ADMM"), worker)
+        if len(coordinator.names) < 2:
+            raise InputError(f"NOTEARS-ADMM needs two variables at least; there is only {coordinator.names[0]!r}")
+        rows = {site.n for site in coordinator.sites}
+        if self.faithful and len(rows) > 1:
+            raise InputError(
+                f"the published NOTEARS-ADMM needs equally many rows at all sites, not {min(rows):g} to {max(rows):g}; "
+                "leave faithful=True out"
+            )
+        starts, history, ended = self._rounds(coordinator)
+        server = starts[0] if ended == "interrupted" else self._best(coordinator, starts)
+        strength = server.layout.strength(server.parameters)
+        threshold = THRESHOLD["linear" if self.faithful else self.model] if self.threshold is None else self.threshold
+        kept, dropped = acyclic(np.where(strength > threshold, strength, 0.0), anywhere=self.faithful)
+        told = {"threshold": threshold, "ended": ended, "repair": pairs(dropped, coordinator.names)}
+        graph = PDAG(kept, coordinator.names)
+        method = {**described(self, "NOTEARS-ADMM"), **told}
+        return baseline_result(method, coordinator, graph, history, complete=ended != "interrupted")
+
+    def _rounds(self, coordinator: WorkCoordinator) -> tuple[list[Server], list[Step], str]:
+        """Exchange parameters until sites agree on acyclic graphs; return the last state of all starts, and why."""
+        starts = self._starts(len(coordinator.names))
+        history: list[Step] = []
+        try:
+            with watching(self.progress, "NOTEARS-ADMM") as note:
+                for _ in range(self.max_rounds):
+                    answers = self._ask(coordinator, starts)
+                    starts = [
+                        # A start that has converged waits for the others.
+                        start if self._converged(start) else start.step([own[at] for own in answers], *self._prices())
+                        for at, start in enumerate(starts)
+                    ]
+                    h = max(start.h for start in starts)
+                    history.append(Step(f"measure of cycles {h:.1g}", coordinator.rounds, h))
+                    note(history[-1])
+                    if all(map(self._converged, starts)):
+                        return starts, history, "converged"
+                    starts = [start if self._converged(start) else self._tightened(start) for start in starts]
+                    if min(min(start.rho1, start.rho2) for start in starts) >= MOST:
+                        return starts, history, "prices at their limit"
+        except KeyboardInterrupt:
+            if not history:
+                raise
+            return starts, history, "interrupted"
+        return starts, history, "most rounds"
+
+    def _converged(self, start: Server) -> bool:
+        return not self.faithful and start.h <= self.tolerance and start.apart <= APART
+
+    def _tightened(self, start: Server) -> Server:
+        """Raise prices; that of disagreement only while it is what hinders: too high, it keeps W where it is."""
+        growth1, growth2 = GROWTH
+        return start.tightened(growth1, growth2 if self.faithful or start.apart > start.moved else 1.0, MOST)
+
+    def _best(self, coordinator: WorkCoordinator, starts: list[Server]) -> Server:
+        """Ask the sites for the loss of all starts, and choose: acyclic ones first, then the least loss."""
+        if len(starts) == 1:
+            return starts[0]
+        answers = coordinator.perform("loss", self._payload(coordinator, starts), {"loss": (len(starts),)})
+        loss = np.sort([np.asarray(answer["loss"], float) for answer in answers], axis=0).sum(axis=0)
+        l1, l2, _ = self._prices()
+        cost = [(not self._converged(start), loss[at] + start.penalty(l1, l2)) for at, start in enumerate(starts)]
+        return starts[min(range(len(starts)), key=cost.__getitem__)]
+
+    def _ask(self, coordinator: WorkCoordinator, starts: list[Server]) -> list[NDArray[np.float64]]:
+        shape = len(starts), starts[0].layout.size
+        payload = self._payload(coordinator, starts) | {"rho": np.array([start.rho2 for start in starts])}
+        answers = coordinator.perform("update", payload, {"parameters": shape})
+        return [np.asarray(answer["parameters"], float) for answer in answers]
+
+    def _payload(self, coordinator: WorkCoordinator, starts: list[Server]) -> Payload:
+        payload: Payload = {
+            "parameters": np.stack([start.parameters for start in starts]),
+            "total": float(sum(site.n for site in coordinator.sites)),
+            "loops": self.faithful,
+        }
+        return payload | ({"hidden": self.hidden, "seed": self.seed} if self.model == "mlp" else {})
+
+    def _prices(self) -> tuple[float, float, bool]:
+        """Of the server's step: l1, l2, and whether to minimise as published."""
+        l1 = L1[self.model] if self.l1 is None else self.l1
+        return l1, L2 if self.model == "mlp" and not self.faithful else 0.0, self.faithful
+
+    def _starts(self, p: int) -> list[Server]:
+        count = 1 if self.faithful else STARTS[self.model] if self.starts is None else self.starts
+        rho, first = START[self.model], np.zeros(p * p)
+        if self.model == "mlp":
+            from .mlp import first_parameters
+
+            first = first_parameters(p, self.hidden, self.seed, loops=self.faithful)
+        units = 1 if self.model == "linear" else self.hidden
+        # 1, 16, 1/16, 256, ...
+        scales = [SCALE ** ((at + 1) // 2 * (1 if at % 2 else -1)) for at in range(count)]
+        return [Server(Layout(p, units, len(first), scale), first, np.zeros(len(first)), rho, rho) for scale in scales]

@@ -1,0 +1,167 @@
+"""ClientApp and ServerApp, for those who run Flower's own SuperLink, SuperNodes and ``flwr run``.
+
+A SuperNode starts a process for every message; `SiteWork` keeps what must last on the site's disk. How a site is set
+up comes from its ``--node-config``, what is run from ``--run-config``. A SuperNode executes the bundle that the
+SuperLink sends, so a site that uses one trusts whoever may start runs there; `fedperi site` does not need that trust.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from ..protocol import wire
+from ..protocol.fields import Refused
+from ..protocol.policy import SitePolicy
+from ..site.work import SiteWork
+from ..transports.flower import need_flower
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from flwr.clientapp import ClientApp
+    from flwr.serverapp import ServerApp
+
+_NODE = ("data", "name", "store", "schema", "missing", "data-type", "targets", "penalty", "require-privacy", "allow")
+_LIMITS = ("bootstrap", "most-openings", "most-messages", "most-numbers")
+_PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "most_rows", "decimal")
+_RUN = ("sites", "min-sites", "out", "journal", "timeout")
+_METHOD = (
+    "method",
+    "masking",
+    "aggregate",
+    "local",
+    "data",
+    "knowledge",
+    "schema",
+    "alpha",
+    "penalty",
+    "bootstrap",
+    "seed",
+)
+
+
+def client_app() -> ClientApp:
+    """Make the ClientApp: one query for each message of the protocol."""
+    need_flower()
+    from flwr.app import Context, Message
+    from flwr.clientapp import ClientApp
+
+    from ..transports.flower.records import from_records, to_records
+
+    app = ClientApp()
+
+    def answer(kind: str, message: Message, context: Context) -> Message:
+        site = site_of(context.node_config)
+        try:
+            reply = site.reply(kind, from_records(message.content, "the coordinator"))
+        except Refused as error:
+            reply = wire.refusal(str(error))
+        return Message(to_records(reply), reply_to=message)
+
+    for kind in wire.KINDS:
+        app.query(kind)(partial(answer, kind))
+    return app
+
+
+def site_of(config: Mapping[str, Any]) -> SiteWork:
+    """Set a site up from the configuration of a SuperNode.
+
+    Examples
+    --------
+    >>> site_of({"data": "north.csv", "colour": "red"})
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: --node-config has the key 'colour'; known: data, name, store, ...
+    """
+    known = _NODE + _LIMITS + _PRIVACY
+    unknown = [key for key in config if key not in known]
+    if unknown:
+        raise InputError(f"--node-config has the key {unknown[0]!r}; known: {', '.join(known)}")
+    if "data" not in config:
+        raise InputError("""--node-config names no table: give --node-config 'data="/path/of/table.csv"'""")
+    protection = None
+    given = {key: config[key] for key in _PRIVACY if config.get(key) not in (None, "")}
+    if given:
+        from ..privacy import Privacy
+
+        if "epsilon" not in given:
+            raise InputError(f"--node-config: {next(iter(given))} is about privacy, which needs a price: add epsilon")
+        protection = Privacy(**given)
+    targets, allowed = config.get("targets"), str(config.get("allow") or "")
+    return SiteWork(
+        str(config["data"]),
+        name=config.get("name") or None,
+        store=config.get("store") or None,
+        schema=config.get("schema") or None,
+        data=str(config.get("data-type") or "auto"),
+        missing=str(config.get("missing") or "error"),
+        targets=None if targets is None else [t.strip() for t in str(targets).split(",") if t.strip()],
+        penalty=config.get("penalty", 1.0),
+        privacy=protection,
+        policy=SitePolicy(
+            privacy_required=bool(config.get("require-privacy", False)),
+            methods=tuple(name.strip() for name in allowed.split(",") if name.strip()),
+            **{key.replace("-", "_"): config[key] for key in _LIMITS if config.get(key) not in (None, "")},
+        ),
+    )
+
+
+def server_app() -> ServerApp:
+    """Make the ServerApp: wait for the sites, search, write the results."""
+    need_flower()
+    from flwr.app import Context
+    from flwr.serverapp import Grid, ServerApp
+
+    app = ServerApp()
+
+    def main(grid: Grid, context: Context) -> None:
+        find(grid, context.run_config)
+
+    app.main()(main)
+    return app
+
+
+def find(grid: Any, config: Mapping[str, Any]) -> Any:
+    """Run a method on the sites of a grid, as a run's configuration says, and save its result."""
+    from ..coordinator.journal import Journal
+
+    # The one place where a room below is used: this is the end of the line, like the command line.
+    from ..methods import IPERI, PERI
+    from ..tables.infer import as_schema
+    from ..transports.flower.exchange import Limits
+    from ..transports.flower.transport import FlowerTransport, through_drops
+
+    options = {key: config[key] for key in _METHOD if config.get(key) not in (None, "")}
+    name, schema = options.pop("method", "iperi"), options.pop("schema", None)
+    if name not in ("iperi", "peri"):
+        raise InputError(f"method is iperi or peri, not {name!r}")
+    method = {"iperi": IPERI, "peri": PERI}[name](progress=False, **options)
+    place = Path(str(config.get("out") or "results"))
+    if (place / "result.json").exists():
+        raise InputError(f"out={str(place)!r} holds the results of an earlier run; choose another")
+    wait = float(config.get("timeout") or 600.0)
+    kept = Path(str(config.get("journal") or place)) / "journal.jsonl"
+    transport = FlowerTransport(
+        grid,
+        sites=int(config["sites"]),
+        min_sites=int(config.get("min-sites") or 0) or None,
+        schema=as_schema(schema),
+        data=str(options.get("data", "auto")),
+        bootstrap=bool(options.get("bootstrap")),
+        journal=Journal(kept, {key: config[key] for key in _METHOD if key in config}),
+        limits=Limits(wait, wait),
+        note=_log,
+    )
+    result = through_drops(method.fit, transport)
+    result.save(place)
+    _log(f"wrote {place}")
+    return result
+
+
+def _log(line: str) -> None:
+    import logging
+
+    logging.getLogger("flwr").info(line)

@@ -1,0 +1,1 @@
+"""What runs at the coordinator: rounds, agreement between sites, journal, checks of answers."""

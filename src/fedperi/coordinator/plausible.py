@@ -1,0 +1,190 @@
+"""What a table could answer: every number that a site sends is bounded by its number of rows, and refused beyond.
+
+Sites are not trusted with the graph. A regret of a million at one site would outweigh all others, and no table of a
+thousand rows has one. The bounds follow from the definition of the scores. Let a site have ``n`` rows, and let every
+variable have at most ``d`` columns (or levels) in its score.
+
+*Fit.* A Gaussian fit is ``-(n/2) log det cov(i | S)`` in units of the columns' standard deviations. The determinant is
+a product of ``d`` residual variances. Each is at most 1, and at least `SINGULAR`, since a site refuses columns that are
+collinear to that degree. So fits lie in ``[0, d (n/2) log(1/SINGULAR)]``. In a score of counts each row has a
+probability of at most 1, and under BDeu of at least ``1 / (d (1 + n q))`` with ``q <= d^16`` configurations of at most
+`MAX_SET` parents. So these scores lie in ``[-n (log d + log(1 + n q)), 0]``. `_most_fit` is the larger of both ranges.
+
+*Price.* BIC charges ``penalty * (d_i d_S / 2) log n``; ``S`` has at most `MAX_SET` variables of ``d`` columns.
+
+*Regret.* It is the difference of two scores with their prices, and the adaptive mask lowers a score by `PARTIAL_PRICE`
+at most. So its absolute value is at most the range of fits, and the price, and that. A set is too large to be judged,
+and its regret infinite, only if its columns are more than half of the rows; never so under the adaptive mask, which
+then judges a part of it.
+
+*Shape.* Under the adaptive mask a set is judged by its best part. So one more parent raises a regret by `PARTIAL_PRICE`
+at most, and any set is at most `INTERVENTION_PRICE` worse than no parents.
+
+*Discrepancy* (phase 2). It is the difference of two fits of nested sets, hence not negative; where too many neighbours
+are judged one by one, it is a sum of at most ``p`` such differences.
+
+*Noise.* A site that adds noise to each answer declares its scale. Laplace noise exceeds `ROOM` times its scale with
+probability ``exp(-50)``. The scale is bounded as well: noise of a thousand times the range of all regrets is no answer.
+
+A site that keeps to these bounds can still lie: it can answer from a table that it made up. The graph without each site
+(`fedperi.methods.leave_out`) shows which site a graph rests on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NoReturn
+
+import numpy as np
+
+from ..errors import InputError
+from ..protocol.messages import MAX_SET, Families, Floats, Question, Settings, Welcome
+from ..scores.lattice import subset_sizes
+from ..scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
+from ..scores.regression import SINGULAR
+
+MOST_ROWS = 1e12
+"""Rows of a table at most: one column of more would be 8 terabytes."""
+
+WIDEST = 100
+"""Columns of a variable at most, where nobody says: text with more levels is refused as an identifier."""
+
+ROOM = 50.0
+"""How many times its scale noise may be."""
+
+MOST_NOISE = 1e3
+"""How many times the range of regrets the scale of noise may be."""
+
+
+def check_rows(site: Welcome) -> None:
+    """Raise unless a site's number of rows is one that a table can have.
+
+    Examples
+    --------
+    >>> check_rows(Welcome("north", ("a",), 1e300))
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: site 'north' says that it has 1e+300 rows: a table has between 1 and 1e+12; ...
+    """
+    n = site.n
+    if isinstance(n, bool) or not isinstance(n, int | float) or not 0 < n <= MOST_ROWS:
+        _refuse(site, f"says that it has {n!r:.40} rows: a table has between 1 and {MOST_ROWS:g}")
+    if site.privacy is None and n != int(n):
+        _refuse(site, f"says that it has {n!r:.40} rows, and no noise: without noise this is a whole number")
+
+
+def check_answers(
+    site: Welcome, settings: Settings, widest: int, questions: Sequence[Question], answers: Sequence[Floats]
+) -> None:
+    """Raise if an answer holds a number that no table of the site's size gives; the first lines of the module say why.
+
+    Parameters
+    ----------
+    site : Welcome
+        Who answers: its number of rows, and the noise that it declares.
+    settings : Settings
+        What it was told at the beginning.
+    widest : int
+        Columns, or levels, of the widest variable.
+    questions, answers : sequences of equal length
+        Answers have the shapes of their questions.
+
+    Examples
+    --------
+    >>> question = Families(np.array([0]), np.empty((1, 0), int), np.array([[1]]))
+    >>> site = Welcome("north", ("a", "b"), 1000)
+    >>> check_answers(site, Settings("adaptive"), 1, [question], [np.array([[12.0, 0.0]])])
+    >>> check_answers(site, Settings("adaptive"), 1, [question], [np.array([[1e6, 0.0]])])
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: site 'north' answered with a regret of 1e+06: a table of 1000 rows gives ...
+    """
+    noise = _noise_scale(site, settings, widest)
+    slack = 1e-3 + 1e-8 * site.n + 2 * ROOM * noise
+    for question, answer in zip(questions, answers, strict=True):
+        if isinstance(question, Families):
+            _check_regrets(site, settings, widest, question, answer, slack, exact=not noise)
+        else:
+            most = len(site.names) * _most_fit(site.n, widest) + slack
+            _check_range(site, "discrepancy", answer, -slack, most)
+
+
+def largest_regret(n: float, widest: int, penalty: float) -> float:
+    """Return the largest absolute value of a regret that a table of n rows gives, without noise.
+
+    Examples
+    --------
+    >>> round(largest_regret(1000, widest=1, penalty=1.0))
+    11571
+    """
+    price = penalty * widest * min(MAX_SET * widest, n / 2) / 2 * max(math.log(n), 0.0)
+    return _most_fit(n, widest) + price + PARTIAL_PRICE
+
+
+def _most_fit(n: float, widest: int) -> float:
+    gaussian = widest / 2 * math.log(1 / SINGULAR)
+    configurations = MAX_SET * math.log(widest)  # their logarithm
+    counts = math.log(widest) + np.logaddexp(0.0, math.log(n) + configurations) if widest > 1 else 0.0
+    return n * max(gaussian, float(counts))
+
+
+def _check_regrets(
+    site: Welcome, settings: Settings, widest: int, question: Families, answer: Floats, slack: float, *, exact: bool
+) -> None:
+    fixed, free = question.fixed.shape[1], question.free.shape[1]
+    masked = settings.masking == "adaptive" and site.targets is None
+    sizes = fixed + subset_sizes(free)
+    too_large = np.zeros(len(sizes), bool) if masked else (sizes > 0) & (2 * widest * (sizes + 1) > site.n)
+    endless = np.isposinf(answer)
+    if (endless & ~too_large).any():
+        _refuse(site, "answered that a set of parents is too large for its rows, which it is not")
+    most = largest_regret(site.n, widest, settings.penalty) + slack
+    _check_range(site, "regret", np.where(endless, 0.0, answer), -most, most)
+    if not masked or not exact:
+        return
+    for t in range(free):
+        halves = answer.reshape(len(answer), -1, 2, 1 << t)
+        _check_step(site, halves[:, :, 1] - halves[:, :, 0], PARTIAL_PRICE + slack)
+    if not fixed:
+        _check_step(site, answer - answer[:, :1], INTERVENTION_PRICE + slack)
+
+
+def _check_step(site: Welcome, steps: Floats, most: float) -> None:
+    worst = float(steps.max(initial=0.0))
+    if worst > most:
+        _refuse(
+            site,
+            f"answered that a further parent raises a regret by {worst:.6g}; under the adaptive mask no table gives "
+            f"more than {most:.3g}",
+        )
+
+
+def _check_range(site: Welcome, what: str, answer: Floats, least: float, most: float) -> None:
+    for value, fine in ((float(answer.max(initial=0.0)), most), (float(answer.min(initial=0.0)), least)):
+        if not least <= value <= most:
+            _refuse(
+                site,
+                f"answered with a {what} of {value:.6g}: a table of {site.n:g} rows gives none "
+                f"{'above' if fine == most else 'below'} {fine:.6g}",
+            )
+
+
+def _noise_scale(site: Welcome, settings: Settings, widest: int) -> float:
+    """The scale of the noise that a site adds to each answer, as it declares it; 0 if it adds none."""
+    told = site.privacy
+    if not isinstance(told, dict) or told.get("mechanism") != "regret":
+        return 0.0
+    scale = told.get("noise_scale")
+    most = MOST_NOISE * largest_regret(site.n, widest, settings.penalty)
+    if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 <= scale <= most:
+        _refuse(
+            site,
+            f"declares noise of scale {scale!r:.40} on each answer, and nothing could be learned from more than "
+            f"{most:.3g}; it could take a larger epsilon, or the mechanism 'statistics'",
+        )
+    return float(scale)
+
+
+def _refuse(site: Welcome, why: str) -> NoReturn:
+    raise InputError(f"site {site.site!r} {why}; ask the people there to check their table and their software")

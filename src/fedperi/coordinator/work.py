@@ -1,0 +1,138 @@
+"""Methods that exchange numbers other than regrets: rounds of steps, the same step for every site.
+
+A method has two halves. Its *worker* runs at every site, sees that site's rows and keeps a state of arrays between
+steps (so that a site which starts a process for every message can keep it on disk). Its coordinator sends a step, a
+kind and a payload of plain values and arrays, to all sites, and gets one payload from each. What a worker answers is
+all that leaves a site; each worker's docstring says what that is, and what can be computed from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..protocol.messages import Welcome
+from ..protocol.steps import normal
+from ..protocol.worker import Payload, State, Worker
+from .coordinator import check_together
+
+__all__ = ["WORKERS", "Payload", "State", "WorkCoordinator", "WorkInProcess", "WorkTransport", "Worker", "worker_class"]
+
+WORKERS = {
+    "notears-admm": "fedperi.baselines.notears_admm.worker:NotearsWorker",
+    "notears-admm-mlp": "fedperi.baselines.notears_admm.mlp:NotearsMLPWorker",
+    "feddag": "fedperi.baselines.feddag.worker:FedDAGWorker",
+    "fedcdh": "fedperi.baselines.fedcdh.worker:FedCDHWorker",
+}
+"""The site's half of every method, by the name that a coordinator uses: a site runs nothing else."""
+
+
+def worker_class(name: str) -> type[Worker]:
+    """Find a worker by name.
+
+    Examples
+    --------
+    >>> worker_class("os.system")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: a site runs no method 'os.system'; it knows notears-admm, ...
+    """
+    if name not in WORKERS:
+        raise InputError(f"a site runs no method {name!r}; it knows {', '.join(WORKERS)}")
+    module, attribute = WORKERS[name].split(":")
+    found: type[Worker] = getattr(import_module(module), attribute)
+    return found
+
+
+class WorkTransport(Protocol):
+    """How steps reach the workers of all sites."""
+
+    def begin(self, worker: str) -> list[Welcome]:
+        """Begin a run of a method at every site."""
+
+    def perform(self, kind: str, payload: Payload) -> list[Payload]:
+        """Send a step to all sites: one answer each, in the order of the welcomes."""
+
+
+@dataclass
+class WorkCoordinator:
+    """Sends steps to all sites, checks what comes back, and counts.
+
+    Parameters
+    ----------
+    transport : WorkTransport
+        How steps reach the sites.
+    worker : str
+        The method's name.
+    """
+
+    transport: WorkTransport
+    worker: str
+    rounds: int = 0
+    bytes: int = 0
+    sites: tuple[Welcome, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sites = tuple(self.transport.begin(self.worker))
+        check_together(self.sites)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return self.sites[0].names
+
+    def perform(self, kind: str, payload: Payload, shapes: Mapping[str, tuple[int, ...]]) -> list[Payload]:
+        """Send a step; every answer must have exactly these arrays, in these shapes, all finite. () is a number.
+
+        `bytes` counts the answers of one site.
+        """
+        answers = self.transport.perform(kind, normal(payload))
+        self.rounds += 1
+        if len(answers) != len(self.sites):
+            raise InputError(f"{len(answers)} of {len(self.sites)} sites answered")
+        for welcome, answer in zip(self.sites, answers, strict=True):
+            if set(answer) != set(shapes) or not all(_fits(answer[name], shape) for name, shape in shapes.items()):
+                raise InputError(f"site {welcome.site!r} gave an answer that does not fit the step {kind!r}")
+        self.bytes += sum(8 * int(np.prod(shape)) for shape in shapes.values())
+        return answers
+
+
+def _fits(value: object, shape: Sequence[int]) -> bool:
+    array = np.asarray(value)
+    return array.dtype.kind in "fiub" and array.shape == tuple(shape) and bool(np.isfinite(array).all())
+
+
+class WorkInProcess:
+    """Workers in this process: for simulation, tests, and tables that happen to lie in one place.
+
+    Parameters
+    ----------
+    rows : mapping of str to array
+        For every site its table as numbers, columns in one order.
+    names : sequence of str
+        The variables.
+    """
+
+    def __init__(self, rows: Mapping[str, NDArray[np.float64]], names: Sequence[str]) -> None:
+        self._rows, self._names = dict(rows), tuple(names)
+
+    def begin(self, worker: str) -> list[Welcome]:
+        """Begin a run of a method at every site."""
+        make = worker_class(worker)
+        self._workers = [make(rows, site) for site, rows in self._rows.items()]
+        self._states: list[State] = [{} for _ in self._workers]
+        return [Welcome(site, self._names, len(rows)) for site, rows in self._rows.items()]
+
+    def perform(self, kind: str, payload: Payload) -> list[Payload]:
+        """Send a step to all sites."""
+        answers = []
+        for at, worker in enumerate(self._workers):
+            answer, self._states[at] = worker.perform(kind, payload, self._states[at])
+            answers.append(answer)
+        return answers

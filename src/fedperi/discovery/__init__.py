@@ -1,0 +1,1 @@
+"""Discovery from one table alone: PC, GES, and adapters to other packages."""

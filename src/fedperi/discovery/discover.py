@@ -1,0 +1,286 @@
+"""One table alone: PC and GES on whatever a site holds, and the check of other people's discovery."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..errors import InputError
+from ..graph.equivalence import consistent_extension
+from ..graph.pdag import PDAG
+from ..scores.discrete import DiscreteScore
+from ..scores.gaussian import GaussianScore
+from ..scores.score import LatticeScore
+from ..tables.checks.findings import quoted
+from ..tables.checks.profile import Missing
+from ..tables.embedding import Data
+from ..tables.infer import SchemaLike
+from ..tables.statistics import Counts, Statistics, summarize
+from ..tables.table import Source, open_table
+from .ges.ges import ges_fit
+from .pc.independence import G2, ChiSquare, FisherZ, IndependenceTest
+from .pc.pc import pc_fit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Summary = Statistics | Counts
+Test = Literal["auto", "fisherz", "g2", "chi2"]
+ScoreKind = Literal["auto", "bic", "bdeu"]
+Method = str | Callable[[Any], PDAG]
+
+
+def pc(
+    table: Source | Summary,
+    alpha: float = 0.01,
+    *,
+    max_depth: int | None = None,
+    test: Test = "auto",
+    data: Data = "auto",
+    schema: SchemaLike | None = None,
+    missing: Missing = "error",
+) -> PDAG:
+    """Find the causal graph of one table with PC.
+
+    Parameters
+    ----------
+    table : DataFrame, path of a CSV or Parquet file, Statistics or Counts
+        One column per variable; or what `fedperi.data.summarize` made of such a table.
+    alpha : float
+        Variables with a p-value above it are taken as independent.
+    max_depth : int, optional
+        The largest conditioning set. Without it, as large as neighbourhoods and the number of rows allow.
+    test : {"auto", "fisherz", "g2", "chi2"}
+        Fisher's z (Wilks' lambda for categories and bases), the likelihood-ratio test or Pearson's test of counts.
+        Auto: g2 if all columns are categories, else fisherz.
+    data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
+        How columns are taken; see `fedperi.data.summarize`.
+    schema : Schema or path of a schema file, optional
+        Types that are not to be inferred; it may name only some of the columns.
+    missing : {"error", "drop"}
+        What to do with rows in which a value is missing.
+
+    Returns
+    -------
+    PDAG
+        A CPDAG. `fedperi.local.pc_fit` also tells which findings contradicted each other.
+
+    Raises
+    ------
+    InputError
+        If the table cannot be used as it is, or an option does not fit it.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from fedperi import pc
+    >>> a, b, noise = np.random.default_rng(0).normal(size=(3, 1000))
+    >>> pc(pd.DataFrame({"a": a, "b": b, "c": a + b + noise}))
+    PDAG('a -> c, b -> c', names=['a', 'b', 'c'])
+    >>> pc(pd.DataFrame({"a": a, "b": b}), test="g2")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: site 'table', columns 'a', 'b': test='g2' needs categories, and these are continuous; ...
+    """
+    if test not in ("auto", "fisherz", "g2", "chi2"):
+        raise InputError(f"test must be 'auto', 'fisherz', 'g2' or 'chi2', not {test!r}")
+    return pc_fit(_test(_summary(table, data, schema, missing), test), alpha, max_depth).graph
+
+
+def ges(
+    table: Source | Summary,
+    *,
+    score: ScoreKind = "auto",
+    penalty: float = 1.0,
+    data: Data = "auto",
+    schema: SchemaLike | None = None,
+    missing: Missing = "error",
+) -> PDAG:
+    """Find the causal graph of one table with GES.
+
+    Parameters
+    ----------
+    table : DataFrame, path of a CSV or Parquet file, Statistics or Counts
+        One column per variable; or what `fedperi.data.summarize` made of such a table.
+    score : {"auto", "bic", "bdeu"}
+        BIC (block-Gaussian, or multinomial for a discrete table), or the Bayesian score of a discrete table. Auto: bdeu
+        if all columns are categories, else bic.
+    penalty : float
+        Multiplies BIC's price of a parameter: above 1 for fewer edges. BDeu has none.
+    data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
+        How columns are taken; see `fedperi.data.summarize`.
+    schema : Schema or path of a schema file, optional
+        Types that are not to be inferred; it may name only some of the columns.
+    missing : {"error", "drop"}
+        What to do with rows in which a value is missing.
+
+    Returns
+    -------
+    PDAG
+        A CPDAG.
+
+    Raises
+    ------
+    InputError
+        If the table cannot be used as it is, or an option does not fit it.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from fedperi import ges
+    >>> a, b, noise = np.random.default_rng(0).normal(size=(3, 1000))
+    >>> ges(pd.DataFrame({"a": a, "b": a + b, "c": a + b + noise}))
+    PDAG('a -- b, b -- c', names=['a', 'b', 'c'])
+    """
+    if score not in ("auto", "bic", "bdeu"):
+        raise InputError(f"score must be 'auto', 'bic' or 'bdeu', not {score!r}")
+    # An infinite price times no parameters is not a number, so it is refused here.
+    if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0 <= penalty < math.inf:
+        raise InputError(f"penalty must be a finite number of 0 or more, not {penalty!r}; 1 is usual")
+    return ges_fit(_score(_summary(table, data, schema, missing), score, float(penalty))).graph
+
+
+def local_graph(
+    method: Method,
+    statistics: Summary,
+    table: Source | None = None,
+    *,
+    alpha: float = 0.01,
+    penalty: float = 1.0,
+) -> PDAG:
+    """Find a site's own graph with a method of ours or of the user's, and check what the latter returns.
+
+    Parameters
+    ----------
+    method : {"pc", "ges"} or callable
+        A callable takes the statistics and returns a PDAG. One with an attribute ``wants_table = True`` takes the rows
+        instead, as a DataFrame (see `fedperi.discovery.adapters`).
+    statistics : Statistics or Counts
+        What the site keeps of its table.
+    table : DataFrame, or path of a CSV or Parquet file, optional
+        The rows, for a callable that wants them. It gets the columns in the order of the statistics, and without the
+        rows that lack a value if these were dropped.
+    alpha : float
+        For ``"pc"``.
+    penalty : float
+        For ``"ges"`` with BIC.
+
+    Returns
+    -------
+    PDAG
+        Over the statistics' variables in their order, with a consistent extension to a DAG.
+
+    Examples
+    --------
+    >>> import fedperi as fp, pandas as pd
+    >>> from fedperi.tables import summarize
+    >>> from fedperi.discovery.discover import local_graph
+    >>> statistics = summarize(pd.DataFrame({"a": [0.5, 1.5, 3.5], "b": [2.5, 2.0, 1.0]}), name="north")
+    >>> local_graph(lambda s: fp.PDAG.from_edges([("b", "a")]), statistics)
+    PDAG('b -> a', names=['a', 'b'])
+    >>> def nothing(statistics): ...
+    >>> local_graph(nothing, statistics)
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: site 'north': local method 'nothing' returned NoneType; it must return a fedperi.PDAG
+    """
+    if method == "pc":
+        return pc(statistics, alpha)
+    if method == "ges":
+        discrete = isinstance(statistics, Counts)
+        return ges(statistics, penalty=1.0 if discrete else penalty)
+    if not callable(method):
+        raise InputError(f"a local method is 'pc', 'ges' or a callable that returns a PDAG, not {method!r}")
+    who = f"site {statistics.site!r}: local method {getattr(method, '__name__', type(method).__name__)!r}"
+    if not getattr(method, "wants_table", False):
+        found = _call(method, statistics, who)
+    elif table is None:
+        raise InputError(f"{who} needs the rows, and only their statistics are kept; use 'pc' or 'ges' here")
+    else:
+        found = _call(method, _frame(table, statistics), who)
+    return _checked(found, statistics.names, who)
+
+
+def _summary(table: Source | Summary, data: Data, schema: SchemaLike | None, missing: Missing) -> Summary:
+    if not isinstance(table, (Statistics, Counts)):
+        return summarize(table, schema, data=data, missing=missing, partial=True)
+    settled = {"data": data != "auto", "schema": schema is not None, "missing": missing != "error"}
+    late = [name for name, given in settled.items() if given]
+    if late:
+        raise InputError(
+            f"site {table.site!r}: the rows are already summarised, so {quoted(late)} can change nothing; "
+            "give the table, or leave the option out"
+        )
+    return table
+
+
+def _test(summary: Summary, test: Test) -> IndependenceTest:
+    if isinstance(summary, Counts):
+        if test == "fisherz":
+            raise InputError(
+                f"site {summary.site!r}: test='fisherz' needs numbers, and all columns are categories; use test='g2', "
+                "or data='mixed' to take them as indicators"
+            )
+        return ChiSquare(summary) if test == "chi2" else G2(summary)
+    if test in ("g2", "chi2"):
+        raise _needs_categories(summary, f"test={test!r}", "test='fisherz'")
+    return FisherZ(summary)
+
+
+def _score(summary: Summary, score: ScoreKind, penalty: float) -> LatticeScore:
+    if isinstance(summary, Counts):
+        if score == "bic":
+            return DiscreteScore(summary, "bic", penalty=penalty)
+        if penalty != 1:
+            raise InputError(f"penalty={penalty:g} multiplies BIC's price, and BDeu has none; use score='bic'")
+        return DiscreteScore(summary, "bdeu")
+    if score == "bdeu":
+        raise _needs_categories(summary, "score='bdeu'", "score='bic'")
+    return GaussianScore.of(summary, penalty)
+
+
+def _needs_categories(statistics: Statistics, option: str, instead: str) -> InputError:
+    wrong = [name for name, kind in zip(statistics.names, statistics.kinds, strict=True) if kind == "continuous"]
+    if not wrong:  # categories, embedded as indicators because data='mixed' was asked for
+        return InputError(f"site {statistics.site!r}: {option} needs counts; use data='discrete', or {instead}")
+    columns, these = ("columns", "these are") if len(wrong) > 1 else ("column", "this is")
+    return InputError(
+        f"site {statistics.site!r}, {columns} {quoted(wrong)}: {option} needs categories, and {these} continuous; "
+        f"use {instead}, or declare categories in a schema"
+    )
+
+
+def _frame(table: Source, statistics: Summary) -> pd.DataFrame:
+    import pandas as pd
+
+    opened = open_table(table, statistics.site)
+    absent = [name for name in statistics.names if name not in opened.columns]
+    if absent:
+        raise InputError(f"site {statistics.site!r}: the table has no column {quoted(absent)}; give the one summarised")
+    frame = pd.concat(list(opened.chunks()), ignore_index=True)
+    frame = frame.dropna(ignore_index=True) if statistics.dropped else frame
+    return frame[list(statistics.names)]
+
+
+def _call(method: Callable[[Any], PDAG], argument: object, who: str) -> object:
+    try:
+        return method(argument)
+    except InputError as error:
+        raise InputError(f"{who}: {error}") from error
+
+
+def _checked(found: object, names: tuple[str, ...], who: str) -> PDAG:
+    if not isinstance(found, PDAG):
+        raise InputError(f"{who} returned {type(found).__name__}; it must return a fedperi.PDAG")
+    if set(found.names) != set(names):
+        absent, extra = set(names) - set(found.names), set(found.names) - set(names)
+        parts = [f"without {quoted(sorted(absent))}"] if absent else []
+        parts += [f"with {quoted(sorted(extra))} that the table has not"] if extra else []
+        raise InputError(f"{who} returned a graph {' and '.join(parts)}; its variables must be the table's columns")
+    try:
+        consistent_extension(found)
+    except InputError as error:
+        raise InputError(f"{who}: {error}; it must return a CPDAG, or a DAG") from None
+    return found.reordered(names)

@@ -1,0 +1,1 @@
+"""GES: forward, backward and turning phases on equivalence classes."""

@@ -1,0 +1,1 @@
+"""PC: skeleton by tests, v-structures by the strength of their evidence."""

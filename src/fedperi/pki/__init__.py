@@ -1,0 +1,1 @@
+"""Keys and certificates of sites and coordinator."""

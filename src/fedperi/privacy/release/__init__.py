@@ -1,0 +1,1 @@
+"""Release files: one noisy summary per table, its noise, its text, its signature."""

@@ -1,0 +1,170 @@
+"""Who made a release: a signature under the site's own key, the one by which a coordinator knows it.
+
+A checksum shows damage. It proves nothing about who wrote a file: anyone can edit a release and calculate the checksum
+again. A signature (ECDSA, SHA-384) can only be made with the site's private key. It proves that the holder of that key
+wrote the file as it is; whose key that is, a roster of public keys says, or a call by telephone.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InputError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+    from .release import Release
+
+_PURPOSE = b"fedperi.release signature 1\n"  # the key also signs requests to a coordinator: neither is the other
+_LONGEST = 1000  # characters of a public key or a signature; those of P-521 have some 250
+
+Roster = Mapping[str, str]
+"""Public keys of sites, by their names, as `read_roster` returns them."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A public key, as ``ssh-keygen`` writes it but without a comment, and what its owner signed, in base64."""
+
+    key: str
+    value: str
+
+    @property
+    def fingerprint(self) -> str:
+        """The key's fingerprint, as ``ssh-keygen -l`` shows it.
+
+        Examples
+        --------
+        >>> Signature("ecdsa-sha2-nistp384 AAAA", "").fingerprint
+        'SHA256:cJ6AyISHokEeHuTfufIqhhSS0gxHZRUMDHlKvXD4FHw'
+        """
+        digest = hashlib.sha256(base64.b64decode(self.key.split()[1])).digest()
+        return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
+
+
+def sign(message: str, key: EllipticCurvePrivateKey) -> str:
+    """Return the signature of a text, in base64."""
+    from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
+    from cryptography.hazmat.primitives.hashes import SHA384
+
+    return base64.b64encode(key.sign(_PURPOSE + message.encode(), ECDSA(SHA384()))).decode()
+
+
+def public_text(key: EllipticCurvePrivateKey) -> str:
+    """Return the public half of a key as `Signature` holds it."""
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    text: bytes = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    return " ".join(text.decode().split()[:2])
+
+
+def verify(message: str, signature: Signature) -> bool:
+    """Whether the owner of the key has signed this text.
+
+    Raises
+    ------
+    InputError
+        If the package that can tell is not installed; the words continue "release file ...".
+    """
+    try:
+        from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
+        from cryptography.hazmat.primitives.hashes import SHA384
+        from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+    except ImportError:
+        raise InputError(
+            "is signed, and to check a signature the package cryptography is needed: pip install 'fedperi[flower]'"
+        ) from None
+    try:
+        key: Any = load_ssh_public_key(signature.key.encode())
+        if not isinstance(key, EllipticCurvePublicKey):
+            return False
+        key.verify(base64.b64decode(signature.value, validate=True), _PURPOSE + message.encode(), ECDSA(SHA384()))
+    except (InvalidSignature, UnsupportedAlgorithm, ValueError, TypeError):
+        return False
+    return True
+
+
+def is_key_text(value: object) -> bool:
+    """Whether a value is the one spelling of a public key: its type, a space, and base64.
+
+    Examples
+    --------
+    >>> is_key_text("ecdsa-sha2-nistp384 AAAA"), is_key_text("ecdsa-sha2-nistp384  AAAA x")
+    (True, False)
+    """
+    if not isinstance(value, str) or len(value) > _LONGEST or not value.startswith("ecdsa-sha2-nistp"):
+        return False
+    return len(value.split(" ")) == 2 and is_base64(value.split(" ")[1])
+
+
+def is_base64(value: object) -> bool:
+    """Whether a value is a short text in base64, spelled as `base64.b64encode` does.
+
+    Examples
+    --------
+    >>> is_base64("AAAA"), is_base64("AAA"), is_base64(3)
+    (True, False, False)
+    """
+    try:
+        short = isinstance(value, str) and 0 < len(value) <= _LONGEST
+        return short and base64.b64encode(base64.b64decode(str(value), validate=True)).decode() == value
+    except (binascii.Error, ValueError):
+        return False
+
+
+def read_roster(folder: str | os.PathLike[str]) -> Roster:
+    """Read the public keys of sites: files such as ``north.pub`` in a folder, as `fedperi keys` writes them.
+
+    Examples
+    --------
+    >>> read_roster("nowhere")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: the sites' public keys: 'nowhere' is not a folder; give the one with the files ...
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise InputError(
+            f"the sites' public keys: {str(place)!r} is not a folder; give the one with the files SITE.pub "
+            "(`fedperi keys` writes them to coordinator/sites)"
+        )
+    found: dict[str, str] = {}
+    for file in sorted(place.glob("*.pub")):
+        try:
+            key = " ".join(file.read_text(encoding="utf-8").split()[:2])
+        except (OSError, UnicodeDecodeError):
+            key = ""
+        if not is_key_text(key):
+            raise InputError(f"the sites' public keys: {str(file)!r} holds no public key (ECDSA, OpenSSH's format)")
+        found[file.stem] = key
+    if not found:
+        raise InputError(f"the sites' public keys: there is no file SITE.pub in {str(place)!r}")
+    return found
+
+
+def check_signer(release: Release, roster: Roster) -> None:
+    """Raise unless a release is signed by the key that the roster has for its site; for "release file ..."."""
+    if release.site not in roster:
+        raise InputError(
+            f"is of site {release.site!r}, whose public key is not among the given ones "
+            f"({', '.join(map(repr, roster))}): add {release.site}.pub, or leave the file out"
+        )
+    if release.signature is None:
+        raise InputError(
+            f"is not signed, so that anyone could have written it: have site {release.site!r} run `fedperi release` "
+            "again with --key, which costs nothing"
+        )
+    if release.signature.key != roster[release.site]:
+        raise InputError(
+            f"is signed by another key ({release.signature.fingerprint}) than that of site {release.site!r}: do not "
+            "use it, and ask the site"
+        )

@@ -1,0 +1,245 @@
+"""Taking values out of a message, one by one, each checked against what it may be and how large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._version import __version__
+from ..errors import InputError
+from ..names import MAX_NAME as MAX_NAME
+from ..names import name_problem
+from ..names import plain as plain
+from ..strict import Unreadable, is_number, read_json, write_json
+from ..tables.schema import Column
+
+PROTOCOL = 3
+
+MAX_NUMBERS = 1 << 23
+"""Numbers in a message: 64 MiB. All pairs of parents among 200 variables are half of it."""
+
+MAX_VARIABLES = 2000
+MAX_TEXT = 1 << 22
+"""Characters in a text that holds a list, such as the columns."""
+
+T = TypeVar("T")
+
+
+class Refused(InputError):
+    """What may be said aloud of why a message is not answered: no value of a table is in the text."""
+
+
+class Fields:
+    """Takes the values of a message one by one, each checked; what is left over at the end is refused.
+
+    Parameters
+    ----------
+    record : mapping
+        The message.
+    sender : str
+        Whose it is, for errors.
+    kind : str
+        Which message it is, for errors.
+
+    Examples
+    --------
+    >>> fields = Fields({"protocol": 3, "run": "r1"}, "the coordinator", "close")
+    >>> fields.done(fields.text("run", MAX_NAME))
+    'r1'
+    """
+
+    def __init__(self, record: Mapping[str, Any], sender: str, kind: str) -> None:
+        self._sender, self._kind = sender, kind
+        if not isinstance(record, Mapping) or not all(isinstance(key, str) for key in record):
+            self.wrong("is not a list of named values")
+        self._left = dict(record)
+        protocol = self.integer("protocol", 0, 1 << 31)
+        if protocol != PROTOCOL:
+            raise Refused(
+                f"{sender} speaks version {protocol} of the protocol, and this side version {PROTOCOL}: install the "
+                f"same fedperi on both (here {__version__})"
+            )
+        if "refused" in self._left:
+            raise Refused(f"{sender} refused: {self.text('refused', 2000)}")
+
+    def wrong(self, what: str) -> NoReturn:
+        """Raise, with the sender and what is wrong with the message."""
+        raise Refused(f"the {self._kind!r} message of {self._sender} {what}")
+
+    def done(self, message: T) -> T:
+        """Return what was made of the values, if none is left over."""
+        if self._left:
+            self.wrong(f"holds the unknown value {shown(next(iter(self._left)))}")
+        return message
+
+    def _take(self, key: str) -> Any:
+        if key not in self._left:
+            self.wrong(f"lacks the value {key!r}")
+        return self._left.pop(key)
+
+    def text(self, key: str, limit: int) -> str:
+        """Take a short text without characters that could act on a terminal or a log."""
+        value = self._take(key)
+        if not isinstance(value, str) or not 0 < len(value) <= limit or not all(map(plain, value)):
+            self.wrong(f"has a {key!r} that is no plain text of at most {limit} characters")
+        return value
+
+    def integer(self, key: str, low: int, high: int) -> int:
+        """Take a whole number."""
+        value = self._take(key)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            self.wrong(f"has a {key!r} that is no whole number between {low} and {high}")
+        return value
+
+    def number(self, key: str) -> float:
+        """Take a finite number."""
+        value = self._take(key)
+        if not is_number(value):
+            self.wrong(f"has a {key!r} that is no finite number")
+        return float(value)
+
+    def choice(self, key: str, legal: Sequence[str]) -> str:
+        """Take one of some words."""
+        value = self._take(key)
+        if not isinstance(value, str) or value not in legal:
+            self.wrong(f"has the {key} {shown(value)}; known: {', '.join(legal)}")
+        return value
+
+    def array(self, key: str, kind: str) -> NDArray[Any]:
+        """Take an array of whole numbers (i), numbers (f) or bytes (u)."""
+        value = self._take(key)
+        wanted = {"i": np.int64, "f": np.float64, "u": np.uint8}[kind]
+        if not isinstance(value, np.ndarray) or value.dtype != wanted or value.size > MAX_NUMBERS:
+            self.wrong(f"has a {key!r} that is no array of {np.dtype(wanted).name} with at most {MAX_NUMBERS} entries")
+        return value
+
+    def named(self, prefix: str) -> list[str]:
+        """List what values are left under a prefix, without it."""
+        return [key.removeprefix(prefix) for key in self._left if key.startswith(prefix)]
+
+    def value(self, key: str) -> NDArray[Any] | str | int | float | bool:
+        """Take whichever is there: an array of finite numbers, a finite number, a truth value, a short plain text."""
+        value = self._left.get(key)
+        if isinstance(value, np.ndarray):
+            array = self.array(key, "i" if value.dtype.kind == "i" else "f")
+            if not np.isfinite(array).all():
+                self.wrong(f"has a {shown(key)} that is not finite")
+            return array
+        if isinstance(value, str):
+            return self.text(key, MAX_NAME)
+        if isinstance(value, float):
+            return self.number(key)
+        return bool(self._take(key)) if isinstance(value, bool) else self.integer(key, -(1 << 63), (1 << 63) - 1)
+
+    def _parsed(self, key: str) -> Any:
+        value = self._take(key)
+        if not isinstance(value, str) or len(value) > MAX_TEXT:
+            self.wrong(f"has a {key!r} that is no text of at most {MAX_TEXT} characters")
+        try:
+            return read_json(value)
+        except Unreadable as error:
+            self.wrong(f"has a {key!r} that is not valid JSON: {shown(str(error))}")
+
+    def mapping(self, key: str) -> dict[str, Any] | None:
+        """Take named values, or none, from JSON text."""
+        value = self._parsed(key)
+        if value is not None and not isinstance(value, dict):
+            self.wrong(f"has a {key!r} that is no list of named values")
+        return value
+
+    def privacy(self, key: str) -> dict[str, Any] | None:
+        """Take what a site tells about its privacy, or none; what reports use of it has the type that they expect.
+
+        Examples
+        --------
+        >>> Fields({"protocol": 2, "told": '{"private": 1}'}, "site 'north'", "ask").privacy("told")
+        Traceback (most recent call last):
+        ...
+        fedperi.protocol.fields.Refused: the 'ask' message of site 'north' has a 'told' whose 'private' is not true
+        or false
+        """
+        value = self.mapping(key)
+        for kind, (keys, fits) in _TOLD.items():
+            for name in keys:
+                if value is not None and name in value and not fits(value[name]):
+                    self.wrong(f"has a {key!r} whose {name!r} is not {kind}")
+        return value
+
+    def names(self, key: str) -> tuple[str, ...] | None:
+        """Take a list of names, or none, from JSON text."""
+        value = self._parsed(key)
+        if value is None:
+            return None
+        if not isinstance(value, list) or len(value) > MAX_VARIABLES or not all(map(_is_name, value)):
+            self.wrong(f"has {key} that are no list of at most {MAX_VARIABLES} names")
+        return tuple(value)
+
+    def columns(self, key: str) -> tuple[Column, ...]:
+        """Take descriptions of columns from JSON text."""
+        value = self._parsed(key)
+        if not isinstance(value, list) or not 0 < len(value) <= MAX_VARIABLES:
+            self.wrong(f"has {key} that are no list of 1 to {MAX_VARIABLES} columns")
+        return tuple(self._column(entry) for entry in value) if self._distinct(value) else ()
+
+    def _distinct(self, entries: list[Any]) -> bool:
+        names = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
+        if not all(map(_is_name, names)) or len(set(names)) < len(names):
+            self.wrong(f"has a column without a name of its own of at most {MAX_NAME} plain characters")
+        return True
+
+    def _column(self, entry: dict[str, Any]) -> Column:
+        levels, bounds = entry.get("levels"), entry.get("bounds")
+        listed = levels is None or (isinstance(levels, list) and len(levels) <= MAX_VARIABLES)
+        limits = bounds is None or (isinstance(bounds, list) and all(map(is_number, bounds)))
+        if set(entry) != {"name", "kind", "levels", "bounds"} or not listed or not limits:
+            self.wrong(f"describes the column {entry['name']!r} in a way that is not known")
+        if not all(map(_is_name, levels or [])):
+            self.wrong(f"has a level of the column {entry['name']!r} that is no plain text")
+        try:
+            made = Column(
+                entry["name"],
+                entry["kind"],
+                None if levels is None else tuple(levels),
+                None if bounds is None else tuple(bounds),
+            )
+        except (InputError, TypeError):
+            self.wrong(f"describes the column {entry['name']!r} in a way that is not known")
+        return made
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_NAME and all(map(plain, value))
+
+
+def _is_name(value: object) -> bool:
+    return name_problem(value) is None
+
+
+_AMOUNTS = ["epsilon", "delta", "rho", "rows", "worth", "epsilon_per_answer", "answers_used", "answers_planned"]
+_AMOUNTS += ["sensitivity", "sensitivity_proven", "noise_scale", "ridge", "epsilon_own_graph"]
+_TOLD: dict[str, tuple[list[str], Callable[[Any], bool]]] = {
+    "true or false": (["private"], lambda value: isinstance(value, bool)),
+    "a number of 0 or more": (_AMOUNTS, lambda value: is_number(value) and value >= 0),
+    "a short plain text": (["mechanism", "data", "neighbours", "release", "sensitivity_is"], _is_text),
+    "a group of named values": (["ledger"], lambda value: value is None or isinstance(value, dict)),
+}
+
+
+def shown(value: object) -> str:
+    """Show a value of the other side in a message: short, and without characters that could act on a terminal."""
+    text = value if isinstance(value, str) else type(value).__name__
+    return repr("".join(c if plain(c) else "?" for c in text[:60]))
+
+
+def as_json(value: Any) -> str:
+    """Write a list or named values as text, which `Fields.mapping` and its like read.
+
+    Examples
+    --------
+    >>> as_json({"private": True})
+    '{"private": true}'
+    """
+    return write_json(value)

@@ -1,0 +1,105 @@
+"""What a site allows; the coordinator has no say in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..coordinator.work import WORKERS
+from ..errors import InputError
+from ..scores.masking import MASKINGS
+from .fields import Refused, shown
+from .messages import Settings
+
+
+class Exhausted(Refused):
+    """A limit over all runs is reached: the coordinator hears just that, and `owner` says how to raise it."""
+
+    def __init__(self, owner: str) -> None:
+        super().__init__("this site has given all that its owner allows over all runs; ask its owner for more")
+        self.owner = owner
+
+
+@dataclass(frozen=True)
+class SitePolicy:
+    """What a site allows; anything else is refused with the reason, before anything is computed.
+
+    Parameters
+    ----------
+    privacy_required : bool
+        Whether answers without noise are refused.
+    maskings : tuple of str
+        Maskings that may be used.
+    bootstrap : bool
+        Whether rows may be resampled, which answers as many questions again from other draws of the rows.
+    most_openings, most_messages, most_numbers : int
+        How many ways of opening a run are answered, how many rounds of questions or steps, and with how many numbers:
+        over all runs, whatever they are called. What was answered before is not counted again, but for steps.
+    methods : tuple of str
+        Methods without privacy that may run here, by their names in `fedperi.coordinator.work.WORKERS`; none by
+        default.
+
+    Examples
+    --------
+    >>> SitePolicy(maskings=("adaptive",)).check_open(Settings("none"))
+    Traceback (most recent call last):
+    ...
+    fedperi.protocol.fields.Refused: the masking 'none' is not allowed here; allowed: adaptive
+    """
+
+    privacy_required: bool = False
+    maskings: tuple[str, ...] = MASKINGS
+    bootstrap: bool = False
+    most_openings: int = 200
+    most_messages: int = 20_000
+    most_numbers: int = 100_000_000
+    methods: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.methods if name not in WORKERS]
+        if unknown:
+            raise InputError(f"a site can allow {', '.join(WORKERS)}; there is no method {unknown[0]!r}")
+        for name in ("privacy_required", "bootstrap"):  # "false" is a text, and would pass for true
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is true or false, not {getattr(self, name)!r}")
+        for name in ("most_openings", "most_messages", "most_numbers"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise InputError(f"{name} is a whole number, zero or positive, not {value!r}")
+
+    def check_open(self, settings: Settings) -> None:
+        """Raise if a run with these settings is not allowed."""
+        if settings.masking not in self.maskings:
+            allowed = ", ".join(self.maskings)
+            raise Refused(f"the masking {settings.masking!r} is not allowed here; allowed: {allowed}")
+        if settings.resample is not None and not self.bootstrap:
+            raise Refused(
+                "a bootstrap is not allowed here: run with bootstrap=0, or ask the site's owner to allow it "
+                "(fedperi site --bootstrap)"
+            )
+
+    def check_begin(self, method: str) -> None:
+        """Raise if a method without privacy is not allowed."""
+        if method not in self.methods:
+            raise Refused(
+                f"{shown(method)} is not private, and a site runs no such method unless its people allow it "
+                f"(fedperi site --allow); allowed here: {', '.join(self.methods) or 'none'}"
+            )
+
+    def check_given(self, openings: int, messages: int, numbers: int) -> None:
+        """Raise if this would be more than the owner allows over all runs.
+
+        Examples
+        --------
+        >>> SitePolicy(most_openings=2).check_given(3, 0, 0)
+        Traceback (most recent call last):
+        ...
+        fedperi.protocol.policy.Exhausted: this site has given all that its owner allows over all runs; ask its ...
+        """
+        for option, count in (("openings", openings), ("messages", messages), ("numbers", numbers)):
+            most: int = getattr(self, f"most_{option}")
+            if count > most:
+                raise Exhausted(
+                    f"over all runs this site may answer {most} {option} (--most-{option}), and this would make it "
+                    f"{count}. If these runs were agreed on, start the site with a larger --most-{option}; if not, "
+                    "find out who asks"
+                )

@@ -1,0 +1,134 @@
+"""Steps of a method without regrets, in messages: a payload of plain values and arrays out, arrays of numbers back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..tables.schema import Column
+from .fields import MAX_NAME, MAX_NUMBERS, PROTOCOL, Fields
+from .worker import Payload
+
+MOST_VALUES = 50
+"""Values that the payload of one step may hold."""
+
+_IN, _OUT = "in_", "out_"
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The beginning of a run of steps: whose worker a site is to be, and the columns as all sites take them."""
+
+    run: str
+    worker: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Doing:
+    """A step; `number` counts them from 1, so that a site performs none twice."""
+
+    run: str
+    number: int
+    kind: str
+    payload: Payload
+
+
+def normal(payload: Mapping[str, Any]) -> Payload:
+    """Bring a payload into the one form that every transport carries: numbers of 8 bytes, in rows, and plain values.
+
+    Sums in another order differ in their last bit, so that even the layout of an array must be the same everywhere.
+
+    Examples
+    --------
+    >>> normal({"rho": np.float64(0.5), "x": np.array([1], np.int32), "send": "weights"})
+    {'rho': 0.5, 'x': array([1]), 'send': 'weights'}
+    """
+    out: Payload = {}
+    for name, value in payload.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
+            out[name] = np.array(value, np.float64 if value.dtype.kind == "f" else np.int64, order="C")
+        elif isinstance(value, np.generic):
+            out[name] = value.item()
+        elif isinstance(value, str | int | float):
+            out[name] = value
+        else:
+            raise InputError(f"a step cannot carry {name!r}: it is no number, text, or array of numbers")
+    return out
+
+
+def write_doing(message: Doing) -> dict[str, Any]:
+    """Write a step, but for protocol and run."""
+    payload = normal(message.payload)
+    numbers = sum(value.size for value in payload.values() if isinstance(value, np.ndarray))
+    if numbers > MAX_NUMBERS:
+        raise InputError(
+            f"the step {message.kind!r} would send {numbers} numbers to every site, and a message holds {MAX_NUMBERS}: "
+            "ask for less (fewer features or hidden units, fewer variables)"
+        )
+    return {
+        "number": message.number,
+        "kind": message.kind,
+        **{f"{_IN}{name}": value for name, value in payload.items()},
+    }
+
+
+def read_doing(fields: Fields, run: str) -> Doing:
+    """Read a step. Whether a worker knows its kind and its values, only the worker's site can tell.
+
+    Examples
+    --------
+    >>> record = {"protocol": PROTOCOL, "number": 1, "kind": "update", "in_rho": 0.5}
+    >>> read_doing(Fields(record, "the coordinator", "step"), "r1").payload
+    {'rho': 0.5}
+    """
+    number, kind = fields.integer("number", 1, 1 << 31), fields.text("kind", MAX_NAME)
+    names = fields.named(_IN)
+    if len(names) > MOST_VALUES:
+        fields.wrong(f"holds more than {MOST_VALUES} values")
+    payload: Payload = {}
+    room = MAX_NUMBERS
+    for name in names:
+        value = fields.value(f"{_IN}{name}")
+        if isinstance(value, np.ndarray):
+            room -= value.size
+            if room < 0:
+                fields.wrong(f"holds more than {MAX_NUMBERS} numbers")
+        payload[name] = value
+    return Doing(run, number, kind, payload)
+
+
+def write_done(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a site's reply to a step.
+
+    Examples
+    --------
+    >>> write_done({"mean": np.array([0.5])})
+    {'protocol': 2, 'out_mean': array([0.5])}
+    """
+    arrays = {f"{_OUT}{name}": np.array(value, np.float64, order="C") for name, value in answer.items()}
+    return {"protocol": PROTOCOL, **arrays}
+
+
+def read_done(record: Mapping[str, Any], sender: str, known: Iterable[str]) -> Payload:
+    """Read a site's reply to a step: finite numbers, under names that the method knows.
+
+    Examples
+    --------
+    >>> read_done({"protocol": 2, "out_rows": np.zeros(3)}, "site 'north'", ["mean"])
+    Traceback (most recent call last):
+    ...
+    fedperi.protocol.fields.Refused: the 'step' message of site 'north' holds the unknown value 'out_rows'
+    """
+    fields = Fields(record, sender, "step")
+    out: Payload = {}
+    for name in sorted(set(fields.named(_OUT)) & set(known)):
+        array = fields.array(f"{_OUT}{name}", "f")
+        if not np.isfinite(array).all():
+            fields.wrong(f"has a {name!r} that is not finite")
+        out[name] = array
+    return fields.done(out)

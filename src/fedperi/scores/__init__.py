@@ -1,0 +1,1 @@
+"""How well a set of parents explains a variable: local scores, masks, shared mechanisms."""

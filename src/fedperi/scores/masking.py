@@ -1,0 +1,81 @@
+"""The three maskings: what of a candidate parent set a site is judged by.
+
+Each turns a lattice of local scores (all subsets of a candidate set) into the value of each set under the mask.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _kernel as kernel
+from .lattice import best_of_subsets
+
+Floats = NDArray[np.float64]
+
+MASKINGS = ("none", "consensus", "adaptive")
+
+INTERVENTION_PRICE = 1.0
+"""What it costs a site, in nats, to say that an intervention has cut a variable off from all its parents."""
+
+PARTIAL_PRICE = 3.0
+"""The same for an intervention that has cut off some parents and left others.
+
+Without a price, every weak edge that a site's BIC happens to miss passes for an intervention; with ten sites there are
+several such in every run, and each can invent a v-structure. The prices are prior odds of about 1 to 3 and 1 to 20, and
+do not grow with n, while the gain from a true removal is half the logarithm of n an edge: in the limit they change
+nothing. docs/paper-methods.md has the experiment that chose them.
+"""
+
+
+def no_mask(lattice: Floats) -> Floats:
+    """PERI: every set is judged as it is."""
+    return lattice
+
+
+def consensus_mask(lattice: Floats, allowed: NDArray[np.bool_]) -> Floats:
+    """Judge a set by its members that are parents or neighbours in the site's own graph (the paper's mu).
+
+    Parameters
+    ----------
+    lattice : array, shape (b, 2^m)
+    allowed : bool array, shape (b, m)
+        Whether candidate t of row r may count.
+    """
+    m = allowed.shape[1]
+    kept = (allowed * (1 << np.arange(m))).sum(axis=1).astype(np.int64)
+    at = np.arange(1 << m)[None, :] & kept[:, None]
+    return np.take_along_axis(lattice, at, axis=1)
+
+
+def adaptive_mask(lattice: Floats, out: Floats | None = None) -> Floats:
+    """Judge a set by the part of it that the site's data support; leaving parents out has a price.
+
+    An edge that an intervention removed costs a site no more than that price, and no local graph is needed.
+
+    Parameters
+    ----------
+    lattice : array, shape (b, 2^m)
+    out : array, optional
+        Where to put the values: the lattice itself, if it is not needed any more.
+    """
+    if kernel.loops is not None and out is lattice and lattice.flags.c_contiguous:
+        kernel.loops.adaptive(lattice, INTERVENTION_PRICE, PARTIAL_PRICE)
+        return lattice
+    value = best_of_subsets(lattice)
+    value -= PARTIAL_PRICE
+    np.maximum(value, lattice[..., :1] - INTERVENTION_PRICE, out=value)
+    return np.maximum(value, lattice, out=value if out is None else out)
+
+
+def adaptive_mask_of(none: Floats, whole: Floats, best: Floats) -> Floats:
+    """The same for whole candidate sets only, from the extremes of their lattices."""
+    return np.maximum(np.maximum(whole, none - INTERVENTION_PRICE), best - PARTIAL_PRICE)
+
+
+def supported_subsets(lattice: Floats) -> NDArray[np.int64]:
+    """Index of the subset by which `adaptive_mask` judges the whole candidate set, row by row."""
+    priced = lattice - PARTIAL_PRICE
+    priced[..., 0] = lattice[..., 0] - INTERVENTION_PRICE
+    priced[..., -1] = lattice[..., -1]
+    return np.asarray(np.argmax(priced, axis=-1))

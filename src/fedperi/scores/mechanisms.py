@@ -1,0 +1,243 @@
+"""The score of a family when sites share mechanisms: from one summary per site, and nothing else.
+
+A family is a variable and a set of parents; its mechanism is how the variable depends on them: strengths, mean, spread.
+The paper's definition of general interventions says that a mechanism is the same at all sites but those where the
+variable is a target. So sites are put into groups. A group fits one mechanism to its pooled moments, and pays for its
+parameters once. A site alone may have a mechanism of its own, or one that is cut off from some of its parents, for a
+small price. The score is that of the best way found to do so:
+
+    score(i, S) = max over groups of  sum of [fit of the group - (q / 2) log(rows of the group)] - prices
+
+Two sites never have exactly the same mechanism. With a tolerance tau the mechanisms of a group scatter around a common
+one, by tau in units of one row's information: site k's n rows then count as n / c for the common fit, c = 1 + n tau^2,
+and the rest goes to its own. Every family takes the tolerance that explains it best; one above zero has a price.
+
+A variable with two values, or with categories, has no spread of its own: it follows from the mean. There the groups
+compare means and strengths only, each site with its own residual variance.
+
+The score is not equal for equivalent DAGs. That is the information: in the wrong direction, what one policy changes
+looks like two changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _kernel as kernel
+
+if TYPE_CHECKING:
+    from ..tables.summary import Summary
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+TOLERANCES = (0.0, 0.03, 0.1)
+"""Tolerances to choose from. docs/method.md has the experiment."""
+
+
+class Prices(NamedTuple):
+    """What departing from the usual mechanism costs, in nats.
+
+    Attributes
+    ----------
+    own : float
+        Another mechanism.
+    cut : float
+        One without parents.
+    some : float
+        One without some of the parents, of which there are many to choose from.
+    tolerance : float
+        A tolerance above zero, per site.
+
+    Examples
+    --------
+    >>> USUAL.own, SKEPTICAL.own
+    (1.0, -2.0)
+    """
+
+    own: float
+    cut: float
+    some: float
+    tolerance: float
+
+
+USUAL = Prices(1.0, 1.0, 3.0, 1.0)
+"""Prices where most mechanisms are shared."""
+
+SKEPTICAL = Prices(-2.0, -2.0, 0.0, 1.0)
+"""Prices where little is shared: every site that joins a group pays 3 nats more than usual. With few shared mechanisms,
+most of those that look alike do so by chance (docs/method.md has the experiment)."""
+
+CONSTANT = 1e-10
+"""Share of a column's variance over all sites below which it is constant at one of them."""
+
+
+class Mechanisms:
+    """Moments of several sites in common units, and the scores of families that follow from them.
+
+    Parameters
+    ----------
+    summaries : sequence of Summary
+        One per site, of the same variables.
+    tolerances : sequence of float
+        How far sites may lie apart and still share a mechanism.
+    rows : float
+        What one row counts for. A third asks what would be left if rows told less than they seem to.
+    share : bool
+        Whether sites may share mechanisms at all. If not, only what is cut off at a site tells of directions.
+    prices : Prices
+        What departing from the usual mechanism costs.
+    margin : float
+        Parent sets this many nats behind one of their subsets are hopeless: their supersets are not looked at, and
+        score minus infinity.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.tables.summary import summaries
+    >>> truth = fp.PDAG.from_edges([("age", "weight")])
+    >>> sim = fp.simulate(truth, clients=3, samples=1000, weights=(0.5, 1.0), seed=1)
+    >>> sim.targets
+    ((), ('weight',), ('weight',))
+    >>> mechanisms = Mechanisms(summaries(sim.sites))
+    >>> age, weight = (mechanisms.lattice(i, (), (1 - i,)) for i in (0, 1))
+    >>> bool(weight[1] + age[0] > weight[0] + age[1] + 5)     # age -> weight is far ahead of weight -> age
+    True
+    >>> mechanisms.groups(1, (0,))[0].tolist()                # weight is cut off from age at two sites
+    [0, 1, 1]
+    """
+
+    def __init__(
+        self,
+        summaries: Sequence[Summary],
+        *,
+        tolerances: Sequence[float] = TOLERANCES,
+        rows: float = 1.0,
+        share: bool = True,
+        prices: Prices = USUAL,
+        margin: float = np.inf,
+    ) -> None:
+        self.summaries = tuple(summaries)
+        self.names = self.summaries[0].names
+        self.sites = tuple(summary.site for summary in summaries)
+        self.n = np.array([float(summary.n) for summary in summaries]) * rows
+        self.share = share
+        self.prices = prices
+        self.margin = float(margin)
+        self.tolerances = np.array(tolerances, dtype=np.float64)
+        self.first = np.cumsum([1, *(len(block) for block in self.summaries[0].blocks)]).astype(np.int64)
+        self.spread = np.array([kind == "continuous" for kind in self.summaries[0].kinds])
+        self.origin, self.unit = _common_units(self.summaries)
+        self.moments = np.stack([_moments(s, self.origin, self.unit) for s in summaries]) * self.n[:, None, None]
+        self.constant = self._constant()
+        self.declared = np.array([[name in (s.targets or ()) for name in self.names] for s in summaries])
+        self.floor = self._least_variance()
+        self._lent = self._lend()
+
+    def lattice(self, node: int, fixed: Sequence[int], free: Sequence[int], wanted: Bools | None = None) -> Floats:
+        """Score a node for `fixed` joined with every subset of `free`; minus infinity for sets that are not wanted.
+
+        Where nothing is fixed, the supersets of a set that is not wanted are not wanted either.
+        """
+        return self._scores(node, fixed, free, wanted)[0]
+
+    def lattices_without(self, node: int, free: Sequence[int], wanted: Bools | None = None) -> Floats:
+        """Score a node for every subset of `free` without each of the sites in turn, one row per site.
+
+        The other sites stay in the groups that they are in with all sites, and so does the tolerance: one group changes
+        at a time, which is a tenth of the work of looking for groups anew.
+        """
+        without = np.empty((len(self.n), 1 << len(free)))
+        self._scores(node, (), free, wanted, without)
+        return without
+
+    def groups(self, node: int, parents: Sequence[int]) -> tuple[Ints, float]:
+        """Number the groups of sites that share the mechanism of a family; return also the tolerance it takes."""
+        _, groups, tolerances = self._scores(node, parents, ())
+        number: dict[int, int] = {}
+        labels = [number.setdefault(label, len(number)) for label in groups[0].tolist()]
+        return np.array(labels, dtype=np.int64), float(tolerances[0])
+
+    def _scores(
+        self,
+        node: int,
+        fixed: Sequence[int],
+        free: Sequence[int],
+        wanted: Bools | None = None,
+        without: Floats | None = None,
+    ) -> tuple[Floats, Ints, Floats]:
+        """Scores, groups and tolerances; the scores without each site are written where they are wanted."""
+        subsets = 1 << len(free)
+        out, tolerances = np.empty(subsets), np.empty(subsets)
+        groups = np.empty((subsets, len(self.n)), dtype=np.int64)
+        parents = np.array([*fixed, *free], dtype=np.int64)
+        if kernel.loops is not None:
+            kernel.loops.mechanism_scores(
+                self._lent, node, parents, len(fixed), wanted, out, groups, tolerances, without
+            )
+        else:
+            from .mechanisms_numpy import score_families
+
+            out, groups, tolerances = score_families(self, node, parents, len(fixed), wanted, without)
+        return out, groups, tolerances
+
+    def _constant(self) -> Bools:
+        """Which variables each site has set to one value."""
+        variance = np.stack([np.diag(s.covariance) for s in self.summaries]) / self.unit**2
+        return np.stack(
+            [
+                (variance[:, start - 1 : end - 1] <= CONSTANT).all(axis=1)
+                for start, end in zip(self.first[:-1], self.first[1:], strict=True)
+            ],
+            axis=1,
+        )
+
+    def _least_variance(self) -> Floats:
+        """How small a residual variance may be. An indicator that never varies might have: as with half a row more."""
+        floor = np.full((len(self.n), len(self.origin) + 1), CONSTANT)
+        for variable in np.flatnonzero(~self.spread):
+            columns = slice(int(self.first[variable]), int(self.first[variable + 1]))
+            floor[:, columns] = 0.5 / self.n[:, None] / self.unit[columns.start - 1 : columns.stop - 1] ** 2
+        return floor
+
+    def _lend(self) -> Any:
+        if kernel.loops is None:
+            return None
+        return kernel.loops.mechanisms(
+            np.ascontiguousarray(self.moments.reshape(-1, self.moments.shape[2])),
+            self.first,
+            self.n,
+            self.floor,
+            self.spread,
+            self.constant,
+            self.declared,
+            self.tolerances,
+            *self.prices,
+            self.margin,
+            self.share,
+        )
+
+
+def _common_units(summaries: Sequence[Summary]) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of every column over all sites: units for numerical comfort, the same for all."""
+    weights = np.array([float(summary.n) for summary in summaries])
+    weights /= weights.sum()
+    means = np.stack([summary.mean for summary in summaries])
+    origin = weights @ means
+    variance = weights @ (np.stack([np.diag(s.covariance) for s in summaries]) + (means - origin) ** 2)
+    return origin, np.sqrt(np.where(variance > 0, variance, 1.0))
+
+
+def _moments(summary: Summary, origin: Floats, unit: Floats) -> Floats:
+    """Second moments of (1, columns) in common units."""
+    mean = (summary.mean - origin) / unit
+    moments = np.empty((len(mean) + 1, len(mean) + 1))
+    moments[0, 0] = 1.0
+    moments[0, 1:] = moments[1:, 0] = mean
+    moments[1:, 1:] = summary.covariance / np.outer(unit, unit) + np.outer(mean, mean)
+    return moments

@@ -1,0 +1,92 @@
+"""Sufficient statistics as text, so that a site can keep them on its disk and answer from them in another process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InputError
+from ..strict import read_json, write_json
+from ..tables.counts import Counts
+from ..tables.statistics import Statistics
+from .secret import secret_seed
+from .site import Reading, Site
+
+if TYPE_CHECKING:
+    from ..privacy.store import Place
+    from ..tables.table import Table
+
+FORMAT, VERSION = "fedperi.statistics", 1
+
+
+def write_summary(summary: Statistics | Counts) -> str:
+    """Write statistics or counts as JSON text; numbers come back exactly as they were.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import summarize
+    >>> statistics = summarize(pd.DataFrame({"a": [0.1, 0.2, 0.4], "b": [1.0, 3.5, 5.0]}))
+    >>> again = read_summary(write_summary(statistics))
+    >>> (again.correlation == statistics.correlation).all(), again.n
+    (np.True_, 3)
+    """
+    values = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(summary).items()}
+    kind = "counts" if isinstance(summary, Counts) else "statistics"
+    return write_json({"format": FORMAT, "version": VERSION, "kind": kind, **values})
+
+
+def read_summary(text: str) -> Statistics | Counts:
+    """Read what `write_summary` wrote.
+
+    Examples
+    --------
+    >>> read_summary("{}")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: the statistics that were kept are damaged
+    """
+    try:
+        values = read_json(text)
+        if (values.pop("format"), values.pop("version")) != (FORMAT, VERSION):
+            raise InputError("the statistics that were kept are of another version of fedperi")
+        if values.pop("kind") == "counts":
+            codes = np.array(values.pop("codes"), np.int64).reshape(-1, len(values["names"]))
+            return Counts(codes=codes, **values)
+        return Statistics(**values)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InputError) and "version" in str(error):
+            raise
+        raise InputError("the statistics that were kept are damaged") from None
+
+
+class KeptSite(Site):
+    """A site without noise that keeps its statistics on its disk, and reads the table only if they are not there.
+
+    Others choose the number of a draw, so the rows' weights also depend on a secret of the site.
+    """
+
+    def __init__(
+        self, table: Table, reading: Reading, targets: tuple[str, ...] | None, place: Place, mark: str
+    ) -> None:
+        super().__init__(table, targets=targets)
+        self.reading, self._place, self._mark = reading, place, mark
+
+    def _summarize(self, resample: int | None) -> Statistics | Counts:
+        if resample is not None:
+            return super()._summarize(resample)
+        assert self.reading.schema is not None
+        columns = [asdict(column) for column in self.reading.schema.columns]
+        key = json.dumps(["summary", 1, self._mark, columns, self.reading.data, self.reading.missing])
+        kept = self._place.kept(key)
+        if kept is not None:
+            return read_summary(kept)
+        summary = super()._summarize(None)
+        self._place.keep(key, write_summary(summary))
+        return summary
+
+    def _seed(self, resample: int, attempt: int) -> int:
+        return secret_seed(self._place, self._mark, resample, attempt)

@@ -1,0 +1,121 @@
+"""What a site remembers of a run on its disk: how it was opened, and how many numbers it has taken."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..protocol.fields import Refused
+from ..protocol.steps import Beginning
+from ..protocol.wire import Opening, Record, read, write
+
+if TYPE_CHECKING:
+    from ..privacy.store import Place
+
+
+MOST_RUNS = 200
+"""Runs that a site remembers. A coordinator may name a new run whenever it likes, so forgetting an old one gives it
+nothing: `fedperi.site.given` counts over all runs, and forgets none."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs that a site takes part in.
+
+    Parameters
+    ----------
+    place : Place
+        Where it keeps things.
+    mark : str
+        Identifies the table and how it is read; a run does not outlive a change of either.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fedperi.privacy.store import Store
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     runs = Runs(Store(folder).place("north", "0" * 64), "0" * 64)
+    ...     runs.opened(Beginning("r1", "fedcdh", ()))
+    ...     runs.count("r1", 12)
+    ...     runs.state("r1")["numbers"]
+    12
+    """
+
+    place: Place
+    mark: str
+
+    def check(self, message: Opening | Beginning) -> None:
+        """Raise if a run of this name was opened in another way: people who approved that one did not approve this."""
+        kept = self._kept(message.run)
+        if kept is not None and any(kept[key] != value for key, value in self._identity(message).items()):
+            raise Refused(
+                "a run of this name was opened here before, in another way or for another table: choose a new name"
+            )
+
+    def opened(self, message: Opening | Beginning) -> None:
+        """Remember that a run was opened; one that was opened before goes on, and its count with it."""
+        with self.place.locked():
+            self.check(message)
+            self._remember(message.run)
+            if self._kept(message.run) is None:
+                self.place.keep(_key(message.run), json.dumps(self._identity(message) | {"numbers": 0}))
+
+    def state(self, run: str) -> dict[str, Any]:
+        """Return what is known of a run; raise unless it is open here."""
+        state = self._kept(run)
+        if state is None:
+            raise Refused(f"the run {run!r} was not opened here")
+        if state["table"] != self.mark:
+            raise Refused("the table, or how it is read, has changed since the run was opened; open a new run")
+        return state
+
+    def opening(self, run: str, kind: str) -> Any:
+        """Return the message that opened a run: ``open`` for questions, ``begin`` for steps."""
+        state = self.state(run)
+        if state["kind"] != kind:
+            raise Refused(f"the run {run!r} was not opened for this kind of message")
+        return read(kind, state["opening"])
+
+    def count(self, run: str, numbers: int) -> None:
+        """Add the numbers of a message to what a run has taken."""
+        with self.place.locked():
+            state = self.state(run)
+            state["numbers"] += numbers
+            self.place.keep(_key(run), json.dumps(state))
+
+    def _remember(self, run: str) -> None:
+        """Put a run last on the list of runs, and forget those that are too far from its end."""
+        runs = [known for known in json.loads(self.place.kept(_LIST) or "[]") if known != run]
+        self.place.keep(_LIST, json.dumps([*runs[-MOST_RUNS + 1 :], run]))
+        for old in runs[: -MOST_RUNS + 1]:
+            self.place.forget(_key(old))
+            self.place.forget(steps_key(old))
+
+    def _kept(self, run: str) -> dict[str, Any] | None:
+        text = self.place.kept(_key(run))
+        state: dict[str, Any] | None = None if text is None else json.loads(text)
+        return state
+
+    def _identity(self, message: Opening | Beginning) -> dict[str, Any]:
+        kind = "open" if isinstance(message, Opening) else "begin"
+        return {"kind": kind, "opening": plain_record(message), "table": self.mark}
+
+
+def plain_record(message: Opening | Beginning) -> Record:
+    """Write an opening without the questions that came with it: plain values only."""
+    if isinstance(message, Opening):
+        return write(Opening(message.run, message.settings, message.columns, message.data))
+    return write(message)
+
+
+_LIST = "runs"
+
+
+def _key(run: str) -> str:
+    return f"run {run}"
+
+
+def steps_key(run: str) -> str:
+    """Return the key under which the state of a run of steps is kept."""
+    return f"steps {run}"

@@ -1,0 +1,438 @@
+"""A site: it owns the statistics of its table, learns what it needs alone, and answers questions with regrets."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..discovery.ges.ges import ges_fit
+from ..discovery.optimum import own_optimum
+from ..errors import InputError
+from ..graph import bits
+from ..graph.equivalence import complete, consistent_extension
+from ..graph.pdag import PDAG
+from ..protocol.messages import Families, Floats, Orientations, Question, Settings, Welcome
+from ..scores.discrete import DiscreteScore
+from ..scores.gaussian import GaussianScore
+from ..scores.masking import adaptive_mask, adaptive_mask_of, consensus_mask, supported_subsets
+from ..scores.score import LatticeScore
+from ..search.families import as_arrays
+from ..search.phase2 import CHILD, LINE, PARENT
+
+if TYPE_CHECKING:
+    from ..privacy.accounting import Price
+    from ..tables import Counts, Schema, Statistics
+    from ..tables.summary import Summary
+    from ..tables.table import Source
+
+
+DRAWS = 20
+"""How often rows are resampled before a bootstrap gives up: a level of one row is missed in a third of the draws."""
+
+
+class Respondent(ABC):
+    """What every site does: open a run, then answer questions about it. Subclasses say where the scores come from."""
+
+    name: str
+    targets: tuple[str, ...] | None
+    privacy: dict[str, Any] | None = None
+    _population = False  # whether the answers come from population moments, for which a search can be exact
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The variables of the site, in its own order."""
+
+    @abstractmethod
+    def _scores(self, settings: Settings, names: tuple[str, ...]) -> tuple[LatticeScore, LatticeScore, float]:
+        """Score with its penalty, score without (the fit alone), number of rows; variables in the given order."""
+
+    @abstractmethod
+    def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
+        """The CPDAG that the site learns alone."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """SHA-256 of what the answers come from."""
+
+    def open(self, settings: Settings, names: Sequence[str]) -> Welcome:
+        """Begin a run: compute what the answers need, and say who this is."""
+        self._names = tuple(names)
+        self._settings = settings
+        self._score, self._fit, n = self._scores(settings, self._names)
+        self._graph: PDAG | None = None
+        if settings.masking == "consensus":
+            self._graph = self._own_graph(settings, self._score).reordered(self._names)
+            dag = consistent_extension(self._graph)
+        else:
+            dag = own_optimum(self._score, exact=self._population)
+        # The reference is the score of a DAG, so that a regret of zero can be reached: adding up nodes with
+        # undirected neighbours as parents on both sides could not.
+        self._reference = self._score.local(list(enumerate(bits.columns(dag.adjacency))))
+        self._intervened = [] if self.targets is None else [self._names.index(t) for t in self.targets]
+        self._restricted: tuple[bytes, list[int], list[int]] | None = None
+        return Welcome(self.name, self._names, n, self.targets, self.privacy)
+
+    @property
+    def widest(self) -> int:
+        """Columns, or levels, of the widest variable in the scores of the open run."""
+        return self._score.widest
+
+    def prices(self, questions: Sequence[Question]) -> tuple[Price, ...]:
+        """What the ledger will be charged for answering, entry by entry; nothing is drawn or paid."""
+        return ()
+
+    def answer(self, question: Question) -> Floats:
+        """Answer a question of the coordinator with numbers, and nothing else."""
+        question.check(len(self._names))
+        if isinstance(question, Families):
+            return self._regrets(question)
+        return self._discrepancies(question)
+
+    # -- phase 1 --------------------------------------------------------------------------------------------------
+
+    def _regrets(self, families: Families) -> Floats:
+        """How much worse than the site's own optimum each node is under each parent set, as the mask judges it."""
+        nodes, fixed = families.nodes, families.fixed.shape[1]
+        if not families.free.shape[1] and self._settings.masking == "adaptive" and self.targets is None:
+            values = adaptive_mask_of(*self._score.extremes(nodes, families.fixed))[:, None]
+        else:
+            values = self._masked(nodes, np.column_stack([families.fixed, families.free]))
+            if not fixed:  # in place: answers are large, and memory that is new has a price
+                return np.subtract(self._reference[nodes][:, None], values, out=values)
+            values = values[:, (1 << fixed) - 1 :: 1 << fixed]  # the sets that hold all fixed variables
+        regrets: Floats = self._reference[nodes][:, None] - values
+        return regrets
+
+    def _masked(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Floats:
+        lattice = self._score.lattice(nodes, candidates)
+        if self._settings.masking == "none":
+            return lattice
+        if self.targets is not None:
+            # A declared target was set regardless of its causes, so none of them counts. Who declares targets vouches
+            # for the rest: other mechanisms are intact, so all their parents count.
+            at_target = np.isin(nodes, self._intervened)[:, None]
+            return np.where(at_target, lattice[:, :1], lattice)
+        if self._settings.masking == "adaptive":
+            return adaptive_mask(lattice, out=lattice)
+        assert self._graph is not None
+        into = self._graph.adjacency.T  # [i, j]: an edge between j and i that does not leave i only
+        return consensus_mask(lattice, into[nodes[:, None], candidates])
+
+    # -- phase 2 --------------------------------------------------------------------------------------------------
+
+    def _discrepancies(self, orientations: Orientations) -> Floats:
+        """How far A_nu, a node's parents and neighbours in nu(H, C_k), are from A_k, those in C_k.
+
+        The discrepancy is fit(A_nu or A_k) - fit(A_nu and A_k), the fit without penalty: zero iff the sets agree, and
+        smaller whenever one edge is directed as the site directs it, whatever the other edges. The paper's difference
+        of penalised scores, fit(A_nu) - fit(A_k), has neither property: a parent that is missing can make up for a
+        child too many, and then a false direction passes for an improvement.
+        """
+        return self._gaps(orientations.nodes, self._compared(orientations))
+
+    def _compared(self, orientations: Orientations) -> list[tuple[int, int]]:
+        """For every node two queries, one after the other: the union of the two sets, and their intersection."""
+        parents, lines = self._own_directions(orientations.dag)
+        children = bits.transpose(parents)
+        marks = [bits.rows(orientations.marks == mark) for mark in (PARENT, CHILD, LINE)]
+        queries = []
+        for node, into, out, line in zip(orientations.nodes.tolist(), *marks, strict=True):
+            # nu has an edge if both do, not directed oppositely; j counts for i unless both say i -> j.
+            kept = into & (parents[node] | lines[node]) | out & lines[node]
+            kept |= line & (parents[node] | lines[node] | children[node])
+            own = parents[node] | lines[node]
+            queries += [(node, kept | own), (node, kept & own)]
+        return queries
+
+    def _gaps(self, nodes: NDArray[np.int64], queries: list[tuple[int, int]]) -> Floats:
+        """How much better the first of two nested sets fits than the second, for pairs of queries.
+
+        A node with more neighbours than the rows can judge together has them judged one by one.
+        """
+        distinct = dict.fromkeys(queries)
+        known = dict(zip(distinct, self._fit.local(list(distinct)).tolist(), strict=True))
+        larger, smaller = np.array([known[query] for query in queries]).reshape(-1, 2).T
+        large = np.isin(nodes, nodes[~np.isfinite(larger)])
+        gaps = np.zeros(len(nodes))
+        gaps[~large] = larger[~large] - smaller[~large]
+        for at in np.flatnonzero(large).tolist():
+            (node, union), (_, common) = queries[2 * at : 2 * at + 2]
+            alone = self._fit.local([(node, 0), *((node, 1 << j) for j in bits.members(union & ~common))])
+            gaps[at] = float((alone[1:] - alone[0]).sum())
+        return gaps
+
+    def _own_directions(self, dag: NDArray[np.bool_]) -> tuple[list[int], list[int]]:
+        """The site's CPDAG as bit sets: its own, or that of the coordinator's DAG less what its data do not support."""
+        if self._graph is not None:
+            a = self._graph.adjacency
+            return bits.columns(a & ~a.T), bits.rows(a & a.T)
+        key = dag.tobytes()
+        if self._restricted is None or self._restricted[0] != key:
+            self._restricted = (key, *complete(self._supported(bits.columns(dag))))
+        return self._restricted[1], self._restricted[2]
+
+    def _supported(self, parents: list[int]) -> list[int]:
+        """For every node, the parents that count at this site."""
+        if self.targets is not None:
+            return [0 if node in self._intervened else into for node, into in enumerate(parents)]
+        out = list(parents)
+        by_size: dict[int, list[int]] = {}
+        for node, into in enumerate(parents):
+            by_size.setdefault(into.bit_count(), []).append(node)
+        for some in by_size.values():
+            nodes, inside, _ = as_arrays([(node, parents[node], 0) for node in some])
+            best = supported_subsets(self._score.lattice(nodes, inside)).tolist()
+            for node, members, at in zip(some, inside.tolist(), best, strict=True):
+                out[node] = sum(1 << parent for t, parent in enumerate(members) if at >> t & 1)
+        return out
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read: the schema that the sites share, the type of data, missing values, and a local method.
+
+    If it has been read already, `known` is what that gave.
+    """
+
+    schema: Schema | None = None
+    data: Literal["auto", "linear", "nonlinear", "discrete", "mixed"] = "auto"
+    missing: Literal["error", "drop"] = "error"
+    local: Callable[..., PDAG] | None = None
+    known: Statistics | None = None
+
+
+class Site(Respondent):
+    """A site with a table.
+
+    Parameters
+    ----------
+    table : DataFrame, path of a CSV or Parquet file, or Table
+        One row a patient, one column a variable. The rows are read when a run opens, and not kept.
+    name : str, optional
+        The site's name: the file's, or "table", if not given.
+    targets : iterable of str, optional
+        Variables that this site knows to have set regardless of their causes, while it left all others alone (an empty
+        list: it set none). If not given, its interventions are unknown, as in the paper.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> sim = fp.simulate(4, clients=2, samples=200, seed=1)
+    >>> sites = [fp.Site(table, name=name) for table, name in zip(sim.sites, ["north", "south"])]
+    >>> fp.IPERI().fit(sites).sites
+    ('north', 'south')
+    """
+
+    def __init__(self, table: Source, *, name: str | None = None, targets: Iterable[str] | None = None) -> None:
+        from ..tables import open_table
+
+        self.table = open_table(table, name)
+        self.name = self.table.name
+        self.targets = _checked_targets(targets, self.table.columns, self.name)
+        self.reading = Reading()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of the table."""
+        return tuple(self.table.columns)
+
+    def _scores(self, settings: Settings, names: tuple[str, ...]) -> tuple[LatticeScore, LatticeScore, float]:
+        from ..tables import Counts
+
+        summary = self._summarize(settings.resample)
+        self._summary = summary
+        if isinstance(summary, Counts):
+            if summary.names != names:
+                raise InputError(
+                    f"site {self.name!r} has the columns {', '.join(summary.names)}, not {', '.join(names)}"
+                )
+            if settings.penalty != 1:
+                raise InputError(
+                    f"site {self.name!r} has categories only, and their score has no price that penalty="
+                    f"{settings.penalty:g} could multiply; use data='mixed', or leave penalty at 1"
+                )
+            return DiscreteScore(summary), DiscreteScore(summary, "bic", penalty=0.0), summary.n
+        return ordered_score(summary, names, settings.penalty), ordered_score(summary, names, 0.0), summary.n
+
+    def _summarize(self, resample: int | None) -> Statistics | Counts:
+        """Read the table, or draw its rows anew; a draw that misses a rare level altogether is drawn again."""
+        from ..tables import summarize
+
+        how = self.reading
+
+        def read(seed: int | None) -> Statistics | Counts:
+            return _enough(
+                summarize(self.table, how.schema, data=how.data, missing=how.missing, name=self.name, resample=seed)
+            )
+
+        if resample is None:
+            return read(None) if how.known is None else _enough(how.known)
+        for attempt in range(DRAWS):
+            try:
+                return read(self._seed(resample, attempt))
+            except InputError as error:
+                reason = error
+        raise InputError(f"{DRAWS} bootstrap draws at site {self.name!r} could not be used; the last one: {reason}")
+
+    def _seed(self, resample: int, attempt: int) -> int:
+        """Seed of a draw. In one process there is one party, and it may repeat its draws anywhere."""
+        return zlib.crc32(f"{resample} {attempt} {self.name}".encode())
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the statistics, after a run has opened."""
+        summary = self._summary
+        arrays = [v for v in vars(summary).values() if isinstance(v, np.ndarray)]
+        return digest(summary.names, summary.n, *arrays)
+
+    def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
+        from ..discovery.discover import local_graph
+
+        method = self.reading.local if self.reading.local is not None else settings.local
+        return local_graph(method, self._summary, self.table, alpha=settings.alpha, penalty=settings.penalty)
+
+
+class OracleSite(Respondent):
+    """A site that answers from population moments: no sampling, for tests and theory.
+
+    Parameters
+    ----------
+    covariance : array_like, shape (p, p)
+        Population covariance of the site.
+    n : float
+        Nominal number of rows, for the price of an edge. Take it large (10^10): at 10^6, one random draw of weights in
+        twenty has a dependence too small to pay for its edge.
+    names : sequence of str, optional
+        The variables.
+    cpdag : PDAG, optional
+        The site's CPDAG (for ``masking="consensus"``). If not given, the site learns it by GES, whatever `local` says:
+        there are no rows that another method could look at.
+    name : str
+        The site's name.
+    targets : iterable of str, optional
+        Declared targets, as for `Site`.
+    mean : array_like, shape (p,), optional
+        Population means, for methods that compare mechanisms; zero if not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fedperi as fp
+    >>> collider = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
+    >>> fp.IPERI().fit([fp.OracleSite(collider, n=1e10, names=["A", "B", "C"])]).cpdag
+    PDAG('A -> C, B -> C', names=['A', 'B', 'C'])
+    """
+
+    def __init__(
+        self,
+        covariance: ArrayLike,
+        n: float,
+        names: Sequence[str] | None = None,
+        cpdag: PDAG | None = None,
+        *,
+        name: str = "oracle",
+        targets: Iterable[str] | None = None,
+        mean: ArrayLike | None = None,
+    ) -> None:
+        try:
+            self._covariance, self._n = np.array(covariance, dtype=float), float(n)
+            self._mean = np.zeros(self._covariance.shape[:1]) if mean is None else np.array(mean, dtype=float)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"the covariance and n at site {name!r} must be numbers, in rows of equal length"
+            ) from None
+        if np.isinf(self._n):
+            raise InputError(f"n at site {name!r} must be finite, not {n!r}; 1e10 is large enough for an oracle")
+        score = GaussianScore(self._covariance, self._n, names, site=name)  # raises if the moments are no moments
+        root = np.sqrt(np.diag(self._covariance))
+        if np.linalg.eigvalsh(self._covariance / np.outer(root, root))[0] <= 0:
+            raise InputError(f"the covariance at site {name!r} is not positive definite: it is of no distribution")
+        self._own_names = score.names
+        if cpdag is not None and not isinstance(cpdag, PDAG):
+            raise InputError(f"the cpdag at site {name!r} must be a fedperi.PDAG, not {type(cpdag).__name__}")
+        if cpdag is not None:
+            consistent_extension(cpdag.reordered(self._own_names))
+        if self._mean.shape != (len(self._covariance),) or not np.isfinite(self._mean).all():
+            raise InputError(f"the mean at site {name!r} must be {len(self._covariance)} finite numbers")
+        self._cpdag = cpdag
+        self._population = True
+        self.name = name
+        self.targets = _checked_targets(targets, self._own_names, name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return self._own_names
+
+    def summary(self) -> Summary:
+        """What this site says to methods that compare mechanisms: rows, means and covariances."""
+        from ..tables.summary import Summary
+
+        blocks = tuple((i,) for i in range(len(self._own_names)))
+        return Summary(self.name, self._own_names, blocks, self._n, self._mean, self._covariance, targets=self.targets)
+
+    def _scores(self, settings: Settings, names: tuple[str, ...]) -> tuple[LatticeScore, LatticeScore, float]:
+        at = [self._own_names.index(name) for name in names]
+        moments = self._covariance[np.ix_(at, at)]
+        make = [GaussianScore(moments, self._n, names, penalty=p, site=self.name) for p in (settings.penalty, 0.0)]
+        return make[0], make[1], self._n
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the moments."""
+        return digest(self._own_names, self._n, self._covariance)
+
+    def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
+        return self._cpdag if self._cpdag is not None else ges_fit(score).graph
+
+
+def _enough(summary: Statistics | Counts) -> Statistics | Counts:
+    """Return the statistics of a table, if it has the rows to judge each of its variables."""
+    widest = max((len(block) for block in getattr(summary, "blocks", ())), default=1)
+    if summary.n < max(len(summary.names), 2 * widest):
+        what = f"{len(summary.names)} variables" + (f" of up to {widest} columns each" if widest > 1 else "")
+        raise InputError(
+            f"site {summary.site!r} has {summary.n} rows for {what}, too few to learn from: give it more rows, or "
+            "leave the site or some variables out"
+        )
+    return summary
+
+
+def ordered_score(statistics: Statistics, names: tuple[str, ...], penalty: float) -> GaussianScore:
+    """Score statistics with the variables in the order of a run."""
+    order = [statistics.names.index(name) for name in names]
+    return GaussianScore(
+        statistics.correlation,
+        statistics.n,
+        names,
+        blocks=[statistics.blocks[i] for i in order],
+        penalty=penalty,
+        site=statistics.site,
+    )
+
+
+def digest(names: tuple[str, ...], n: float, *arrays: NDArray[Any]) -> str:
+    """SHA-256 of names, a number and arrays."""
+    digest = hashlib.sha256(repr((names, n)).encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _checked_targets(targets: Iterable[str] | None, names: Iterable[str], site: str) -> tuple[str, ...] | None:
+    if targets is None:
+        return None
+    known = tuple(names)
+    if not isinstance(targets, Iterable):
+        raise InputError(f"the targets of site {site!r} must be a list of variables, not {targets!r}")
+    chosen = (targets,) if isinstance(targets, str) else tuple(targets)
+    for target in chosen:
+        if target not in known:
+            raise InputError(f"site {site!r} declares the target {target!r}, which is none of its variables")
+    return chosen

@@ -1,0 +1,267 @@
+"""The pre-flight check: everything that is wrong or doubtful about the tables of all sites, before a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InputError
+from ..infer import SchemaLike, as_schema, unify
+from ..levels import style_of
+from ..schema import Schema
+from ..table import CHUNK, Source, Table, named_sources, open_table
+from .determined import REFUSED, determined_everywhere, determined_here
+from .duplicates import RowHashes
+from .faults import constant_everywhere, constants_here, faults
+from .findings import Finding, Level, percent, quoted
+from .profile import Missing, TableProfile, scan
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+FEW_ROWS = 5  # rows below which a level is called rare
+ROWS_PER_VARIABLE = 10  # rows per variable below which a site is called small
+COPIES = 0.01  # share of repeated rows from which they are worth a warning
+
+
+@dataclass(frozen=True)
+class SiteSummary:
+    """One line of the report: a site, its file, its rows, and how many of them lack a value."""
+
+    name: str
+    origin: str
+    rows: int
+    incomplete: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `check` found.
+
+    Parameters
+    ----------
+    sites : tuple of SiteSummary
+        The sites that could be read.
+    schema : Schema
+        The columns that all sites share and whose type is clear.
+    findings : tuple of Finding
+        Errors, warnings and notes, in this order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> report = check({"north": pd.DataFrame({"a": [1.5, 1.5], "b": [2.5, 3.5]})})
+    >>> report.ok
+    False
+    >>> print(report.findings[0])
+    site 'north', column 'a': all values are the same (1.5); drop the column, or leave the site out
+    """
+
+    sites: tuple[SiteSummary, ...]
+    schema: Schema
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error: a run would start."""
+        return not any(finding.level == "error" for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, ready for JSON."""
+        from .check_view import as_dict
+
+        return as_dict(self)
+
+    def to_rich(self) -> RenderableType:
+        """Return the report as something a rich console prints."""
+        from .check_view import as_rich
+
+        return as_rich(self)
+
+
+def check(
+    sources: Mapping[str, Source] | Iterable[Source],
+    schema: SchemaLike | None = None,
+    missing: Missing = "error",
+    *,
+    strict: bool = False,
+) -> CheckReport:
+    """Look at the tables of all sites, and collect all findings rather than stop at the first.
+
+    Parameters
+    ----------
+    sources : mapping of names to sources, or iterable of sources
+        One table per site; see `fedperi.data.open_tables`.
+    schema : Schema or path of a schema file, optional
+        Types and levels that are not to be inferred; it may name only some of the columns.
+    missing : {"error", "drop"}
+        What the run will do with rows in which a value is missing.
+    strict : bool
+        Whether every site must do by itself, as all methods but M-PERI require: no column that is constant at a site or
+        determined by others there, and at least as many rows as variables. If not, these are warnings, and errors only
+        if they hold for all sites together. One table alone is always taken strictly.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> north = pd.DataFrame({"a": [float(i * i % 7) + 0.5 for i in range(40)], "b": [i + 0.5 for i in range(40)]})
+    >>> south = north * 2 + 1
+    >>> check([north, south]).ok
+    True
+    >>> for finding in check([north, south.rename(columns={"b": "c"})]).findings[:2]:
+    ...     print(finding)
+    column 'b': present at 'site 1' but not at 'site 2'; give all sites the same columns
+    column 'c': present at 'site 2' but not at 'site 1'; give all sites the same columns
+    """
+    given = as_schema(schema)
+    found: list[Finding] = []
+    tables: list[tuple[Table, TableProfile, RowHashes]] = []
+    named = named_sources(sources)
+    if not named:
+        raise InputError("there are no tables to check; give at least one")
+    named, renamed = _own_names(named)
+    found += renamed
+    for name, source in named:
+        hashes = RowHashes()
+        try:
+            table = open_table(source, name)
+            tables.append((table, scan(table, missing, CHUNK, given, hashes.add), hashes))
+        except InputError as error:
+            message, _, remedy = str(error).removeprefix(f"site {name!r}: ").partition("; ")
+            found.append(Finding("error", name, (), message, remedy))
+    agreed, differing = unify([profile for _, profile, _ in tables], given)
+    found += differing + _same_content(tables) + _codes(agreed, given)
+    strict = strict or len(tables) < 2  # one table is all sites together
+    faulty, exact = set[str](), False
+    for table, profile, hashes in tables:
+        found += [Finding("note", table.name, (), note) for note in table.notes]
+        errors = faults(profile, agreed, missing, constants=strict)
+        odd = [] if strict else constants_here(profile, agreed)
+        found += errors + odd + _doubts(profile, agreed, missing, strict)
+        found += _copies(profile, agreed, hashes)
+        own = {name for error in (*errors, *odd) for name in error.columns}
+        some, exactly = determined_here(table, profile, agreed, own, missing, strict=strict)
+        found, exact = found + some, exact or exactly
+        faulty |= {name for error in errors for name in error.columns}
+    if not strict:
+        found = _of_all(found, tables, agreed, faulty, missing, exact)
+    ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
+    summaries = tuple(
+        SiteSummary(table.name, table.origin, profile.total, hashes.incomplete, len(table.columns))
+        for table, profile, hashes in tables
+    )
+    return CheckReport(summaries, agreed, tuple(ranked))
+
+
+def _of_all(
+    found: list[Finding],
+    tables: list[tuple[Table, TableProfile, RowHashes]],
+    schema: Schema,
+    faulty: set[str],
+    missing: Missing,
+    exact: bool,
+) -> list[Finding]:
+    """Add what is wrong with all sites together, in place of what was said of each about the same."""
+    known = [(table, profile) for table, profile, _ in tables if profile.rows]
+    if not known or not schema.columns:
+        return found
+    flat = constant_everywhere([profile for _, profile in known], schema)
+    constant = {name for finding in flat for name in finding.columns}
+    tied = determined_everywhere(known, schema, faulty | constant, missing) if exact else []
+    sets = {finding.columns for finding in tied}
+    kept = [one for one in found if one.level == "error" or not (one.columns in sets or _constant(one, constant))]
+    rows, p = sum(profile.rows for _, profile in known), len(schema.columns)
+    few = []
+    if rows <= p:
+        message = f"{rows} rows at all sites together are not more than the {p} variables"
+        few = [Finding("error", None, (), message, "drop variables, or collect more rows")]
+        kept = [one for one in kept if "rows are not more than" not in one.message]
+    return [*kept, *flat, *tied, *few]
+
+
+def _constant(finding: Finding, names: set[str]) -> bool:
+    """Whether a warning says of one site what an error says of all."""
+    return len(finding.columns) == 1 and finding.columns[0] in names and finding.remedy.endswith(REFUSED)
+
+
+def _own_names(named: list[tuple[str, Source]]) -> tuple[list[tuple[str, Source]], list[Finding]]:
+    """Give sites that share a name a number each, so that the other findings can tell them apart."""
+    names = Counter(name for name, _ in named)
+    remedy = "rename the files, or give each site its own name"
+    found = [
+        Finding("error", name, (), f"{count} sites have this name", remedy)
+        for name, count in names.items()
+        if count > 1
+    ]
+    seen: Counter[str] = Counter()
+    own = []
+    for name, source in named:
+        seen[name] += 1
+        own.append((f"{name} ({seen[name]})" if seen[name] > 1 else name, source))
+    return own, found
+
+
+def _same_content(tables: list[tuple[Table, TableProfile, RowHashes]]) -> list[Finding]:
+    by_content: dict[tuple[object, ...], list[str]] = {}
+    for table, _, hashes in tables:
+        by_content.setdefault((*sorted(table.columns), *hashes.content), []).append(table.name)
+    remedy = "give every site's table once, or its rows count twice"
+    return [
+        Finding("warning", None, (), f"sites {quoted(names)} hold the same rows", remedy)
+        for names in by_content.values()
+        if len(names) > 1
+    ]
+
+
+def _codes(schema: Schema, given: Schema | None) -> list[Finding]:
+    inferred = (column for column in schema.columns if given is None or column.name not in given)
+    coded = tuple(c.name for c in inferred if len(c.levels or ()) > 2 and style_of(c.levels or ()) == "number")
+    message, remedy = "few different whole numbers, taken as categories", "if they are amounts, declare them continuous"
+    return [Finding("note", None, coded, message, remedy)] if coded else []
+
+
+def _doubts(profile: TableProfile, schema: Schema, missing: Missing, strict: bool) -> list[Finding]:
+    """List what lets a run start but may spoil it: few rows, rare levels, values outside bounds, rows dropped."""
+    found, site, n, p = [], profile.site, profile.rows, len(profile.columns)
+    if missing == "drop" and profile.dropped and n:
+        share = percent(profile.dropped, profile.total)
+        message = f"{share} of the rows lack a value and are dropped ({profile.dropped} of {profile.total})"
+        lacking = tuple(column.name for column in profile.columns.values() if column.missing)
+        found.append(Finding("warning", site, lacking, message, "fine if values are missing at random"))
+    if 1 < n <= p:
+        message = f"{n} rows are not more than the {p} variables: most edges found would be chance"
+        level: Level = "error" if n < p and strict else "warning"  # most methods refuse a site they cannot learn from
+        refused = REFUSED if n < p and not strict else ""
+        found.append(Finding(level, site, (), message, f"drop variables, or collect more rows{refused}"))
+    elif 1 < n < ROWS_PER_VARIABLE * p:
+        message = f"{n} rows are few for {p} variables"
+        found.append(
+            Finding("warning", site, (), message, f"{ROWS_PER_VARIABLE} rows per variable are a usual minimum")
+        )
+    for column in schema.columns:
+        held = profile.columns[column.name]
+        if column.levels is not None and n >= FEW_ROWS:
+            rare = [(level, rows) for level, rows in zip(column.levels, held.counts(column.levels), strict=True)]
+            rare = [(level, rows) for level, rows in rare if 0 < rows < FEW_ROWS]
+            if rare:
+                shown = ", ".join(f"{level!r} ({rows})" for level, rows in rare[:5])
+                more = f" and {len(rare) - 5} more" if len(rare) > 5 else ""
+                message = f"levels with fewer than {FEW_ROWS} rows: {shown}{more}"
+                found.append(Finding("warning", site, (column.name,), message, "join rare levels into one"))
+        if column.bounds is not None and n and (held.low < column.bounds[0] or held.high > column.bounds[1]):
+            message = f"values from {held.low:g} to {held.high:g} exceed the declared bounds {column.bounds}"
+            found.append(
+                Finding("warning", site, (column.name,), message, "they will be clipped where bounds are used")
+            )
+    return found
+
+
+def _copies(profile: TableProfile, schema: Schema, hashes: RowHashes) -> list[Finding]:
+    # Rows of categories repeat by nature; only measurements should not.
+    if all(column.kind == "categorical" for column in schema.columns) or hashes.copies < COPIES * hashes.seen:
+        return []
+    message = f"{percent(hashes.copies, hashes.seen)} of the rows repeat an earlier row"
+    return [Finding("warning", profile.site, (), message, "drop the copies, unless rows may be equal by chance")]

@@ -1,0 +1,88 @@
+"""Columns that others determine, at one site and at all sites together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...errors import InputError
+from ..embedding import common_embedding, fit_embedding
+from ..encode import read_rows
+from ..moments import merge, stream_moments
+from ..schema import Schema
+from ..statistics import embedded_statistics
+from ..table import CHUNK, Table
+from .collinear import Dependence, dependences
+from .findings import Finding, Level
+from .profile import Missing, TableProfile
+
+REFUSED = "; --method iperi refuses it"
+
+
+def determined_here(
+    table: Table, profile: TableProfile, schema: Schema, faulty: set[str], missing: Missing, *, strict: bool
+) -> tuple[list[Finding], bool]:
+    """Near-collinear columns of one site, among those without a fault, and whether some determine others exactly.
+
+    If `strict`, exact dependence is an error. If not, it is a warning here: `determined_everywhere` looks at all sites.
+    """
+    sound = Schema(tuple(column for column in schema.columns if column.name not in faulty))
+    discrete = all(column.kind == "categorical" for column in sound.columns)
+    if len(sound.columns) < 2:
+        return [], False
+    try:
+        embedding = fit_embedding(sound, profile, "mixed", 1)
+        rows = (embedding.embed(frame, table.name) for frame in read_rows(table, sound, CHUNK, missing))
+        dependent = dependences(embedded_statistics(stream_moments(rows), embedding, profile))
+    except InputError:  # values that do not fit the schema: reported already
+        return [], False
+    found = []
+    for item in dependent:
+        # A residual variance of zero has no logarithm: scores and tests refuse it. Counts of categories can bear it.
+        level: Level = "error" if item.exact and strict and not discrete else "warning"
+        refused = REFUSED if item.exact and not strict and not discrete else ""
+        found.append(Finding(level, table.name, item.names, _said(item), f"drop one of them{refused}"))
+    return found, any(item.exact for item in dependent)
+
+
+def determined_everywhere(
+    tables: Sequence[tuple[Table, TableProfile]], schema: Schema, faulty: set[str], missing: Missing
+) -> list[Finding]:
+    """Columns that others determine exactly in the rows of all sites together: no method can direct edges among them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import Column, open_table
+    >>> from fedperi.tables.checks.profile import scan
+    >>> frames = [pd.DataFrame({"a": [1.5, 2.0, 4.5, 6.0], "b": [3.0, 4.0, 9.0, 12.0]}) * size for size in (1, 3)]
+    >>> tables = [open_table(frame, name) for frame, name in zip(frames, ("north", "south"))]
+    >>> schema = Schema((Column("a", "continuous"), Column("b", "continuous")))
+    >>> print(determined_everywhere([(table, scan(table)) for table in tables], schema, set(), "error")[0])
+    columns 'a', 'b': one determines the other exactly at all sites together; drop one of them
+    """
+    sound = Schema(tuple(column for column in schema.columns if column.name not in faulty))
+    if len(sound.columns) < 2:
+        return []
+    try:
+        embedding = common_embedding(sound, [profile for _, profile in tables], "mixed", 1)
+        parts = [
+            stream_moments(embedding.embed(frame, table.name) for frame in read_rows(table, sound, CHUNK, missing))
+            for table, _ in tables
+        ]
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = merge(whole, part)
+        dependent = dependences(embedded_statistics(whole, embedding, tables[0][1]))
+    except InputError:
+        return []
+    return [
+        Finding("error", None, item.names, f"{_said(item)} at all sites together", "drop one of them")
+        for item in dependent
+        if item.exact
+    ]
+
+
+def _said(item: Dependence) -> str:
+    strength = "exactly" if item.exact else f"nearly (correlation {item.correlation:.5f})"
+    what = "one determines the other" if len(item.names) == 2 else "one of them is determined by the others,"
+    return f"{what} {strength}"

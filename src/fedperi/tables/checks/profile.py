@@ -1,0 +1,193 @@
+"""The first pass over a table: what each column holds, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ...errors import InputError
+from ..readers.plain import is_plain, plain_values
+from ..schema import Schema
+from ..table import CHUNK, Table
+from .column_scan import ColumnProfile, ColumnScan, Storage, add_numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["MAX_LEVELS", "ColumnProfile", "Missing", "TableProfile", "scan", "storage_of"]
+
+MAX_LEVELS = 100  # different values remembered per column; a category with more is taken for an identifier
+BLOCK = 1 << 17  # numbers taken in at a time: a megabyte
+
+_STORAGES: dict[str, Storage] = {"f": "number", "i": "integer", "u": "integer", "b": "boolean"}
+
+Missing = Literal["error", "drop"]
+
+
+@dataclass(frozen=True)
+class TableProfile:
+    """What one site's table holds: rows in the file, rows dropped for missing values, and its columns."""
+
+    site: str
+    total: int
+    dropped: int
+    columns: Mapping[str, ColumnProfile]
+
+    @property
+    def rows(self) -> int:
+        """The rows that count: the total without those dropped."""
+        return self.total - self.dropped
+
+
+def scan(
+    table: Table,
+    missing: Missing = "error",
+    chunk: int = CHUNK,
+    schema: Schema | None = None,
+    tap: Callable[[pd.DataFrame], None] | None = None,
+    spread: bool = True,
+) -> TableProfile:
+    """Read a table once and describe its columns.
+
+    Parameters
+    ----------
+    table : Table
+        The site's table.
+    missing : {"error", "drop"}
+        Under ``"drop"`` rows with a missing value are counted, and otherwise left out.
+    chunk : int
+        Rows in memory at a time; the result does not depend on it.
+    schema : Schema, optional
+        Its longest list of levels is the number of values to remember, if that is more than `MAX_LEVELS`. It also says
+        of which columns numbers are counted; see `ColumnProfile`.
+    tap : callable, optional
+        Called with every chunk as it passes, for those who need the same rows.
+    spread : bool
+        Whether means and standard deviations are needed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import open_table
+    >>> profile = scan(open_table(pd.DataFrame({"a": [1.5, 2.5, None], "b": ["u", "v", "v"]})), missing="drop")
+    >>> profile.rows, profile.dropped, profile.columns["a"].missing
+    (2, 1, 1)
+    >>> profile.columns["a"].low, profile.columns["a"].high, dict(profile.columns["b"].levels)
+    (1.5, 2.5, {'u': 1, 'v': 1})
+    """
+    if missing not in ("error", "drop"):
+        raise InputError(f"missing must be 'error' or 'drop', not {missing!r}")
+    declared = schema.columns if schema is not None else ()
+    limit = max([MAX_LEVELS, *(len(column.levels or ()) for column in declared)])
+    count = {column.name: column.kind == "categorical" for column in declared}
+
+    def read(tap: Callable[[pd.DataFrame], None] | None, text: frozenset[str]) -> tuple[TableProfile, frozenset[str]]:
+        columns = {name: ColumnScan(limit, count.get(name), spread) for name in table.columns}
+        total = dropped = 0
+        for frame in table.chunks(chunk, text):
+            if tap is not None:
+                tap(frame)
+            total += len(frame)
+            dropped += _update(list(columns.values()), frame, missing == "drop")
+        profiles = MappingProxyType({name: column.result(name) for name, column in columns.items()})
+        mixed = frozenset(name for name, column in columns.items() if column.mixed)
+        return TableProfile(table.name, total, dropped, profiles), mixed
+
+    profile, mixed = read(tap, frozenset())
+    if mixed:
+        # Text in one place and numbers in another: what pandas made of "01" depended on its neighbours. Read again.
+        profile, _ = read(None, mixed)
+    return profile
+
+
+def _update(columns: Sequence[ColumnScan], frame: pd.DataFrame, drop: bool) -> int:
+    """Take in the next rows of all columns, in the order of the table; return how many rows were dropped."""
+    if not len(frame):
+        return 0
+    dtypes = list(frame.dtypes)
+    numbers = [i for i, dtype in enumerate(dtypes) if is_plain(dtype) and dtype.kind != "b"]
+    truths = [i for i, dtype in enumerate(dtypes) if is_plain(dtype) and dtype.kind == "b"]
+    others = {i: frame.iloc[:, i] for i in sorted(set(range(len(dtypes))).difference(numbers, truths))}
+    lines, facts = plain_values(frame, numbers).T, plain_values(frame, truths).T
+    absent = {i: series.isna().to_numpy(dtype=bool) for i, series in others.items()}
+    # A minimum is nan only if a number is: one pass over all columns, and a second only where something is missing.
+    absent |= {numbers[k]: np.isnan(lines[k]) for k in np.flatnonzero(np.isnan(lines.min(axis=1)))}
+    lacking = {i: int(mask.sum()) for i, mask in absent.items()}
+    for i, rows in lacking.items():
+        columns[i].missing += rows
+    rows, dropped = len(frame), 0
+    if drop and any(lacking.values()):
+        keep = ~np.logical_or.reduce(list(absent.values()))
+        rows, dropped = int(keep.sum()), len(frame) - int(keep.sum())
+        lines, facts = lines[:, keep], facts[:, keep]
+        others = {i: series[keep] for i, series in others.items()}
+        lacking = {}
+    else:
+        others = {i: series[~absent[i]] if lacking[i] else series for i, series in others.items()}
+    for i in (*numbers, *truths):
+        if rows > lacking.get(i, 0):
+            columns[i].see(_STORAGES[dtypes[i].kind], dtypes[i])
+    # Blocks that stay in the processor's cache from one step to the next.
+    width = max(1, BLOCK // max(1, rows))
+    for start in range(0, len(numbers), width):
+        part = numbers[start : start + width]
+        add_numbers([columns[i] for i in part], np.ascontiguousarray(lines[start : start + width]))
+    if truths and rows:
+        facts = np.ascontiguousarray(facts)
+        add_numbers([columns[i] for i in truths], facts, codes=False)
+        for i, true in zip(truths, facts.sum(axis=1).astype(int).tolist(), strict=True):
+            columns[i].add_levels([(True, true), (False, rows - true)])
+    for i, series in others.items():
+        _update_other(columns[i], series)
+    return dropped
+
+
+def _update_other(column: ColumnScan, series: pd.Series[Any]) -> None:
+    """Take in values of a column, none of them missing, that is not simply one of numbers."""
+    if not len(series):
+        return
+    storage = storage_of(series)
+    column.see(storage, series.dtype)
+    if storage in ("integer", "number", "boolean"):
+        add_numbers([column], series.to_numpy(dtype=np.float64)[None], codes=storage != "boolean")
+    if storage in ("text", "category", "boolean"):
+        counts = series.value_counts()
+        column.add_levels(zip(counts.index.tolist(), counts.to_numpy(dtype=np.int64).tolist(), strict=True))
+
+
+def storage_of(series: pd.Series[Any]) -> Storage:
+    """Say what kind of values a column without missing values holds.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> [storage_of(pd.Series(values)) for values in ([1, 2], [0.5], [True], ["a"], [1, "a"], [[1], [2]])]
+    ['integer', 'number', 'boolean', 'text', 'mixed', 'other']
+    """
+    import pandas as pd
+    from pandas.api import types
+
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "category"
+    if types.is_bool_dtype(dtype):
+        return "boolean"
+    if types.is_integer_dtype(dtype):
+        return "integer"
+    if types.is_float_dtype(dtype):
+        return "number"
+    if isinstance(dtype, pd.StringDtype):
+        return "text"
+    what = types.infer_dtype(series, skipna=True)
+    named: dict[str, Storage] = {"boolean": "boolean", "integer": "integer", "string": "text"}
+    named |= dict.fromkeys(("floating", "mixed-integer-float", "decimal"), "number")
+    if what in named:
+        return named[what]
+    simple = what.startswith("mixed") and all(isinstance(value, (str, Real, Decimal, np.bool_)) for value in series)
+    return "mixed" if simple else "other"

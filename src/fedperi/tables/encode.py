@@ -1,0 +1,93 @@
+"""The second pass over a table: rows as the schema says they are, numbers and codes. Nothing here is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .checks.findings import quoted
+from .checks.profile import Missing
+from .levels import level_text, style_of
+from .schema import Column, Schema
+from .table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read_rows(table: Table, schema: Schema, chunk: int, missing: Missing) -> Iterator[pd.DataFrame]:
+    """Yield the schema's columns in chunks; under ``missing="drop"`` without the rows of the table that lack a value.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import open_table
+    >>> schema = Schema((Column("b", "continuous"), Column("a", "continuous")))
+    >>> for frame in read_rows(open_table(pd.DataFrame({"a": [1.0, 2.0, None], "b": [3, 4, 5]})), schema, 2, "drop"):
+    ...     print(frame.to_dict("list"))
+    {'b': [3, 4], 'a': [1.0, 2.0]}
+    """
+    # A code with leading zeros among words must stay a word; where all levels are numbers it does not matter.
+    text = [c.name for c in schema.columns if c.levels is not None and style_of(c.levels) == "text"]
+    for frame in table.chunks(chunk, text):
+        rows = frame.dropna() if missing == "drop" else frame
+        if len(rows):
+            yield rows[list(schema.names)]
+
+
+def numbers(series: pd.Series[Any], column: Column, site: str) -> NDArray[np.float64]:
+    """Return the values of a column as floats.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> numbers(pd.Series([True, False]), Column("a", "continuous"), "north").tolist()
+    [1.0, 0.0]
+    >>> numbers(pd.Series(["f"]), Column("a", "continuous"), "north")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: site 'north', column 'a': 'f' is not a number; correct it, or make the column categorical
+    """
+    try:
+        values: NDArray[np.float64] = series.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        strange = next((value for value in series if isinstance(value, str)), series.iloc[0])
+        raise InputError(
+            f"site {site!r}, column {column.name!r}: {strange!r} is not a number; "
+            "correct it, or make the column categorical"
+        ) from None
+    return values
+
+
+def codes(series: pd.Series[Any], column: Column, site: str) -> NDArray[np.int64]:
+    """Return the position of every value among the column's levels.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> codes(pd.Series([1.0, 0.0]), Column("a", "categorical", ("0", "1")), "north").tolist()
+    [1, 0]
+    >>> codes(pd.Series(["x"]), Column("a", "categorical", ("f", "m")), "north")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: site 'north', column 'a': value 'x' is not among the levels 'f', 'm'; correct the ...
+    """
+    import pandas as pd
+
+    levels = column.levels or ()
+    style = style_of(levels)
+    positions = {level: position for position, level in enumerate(levels)}
+    labels, values = pd.factorize(series)
+    found = [positions.get(level_text(value, style), -1) for value in values.tolist()]
+    if -1 in found:
+        strange = level_text(values.tolist()[found.index(-1)], style)
+        raise InputError(
+            f"site {site!r}, column {column.name!r}: value {strange!r} is not among the levels {quoted(levels)}; "
+            "correct the value, or add the level to the schema"
+        )
+    result: NDArray[np.int64] = np.asarray(found, dtype=np.int64)[labels]
+    return result

@@ -1,0 +1,242 @@
+"""One schema for all sites: types from the data, differences between sites caught, overrides obeyed.
+
+The rules, in order:
+
+- text and truth values are categorical; so are pandas categoricals;
+- whole numbers are categorical (codes) if at most `MAX_CODES` different ones occur across all sites, each by
+  `ROWS_PER_CODE` rows on average, and one site at least stores them as integers; integers with missing values count;
+- all other numbers are continuous;
+- a schema given as override has the last word on the columns that it names.
+
+The levels of a category are those found at any site. If one site shows them all and another lacks some, that is a
+rare level and a warning. If no site shows them all (``f, m`` against ``0, 1``, or ``0, 1`` against ``1, 2``), sites
+probably code the column differently; that is an error until a schema declares the levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+
+from ..errors import InputError
+from .checks.findings import Finding, quoted, raise_errors
+from .checks.profile import ColumnProfile, TableProfile, scan
+from .levels import level_text, number_of, sorted_levels, style_of
+from .schema import Column, Schema
+from .table import Source, open_tables
+
+MAX_CODES = 10  # different whole numbers up to which they are taken for codes
+ROWS_PER_CODE = 10  # rows per code, on average, below which they are taken for measurements
+
+SchemaLike = Schema | str | PathLike[str]
+
+
+def infer_schema(tables: Mapping[str, Source] | Iterable[Source], overrides: SchemaLike | None = None) -> Schema:
+    """Find the one schema that the tables of all sites follow. Reads every table once.
+
+    Parameters
+    ----------
+    tables : mapping of names to sources, or iterable of sources
+        One table per site; see `fedperi.data.open_table`.
+    overrides : Schema or path of a schema file, optional
+        Columns whose type, levels or bounds are given rather than inferred. It may name only some of the columns.
+
+    Raises
+    ------
+    InputError
+        If columns, types or levels differ between sites. The message lists all differences.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> north = pd.DataFrame({"age": [41.5, 37.0, 60.25], "sex": ["f", "m", "m"]})
+    >>> south = pd.DataFrame({"sex": ["m", "f"], "age": [50.5, 71.0]})
+    >>> for column in infer_schema([north, south]).columns:
+    ...     print(column)
+    Column(name='age', kind='continuous', levels=None, bounds=None)
+    Column(name='sex', kind='categorical', levels=('f', 'm'), bounds=None)
+    """
+    given = as_schema(overrides)
+    schema, findings = unify([scan(table, schema=given, spread=False) for table in open_tables(tables)], given)
+    raise_errors(findings)
+    return schema
+
+
+def as_schema(schema: SchemaLike | None) -> Schema | None:
+    """Read a schema if it is given as a path.
+
+    Examples
+    --------
+    >>> as_schema(None) is None
+    True
+    """
+    if schema is None or isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, (str, PathLike)):
+        return Schema.from_file(schema)
+    raise InputError(f"schema must be a Schema or the path of a schema file, not {type(schema).__name__}")
+
+
+def unify(profiles: Sequence[TableProfile], overrides: Schema | None = None) -> tuple[Schema, list[Finding]]:
+    """Find the schema of profiled tables, and everything that stands against it.
+
+    The schema holds the columns that all sites have and whose type is clear; the findings tell about the others.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import open_table
+    >>> tables = {"north": pd.DataFrame({"a": ["0", "1"]}), "south": pd.DataFrame({"a": [0.5, 1.5]})}
+    >>> schema, findings = unify([scan(open_table(frame, name)) for name, frame in tables.items()])
+    >>> schema.columns, len(findings)
+    ((), 1)
+    >>> print(findings[0])
+    column 'a': text such as '0', '1' at 'north' but numbers at 'south'; store it alike at all sites, or ...
+    """
+    names = list(dict.fromkeys(name for profile in profiles for name in profile.columns))
+    findings = _missing_columns(profiles, names, overrides)
+    columns, rows = [], sum(profile.rows for profile in profiles)
+    given = {column.name: column for column in (overrides.columns if overrides is not None else ())}
+    for name in names:
+        sites = {profile.site: profile.columns[name] for profile in profiles if name in profile.columns}
+        column, found = _declared(given[name], sites) if name in given else _infer_column(name, sites, rows)
+        findings += found
+        if column is not None and len(sites) == len(profiles):
+            columns.append(column)
+    return Schema(tuple(columns)), findings
+
+
+def _missing_columns(profiles: Sequence[TableProfile], names: list[str], overrides: Schema | None) -> list[Finding]:
+    found = []
+    for name in names:
+        absent = [profile.site for profile in profiles if name not in profile.columns]
+        if absent:
+            present = [profile.site for profile in profiles if name in profile.columns]
+            message = f"present at {quoted(present)} but not at {quoted(absent)}"
+            found.append(Finding("error", None, (name,), message, "give all sites the same columns"))
+    known = set(names)
+    for name in overrides.names if overrides is not None else ():
+        if name not in known:
+            remedy = f"the columns are {quoted(names)}"
+            found.append(Finding("error", None, (name,), "named in the schema but in no table", remedy))
+    return found
+
+
+_WORDS = {"integer": "numbers", "number": "numbers", "boolean": "truth values", "text": "text", "category": "text"}
+
+
+def _infer_column(name: str, sites: Mapping[str, ColumnProfile], rows: int) -> tuple[Column | None, list[Finding]]:
+    found = _unsupported(name, sites)
+    filled = {site: profile for site, profile in sites.items() if profile.storage != "empty"}
+    if found or not filled:  # a column that is missing throughout is reported as missing, not here
+        return None, found
+    words = {site: _WORDS[profile.storage] for site, profile in filled.items()}
+    if len(set(words.values())) > 1:
+        kinds = list(dict.fromkeys(words.values()))
+        spelled = {kind: f"{kind}{_examples(filled.values()) if kind == 'text' else ''}" for kind in kinds}
+        where = {kind: quoted(site for site in words if words[site] == kind) for kind in kinds}
+        message = " but ".join(f"{spelled[kind]} at {where[kind]}" for kind in kinds)
+        remedy = "store it alike at all sites, or declare it in a schema"
+        return None, [Finding("error", None, (name,), message, remedy)]
+    if "numbers" in words.values() and not _coded(filled, rows):
+        return Column(name, "continuous"), []
+    found = [finding for site, profile in filled.items() for finding in _odd_text(site, profile)]
+    return (None, found) if found else _join_levels(name, filled)
+
+
+def _examples(profiles: Iterable[ColumnProfile]) -> str:
+    """Show some of the text in a column, and of it what is no number first: often one odd value makes it text."""
+    texts = [level for profile in profiles if profile.storage in ("text", "category") for level in profile.levels]
+    return f" such as {quoted(sorted(set(texts), key=lambda text: (number_of(text) is not None, text))[:3])}"
+
+
+def _coded(sites: Mapping[str, ColumnProfile], rows: int) -> bool:
+    """Whether a column of numbers holds codes rather than measurements."""
+    profiles = sites.values()
+    codes = {level for profile in profiles for level in profile.levels}
+    return (
+        all(profile.whole and not profile.many for profile in profiles)
+        and any(profile.storage == "integer" for profile in profiles)
+        and len(codes) <= MAX_CODES
+        and rows >= ROWS_PER_CODE * len(codes)
+    )
+
+
+def _unsupported(name: str, sites: Mapping[str, ColumnProfile]) -> list[Finding]:
+    remedy = "turn them into numbers or categories, or drop the column"
+    return [
+        Finding("error", site, (name,), f"values of type {profile.dtype} are neither numbers nor categories", remedy)
+        for site, profile in sites.items()
+        if profile.storage == "other"
+    ]
+
+
+def _odd_text(site: str, profile: ColumnProfile) -> list[Finding]:
+    """Text that is no category: identifiers, and numbers with a word among them."""
+    if profile.storage not in ("text", "category"):
+        return []
+    words = [level for level in profile.levels if number_of(level) is None]
+    numbers = len(profile.levels) - len(words)
+    if profile.storage == "text" and words and numbers > len(words):
+        message = f"numbers, but also text such as {quoted(words[:3])}"
+        remedy = "make it a number or a missing value, or declare the column categorical in a schema"
+    elif profile.storage == "text" and numbers > MAX_CODES and not words:
+        message, remedy = "numbers stored as text", "store them as numbers, or declare the column in a schema"
+    elif profile.many:
+        message = (
+            f"text with more than {len(profile.levels)} different values, such as {quoted(list(profile.levels)[:3])}"
+        )
+        remedy = "drop the column if it is an identifier, or group its values into fewer categories"
+    else:
+        return []
+    return [Finding("error", site, (profile.name,), message, remedy)]
+
+
+def _join_levels(name: str, sites: Mapping[str, ColumnProfile]) -> tuple[Column | None, list[Finding]]:
+    union = {level for profile in sites.values() for level in profile.levels}
+    found = []
+    complete = any(len(profile.levels) == len(union) for profile in sites.values())
+    for site, profile in sites.items():
+        absent = sorted_levels(union - set(profile.levels))
+        if absent and complete:
+            message = f"level{'s' if len(absent) > 1 else ''} {quoted(absent)} of other sites does not occur here"
+            message = message if len(absent) == 1 else message.replace("does", "do")
+            found.append(Finding("warning", site, (name,), message, "fine if rare; check that sites code it alike"))
+    if not complete:
+        shown = "; ".join(f"{quoted(sorted_levels(profile.levels))} at {site!r}" for site, profile in sites.items())
+        remedy = "code it alike at all sites, or declare its levels (or that it is continuous) in a schema"
+        found.append(Finding("error", None, (name,), f"levels differ: {shown}", remedy))
+    try:
+        return Column(name, "categorical", sorted_levels(union)), found
+    except InputError as error:  # "1" and "01" in one column
+        return None, [*found, Finding("error", None, (name,), str(error))]
+
+
+def _declared(column: Column, sites: Mapping[str, ColumnProfile]) -> tuple[Column | None, list[Finding]]:
+    found = _unsupported(column.name, sites)
+    if found:
+        return None, found
+    if column.kind == "continuous":
+        for site, profile in sites.items():
+            words = [level for level in profile.levels if profile.storage in ("text", "category")]
+            if words:
+                message = f"declared continuous, but holds text such as {quoted(words[:3])}"
+                found.append(
+                    Finding("error", site, (column.name,), message, "store numbers, or declare it categorical")
+                )
+        return (None if found else column), found
+    if column.levels is None:
+        for site, profile in sites.items():
+            if profile.many:
+                message = f"declared categorical, but has more than {len(profile.levels)} different values"
+                found.append(Finding("error", site, (column.name,), message, "declare its levels, or group them"))
+        filled = {site: profile for site, profile in sites.items() if profile.levels}
+        return (None, found) if found or not filled else _join_levels(column.name, filled)
+    style = style_of(column.levels)
+    for site, profile in sites.items():
+        strange = {level_text(level, style) for level in profile.levels} - set(column.levels)
+        if strange:
+            message = f"values {quoted(sorted_levels(strange))} are not among the declared levels"
+            remedy = f"the levels are {quoted(column.levels)}; correct the values or the schema"
+            found.append(Finding("error", site, (column.name,), message, remedy))
+    return column, found

@@ -1,0 +1,1 @@
+"""How rows are read: CSV, Parquet, cell by cell under privacy."""

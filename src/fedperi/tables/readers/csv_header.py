@@ -1,0 +1,141 @@
+"""The first line of a text file: how the file separates its columns, and what they are called.
+
+A header is public, and the rows are not. So opening a file looks at this line and at nothing else; whether and how rows
+can be read is found out by those who read them: `csv_file`, and under privacy `csv_lines`.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from ...errors import InputError
+from ..levels import number_of
+
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
+BROKEN = (OSError, EOFError, zlib.error)
+"""What reading a file raises if its disk or its compression is damaged."""
+
+_FOREIGN = {b"PK\x03\x04": "an Excel or zip file", b"\xd0\xcf\x11\xe0": "an old Excel file", b"%PDF": "a PDF file"}
+_BINARY = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"\x28\xb5\x2f\xfd")
+_GZIP = b"\x1f\x8b"
+_MARK = b"\xef\xbb\xbf"  # the byte order mark that Excel puts before UTF-8
+_LONGEST = 1 << 20  # bytes of a header line; a file without line ends is not read into memory to see its start
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the first line of a text file says."""
+
+    encoding: str
+    separator: str
+    compressed: bool
+    names: tuple[str, ...]
+
+
+def read_header(path: Path) -> Header:
+    r"""Read the first line that is not blank; refuse what cannot be a table's.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "north.csv"
+    >>> _ = file.write_text("age;dose\n41;0,5\n")
+    >>> read_header(file)
+    Header(encoding='utf-8-sig', separator=';', compressed=False, names=('age', 'dose'))
+    """
+    with path.open("rb") as plain:
+        compressed = plain.read(2) == _GZIP
+    try:
+        with open_bytes(path, compressed) as stream:
+            start = stream.read(_LONGEST)
+    except BROKEN as error:
+        raise unreadable(path, error) from None
+    encoding = _encoding(path, start)
+    try:
+        # Only the first line matters here: what follows may be damaged, and is cut off where the start ends.
+        wide = start.decode("utf-16", "replace").splitlines() if encoding == "utf-16" else ()
+        lines = (line for line in wide if line.strip()) if wide else (line.decode("utf-8") for line in records(start))
+        first = next(lines, None)
+    except UnicodeError as error:
+        raise unreadable(path, error) from None
+    if first is None:
+        raise InputError(f"{str(path)!r} is empty; a table needs a header and at least 2 rows")
+    return _parsed(path, first, encoding, compressed)
+
+
+def records(content: bytes) -> Iterator[bytes]:
+    r"""Yield the lines that are not blank, whatever ends them; the byte order mark is no part of the first.
+
+    Examples
+    --------
+    >>> list(records(b"\xef\xbb\xbfa,b\r\n\r\n1,2\r3,4\n"))
+    [b'a,b', b'1,2', b'3,4']
+    """
+    return (line for line in content.removeprefix(_MARK).splitlines() if line.strip())
+
+
+def open_bytes(path: Path, compressed: bool) -> BinaryIO:
+    """Open a file, or what is compressed in it."""
+    return cast(BinaryIO, gzip.open(path)) if compressed else path.open("rb")
+
+
+def unreadable(path: Path, error: Exception) -> InputError:
+    """Say that a file cannot be read, and what to do."""
+    if isinstance(error, UnicodeError):
+        return InputError(f"{str(path)!r} is not UTF-8 text; save it as CSV in UTF-8")
+    reason = str(error).removeprefix("Error tokenizing data. C error: ").strip().rstrip(".")
+    return InputError(f"{str(path)!r} cannot be read as a table: {reason}; check that line, or export the file again")
+
+
+def _encoding(path: Path, start: bytes) -> str:
+    for mark, what in _FOREIGN.items():
+        if start.startswith(mark):
+            raise InputError(f"{str(path)!r} is {what}, not a table; export it as CSV or Parquet")
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    if start.startswith(_BINARY) or b"\0" in next(records(start), b""):
+        raise InputError(f"{str(path)!r} is a binary file, not a table; give a CSV or Parquet file")
+    return "utf-8-sig"
+
+
+def _parsed(path: Path, first: str, encoding: str, compressed: bool) -> Header:
+    try:
+        # A quote that is not closed would take the next line in as well.
+        split = {mark: list(csv.reader([first, "-"], delimiter=mark, skipinitialspace=True)) for mark in SEPARATORS}
+    except csv.Error as error:
+        raise unreadable(path, error) from None
+    # The separator that splits the header into most columns; a comma wins a tie.
+    separator = max(SEPARATORS, key=lambda mark: len(split[mark][0]))
+    if len(split[separator]) == 1:
+        raise InputError(
+            f"{str(path)!r}: a quote in the first line is not closed, or a column's name holds a line break; "
+            "write the names in one line"
+        )
+    names = tuple(name.strip() for name in split[separator][0])
+    if len(names) < 2:
+        raise InputError(
+            f"{str(path)!r} has a single column, {names[0][:40]!r}; "
+            "columns must be separated by commas, semicolons or tabs"
+        )
+    _check_names(path, names)
+    return Header(encoding, separator, compressed, names)
+
+
+def _check_names(path: Path, names: tuple[str, ...]) -> None:
+    if names[0] in ("", "Unnamed: 0"):
+        raise InputError(
+            f"{str(path)!r}: the first column has no name and looks like a row index; "
+            "write the file without it (pandas: to_csv(path, index=False); R: row.names = FALSE)"
+        )
+    numbers = [number_of(name) for name in names]
+    counting = [list(range(start, start + len(names))) for start in (0, 1)]  # a frame without names numbers its columns
+    if all(number is not None for number in numbers) and numbers not in counting:
+        raise InputError(
+            f"{str(path)!r}: the first line holds numbers, not names; add a header line that names the columns"
+        )

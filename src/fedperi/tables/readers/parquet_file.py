@@ -1,0 +1,127 @@
+"""Reading Parquet files in batches of rows; needs pyarrow, which is optional."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAGIC = b"PAR1"  # the first four bytes of every Parquet file
+
+
+def inspect_parquet(path: Path) -> tuple[str, ...]:
+    """Return the names of the columns, without the row index that pandas may have stored beside them.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd
+    >>> file = Path(tempfile.mkdtemp()) / "north.parquet"
+    >>> pd.DataFrame({"a": [1, 2], "b": [3, 4]}, index=["x", "y"]).to_parquet(file)
+    >>> inspect_parquet(file)
+    ('a', 'b')
+    """
+    with _open(path) as file:
+        schema = file.schema_arrow
+        stored = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        index = [name for name in stored.get("index_columns", []) if isinstance(name, str)]
+        return tuple(name for name in schema.names if name not in index)
+
+
+def read_parquet(path: Path, names: tuple[str, ...], size: int) -> Iterator[pd.DataFrame]:
+    """Yield the rows in frames of at most `size`.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd
+    >>> file = Path(tempfile.mkdtemp()) / "north.parquet"
+    >>> pd.DataFrame({"a": [1, 2, 3], "b": [4, 5, 6]}).to_parquet(file)
+    >>> [chunk["b"].tolist() for chunk in read_parquet(file, ("a", "b"), 2)]
+    [[4, 5], [6]]
+    """
+    with _open(path) as file:
+        if not file.metadata.num_rows:
+            raise InputError(f"{str(path)!r} has columns but no rows; a site needs at least 2")
+        batches = file.iter_batches(batch_size=size, columns=list(names))
+        while True:
+            try:
+                # The metadata would bring the index back as an index; the rows are all we want.
+                batch = next(batches, None)
+                frame = None if batch is None else batch.to_pandas(ignore_metadata=True)
+            except (ValueError, OSError, NotImplementedError) as error:  # Arrow's errors are among these
+                raise _broken(path, error) from None
+            if frame is None:
+                return
+            yield frame[list(names)]
+
+
+def parquet_cells(path: Path, names: tuple[str, ...], size: int) -> Iterator[dict[str, Any]]:
+    """Yield the cells of at most `size` rows, by column; what rows hold does not change how they are converted.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd
+    >>> file = Path(tempfile.mkdtemp()) / "north.parquet"
+    >>> pd.DataFrame({"a": [1, 2], "b": ["u", None]}).to_parquet(file)
+    >>> [{name: list(cells) for name, cells in part.items()} for part in parquet_cells(file, ("a", "b"), 2)]
+    [{'a': [1, 2], 'b': ['u', None]}]
+    """
+    with _open(path) as file:
+        for name in names:
+            _check_type(path, name, file.schema_arrow.field(name).type)
+        try:
+            for batch in file.iter_batches(batch_size=size, columns=list(names)):
+                yield {name: _column_cells(batch.column(name)) for name in names}
+        except (ValueError, OSError, NotImplementedError) as error:  # a damaged file
+            raise _broken(path, error) from None
+
+
+def _check_type(path: Path, name: str, kind: Any) -> None:
+    """Refuse a column that is neither numbers nor text: its type is public, and some values of it cannot be read."""
+    import pyarrow.types as types
+
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    known = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal, types.is_null)
+    if not any(is_one(kind) for is_one in (*known, types.is_string, types.is_large_string)):
+        raise InputError(
+            f"{str(path)!r}, column {name!r}: it is stored as {kind}, which cannot be read under privacy; store it as "
+            "numbers or text"
+        )
+
+
+def _column_cells(column: Any) -> Any:
+    import pyarrow as arrow
+    import pyarrow.types as types
+
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if types.is_integer(column.type) or types.is_floating(column.type):
+        return column.to_pandas()
+    if not (types.is_string(column.type) or types.is_large_string(column.type)):
+        return column.to_pylist()
+    # Text that is not UTF-8 would be an error in whatever row it is.
+    wide = arrow.large_binary() if types.is_large_string(column.type) else arrow.binary()
+    return [None if cell is None else cell.decode("utf-8", "replace") for cell in column.cast(wide).to_pylist()]
+
+
+def _open(path: Path) -> Any:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise InputError(
+            f"{str(path)!r} is a Parquet file and pyarrow is not installed; pip install 'fedperi[parquet]'"
+        ) from None
+    try:
+        # With its buffer, Arrow would hold the whole file while it is read in batches.
+        return parquet.ParquetFile(path, pre_buffer=False)
+    except (ValueError, OSError) as error:
+        raise _broken(path, error) from None
+
+
+def _broken(path: Path, error: Exception) -> InputError:
+    return InputError(f"{str(path)!r} is not a complete Parquet file: {str(error).splitlines()[0]}; write it again")

@@ -1,0 +1,270 @@
+"""Sufficient statistics: what a site keeps of its rows. After `summarize` nothing refers to a row any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .checks.faults import faults
+from .checks.findings import Finding, quoted, raise_errors
+from .checks.profile import Missing, TableProfile, scan
+from .counts import Counts, stream_counts
+from .embedding import Basis, Data, Embedding, OneHot, fit_embedding
+from .encode import codes, read_rows
+from .frozen import frozen
+from .infer import SchemaLike, as_schema, unify
+from .moments import Moments, stream_moments
+from .readers.one_pass import passing_moments
+from .schema import Kind, Schema
+from .table import CHUNK, Source, Table, open_table
+
+__all__ = ["Counts", "Statistics", "summarize"]
+
+Floats = NDArray[np.float64]
+
+# A column of a basis whose residual variance, given the lower degrees, is a smaller share than this adds nothing.
+_REDUNDANT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """The second moments of a table whose variables are blocks of columns.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The variables.
+    blocks : tuple of tuple of int
+        For every variable, its columns among the q columns of the embedded table.
+    n : int
+        The number of rows.
+    mean, scale : array, shape (q,)
+        Means and standard deviations (divided by n, not n - 1). Read-only.
+    correlation : array, shape (q, q)
+        Correlations, with a diagonal of ones. Read-only. It may be singular.
+    kinds : tuple of str
+        For every variable, ``"continuous"`` or ``"categorical"``, as it was embedded; continuous if not given.
+    dropped : int
+        Rows that were left out because a value was missing.
+    site : str
+        The site's name.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> statistics = summarize(pd.DataFrame({"a": [0.0, 2.0, 4.0], "b": [1.0, 3.5, 5.0]}))
+    >>> statistics.n, statistics.blocks, statistics.mean.tolist()
+    (3, ((0,), (1,)), [2.0, 3.1666666666666665])
+    >>> statistics.covariance.round(3).tolist()
+    [[2.667, 2.667], [2.667, 2.722]]
+    """
+
+    names: tuple[str, ...]
+    blocks: tuple[tuple[int, ...], ...]
+    n: int
+    mean: Floats
+    scale: Floats
+    correlation: Floats
+    kinds: tuple[Kind, ...] = ()
+    dropped: int = 0
+    site: str = "table"
+
+    def __post_init__(self) -> None:
+        values = {
+            "names": tuple(self.names),
+            "blocks": tuple(tuple(map(int, block)) for block in self.blocks),
+            "n": int(self.n),
+            "kinds": tuple(self.kinds) or ("continuous",) * len(self.names),
+            **{name: frozen(getattr(self, name), np.float64) for name in ("mean", "scale", "correlation")},
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        q = len(self.mean)
+        if sorted(column for block in self.blocks for column in block) != list(range(q)) or not all(self.blocks):
+            raise InputError(f"blocks must share out the columns 0 to {q - 1}, each once and none empty")
+        if not len(self.names) == len(self.blocks) == len(self.kinds):
+            raise InputError(
+                f"{len(self.names)} names, {len(self.blocks)} blocks and {len(self.kinds)} kinds do not fit"
+            )
+        if self.scale.shape != (q,) or self.correlation.shape != (q, q):
+            raise InputError(
+                f"{q} means, scales of shape {self.scale.shape} and correlations of {self.correlation.shape}"
+            )
+        finite = all(np.isfinite(array).all() for array in (self.mean, self.scale, self.correlation))
+        if not finite or self.n < 1 or (self.scale <= 0).any() or (np.diag(self.correlation) != 1).any():
+            raise InputError(
+                "statistics must be finite, with n and scales above 0 and correlations of 1 on the diagonal"
+            )
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance matrix of the embedded columns, divided by n."""
+        return self.correlation * np.outer(self.scale, self.scale)
+
+
+def summarize(
+    source: Source,
+    schema: SchemaLike | None = None,
+    *,
+    data: Data = "auto",
+    missing: Missing = "error",
+    name: str | None = None,
+    chunk: int = CHUNK,
+    degree: int = 3,
+    partial: bool = False,
+    resample: int | None = None,
+) -> Statistics | Counts:
+    """Read a site's table in chunks, once if all columns are plain numbers and else twice; return its statistic.
+
+    Parameters
+    ----------
+    source : DataFrame, path of a CSV or Parquet file, or Table
+        See `fedperi.data.open_table`. It may be larger than memory.
+    schema : Schema or path of a schema file, optional
+        The schema that the sites share (see `fedperi.data.infer_schema`). It names exactly the table's columns, and
+        gives their order (but see `partial`). Inferred from this table alone if not given.
+    data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
+        Auto: linear if all columns are continuous, discrete if all are categorical, mixed otherwise. Linear takes codes
+        and truth values as numbers. Discrete gives `Counts`, the others `Statistics`; see `fedperi.tables.embedding`.
+    missing : {"error", "drop"}
+        What to do with rows in which a value is missing. The number dropped is kept in the result.
+    name : str, optional
+        The site's name.
+    chunk : int
+        Rows in memory at a time. The result does not depend on it, but for rounding.
+    degree : int
+        The highest degree of the polynomials for ``data="nonlinear"``.
+    partial : bool
+        Whether the schema may leave columns out. These are then inferred, and the order is the table's. For a table on
+        its own: sites of a federation must agree on all columns.
+    resample : int, optional
+        A seed: every row is then taken as often as a Poisson variable of mean 1 says, which is the bootstrap for tables
+        that are read in pieces. Types, levels and scales stay those of the table itself.
+
+    Raises
+    ------
+    InputError
+        If the table cannot be read, does not fit the schema, has missing or infinite values, a constant column or
+        less than two rows. The message names the site, the columns and the remedy.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"dose": [0.5, 1.5, 2.5, 3.0], "arm": ["u", "v", "w", "v"]})
+    >>> statistics = summarize(frame, name="north")
+    >>> statistics.blocks, statistics.kinds
+    (((0,), (1, 2)), ('continuous', 'categorical'))
+    >>> summarize(frame.assign(arm="u"), name="north")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: site 'north', column 'arm': all values are the same ('u'); drop the column, or ...
+    """
+    if data not in ("auto", "linear", "nonlinear", "discrete", "mixed"):
+        raise InputError(f"data must be 'auto', 'linear', 'nonlinear', 'discrete' or 'mixed', not {data!r}")
+    table, given = open_table(source, name), as_schema(schema)
+    passing = passing_moments(table, given, partial, data, missing == "drop", _draws(resample))
+    tap = None if passing is None else passing.add
+    profile = scan(table, missing, chunk, given, tap, spread=data == "nonlinear")
+    agreed, findings = unify([profile], given)
+    if given is not None and not partial:
+        findings += _undeclared(table, given)
+        found = {column.name: column for column in agreed.columns}
+        agreed = Schema(tuple(found[column] for column in given.names if column in found))
+    raise_errors([*findings, *faults(profile, agreed, missing)])
+    kinds = {column.kind for column in agreed.columns}
+    if data == "auto":
+        data = "mixed" if len(kinds) > 1 else "discrete" if kinds == {"categorical"} else "linear"
+    draw = _draws(resample)
+    if data == "discrete":
+        return _count(table, agreed, profile, chunk, missing, draw)
+    embedding = fit_embedding(agreed, profile, data, degree)
+    moments = passing.result(agreed.names) if passing is not None and kinds == {"continuous"} else None
+    if moments is None:
+        rows = (draw(embedding.embed(frame, table.name)) for frame in read_rows(table, agreed, chunk, missing))
+        moments = stream_moments(part for part in rows if len(part))
+    return embedded_statistics(moments, embedding, profile)
+
+
+def _draws(resample: int | None) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Take every row as often as chance says; all of them once if there is no chance in it."""
+    if resample is None:
+        return lambda rows: rows
+    rng = np.random.default_rng(resample)
+    return lambda rows: np.repeat(rows, rng.poisson(1.0, len(rows)), axis=0)
+
+
+def _undeclared(table: Table, schema: Schema) -> list[Finding]:
+    extra = tuple(name for name in table.columns if name not in schema)
+    remedy = "add it to the schema, or drop it from the table"
+    return [Finding("error", table.name, extra, "not in the schema", remedy)] if extra else []
+
+
+def _count(
+    table: Table,
+    schema: Schema,
+    profile: TableProfile,
+    chunk: int,
+    missing: Missing,
+    draw: Callable[[NDArray[Any]], NDArray[Any]],
+) -> Counts:
+    continuous = tuple(column.name for column in schema.columns if column.kind == "continuous")
+    if continuous:
+        raise InputError(
+            f"site {table.name!r}, column{'s' if len(continuous) > 1 else ''} {quoted(continuous)}: "
+            "data='discrete' needs categories, and this is continuous; bin it first, or use data='mixed'"
+        )
+    levels = tuple(column.levels or () for column in schema.columns)
+    rows = (
+        draw(np.column_stack([codes(frame[column.name], column, table.name) for column in schema.columns]))
+        for frame in read_rows(table, schema, chunk, missing)
+    )
+    distinct, counts = stream_counts(rows, tuple(map(len, levels)))
+    return Counts(schema.names, levels, distinct, counts, int(counts.sum()), table.name, profile.dropped)
+
+
+def embedded_statistics(moments: Moments, embedding: Embedding, profile: TableProfile) -> Statistics:
+    variance = np.diag(moments.scatter) / moments.n
+    scale = np.sqrt(variance)
+    root = np.sqrt(np.diag(moments.scatter))
+    safe = np.where(root > 0, root, 1.0)
+    correlation = np.clip(moments.scatter / np.outer(safe, safe), -1, 1)
+    correlation = (correlation + correlation.T) / 2
+    np.fill_diagonal(correlation, 1.0)
+    kept = []
+    for block, columns in zip(embedding.blocks, embedding.positions, strict=True):
+        if isinstance(block, Basis):
+            columns = _independent([c for c in columns if variance[c] > _REDUNDANT**2], correlation)
+            if not columns:
+                raise InputError(
+                    f"site {profile.site!r}, column {block.column.name!r}: all values lie beyond the declared bounds "
+                    f"{block.column.bounds}; correct the bounds in the schema"
+                )
+        kept.append(columns)
+    order = [column for columns in kept for column in columns]
+    ends = np.cumsum([len(columns) for columns in kept]).tolist()
+    return Statistics(
+        tuple(block.column.name for block in embedding.blocks),
+        tuple(tuple(range(end - len(columns), end)) for columns, end in zip(kept, ends, strict=True)),
+        moments.n,
+        moments.mean[order],
+        scale[order],
+        correlation[np.ix_(order, order)],
+        tuple("categorical" if isinstance(block, OneHot) else "continuous" for block in embedding.blocks),
+        profile.dropped,
+        profile.site,
+    )
+
+
+def _independent(columns: list[int], correlation: Floats) -> tuple[int, ...]:
+    """Keep the columns of a basis that the kept ones before do not determine (two values cannot carry a square)."""
+    kept: list[int] = []
+    for column in columns:
+        among, with_it = correlation[np.ix_(kept, kept)], correlation[kept, column]
+        if not kept or 1 - with_it @ np.linalg.solve(among, with_it) > _REDUNDANT:
+            kept.append(column)
+    return tuple(kept)

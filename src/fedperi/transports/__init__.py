@@ -1,0 +1,1 @@
+"""How messages travel: in one process, or over Flower."""

@@ -1,0 +1,171 @@
+"""A SuperLink that shows sites only what is for sites.
+
+Flower's SuperLink has one port for everything: sites, but also its control interface, which starts runs and registers
+nodes, and its runtime interface, both without authentication. Run as a module in place of ``flower-superlink``, with
+the same options, this serves all of it to this machine, and to everybody else the interface for sites alone.
+
+It also keeps bodies small. Flower reads a request into memory before it asks who sent it, so that a stranger could fill
+the memory of the coordinator's machine.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import threading
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from ...protocol.fields import MAX_TEXT
+
+FOR_SITES = "/v1/fleet/"
+
+MAX_BODY = 4 * MAX_TEXT + (1 << 20)
+"""Bytes of one request: 17 MiB. Flower sends a message in parts, one request each. Arrays are in chunks of 5 MiB. The
+largest other part holds the texts of a reply, of which there are four (`names`, `targets`, `privacy`, `told`), each of
+at most `MAX_TEXT` ASCII characters; the last MiB is for names of values and for what Flower adds."""
+
+MAX_HELD = 8 * MAX_BODY
+"""Bytes of all requests that are being received or answered. When there is no room, a request is answered with 503."""
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def guarded(app: App) -> App:
+    """Wrap an ASGI application: other machines reach `FOR_SITES` only, and no body is larger than `MAX_BODY`.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> async def hidden(scope, receive, send):
+    ...     print("reached", scope["path"])
+    >>> async def answer(message):
+    ...     print(message.get("status", ""))
+    >>> def call(path, host):
+    ...     scope = {"type": "http", "path": path, "client": (host, 1), "server": ("10.0.0.1", 2)}
+    ...     asyncio.run(guarded(hidden)(scope, None, answer))
+    >>> call("/v1/fleet/pull-messages", "10.0.0.7")
+    reached /v1/fleet/pull-messages
+    >>> call("/v1/control/start-run", "127.0.0.1")
+    reached /v1/control/start-run
+    >>> call("/v1/control/start-run", "10.0.0.7")
+    403
+    <BLANKLINE>
+    >>> call("/v1/control/start-run", "10.0.0.1")  # the coordinator's own address
+    reached /v1/control/start-run
+    """
+    held = [0]  # bytes of all requests that are under way
+
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+        kind = scope["type"]
+        if kind == "lifespan":
+            await app(scope, receive, send)
+        elif kind == "http" and (_here(scope) or str(scope["path"]).startswith(FOR_SITES)):
+            await _Request(receive, send, held).serve(app, scope)
+        elif kind == "http":
+            await _refuse(send, 403)
+        elif _here(scope):
+            await app(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    return guard
+
+
+class _Request:
+    """One request on its way to the application: its body is counted as it comes, whatever its headers say."""
+
+    def __init__(self, receive: Receive, send: Send, held: list[int]) -> None:
+        self._receive, self._send, self._held = receive, send, held
+        self._size = 0
+        self._refused = False
+
+    async def serve(self, app: App, scope: Scope) -> None:
+        if _declared(scope) > MAX_BODY:
+            await _refuse(self._send, 413)
+            return
+        try:
+            await app(scope, self._counted, self._answer)
+        except Exception:
+            if not self._refused:  # an application that loses its client may say so; here that was us
+                raise
+        finally:
+            self._held[0] -= self._size
+
+    async def _counted(self) -> Any:
+        if self._refused:
+            return {"type": "http.disconnect"}
+        message = await self._receive()
+        size = len(message.get("body") or b"")
+        too_large = self._size + size > MAX_BODY
+        if too_large or self._held[0] + size > MAX_HELD:
+            self._refused = True
+            await _refuse(self._send, 413 if too_large else 503)
+            return {"type": "http.disconnect"}
+        self._size += size
+        self._held[0] += size
+        return message
+
+    async def _answer(self, message: Any) -> None:
+        if not self._refused:
+            await self._send(message)
+
+
+def _declared(scope: Scope) -> int:
+    """The length that a request says its body has; 0 if it says none, or nonsense, and then it is counted."""
+    lengths = [value for name, value in scope.get("headers", ()) if name.lower() == b"content-length"]
+    return max((int(value) for value in lengths if value.isdigit() and len(value) < 20), default=0)
+
+
+async def _refuse(send: Send, status: int) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": [(b"connection", b"close")]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _here(scope: Scope) -> bool:
+    """Whether this machine calls itself: by loopback, or by the very address at which it was reached."""
+    client, server = scope.get("client"), scope.get("server")
+    try:
+        if client is None:
+            return False
+        caller = ipaddress.ip_address(client[0])
+        return caller.is_loopback or (server is not None and caller == ipaddress.ip_address(server[0]))
+    except ValueError:
+        return False
+
+
+def _end_with_parent() -> None:
+    """End when the process that started us is gone, however it went."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def main() -> None:
+    """Run the SuperLink with the guard in front."""
+    import uvicorn
+    from flwr.superlink.cli.flower_superlink import flower_superlink
+
+    _end_with_parent()
+    serve = uvicorn.run
+
+    def run(app: Any, **options: Any) -> None:
+        # No proxy headers: whoever connects could otherwise claim to be this machine. No line in the log for every
+        # look for messages: sites look several times a second.
+        serve(guarded(app), **{**options, "proxy_headers": False, "access_log": False})
+
+    uvicorn.run = run
+    flower_superlink()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,308 @@
+"""The coordinator's side of Flower: a SuperLink process of its own, site keys in it, a run, and the grid to use it.
+
+The SuperLink starts no app: it is told to leave that to others, with a secret that only this process knows, and the
+search runs right here. So nobody executes the bundle that a run of Flower needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError
+from . import QUIET, need_flower
+from .bundle import FILES
+
+START = 60.0
+"""Seconds within which a SuperLink must be up."""
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """The coordinator's certificate and key, and the certificate of the authority that signed it."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+
+    def check(self) -> None:
+        """Raise if a file is missing or the key is not that of the certificate."""
+        for option, path in (("--ca", self.ca), ("--cert", self.certificate), ("--key", self.key)):
+            if not path.is_file():
+                raise InputError(f"{option} {str(path)!r}: there is no such file; `fedperi keys` makes one for a pilot")
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key, password="")
+        except (ssl.SSLError, OSError) as error:
+            raise InputError(
+                f"--cert {str(self.certificate)!r} and --key {str(self.key)!r} do not fit together: {error}"
+            ) from None
+
+
+def read_site_keys(folder: Path) -> dict[str, bytes]:
+    """Read the public keys of sites: every ``NAME.pub`` is that of the site of that name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     read_site_keys(Path(folder))
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: there is no key of a site (NAME.pub) in ...
+    """
+    files = sorted(folder.glob("*.pub"))
+    if not files:
+        raise InputError(f"there is no key of a site (NAME.pub) in {str(folder)!r}; `fedperi keys` makes them")
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    keys: dict[str, bytes] = {}
+    for path in files:
+        try:
+            key = serialization.load_ssh_public_key(path.read_bytes())
+        except (ValueError, UnsupportedAlgorithm, OSError):
+            key = None
+        if not isinstance(key, ec.EllipticCurvePublicKey):
+            raise InputError(f"{str(path)!r} is no public key of a site (ECDSA, OpenSSH's format)")
+        keys[path.stem] = key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    same = [name for name, key in keys.items() if list(keys.values()).count(key) > 1]
+    if same:
+        raise InputError(f"the sites {', '.join(same)} have one key: make each its own")
+    return keys
+
+
+@contextmanager
+def superlink(
+    host: str, port: int, certificates: Certificates | None, site_keys: Mapping[str, bytes], log: Path | None = None
+) -> Iterator[Control]:
+    """Start a SuperLink that knows the sites' keys, give what controls it, and stop it at the end.
+
+    Parameters
+    ----------
+    host, port
+        Where to listen.
+    certificates : Certificates, optional
+        For TLS and the authentication of sites; without them neither.
+    site_keys : mapping of str to bytes
+        Names of sites and their public keys (PEM); empty without TLS.
+    log : Path, optional
+        Where the SuperLink writes its log.
+    """
+    need_flower()
+    if certificates is not None:
+        certificates.check()
+    _check_free(host, port)
+    here = "::1" if ":" in host else "127.0.0.1" if host in ("0.0.0.0", "localhost") else host
+    with tempfile.TemporaryDirectory(prefix="fedperi-link-") as folder:
+        home = Path(folder)
+        secret = home / "secret"
+        secret.touch(mode=0o600)
+        secret.write_bytes(secrets.token_bytes(32))
+        output = log or home / "superlink.log"
+        process = _start(host, port, certificates, secret, home, output)
+        try:
+            at = f"[{here}]:{port}" if ":" in here else f"{here}:{port}"
+            _wait_until_up(process, here, port, certificates, output)
+            control = Control(at, certificates, secret.read_bytes())
+            for name, key in site_keys.items():
+                control.register(name, key)
+            yield control
+        finally:
+            _stop(process)
+
+
+def _check_free(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise InputError(
+                f"cannot listen at {host}:{port} ({error.strerror or error}): choose another --address, or stop what "
+                "listens there"
+            ) from None
+
+
+def _start(
+    host: str, port: int, certificates: Certificates | None, secret: Path, home: Path, output: Path
+) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "fedperi.transports.flower.guard", "--host", host, "--port", str(port)]
+    command += ["--isolation", "process", "--superexec-auth-secret-file", str(secret)]
+    command += ["--disable-runtime-dependency-installation"]
+    if certificates is None:
+        command += ["--insecure"]
+    else:
+        command += ["--enable-supernode-auth", "--ssl-ca-certfile", str(certificates.ca)]
+        command += ["--ssl-certfile", str(certificates.certificate), "--ssl-keyfile", str(certificates.key)]
+    with output.open("ab") as sink:
+        # A session of its own: Ctrl-C is for us, and we stop it when we have put things in order.
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **QUIET, "FLWR_HOME": str(home)},
+            start_new_session=True,
+        )
+
+
+def _wait_until_up(
+    process: subprocess.Popen[bytes], here: str, port: int, certificates: Certificates | None, output: Path
+) -> None:
+    end = time.monotonic() + START
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            lines = output.read_text(errors="replace").strip().splitlines()[-5:]
+            raise InputError(f"the SuperLink did not start; its last words: {' / '.join(lines)}")
+        try:
+            with socket.create_connection((here, port), timeout=2) as plain:
+                if certificates is not None:
+                    context = ssl.create_default_context(cafile=str(certificates.ca))
+                    context.wrap_socket(plain, server_hostname=here).close()
+                return
+        except ssl.SSLCertVerificationError as error:
+            raise InputError(
+                f"the coordinator's own processes reach it at {here}, and its certificate is not accepted there "
+                f"({error.verify_message}): it must be signed by the authority of --ca and hold the address {here} "
+                "besides the public host name, as those of `fedperi keys` do"
+            ) from None
+        except OSError:
+            time.sleep(0.1)
+    raise InputError(f"the SuperLink was not up within {START:g} s; its log is {str(output)!r}")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Ask, wait a little, and then make sure; for it and whatever it started."""
+    if process.poll() is None:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=5)
+    with suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=5)
+
+
+class Control:
+    """What the coordinator tells its SuperLink."""
+
+    def __init__(self, address: str, certificates: Certificates | None, secret: bytes) -> None:
+        self._address, self._secret = address, secret
+        self._root = None if certificates is None else certificates.ca.read_bytes()
+
+    def _client(self, of: Any, component: str, *interceptors: Any) -> Any:
+        from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
+
+        return of.from_server_address(
+            server_address=self._address,
+            insecure=self._root is None,
+            root_certificates=self._root,
+            interceptors=[RuntimeVersionHttpInterceptor(component_name=component), *interceptors],
+        )
+
+    def register(self, name: str, key: bytes) -> None:
+        """Let the site of this key connect."""
+        import httpx
+        from flwr.proto.control_pb2 import RegisterNodeRequest
+        from flwr.supercore.control import ControlHttpClient
+
+        with self._client(ControlHttpClient, "flwr CLI") as client:
+            try:
+                client.RegisterNode(RegisterNodeRequest(public_key=key, name=name))
+            except httpx.HTTPError as error:
+                raise InputError(f"the key of site {name!r} was not accepted by the SuperLink: {error}") from None
+
+    @contextmanager
+    def grid(self) -> Iterator[Any]:
+        """Begin a run, take its task, and give its grid."""
+        import httpx
+        from flwr.common.constant import SubStatus
+        from flwr.common.serde import run_from_proto
+        from flwr.proto.runtime_pb2 import PullTaskInputRequest, PushTaskOutputRequest
+        from flwr.supercore.retry import RetryInvoker, exponential
+        from flwr.supercore.task_identity import TaskIdentity
+        from flwr.superlink.grid import HttpGrid
+
+        self._start_run()
+        grid = HttpGrid(self._address, self._root is None, self._root, token=self._take_task())
+        # Flower's own retries last for ever, and answer a lost authorization with a signal to this process.
+        grid._retry_invoker = RetryInvoker(
+            lambda: exponential(max_delay=2), httpx.TransportError, max_tries=None, max_time=30
+        )
+        client = grid._runtime_client
+        task = client.PullTaskInput(PullTaskInputRequest())
+        TaskIdentity.task_id, TaskIdentity.run_id = task.task_id, task.run.run_id
+        TaskIdentity.node_id = task.context.node_id
+        grid.set_run(run_from_proto(task.run))
+        done = threading.Event()
+        threading.Thread(target=_beat, args=(client, done), daemon=True).start()
+        status, details = SubStatus.FAILED, "stopped"
+        try:
+            yield grid
+            status, details = SubStatus.COMPLETED, ""
+        finally:
+            done.set()
+            grid._retry_invoker.max_tries = 1
+            with suppress(httpx.HTTPError):
+                client.PushTaskOutput(PushTaskOutputRequest(sub_status=status, details=details))
+            with suppress(httpx.HTTPError):
+                grid.close()
+
+    def _start_run(self) -> None:
+        from flwr.cli.build import build_fab_from_files
+        from flwr.common.serde import fab_to_proto, user_config_to_proto
+        from flwr.proto.control_pb2 import StartRunRequest
+        from flwr.supercore.control import ControlHttpClient
+        from flwr.supercore.fab import Fab
+
+        bundle = build_fab_from_files({name: text.encode() for name, text in FILES.items()})[0]
+        fab = fab_to_proto(Fab(hashlib.sha256(bundle).hexdigest(), bundle, {}))
+        with self._client(ControlHttpClient, "flwr CLI") as client:
+            request = StartRunRequest(fab=fab, override_config=user_config_to_proto({}), federation="", app_spec="")
+            if not client.StartRun(request).run_id:
+                raise InputError("the SuperLink did not begin a run")
+
+    def _take_task(self) -> str:
+        from flwr.proto.runtime_pb2 import AcquireTaskRequest
+        from flwr.supercore.interceptors import SuperExecAuthHttpInterceptor
+        from flwr.supercore.runtime import RuntimeHttpClient
+
+        only_we = SuperExecAuthHttpInterceptor(
+            master_secret=self._secret, protected_methods=frozenset({"/flwr.proto.Runtime/AcquireTask"})
+        )
+        end = time.monotonic() + START
+        with self._client(RuntimeHttpClient, "SuperExec", only_we) as client:
+            while time.monotonic() < end:
+                taken = client.AcquireTask(AcquireTaskRequest(supported_task_types=["flwr-serverapp"]))
+                if taken.HasField("task"):
+                    return str(taken.token)
+                time.sleep(0.1)
+        raise InputError(f"the SuperLink gave no task within {START:g} s")
+
+
+def _beat(client: Any, done: threading.Event) -> None:
+    import httpx
+    from flwr.proto.runtime_pb2 import SendTaskHeartbeatRequest
+
+    while not done.wait(5.0):
+        with suppress(httpx.HTTPError, RuntimeError):
+            client.SendTaskHeartbeat(SendTaskHeartbeatRequest())

@@ -1,0 +1,170 @@
+"""Who takes part: wait for sites, hear who they are, and keep account of those that are lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from ...coordinator.agreement import Wishes, agree
+from ...coordinator.journal import Journal
+from ...errors import InputError
+from ...protocol import wire
+from ...protocol.wire import Card, Hello, Record
+from .exchange import Exchange, Limits, Peer
+
+if TYPE_CHECKING:
+    from flwr.serverapp import Grid
+
+    from ...tables.schema import Column
+
+T = TypeVar("T")
+
+
+class Roster:
+    """The sites of a federation on a Flower grid.
+
+    Parameters
+    ----------
+    grid, sites, min_sites, keys, journal, limits, note
+        Those of `fedperi.transports.flower.transport.FlowerTransport`.
+    wishes : Wishes
+        What the coordinator expects of all sites.
+
+    Attributes
+    ----------
+    net : Exchange
+        Sends to them.
+    columns : tuple of Column, or None
+        What they have agreed on, once they are connected.
+    data : str
+        How all of them take their columns, once they are connected.
+    dropped : list of dict
+        Who did not stay, and why.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        *,
+        sites: int,
+        min_sites: int | None,
+        keys: Mapping[bytes, str] | None,
+        wishes: Wishes,
+        journal: Journal,
+        limits: Limits,
+        note: Callable[[str], None],
+    ) -> None:
+        self._keys, self._wishes, self._journal, self._limits, self._note = keys, wishes, journal, limits, note
+        self.wanted, self.least = sites, sites if min_sites is None else min_sites
+        if not 1 <= self.least <= sites:
+            raise InputError(f"of {sites} sites between 1 and {sites} can be required, not {min_sites}")
+        self.net = Exchange(grid, keys, limits, note)
+        self.columns: tuple[Column, ...] | None = None
+        self.data = "auto"
+        self.dropped: list[dict[str, str]] = []
+
+    def connect(self, penalty: float | None = None) -> tuple[Column, ...]:
+        """Wait for the sites, the first time, and find out whether they fit together, and what the run expects."""
+        if self.columns is not None:
+            return self.columns
+        peers = self._gather()
+        hello = wire.write(Hello(self._journal.run))
+        self.net.peers = {peer.label: peer for peer in peers}
+        replies = self.net.send("hello", dict.fromkeys(self.net.peers, hello))
+        cards: dict[str, Card] = {}
+        self.read(replies, lambda label, reply: wire.read_card(reply, label), cards.__setitem__)
+        for label, card in cards.items():
+            self._check_name(label, card)
+        in_order = sorted(cards.values(), key=lambda card: card.site)
+        columns, self.data = agree(in_order, self._wishes, penalty), in_order[0].data
+        by_name = sorted((card.site, self.net.peers[label]) for label, card in cards.items())
+        self.net.peers = {site: Peer(peer.node, f"site {site!r}", peer.since) for site, peer in by_name}
+        for site, why in self._journal.lost.items():
+            if self.net.peers.pop(site, None) is not None:
+                self.dropped.append({"site": site, "why": why})
+        if len(self.net.peers) < self.least:
+            raise InputError(
+                f"the run that is continued went on without {', '.join(self._journal.lost)}, and {self.least} sites "
+                "are needed: allow fewer (--min-sites), or begin a new run (--journal)"
+            )
+        self._note(f"{len(self.net.peers)} sites take part: {', '.join(self.net.peers)}.")
+        self.columns = columns
+        return columns
+
+    def read(
+        self,
+        replies: Mapping[str, Record | str],
+        reading: Callable[[str, Record], T],
+        keep: Callable[[str, T], None],
+    ) -> bool:
+        """Read replies and keep the good ones; a site without one drops out, if enough are left, or ends the run.
+
+        Returns whether a site has dropped out.
+        """
+        bad: dict[str, str] = {}
+        for site, reply in replies.items():
+            label = self.net.peers[site].label
+            if isinstance(reply, str):
+                bad[site] = reply if label in reply else f"{label} {reply}"
+                continue
+            try:
+                read = reading(site, reply)
+            except InputError as error:
+                bad[site] = str(error)
+            else:
+                keep(site, read)
+        for site, why in bad.items():
+            self._drop(site, why)
+        return bool(bad)
+
+    def _drop(self, site: str, why: str) -> None:
+        del self.net.peers[site]
+        if len(self.net.peers) < self.least:
+            few = f"{len(self.net.peers)} of {self.wanted} sites are left, and {self.least} are needed"
+            raise InputError(f"{why}; {few} (--min-sites allows fewer)")
+        self.dropped.append({"site": site, "why": why})
+        self._journal.lose(site, why)
+        self._note(f"{why}; going on with {len(self.net.peers)} sites.")
+
+    def _check_name(self, label: str, card: Card) -> None:
+        if self._keys is not None and card.site != label:
+            raise InputError(
+                f"the site with the key of {label!r} calls itself {card.site!r}: give it the name of its key "
+                f"(--name {label}), or make a key for that name"
+            )
+
+    def _gather(self) -> list[Peer]:
+        """Wait until as many sites are connected as are wanted; for as few as are enough when time is up."""
+        end = time.monotonic() + self._limits.connect
+        seen: list[str] | None = None
+        while True:
+            peers = self.net.online()
+            labels = sorted(peer.label for peer in peers)
+            if labels != seen:
+                seen = labels
+                absent = sorted(set((self._keys or {}).values()) - set(labels))
+                missing = f"; waiting for {', '.join(absent)}" if absent and len(peers) < self.wanted else ""
+                connected = f"{': ' * bool(labels)}{', '.join(labels)}"
+                self._note(f"{len(peers)} of {self.wanted} sites connected{connected}{missing}.")
+            if len(peers) > self.wanted and self._keys is None:
+                raise InputError(
+                    f"{len(peers)} nodes are connected and {self.wanted} sites are wanted: without keys nobody can say "
+                    "which ones; set the number, or use keys"
+                )
+            if len(peers) >= self.wanted:
+                return peers
+            if time.monotonic() > end:
+                break
+            time.sleep(self._limits.poll)
+        if len(peers) < self.least:
+            absent = sorted(set((self._keys or {}).values()) - set(labels))
+            who = f" (not: {', '.join(absent)})" if absent else ""
+            raise InputError(
+                f"{len(peers)} of {self.wanted} sites connected within {self._limits.connect:g} s{who}, and "
+                f"{self.least} are needed; start the others, wait longer (--timeout), or allow fewer (--min-sites)"
+            )
+        for absent_site in sorted(set((self._keys or {}).values()) - set(labels)):
+            self.dropped.append({"site": absent_site, "why": "did not connect in time"})
+        self._note(f"going on with {len(peers)} of {self.wanted} sites.")
+        return peers
