@@ -17,7 +17,8 @@ from fedperi.baselines.feddag import method as feddag
 from fedperi.baselines.feddag.method import LINEAR, MASKED, PUBLISHED, raise_price_of_cycles
 from fedperi.baselines.feddag.networks import CHUNK, Networks, initial_weights, layer_shapes, split, weight_count
 from fedperi.baselines.feddag.worker import Adam, FedDAGWorker, acyclicity, sigmoid
-from fedperi.coordinator.work import WorkCoordinator, worker_class
+from fedperi.coordinator.work import WorkCoordinator
+from fedperi.protocol.workers import worker_class
 
 SHORT = {"steps": 20, "every": 10, "passes": 2}
 ORDER = {

@@ -15,13 +15,14 @@ pytest.importorskip("flwr")
 from flower_helpers import NAMES, Pilot, local_link, run, serving
 
 from fedperi.coordinator.agreement import agree
-from fedperi.coordinator.work import WORKERS, WorkCoordinator, WorkInProcess, worker_class
+from fedperi.coordinator.work import WorkCoordinator, WorkInProcess
 from fedperi.protocol import wire
 from fedperi.protocol.fields import MAX_NUMBERS, PROTOCOL, Refused
 from fedperi.protocol.messages import Families, Settings, Welcome
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.steps import Beginning, Doing, read_done, write_doing
 from fedperi.protocol.wire import Asking, Closing, Hello, Opening
+from fedperi.protocol.workers import WORKERS, worker_class
 from fedperi.site.work import SiteWork
 from fedperi.tables.schema import Column, Schema
 from fedperi.transports.flower.exchange import Limits

@@ -1,18 +1,12 @@
-"""Sites in several processes or threads: the same result to the last bit, the same errors, and no process left over."""
+"""Sites in several threads: the same result to the last bit, and the same errors."""
 
-import os
 import pickle
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +20,7 @@ from fedperi.privacy import release_table, save_release
 from fedperi.protocol.messages import Families, Orientations, Settings
 from fedperi.scores import _kernel as kernel
 from fedperi.tables import in_threads
-from fedperi.transports.pool import Pooled, Threaded
+from fedperi.transports.threaded import Threaded
 
 COLLIDER = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
 
@@ -76,13 +70,13 @@ def oracles(count: int = 3, kind: type[fp.OracleSite] = fp.OracleSite) -> list[f
     return [kind(COLLIDER, n=1e10, names=["A", "B", "C"], name=f"h{k}") for k in range(count)]
 
 
-# -- threads or processes ---------------------------------------------------------------------------------------------
+# -- when threads are used ---------------------------------------------------------------------------------------------
 
 
 def used(monkeypatch: pytest.MonkeyPatch, method: fp.IPERI, sites: Any) -> set[str]:
     """The kinds of transport that a run opens."""
     seen: set[str] = set()
-    for kind in (InProcess, Threaded, Pooled):
+    for kind in (InProcess, Threaded):
 
         def telling(self: Any, settings: Settings, opened: Any = kind.open) -> Any:
             seen.add(type(self).__name__)
@@ -101,7 +95,7 @@ def test_tables_are_worked_on_in_threads(monkeypatch, options):
     assert used(monkeypatch, fp.IPERI(jobs=2, **options), sim.sites) == {"Threaded"}
     assert used(monkeypatch, fp.IPERI(jobs=2, **options), [sim.sites[0], sim.sites[1].iloc[:, ::-1]]) == {"Threaded"}
     monkeypatch.setattr(kernel, "loops", None)  # what Python does is not done at the same time
-    assert used(monkeypatch, fp.IPERI(jobs=2, **options), sim.sites) == {"Pooled"}
+    assert used(monkeypatch, fp.IPERI(jobs=2, **options), sim.sites) == {"Threaded"}
 
 
 @pytest.mark.skipif(kernel.loops is None, reason="the loops were not compiled")
@@ -117,23 +111,6 @@ def test_as_many_as_there_are_cores_where_it_pays(monkeypatch, tmp_path):
     assert used(monkeypatch, fp.IPERI(jobs=1), wide) == {"InProcess"}
     monkeypatch.setattr(kernel, "loops", None)
     assert pays(wide) == 1
-
-
-@pytest.mark.skipif(kernel.loops is None, reason="the loops were not compiled")
-def test_processes_are_for_those_who_ask_for_them(monkeypatch):
-    for limit in ("WIDE", "MUCH"):
-        monkeypatch.setattr(federate, limit, 1)
-    monkeypatch.setattr(federate, "cores", lambda: 2)
-    sim = fp.simulate(3, clients=2, samples=200, seed=1)
-    lock = threading.Lock()
-
-    def mine(statistics: Any) -> fp.PDAG:
-        with lock:
-            return fp.PDAG(np.zeros((3, 3)), statistics.names)
-
-    assert used(monkeypatch, fp.IPERI(), oracles()) == {"InProcess"}
-    assert used(monkeypatch, fp.IPERI(masking="consensus"), sim.sites) == {"InProcess"}
-    assert used(monkeypatch, fp.IPERI(local=mine), sim.sites) == {"Threaded"}  # which cannot be sent, and need not be
 
 
 def pays(sites: Any) -> int:
@@ -155,12 +132,6 @@ def test_what_takes_no_time_is_not_handed_to_threads(monkeypatch):
         assert list(in_threads.spread(threads, 1, where, [7, 8])) == [(7, mine), (8, mine)]
 
 
-def test_other_work_is_done_in_processes(monkeypatch):
-    sim = fp.simulate(4, clients=2, samples=200, seed=1)
-    assert used(monkeypatch, fp.IPERI(jobs=2, masking="consensus"), sim.sites) == {"Pooled"}
-    assert used(monkeypatch, fp.IPERI(jobs=2), oracles()) == {"Pooled"}
-
-
 def test_threads_give_the_same_answers():
     with Threaded(oracles(5), 2) as transport:
         transport.open(Settings("adaptive"))
@@ -172,18 +143,10 @@ def test_threads_give_the_same_answers():
         assert transport.fingerprints() == alone.fingerprints()
 
 
-def test_sites_that_have_run_can_be_sent_to_other_processes():
-    for discretize in (None, 3):
-        sim = fp.simulate(4, clients=2, samples=300, discretize=discretize, seed=1)
-        sites = [fp.Site(table, name=f"h{k}") for k, table in enumerate(sim.sites)]
-        for method in (fp.IPERI(), fp.IPERI(masking="consensus")):
-            assert method.fit(sites).graph == replace(method, jobs=2).fit(sites).graph
-
-
 # -- the same result --------------------------------------------------------------------------------------------------
 
 
-def test_frames_and_more_processes_than_sites():
+def test_frames_and_more_threads_than_sites():
     sim = fp.simulate(14, clients=2, samples=500, seed=2)
     result = assert_jobs_change_nothing(fp.IPERI(), lambda: sim.sites, jobs=8)
     assert result.rounds > 2  # the search asked more than once
@@ -234,7 +197,7 @@ def test_oracles_and_a_local_method_that_exists_here_only():
     method = fp.IPERI(masking="consensus", local=lambda statistics: called.append("") or graph)
     result = assert_jobs_change_nothing(method, sites)
     assert result.graph == fp.PDAG.from_edges(edges)
-    assert len(called) == 2  # by the run in one process: functions are sent with all that they use, not shared
+    assert len(called) == 4  # once per table, in either run
 
 
 def test_noise_on_every_answer():
@@ -255,7 +218,7 @@ def test_releases_from_files(tmp_path):
 
 
 def test_a_ledger_is_charged_once_and_by_the_site_itself(tmp_path):
-    """Noise is drawn in the processes; a later run in one process finds it kept, and pays nothing more."""
+    """Noise is drawn in the threads; a later run in one thread finds it kept, and pays nothing more."""
     sim = fp.simulate(3, clients=2, samples=1000, seed=1)
     bounds = dict.fromkeys(sim.sites[0].columns, (-10, 10))
     privacy = fp.Privacy(20.0, bounds=bounds, mechanism="regret", store=tmp_path, ceiling=25.0)
@@ -291,76 +254,9 @@ class Late(fp.OracleSite):
         raise fp.InputError(f"{self.name} fails")
 
 
-class Odd(Exception):
-    """Cannot be made from its message."""
-
-    def __init__(self, where: str, what: object) -> None:
-        super().__init__(f"{what} at {where}")
-
-
-class Raising(fp.OracleSite):
-    """Fails in a way that is no bad input: in phase 1 with a common error, in phase 2 with one that cannot be sent."""
-
-    def answer(self, question: Any) -> Any:
-        if isinstance(question, Families):
-            return {}["no such key"]
-        raise Odd(self.name, threading.Lock())
-
-
-@pytest.mark.parametrize("kind", [Pooled, Threaded])
-def test_errors_come_in_the_order_of_the_sites_not_of_time(kind):
-    with kind(oracles(2, Late), 2) as transport, pytest.raises(fp.InputError, match=r"^h0 fails$"):
+def test_errors_come_in_the_order_of_the_sites_not_of_time():
+    with Threaded(oracles(2, Late), 2) as transport, pytest.raises(fp.InputError, match=r"^h0 fails$"):
         transport.open(Settings("adaptive"))
-
-
-def test_defects_stay_what_they_are_and_say_where_they_are_from():
-    with Pooled(oracles(2, Raising), 2) as transport:
-        transport.open(Settings("adaptive"))
-        with pytest.raises(KeyError, match="no such key") as caught:
-            transport.ask([families()])
-        assert 'return {}["no such key"]' in caught.value.__notes__[0]
-        with pytest.raises(RuntimeError, match=r"Odd: .*lock.* at h0"):
-            transport.ask([orientations()])
-
-
-def killer(statistics: Any) -> fp.PDAG:
-    os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError
-
-
-def test_a_process_that_dies_at_work_ends_the_run():
-    sim = fp.simulate(3, clients=3, samples=100, seed=1)
-    with pytest.raises(fp.InputError, match=r"worked for site 'site 1' has ended \(signal 9: .*memory.*jobs=1"):
-        fp.IPERI(masking="consensus", local=killer, jobs=2).fit(sim.sites)
-
-
-class Sleeping(fp.OracleSite):
-    """Takes a minute for phase 2."""
-
-    def answer(self, question: Any) -> Any:
-        if isinstance(question, Orientations):
-            time.sleep(60)
-        return super().answer(question)
-
-
-def test_processes_that_are_killed_from_outside():
-    with Pooled(oracles(3), 2) as transport:
-        transport.open(Settings("adaptive"))
-        first = transport.ask([families()])
-        os.kill(transport.pids[1], signal.SIGKILL)
-        with pytest.raises(fp.InputError, match=r"worked for site 'h1' has ended \(signal 9"):
-            transport.ask([families()])
-    assert [len(answers) for answers in first] == [1, 1, 1]
-    with pytest.raises(fp.InputError, match="have ended"):
-        transport.ask([families()])
-
-    begin = time.monotonic()
-    with Pooled(oracles(2, Sleeping), 2) as transport:
-        transport.open(Settings("adaptive"))
-        threading.Timer(0.3, os.kill, (transport.pids[0], signal.SIGKILL)).start()
-        with pytest.raises(fp.InputError, match="worked for site 'h0' has ended"):
-            transport.ask([orientations()])
-    assert time.monotonic() - begin < 30  # the other one is not waited for
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------
@@ -376,148 +272,3 @@ def test_connected_sites_work_where_they_are():
     for transport in (InProcess(oracles()), fp.Replay(fp.IPERI().fit(oracles()).transcript.to_json())):
         with pytest.raises(fp.InputError, match=r"jobs=2 is for tables .* connected already"):
             fp.IPERI(jobs=2).fit(transport)
-
-
-def test_what_cannot_be_sent_is_refused_before_anything_is_drawn(tmp_path):
-    sim = fp.simulate(3, clients=2, samples=100, seed=1)
-    lock = threading.Lock()
-
-    def mine(statistics: Any) -> fp.PDAG:
-        with lock:
-            return fp.PDAG(np.zeros((3, 3)), statistics.names)
-
-    privacy = fp.Privacy(20.0, bounds=dict.fromkeys(sim.sites[0].columns, (-10, 10)), store=tmp_path)
-    with pytest.raises(fp.InputError, match=r"local=mine cannot be sent to another process \(.*lock.*\): use jobs=1"):
-        fp.IPERI(masking="consensus", local=mine, privacy=privacy, jobs=2).fit(sim.sites)
-    assert list(tmp_path.iterdir()) == []
-    sites = oracles(2)
-    sites[1].lock = lock
-    with pytest.raises(fp.InputError, match="site 'h1' cannot be sent to another process"):
-        fp.IPERI(jobs=2).fit(sites)
-
-
-class Unbuildable(fp.OracleSite):
-    """Can be packed, and not unpacked."""
-
-    def __reduce__(self) -> Any:
-        return int, ("no number",)
-
-
-def test_what_cannot_be_rebuilt_is_refused():
-    with pytest.raises(ValueError):
-        pickle.loads(pickle.dumps(oracles(1, Unbuildable)[0]))
-    with pytest.raises(fp.InputError, match="site 'h0' cannot be sent to another process"):
-        fp.IPERI(jobs=2).fit(oracles(2, Unbuildable))
-
-
-# -- scripts ----------------------------------------------------------------------------------------------------------
-
-SCRIPT = """
-import fedperi as fp
-
-print("a part of the script that must run once")
-edges = [("A", "C"), ("B", "C")]
-
-def mine(statistics):
-    print("at work")
-    return fp.PDAG.from_edges(edges)
-
-tables = fp.simulate(fp.PDAG.from_edges(edges), clients=2, samples=2000, weights=(0.5, 1.0), seed=1).sites
-print(fp.IPERI(masking="consensus", local=mine, jobs=2).fit(tables).graph)
-"""
-
-
-@pytest.mark.parametrize("how", ["file", "standard input"])
-def test_a_script_needs_no_guard(tmp_path, how):
-    (tmp_path / "script.py").write_text(SCRIPT)
-    (tmp_path / "numpy.py").write_text("raise SystemExit('a file of this folder is no module of ours')")
-    done = subprocess.run(
-        [sys.executable, "-P", "script.py" if how == "file" else "-"],
-        input=SCRIPT if how == "standard input" else None,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.stdout.splitlines() == [
-        "a part of the script that must run once",
-        "PDAG('A -> C, B -> C', names=['A', 'C', 'B'])",
-    ]
-    assert done.stderr.split() == ["at", "work", "at", "work"] or done.stderr == "at workat work\n\n"  # two at once
-    assert done.returncode == 0
-
-
-TELLING = """
-import signal, sys, time
-import fedperi as fp
-
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that runs tests in the background ignores it
-from fedperi.federation import Orientations, Pooled
-
-opened = Pooled.open
-
-def telling(self, settings):
-    print(*self.pids, flush=True)
-    return opened(self, settings)
-
-Pooled.open = telling
-
-class Sleeping(fp.Site):
-    def answer(self, question):
-        if isinstance(question, Orientations):
-            sys.stderr.write("asleep\\n")  # in one piece: two processes write here
-            time.sleep(60)
-        return super().answer(question)
-
-truth = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
-tables = fp.simulate(truth, clients=2, samples=5000, weights=(0.5, 1.0), seed=1).sites
-sites = [Sleeping(table, name=f"h{k}") for k, table in enumerate(tables)]
-result = fp.IPERI(jobs=2).fit(sites)
-print(result.complete, len(result.graph), result.rounds, all(site["sha256"] for site in result.manifest["sites"]))
-"""
-
-
-def asleep() -> tuple[subprocess.Popen[str], list[int]]:
-    """Start a run in a session of its own, and wait until its sites are at work for phase 2."""
-    run = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(TELLING)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert run.stdout is not None and run.stderr is not None
-    pids = [int(pid) for pid in run.stdout.readline().split()]
-    assert len(pids) == 2
-    assert [run.stderr.readline(), run.stderr.readline()] == ["asleep\n"] * 2
-    return run, pids
-
-
-def gone(pid: int) -> bool:
-    """Whether a process has ended; nobody may have asked yet how (a zombie)."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes by /proc")
-def test_ctrl_c_keeps_what_phase_1_found():
-    run, pids = asleep()
-    begin = time.monotonic()
-    os.killpg(run.pid, signal.SIGINT)  # as a terminal does: the run and its processes
-    out, errors = run.communicate(timeout=30)
-    assert (out, errors, run.returncode) == ("False 3 1 True\n", "", 0)
-    assert time.monotonic() - begin < 15
-    assert all(map(gone, pids))
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes by /proc")
-def test_no_process_outlives_a_run_that_is_killed():
-    run, pids = asleep()
-    run.send_signal(signal.SIGTERM)  # Python has no handler for it: the run ends without a word
-    run.communicate(timeout=30)
-    end = time.monotonic() + 10
-    while not all(map(gone, pids)) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert all(map(gone, pids))

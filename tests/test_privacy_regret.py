@@ -377,7 +377,7 @@ import json, sys
 import pandas as pd, numpy as np
 import fedperi as fp
 from fedperi.tables import open_table
-from fedperi.federation import Families, Settings
+from fedperi.protocol.messages import Families, Settings
 from fedperi.site.noisy import NoisySite
 table = pd.read_csv(sys.argv[1])
 privacy = fp.Privacy(2.0, 1e-6, mechanism="regret", bounds=dict.fromkeys(table.columns, (-10, 10)), store=sys.argv[2])

@@ -6,7 +6,6 @@ search again with those that are left. Questions are told apart by what they ask
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..protocol.messages import Floats, Question, Settings, Welcome, is_run
+from ..protocol.messages import Floats, Question, Settings, Welcome, is_run, question_key
 from ..protocol.questions import Answers
 
 FORMAT, VERSION = "fedperi.journal", 2
@@ -38,7 +37,7 @@ class Journal:
     Examples
     --------
     >>> import tempfile
-    >>> from fedperi.federation import Families
+    >>> from fedperi.protocol.messages import Families
     >>> question = Families(np.array([0]), np.empty((1, 0), int), np.array([[1]]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     journal = Journal(Path(folder) / "journal.jsonl")
@@ -66,11 +65,11 @@ class Journal:
 
     def known(self, settings: str, site: str, question: Question) -> Floats | None:
         """Return what a site has answered to a question, or None."""
-        return self._answers.get((settings, site, mark(question)))
+        return self._answers.get((settings, site, question_key(question)))
 
     def answered(self, settings: str, site: str, questions: Sequence[Question], answers: Answers) -> None:
         """Remember what a site has answered, and what it told about its privacy after that."""
-        marks = [mark(question) for question in questions]
+        marks = [question_key(question) for question in questions]
         listed = [answer.tolist() for answer in answers.arrays]
         line = {"settings": settings, "site": site, "marks": marks, "answers": listed, "privacy": answers.privacy}
         self._append(line)
@@ -176,19 +175,3 @@ def settings_key(settings: Settings) -> str:
     '["adaptive", "ges", 0.01, 1.0, null]'
     """
     return json.dumps(list(asdict(settings).values()))
-
-
-def mark(question: Question) -> str:
-    """Name a question by what it asks.
-
-    Examples
-    --------
-    >>> from fedperi.federation import Families
-    >>> mark(Families(np.array([0]), np.empty((1, 0), int), np.array([[1]])))[:8]
-    '...'
-    """
-    digest = hashlib.sha256(type(question).__name__.encode())
-    for array in question.arrays().values():
-        digest.update(repr(array.shape).encode())
-        digest.update(np.ascontiguousarray(array, np.int64).tobytes())
-    return digest.hexdigest()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Protocol
 
 import numpy as np
@@ -19,35 +18,9 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..protocol.messages import Welcome
 from ..protocol.steps import normal
-from ..protocol.worker import Payload, State, Worker
+from ..protocol.worker import Payload, State
+from ..protocol.workers import worker_class
 from .coordinator import check_together
-
-__all__ = ["WORKERS", "Payload", "State", "WorkCoordinator", "WorkInProcess", "WorkTransport", "Worker", "worker_class"]
-
-WORKERS = {
-    "notears-admm": "fedperi.baselines.notears_admm.worker:NotearsWorker",
-    "notears-admm-mlp": "fedperi.baselines.notears_admm.mlp:NotearsMLPWorker",
-    "feddag": "fedperi.baselines.feddag.worker:FedDAGWorker",
-    "fedcdh": "fedperi.baselines.fedcdh.worker:FedCDHWorker",
-}
-"""The site's half of every method, by the name that a coordinator uses: a site runs nothing else."""
-
-
-def worker_class(name: str) -> type[Worker]:
-    """Find a worker by name.
-
-    Examples
-    --------
-    >>> worker_class("os.system")
-    Traceback (most recent call last):
-    ...
-    fedperi.errors.InputError: a site runs no method 'os.system'; it knows notears-admm, ...
-    """
-    if name not in WORKERS:
-        raise InputError(f"a site runs no method {name!r}; it knows {', '.join(WORKERS)}")
-    module, attribute = WORKERS[name].split(":")
-    found: type[Worker] = getattr(import_module(module), attribute)
-    return found
 
 
 class WorkTransport(Protocol):

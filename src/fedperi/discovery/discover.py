@@ -47,7 +47,7 @@ def pc(
     Parameters
     ----------
     table : DataFrame, path of a CSV or Parquet file, Statistics or Counts
-        One column per variable; or what `fedperi.data.summarize` made of such a table.
+        One column per variable; or what `fedperi.tables.summarize` made of such a table.
     alpha : float
         Variables with a p-value above it are taken as independent.
     max_depth : int, optional
@@ -56,7 +56,7 @@ def pc(
         Fisher's z (Wilks' lambda for categories and bases), the likelihood-ratio test or Pearson's test of counts.
         Auto: g2 if all columns are categories, else fisherz.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
-        How columns are taken; see `fedperi.data.summarize`.
+        How columns are taken; see `fedperi.tables.summarize`.
     schema : Schema or path of a schema file, optional
         Types that are not to be inferred; it may name only some of the columns.
     missing : {"error", "drop"}
@@ -65,7 +65,7 @@ def pc(
     Returns
     -------
     PDAG
-        A CPDAG. `fedperi.local.pc_fit` also tells which findings contradicted each other.
+        A CPDAG. `fedperi.discovery.pc.pc.pc_fit` also tells which findings contradicted each other.
 
     Raises
     ------
@@ -103,14 +103,14 @@ def ges(
     Parameters
     ----------
     table : DataFrame, path of a CSV or Parquet file, Statistics or Counts
-        One column per variable; or what `fedperi.data.summarize` made of such a table.
+        One column per variable; or what `fedperi.tables.summarize` made of such a table.
     score : {"auto", "bic", "bdeu"}
         BIC (block-Gaussian, or multinomial for a discrete table), or the Bayesian score of a discrete table. Auto: bdeu
         if all columns are categories, else bic.
     penalty : float
         Multiplies BIC's price of a parameter: above 1 for fewer edges. BDeu has none.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
-        How columns are taken; see `fedperi.data.summarize`.
+        How columns are taken; see `fedperi.tables.summarize`.
     schema : Schema or path of a schema file, optional
         Types that are not to be inferred; it may name only some of the columns.
     missing : {"error", "drop"}

@@ -39,7 +39,7 @@ def own_optimum(score: Score, *, exact: bool = False) -> PDAG:
 
     Examples
     --------
-    >>> from fedperi.local import GaussianScore
+    >>> from fedperi.scores.gaussian import GaussianScore
     >>> collider = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
     >>> own_optimum(GaussianScore(collider, n=1000, names=["A", "B", "C"]))
     PDAG('A -> C, B -> C', names=['A', 'B', 'C'])
@@ -55,7 +55,7 @@ def hill_climb(score: Score) -> list[int]:
 
     Examples
     --------
-    >>> from fedperi.local import GaussianScore
+    >>> from fedperi.scores.gaussian import GaussianScore
     >>> chain = np.array([[1, 0.5, 0.25], [0.5, 1, 0.5], [0.25, 0.5, 1]])
     >>> hill_climb(GaussianScore(chain, n=1000))  # 1 -> 0, 2 -> 1
     [2, 4, 0]

@@ -16,8 +16,7 @@ from ..scores import _kernel as kernel
 from ..site.released import ReleasedSite
 from ..site.site import Reading, Respondent, Site
 from ..tables.in_threads import cores
-from ..transports.pool import Pooled, Threaded
-from ..transports.siteprocess import sealed
+from ..transports.threaded import Threaded
 
 if TYPE_CHECKING:
     from ..privacy import Privacy
@@ -34,10 +33,10 @@ LONG = 8 << 20
 def federation(
     sites: Any, *, jobs: int | None = None, learn: bool = False, local: Callable[..., PDAG] | None = None, **how: Any
 ) -> Iterator[Transport]:
-    """Make a transport as `as_transport` does; as many sites as `jobs` says work at the same time, if they are here.
+    """Make a transport as `as_transport` does; `jobs` sites work at the same time, in threads, if they are here.
 
-    In threads if compiled loops do nearly all the work, which leave other threads free: at sites with tables or
-    releases that do not learn graphs of their own. What Python does, only processes do at the same time.
+    If `jobs` is not given, it is chosen by `jobs_that_pay`, and sites that learn graphs of their own work one after the
+    other: that is mostly Python's work, which threads do not make faster.
 
     Examples
     --------
@@ -46,7 +45,6 @@ def federation(
     ...     type(transport).__name__
     'InProcess'
     """
-    chosen = jobs is not None
     if jobs is None:
         sites = sites if _connected(sites) else as_respondents(sites)
         jobs = 1 if learn or _connected(sites) else jobs_that_pay(sites)
@@ -55,19 +53,12 @@ def federation(
             f"jobs={jobs} is for tables and sites given here; these are connected already, and work where they are; "
             "leave it out"
         )
-    if jobs > 1 and chosen and local is not None:  # refused before a table is read or noise is drawn
-        sealed(local, f"local={getattr(local, '__name__', local)!s:.80}")
     transport = as_transport(sites, local=local, jobs=jobs, **how)
     if jobs == 1 or not isinstance(transport, InProcess) or len(transport.sites) < 2:
         yield transport
-    elif kernel.loops is not None and not learn and all(type(site) in (Site, ReleasedSite) for site in transport.sites):
+    else:
         with Threaded(transport.sites, jobs) as several:
             yield several
-    elif chosen:
-        with Pooled(transport.sites, jobs) as several:
-            yield several
-    else:  # processes are slow to start: they are for those who ask for them
-        yield transport
 
 
 def jobs_that_pay(sites: Sequence[Respondent]) -> int:
@@ -79,7 +70,7 @@ def jobs_that_pay(sites: Sequence[Respondent]) -> int:
     >>> jobs_that_pay(as_respondents(fp.simulate(3, clients=2, samples=100, seed=1).sites))
     1
     """
-    if kernel.loops is None:  # then it would take processes, which are slow to start
+    if kernel.loops is None:  # numpy on small arrays is Python's work, which threads do not make faster
         return 1
     files = [Path(site.table.origin) for site in sites if isinstance(site, Site) and site.table.is_file]
     long = sum(file.stat().st_size for file in files if file.is_file()) >= LONG

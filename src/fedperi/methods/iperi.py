@@ -137,7 +137,7 @@ class IPERI:
         ----------
         sites : list or mapping
             DataFrames, paths of tables, `Site` or `OracleSite` objects; or a mapping of names to them; or a transport
-            of `fedperi.federation`.
+            of `fedperi.transports`.
 
         Returns
         -------

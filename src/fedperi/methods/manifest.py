@@ -13,7 +13,6 @@ from ..coordinator.coordinator import Coordinator, InProcess
 from ..protocol.messages import Welcome
 from ..scores import _kernel as kernel
 from ..site.site import digest
-from ..transports.pool import Pooled
 
 if TYPE_CHECKING:
     from ..tables.summary import Summary
@@ -26,7 +25,7 @@ def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]
     is about the others alone.
     """
     transport = coordinator.transport
-    marks = transport.fingerprints() if isinstance(transport, InProcess | Pooled) else [None] * len(coordinator.sites)
+    marks = transport.fingerprints() if isinstance(transport, InProcess) else [None] * len(coordinator.sites)
     dropped = [dict(entry) for entry in getattr(transport, "dropped", ())]
     return {**record(method, coordinator.names, coordinator.sites, marks), "dropped": dropped}
 

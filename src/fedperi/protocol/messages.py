@@ -7,6 +7,7 @@ order). A single set is a family without free variables; all subsets of some can
 
 from __future__ import annotations
 
+import hashlib
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
@@ -170,3 +171,18 @@ class Orientations(Block):
 
 
 Question = Families | Orientations
+
+
+def question_key(question: Question) -> str:
+    """Name a question by what it asks.
+
+    Examples
+    --------
+    >>> question_key(Families(np.array([0]), np.empty((1, 0), int), np.array([[1]])))[:8]
+    '...'
+    """
+    digest = hashlib.sha256(type(question).__name__.encode())
+    for array in question.arrays().values():
+        digest.update(repr(array.shape).encode())
+        digest.update(np.ascontiguousarray(array, np.int64).tobytes())
+    return digest.hexdigest()

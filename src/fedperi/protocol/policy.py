@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..coordinator.work import WORKERS
 from ..errors import InputError
 from ..scores.masking import MASKINGS
 from .fields import Refused, shown
 from .messages import Settings
+from .workers import WORKERS
 
 
 class Exhausted(Refused):
@@ -35,7 +35,7 @@ class SitePolicy:
         How many ways of opening a run are answered, how many rounds of questions or steps, and with how many numbers:
         over all runs, whatever they are called. What was answered before is not counted again, but for steps.
     methods : tuple of str
-        Methods without privacy that may run here, by their names in `fedperi.coordinator.work.WORKERS`; none by
+        Methods without privacy that may run here, by their names in `fedperi.protocol.workers.WORKERS`; none by
         default.
 
     Examples

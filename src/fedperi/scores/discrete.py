@@ -42,7 +42,7 @@ class DiscreteScore:
     --------
     >>> import pandas as pd
     >>> from fedperi.tables import summarize
-    >>> from fedperi.local import DiscreteScore
+    >>> from fedperi.scores.discrete import DiscreteScore
     >>> table = pd.DataFrame({"A": ["x", "y"] * 50, "B": ["u", "v"] * 50})
     >>> score = DiscreteScore(summarize(table), kind="bic")
     >>> score.local([(0, 0b00), (0, 0b10)]).round(2)
@@ -101,7 +101,7 @@ class DiscreteScore:
         >>> import numpy as np
         >>> import pandas as pd
         >>> from fedperi.tables import summarize
-        >>> from fedperi.local import DiscreteScore
+        >>> from fedperi.scores.discrete import DiscreteScore
         >>> table = pd.DataFrame({"A": ["x", "y"] * 50, "B": ["u", "v"] * 50, "C": ["r", "r", "s", "s"] * 25})
         >>> DiscreteScore(summarize(table), "bic").with_one_more(0, 0b000, np.array([1, 2])).round(2)
         array([ -4.61, -73.92])
@@ -118,7 +118,7 @@ class DiscreteScore:
         --------
         >>> import pandas as pd
         >>> from fedperi.tables import summarize
-        >>> from fedperi.local import DiscreteScore
+        >>> from fedperi.scores.discrete import DiscreteScore
         >>> table = pd.DataFrame({"A": ["x", "y"] * 50, "B": ["u", "v"] * 50, "C": ["r", "r", "s", "s"] * 25})
         >>> flips = DiscreteScore(summarize(table), "bic").flips()[0]
         >>> flips.flip(1)
@@ -136,7 +136,7 @@ class DiscreteScore:
         >>> import numpy as np
         >>> import pandas as pd
         >>> from fedperi.tables import summarize
-        >>> from fedperi.local import DiscreteScore
+        >>> from fedperi.scores.discrete import DiscreteScore
         >>> table = pd.DataFrame({"A": ["x", "y"] * 50, "B": ["u", "v"] * 50, "C": ["r", "r", "s", "s"] * 25})
         >>> DiscreteScore(summarize(table), "bic").lattice(np.array([0]), np.array([[1, 2]])).round(2).tolist()
         [[-71.62, -4.61, -73.92, -9.21]]

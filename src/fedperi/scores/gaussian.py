@@ -44,7 +44,7 @@ class GaussianScore(GaussianByNumpy):
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.local import GaussianScore
+    >>> from fedperi.scores.gaussian import GaussianScore
     >>> score = GaussianScore(np.array([[1.0, 0.8], [0.8, 1.0]]), n=100, names=["A", "B"])
     >>> score.local([(0, 0b00), (0, 0b10)]).round(2)  # A alone; A with parent B
     array([-0.  , 48.78])
@@ -87,7 +87,7 @@ class GaussianScore(GaussianByNumpy):
         Examples
         --------
         >>> import numpy as np
-        >>> from fedperi.local import GaussianScore
+        >>> from fedperi.scores.gaussian import GaussianScore
         >>> score = GaussianScore(np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]), n=100)
         >>> score.with_one_more(2, 0b00, np.array([0, 1])).round(1).tolist()
         [12.1, 12.1]
@@ -123,7 +123,7 @@ class GaussianScore(GaussianByNumpy):
         Examples
         --------
         >>> import numpy as np
-        >>> from fedperi.local import GaussianScore
+        >>> from fedperi.scores.gaussian import GaussianScore
         >>> score = GaussianScore(np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]), n=100)
         >>> flips = score.flips()[2]
         >>> flips.flip(0)
@@ -142,7 +142,7 @@ class GaussianScore(GaussianByNumpy):
         Examples
         --------
         >>> import numpy as np
-        >>> from fedperi.local import GaussianScore
+        >>> from fedperi.scores.gaussian import GaussianScore
         >>> chain = np.array([[1, 0.5, 0.25], [0.5, 1, 0.5], [0.25, 0.5, 1]])
         >>> GaussianScore(chain, n=1000).climb(1e-4, 100) in ([2, 4, 0], None)  # None without compiled loops
         True
@@ -163,7 +163,7 @@ class GaussianScore(GaussianByNumpy):
         Examples
         --------
         >>> import numpy as np
-        >>> from fedperi.local import GaussianScore
+        >>> from fedperi.scores.gaussian import GaussianScore
         >>> score = GaussianScore(np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]), n=100)
         >>> score.lattice(np.array([2]), np.array([[0, 1]])).round(1).tolist()  # {}, {0}, {1}, {0, 1}
         [[-0.0, 12.1, 12.1, 30.1]]
@@ -190,7 +190,7 @@ class GaussianScore(GaussianByNumpy):
         Examples
         --------
         >>> import numpy as np
-        >>> from fedperi.local import GaussianScore
+        >>> from fedperi.scores.gaussian import GaussianScore
         >>> score = GaussianScore(np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]), n=100)
         >>> [one.round(1).tolist() for one in score.extremes(np.array([2, 2]), np.array([[0, 1], [1, 0]]))]
         [[-0.0, -0.0], [30.1, 30.1], [30.1, 30.1]]

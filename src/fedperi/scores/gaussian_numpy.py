@@ -23,7 +23,7 @@ LATTICE_CELLS = 1 << 17
 
 
 class GaussianByNumpy:
-    """Correlations of blocks of columns, and their scores; `fedperi.local.GaussianScore` says what they are."""
+    """Correlations of blocks of columns, and their scores; see `fedperi.scores.gaussian.GaussianScore`."""
 
     _singular = SINGULAR  # a residual variance that is not above this means that columns are collinear
 

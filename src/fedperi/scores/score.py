@@ -130,7 +130,8 @@ class ScoreCache:
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.local import GaussianScore, ScoreCache
+    >>> from fedperi.scores.gaussian import GaussianScore
+    >>> from fedperi.scores.score import ScoreCache
     >>> cache = ScoreCache(GaussianScore(np.array([[1.0, 0.5], [0.5, 1.0]]), n=100))
     >>> cache.fetch([(0, 0b00), (0, 0b10)])
     >>> cache[0, 0b10] > cache[0, 0b00]

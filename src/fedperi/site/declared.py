@@ -67,7 +67,7 @@ def declared_columns(table: Table, schema: Schema | None, missing: Any) -> tuple
 
 
 def settled_data(data: str, columns: Sequence[Column]) -> str:
-    """Decide how columns are taken, by their kinds alone: what `fedperi.data.summarize` does under "auto".
+    """Decide how columns are taken, by their kinds alone: what `fedperi.tables.summarize` does under "auto".
 
     Examples
     --------

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..coordinator.journal import mark
 from ..errors import InputError
-from ..protocol.messages import Question
+from ..protocol.messages import Question, question_key
 from ..protocol.policy import SitePolicy
 from ..protocol.steps import Beginning
 from ..protocol.wire import Opening
@@ -112,7 +111,7 @@ class Account:
         openings = so_far.openings | {opened}
         if not questions:
             return Given(openings, so_far.rounds, so_far.steps, so_far.numbers)
-        asked = _digest(opened, *map(mark, questions))
+        asked = _digest(opened, *map(question_key, questions))
         new = 0 if asked in so_far.rounds else sum(question.answers for question in questions)
         return Given(openings, so_far.rounds | {asked}, so_far.steps, so_far.numbers + new)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..coordinator.work import worker_class
 from ..errors import InputError
 from ..protocol import wire
 from ..protocol.fields import MAX_NUMBERS, Refused
@@ -18,6 +17,7 @@ from ..protocol.policy import SitePolicy
 from ..protocol.steps import Beginning, Doing, write_done
 from ..protocol.wire import Record
 from ..protocol.worker import Payload, State, Worker
+from ..protocol.workers import worker_class
 from .given import Account
 from .holding import Holding
 from .runs import Runs, steps_key

@@ -54,7 +54,7 @@ class PublicEmbedding:
     schema : Schema
         Bounds for every column of numbers, levels for every category.
     data : {"linear", "nonlinear", "mixed"}
-        As in `fedperi.data.summarize`.
+        As in `fedperi.tables.summarize`.
     degree : int
         The highest degree of a basis, for ``"nonlinear"``.
     units : mapping of str to (float, float)

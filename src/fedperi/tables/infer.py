@@ -37,7 +37,7 @@ def infer_schema(tables: Mapping[str, Source] | Iterable[Source], overrides: Sch
     Parameters
     ----------
     tables : mapping of names to sources, or iterable of sources
-        One table per site; see `fedperi.data.open_table`.
+        One table per site; see `fedperi.tables.open_table`.
     overrides : Schema or path of a schema file, optional
         Columns whose type, levels or bounds are given rather than inferred. It may name only some of the columns.
 

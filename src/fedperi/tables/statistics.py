@@ -124,9 +124,9 @@ def summarize(
     Parameters
     ----------
     source : DataFrame, path of a CSV or Parquet file, or Table
-        See `fedperi.data.open_table`. It may be larger than memory.
+        See `fedperi.tables.open_table`. It may be larger than memory.
     schema : Schema or path of a schema file, optional
-        The schema that the sites share (see `fedperi.data.infer_schema`). It names exactly the table's columns, and
+        The schema that the sites share (see `fedperi.tables.infer_schema`). It names exactly the table's columns, and
         gives their order (but see `partial`). Inferred from this table alone if not given.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
         Auto: linear if all columns are continuous, discrete if all are categorical, mixed otherwise. Linear takes codes

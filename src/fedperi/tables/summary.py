@@ -168,7 +168,7 @@ class Summary:
         Parameters
         ----------
         table : DataFrame, path of a CSV or Parquet file, or Table
-            See `fedperi.data.open_table`.
+            See `fedperi.tables.open_table`.
         schema : Schema or path of a schema file, optional
             The schema that the sites share. Levels and, for ``data="nonlinear"``, bounds must be declared there if the
             summaries of several sites are to be compared; `summaries` does without, since it sees all tables.

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...coordinator.work import Payload, WorkCoordinator
+from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
 from ...graph.pdag import PDAG
 from ...methods.progress import watching
 from ...methods.result import Result
+from ...protocol.worker import Payload
 from ...search.phase1 import Step
 from ..baseline import (
     Note,

@@ -63,7 +63,8 @@ def ges_fit(
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.local import GaussianScore, ges_fit
+    >>> from fedperi.scores.gaussian import GaussianScore
+    >>> from fedperi.discovery.ges.ges import ges_fit
     >>> collider = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
     >>> ges_fit(GaussianScore(collider, n=1000, names=["A", "B", "C"])).graph
     PDAG('A -> C, B -> C', names=['A', 'B', 'C'])

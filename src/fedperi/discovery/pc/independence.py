@@ -62,7 +62,7 @@ class FisherZ:
     Parameters
     ----------
     statistics : Statistics
-        From `fedperi.data.summarize`.
+        From `fedperi.tables.summarize`.
 
     Raises
     ------
@@ -213,7 +213,7 @@ class G2(_Contingency):
     Parameters
     ----------
     counts : Counts
-        From `fedperi.data.summarize` of a discrete table.
+        From `fedperi.tables.summarize` of a discrete table.
 
     Examples
     --------
@@ -234,7 +234,7 @@ class ChiSquare(_Contingency):
     Parameters
     ----------
     counts : Counts
-        From `fedperi.data.summarize` of a discrete table.
+        From `fedperi.tables.summarize` of a discrete table.
 
     Examples
     --------

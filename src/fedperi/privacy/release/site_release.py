@@ -111,7 +111,7 @@ def release_table(
     privacy : Privacy
         The price, the public bounds, the ceiling, the store.
     schema, data, name
-        As in `fedperi.data.summarize`.
+        As in `fedperi.tables.summarize`.
     missing : {"error", "drop"}
         Whether rows with a cell that cannot be read are left out; if not, the cell counts as its column's public
         default. `fedperi.privacy.owner.owner_findings` says how many there are.

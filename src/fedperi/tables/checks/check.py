@@ -94,7 +94,7 @@ def check(
     Parameters
     ----------
     sources : mapping of names to sources, or iterable of sources
-        One table per site; see `fedperi.data.open_tables`.
+        One table per site; see `fedperi.tables.open_tables`.
     schema : Schema or path of a schema file, optional
         Types and levels that are not to be inferred; it may name only some of the columns.
     missing : {"error", "drop"}

@@ -10,7 +10,6 @@ from ...coordinator.agreement import Wishes
 from ...coordinator.ahead import first_look
 from ...coordinator.journal import Journal, settings_key
 from ...coordinator.plausible import check_answers, check_rows
-from ...coordinator.work import worker_class
 from ...errors import InputError
 from ...protocol import wire
 from ...protocol.fields import Refused
@@ -19,6 +18,7 @@ from ...protocol.questions import Answers, read_answers
 from ...protocol.steps import Beginning, Doing, read_done
 from ...protocol.wire import Asking, Closing, Opening, Record
 from ...protocol.worker import Payload, Worker
+from ...protocol.workers import worker_class
 from .exchange import Limits, Traffic
 from .roster import Roster
 
