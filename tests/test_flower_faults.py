@@ -107,18 +107,18 @@ def test_a_coordinator_killed_and_restarted_asks_nothing_again_and_costs_no_priv
     """With it dies a site that pays for every question; what it answered into the void it answers again, unchanged."""
     coordinator = pilot.coordinate("--sites", 4, label="crash", out="crash")
     slow = pilot.site("south", *NOISE, label="crash-south", store="crash-store", talking=True)
-    paying = ("west", *PRICED)
-    payer = pilot.site(*paying, data="south", label="crash-west", store="crash-store")
+    paying = ("west", *PRICED)  # the table of the south in a store of its own: in one store they would share a budget
+    payer = pilot.site(*paying, data="south", label="crash-west", store="west-store")
     slow.approve_until("directions of edges")
     payer.wait_for("numbers on directions of edges")
     coordinator.end(signal.SIGKILL)
     payer.end(signal.SIGKILL)
-    places = {name: pilot.place(name, "crash-store") for name in ("south", "west")}
+    places = {name: pilot.place(name, store) for name, store in (("south", "crash-store"), ("west", "west-store"))}
     before = {name: files(place) for name, place in places.items()}
     wait_until_free(pilot.port)  # its SuperLink goes with it
     again = pilot.coordinate("--sites", 4, label="crash-again", out="crash")
     again.wait_for("continuing run")
-    pilot.site(*paying, data="south", label="crash-west-again", store="crash-store")
+    pilot.site(*paying, data="south", label="crash-west-again", store="west-store")
     slow.answer("y")  # of the old coordinator: nobody is there to take it
     slow.answer("a")
     assert again.done() == 0, again.said
@@ -129,7 +129,7 @@ def test_a_coordinator_killed_and_restarted_asks_nothing_again_and_costs_no_priv
     for name in NAMES[:2]:
         log = pilot.log_of(name, again)
         assert log.count("1024 regrets") == log.count("opened with") == 1, log
-    log = pilot.log_of("west", again, "crash-store")
+    log = pilot.log_of("west", again, "west-store")
     assert (log.count("1024 regrets"), log.count("directions of edges")) == (1, 2), log  # the second was lost
     assert pilot.result("crash").sites == (*NAMES, "west")
 

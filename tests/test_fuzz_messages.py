@@ -24,7 +24,7 @@ import fedperi as fp
 from fedperi.cli.outcome import summarize
 from fedperi.errors import InputError
 from fedperi.protocol import wire
-from fedperi.protocol.fields import Fields, Refused
+from fedperi.protocol.fields import PROTOCOL, Fields, Refused
 from fedperi.protocol.messages import Families, Orientations, Settings, Welcome
 from fedperi.protocol.questions import Answers, read_answers, write_answers
 from fedperi.protocol.steps import Beginning, Doing, read_done
@@ -65,7 +65,7 @@ VALID: list[tuple[dict[str, Any], Reader]] = [
     (dict(wire.write_welcome(WELCOME, ANSWERS)), lambda record: wire.read_welcome(record, "site 'x'", NAMES, ASKED)),
     (dict(write_answers(ANSWERS)), lambda record: read_answers(record, "site 'x'", ASKED)),
     (
-        {"protocol": 2, "out_parameters": np.zeros(4)},
+        {"protocol": PROTOCOL, "out_parameters": np.zeros(4)},
         lambda record: read_done(record, "site 'x'", ["parameters"]),
     ),
 ]
@@ -155,7 +155,7 @@ def test_fuzz_anything_for_a_message() -> None:
         _, reader = rng.choice(VALID)
         record = {rng.choice(["protocol", "run", "site", "columns", "x"]): odd("[]", rng) for _ in range(4)}
         if rng.random() < 0.5:
-            record["protocol"] = 2
+            record["protocol"] = PROTOCOL
         judge(rng.choice([record, record, None, [], 3, b"x", {1: 2}, {None: "run"}]), reader)
 
     fuzz(attempt, 500)
@@ -167,7 +167,7 @@ def test_fuzz_anything_for_a_message() -> None:
 @pytest.mark.parametrize("value", [10**400, -(10**400), math.inf, math.nan, True, "1", None])
 def test_a_number_that_is_none(value: object) -> None:
     with pytest.raises(Refused, match="has a 'n' that is no finite number"):
-        Fields({"protocol": 2, "n": value}, "site 'x'", "open").number("n")
+        Fields({"protocol": PROTOCOL, "n": value}, "site 'x'", "open").number("n")
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ class Fields:
 
         Examples
         --------
-        >>> Fields({"protocol": 2, "told": '{"private": 1}'}, "site 'north'", "ask").privacy("told")
+        >>> Fields({"protocol": 3, "told": '{"private": 1}'}, "site 'north'", "ask").privacy("told")
         Traceback (most recent call last):
         ...
         fedperi.protocol.fields.Refused: the 'ask' message of site 'north' has a 'told' whose 'private' is not true
