@@ -63,7 +63,7 @@ def test_the_words_of_a_result_by_hand(capsys: pytest.CaptureFixture[str]) -> No
 
     from rich.console import Console
 
-    from fedperi.cli.outcome import say_mechanisms
+    from fedperi.cli.common.outcome import say_mechanisms
     from fedperi.methods.parts import Difference, PairProbability, Robustness
 
     graph = fp.PDAG.from_edges([("age", "dose"), ("dose", "[red]")], [("age", "sex")], ["age", "dose", "sex", "[red]"])
@@ -305,8 +305,8 @@ def test_every_method_runs_on_tables(hospitals: Path, method: str, name: str) ->
 def test_every_method_takes_the_options_it_has() -> None:
     from dataclasses import fields
 
-    from fedperi.cli.methods import OPTIONS, make_run_method
-    from fedperi.cli.options import PRIVACY
+    from fedperi.cli.common.methods import OPTIONS, make_run_method
+    from fedperi.cli.common.options import PRIVACY
 
     kinds = {
         "mperi": fp.MPERI,

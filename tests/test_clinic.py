@@ -12,10 +12,10 @@ import pytest
 from scipy.special import expit, ndtri
 
 import fedperi as fp
-from fedperi.simulation.clinic_graphs import GRAPHS
-from fedperi.simulation.clinic_mechanisms import Effect, Variable, draw_rows, graph_of
-from fedperi.simulation.clinic_policies import _KINDS, CASE_MIX, draw_policies
-from fedperi.simulation.clinic_random import random_model
+from fedperi.simulation.clinic.graphs import GRAPHS
+from fedperi.simulation.clinic.mechanisms import Effect, Variable, draw_rows, graph_of
+from fedperi.simulation.clinic.policies import _KINDS, CASE_MIX, draw_policies
+from fedperi.simulation.clinic.random import random_model
 
 NAMES = ["stroke", "diabetes", "sepsis", "random"]
 

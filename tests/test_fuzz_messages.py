@@ -21,7 +21,7 @@ from rich.console import Console
 from test_fuzz_release import LITERALS, ODD, fuzz, mutate
 
 import fedperi as fp
-from fedperi.cli.outcome import summarize
+from fedperi.cli.common.outcome import summarize
 from fedperi.errors import InputError
 from fedperi.protocol import wire
 from fedperi.protocol.fields import PROTOCOL, Fields, Refused

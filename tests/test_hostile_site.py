@@ -290,7 +290,7 @@ def _made_up(dag: fp.PDAG, rows: int, seed: int) -> pd.DataFrame:
 def test_the_report_and_the_command_line_name_the_site() -> None:
     import io
 
-    from fedperi.cli.outcome import summarize
+    from fedperi.cli.common.outcome import summarize
     from fedperi.report import render_report
     from fedperi.report.console import console
 

@@ -21,14 +21,14 @@ from fedperi.privacy.accounting import Price, zcdp_rho
 from fedperi.privacy.release.explain import guesses
 from fedperi.report import draw, graph_svg, render_report
 from fedperi.report.contributions import contributions
-from fedperi.report.curves import curves, midpoint
 from fedperi.report.edges import drawn_graph, shown_edges
-from fedperi.report.labels import WIDEST, text_width, wrapped
-from fedperi.report.layers import assign_layers, crossings, layered
-from fedperi.report.layout import layout
+from fedperi.report.pictures.curves import curves, midpoint
+from fedperi.report.pictures.labels import WIDEST, text_width, wrapped
+from fedperi.report.pictures.layers import assign_layers, crossings, layered
+from fedperi.report.pictures.layout import layout
+from fedperi.report.pictures.spread import isotonic
 from fedperi.report.privacy import MISSING, Promise, promises, shown_number
 from fedperi.report.privacy_words import pledge, right_guesses
-from fedperi.report.spread import isotonic
 from fedperi.report.words import assumptions, methods_text
 from fedperi.search.phase1 import Step
 

@@ -136,7 +136,7 @@ def test_errors_show_names_as_they_are(tmp_path: Path) -> None:
 def test_a_table_of_edges_can_be_printed_by_any_console() -> None:
     from rich.console import Console
 
-    from fedperi.report.text import edge_table
+    from fedperi.report.pictures.text import edge_table
 
     graph = fp.PDAG.from_edges([("dose [/day]", "[red]x[/red]")])
     stream = io.StringIO()
@@ -146,8 +146,8 @@ def test_a_table_of_edges_can_be_printed_by_any_console() -> None:
 
 
 def test_there_is_one_door_to_the_terminal() -> None:
-    """Everything shown passes `fedperi.report.console` or `fedperi.cli.say`, where nothing is taken for markup."""
-    doors = {SOURCES / "report" / "console.py", SOURCES / "cli" / "say.py"}
+    """Everything shown passes `report.console` or `cli.common.say`, where nothing is taken for markup."""
+    doors = {SOURCES / "report" / "console.py", SOURCES / "cli" / "common" / "say.py"}
     strange = []
     for path in SOURCES.rglob("*.py"):
         text = re.sub(r"^\s*(>>>|\.\.\.) .*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -158,7 +158,7 @@ def test_there_is_one_door_to_the_terminal() -> None:
 
 def test_control_characters_do_not_reach_a_terminal() -> None:
     """Levels are cells, and may hold anything; a reason that a site gives for its failure likewise."""
-    from fedperi.cli.say import say
+    from fedperi.cli.common.say import say
     from fedperi.report.console import console
 
     stream = io.StringIO()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import fedperi as fp
 from fedperi.simulation import implied_covariance, simulate
 from fedperi.simulation.dags import most_edges, random_dag, random_order, shield_colliders
-from fedperi.simulation.interventions import (
+from fedperi.simulation.interventions.plan import (
     parametric_targets,
     plan_sites,
     removed_parents,

@@ -11,7 +11,7 @@ import typer
 
 from .._version import __version__
 from ..errors import InputError
-from .say import say
+from .common.say import say
 
 app = typer.Typer(
     name="fedperi",

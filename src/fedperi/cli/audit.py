@@ -13,7 +13,7 @@ import typer
 
 from ..errors import InputError
 from . import app
-from .say import say
+from .common.say import say
 
 if TYPE_CHECKING:
     from ..audit.bounds import Audit

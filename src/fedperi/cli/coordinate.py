@@ -12,9 +12,9 @@ import typer
 
 from ..errors import InputError
 from . import app
-from .options import BASELINES, DEFAULTS, PRIVACY, check_place, given_options, make_baseline, make_method
-from .outcome import summarize
-from .say import say
+from .common.options import BASELINES, DEFAULTS, PRIVACY, check_place, given_options, make_baseline, make_method
+from .common.outcome import summarize
+from .common.say import say
 from .site import check_insecure
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ def demo(
     from ..methods import MPERI
     from ..report.console import console as terminal
     from ..report.grades import counted
-    from ..report.text import edge_table
+    from ..report.pictures.text import edge_table
     from ..simulation import simulate
 
     if out.exists() and not out.is_dir():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from . import app
-from .say import say
+from .common.say import say
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,7 +8,7 @@ import typer
 
 from ..errors import InputError
 from . import app
-from .say import say
+from .common.say import say
 
 
 @app.command()

@@ -9,9 +9,9 @@ import typer
 
 from ..errors import InputError
 from . import app
-from .methods import DEFAULT, KNOWN, make_run_method
-from .options import check_place, given_options
-from .say import say
+from .common.methods import DEFAULT, KNOWN, make_run_method
+from .common.options import check_place, given_options
+from .common.say import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -97,8 +97,8 @@ def run(
     sources = _sources(files, tables, site_keys)
 
     from ..report.console import console as terminal
-    from .outcome import summarize
-    from .plan import show_plan, show_prices
+    from .common.outcome import summarize
+    from .common.plan import show_plan, show_prices
 
     console = terminal(quiet=as_json)
     if getattr(chosen, "privacy", None) is not None and tables:

@@ -12,7 +12,7 @@ import typer
 
 from ..errors import InputError
 from . import app
-from .say import say
+from .common.say import say
 
 if TYPE_CHECKING:
     from ..privacy import Privacy

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..graph.pdag import PDAG
-from .layout import downward
-from .svg import drawn_mark
+from .pictures.layout import downward
+from .pictures.svg import drawn_mark
 
 if TYPE_CHECKING:
     from ..methods.evidence import EdgeEvidence

@@ -13,11 +13,11 @@ from .._version import __version__
 from .contributions import contributions
 from .convergence import convergence_svg
 from .edges import VIEWS, ShownEdge, drawn_graph, shown_edges
-from .layout import Layout, layout
 from .mechanisms import mechanism_view
+from .pictures.layout import Layout, layout
+from .pictures.svg import edge_parts, node_parts, svg
 from .privacy import promises, shown_number
 from .privacy_words import alarm, cautions, pledge, redrawn, rows_in_all, rows_worth
-from .svg import edge_parts, node_parts, svg
 from .words import assumptions, citation, methods_text
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..graph.pdag import PDAG
 from .arguments import Arguments
-from .changes import change, drifted, log_uniform
 from .dags import random_dag, random_order
 from .dags import shield_colliders as shielded
-from .interventions import SiteIntervention
+from .interventions.changes import change, drifted, log_uniform
+from .interventions.plan import SiteIntervention
 from .mechanisms import Matrix, Mechanism, calibrate
 from .parameters import draw_mechanism, restrict
 from .recording import Recording

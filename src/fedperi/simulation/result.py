@@ -13,8 +13,8 @@ from ..graph.equivalence import cpdag
 from ..graph.pdag import PDAG
 from ..graph.phi import phi_cpdag
 from .covariance import implied_covariance, implied_mean
-from .groups import site_groups
-from .interventions import Change, Kind
+from .interventions.groups import site_groups
+from .interventions.plan import Change, Kind
 from .mechanisms import Matrix, Mechanism
 from .recording import Recording, recorded_moments
 

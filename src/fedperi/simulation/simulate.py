@@ -9,7 +9,7 @@ from ..graph.interventions import mutilate
 from ..graph.pdag import PDAG
 from .arguments import Arguments, Sharing, check_arguments
 from .dags import GraphModel
-from .interventions import Intervention, Removal, plan_sites
+from .interventions.plan import Intervention, Removal, plan_sites
 from .mechanisms import Mechanism, MechanismModel, Noise, draw_noise, generate
 from .models import hidden_variables, induced, make_recording, site_mechanism, true_dag
 from .recording import Recording, table

@@ -15,14 +15,14 @@ from uuid import uuid4
 from .._version import __version__
 from ..errors import InputError
 from ..graph.pdag import PDAG
-from .groups import Groups
+from .interventions.groups import Groups
 from .mechanisms import FUNCTIONS, Mechanism
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .clinic import Clinic
-    from .clinic_mechanisms import Variable
+    from .clinic.clinic import Clinic
+    from .clinic.mechanisms import Variable
     from .result import Simulation
 
 _OURS = re.compile(r"site_\d+\.csv|truth\.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..graph.pdag import PDAG
+from ...graph.pdag import PDAG
 from .curves import curves
 from .labels import FONT
 from .layout import LINE, Box, layout

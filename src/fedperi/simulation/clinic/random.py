@@ -7,8 +7,8 @@ from typing import get_args
 
 import numpy as np
 
-from .clinic_graphs import COUNTED, LABORATORY, TREATED, TREATMENT
-from .clinic_mechanisms import Curve, Effect, Model, Role, Variable
+from .graphs import COUNTED, LABORATORY, TREATED, TREATMENT
+from .mechanisms import Curve, Effect, Model, Role, Variable
 
 OTHERS = 8
 _ROLES: Mapping[Role, float] = {"measured": 0.35, "skewed": 0.25, "yes/no": 0.30, "count": 0.10}
@@ -44,7 +44,7 @@ def random_model(rng: np.random.Generator) -> Model:
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.simulation.clinic_random import random_model
+    >>> from fedperi.simulation.clinic.random import random_model
     >>> [variable.name for variable in random_model(np.random.default_rng(1))][:4]
     ['age', 'sex', 'lab_h', 'value_e']
     """

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from ..methods import Result
+    from ...methods import Result
 
 
 def summarize(console: Console, result: Result, out: Path | None) -> None:
@@ -33,7 +33,7 @@ def say_mechanisms(console: Console, result: Result) -> None:
     """Say how sure each edge is, what sites do differently, and what to be careful about."""
     from rich.text import Text
 
-    from ..report.grades import counted
+    from ...report.grades import counted
 
     if len(result.graph):
         console.print(graded_edges(result))
@@ -64,8 +64,8 @@ def graded_edges(result: Result) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from ..methods.tables import edge_rows
-    from ..report.grades import grade_words
+    from ...methods.tables import edge_rows
+    from ...report.grades import grade_words
 
     resting = {frozenset((one.a, one.b)): one for one in result.robustness}
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -95,7 +95,7 @@ def _items(sentences: Iterable[str]) -> Table:
 
 
 def _say_regrets(console: Console, result: Result) -> None:
-    from ..report.text import edge_table
+    from ...report.pictures.text import edge_table
 
     edges, directed, common = len(result.graph), len(result.graph.directed), len(result.cpdag.directed)
     graphs = {"common": result.cpdag, "with differences": result.phi_cpdag, "closed": result.graph}
@@ -110,7 +110,7 @@ def _say_regrets(console: Console, result: Result) -> None:
 
 
 def _say_baseline(console: Console, result: Result) -> None:
-    from ..report.text import edge_table
+    from ...report.pictures.text import edge_table
 
     console.print(edge_table({"found": result.graph}))
     console.print(f"{len(result.graph)} edges; {len(result.graph.directed)} directed. {_rounds(result)}")
@@ -123,7 +123,7 @@ def _rounds(result: Result) -> str:
 
 def _say_privacy(console: Console, result: Result) -> None:
     """Say what was promised to the people in the tables; what a site tells in a way that is not known is no promise."""
-    from ..report.privacy import promises
+    from ...report.privacy import promises
 
     found = promises(result)
     bare = [one.site for one in found if not one.private]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .clinic_mechanisms import Effect, Model, Role, Variable
+from .mechanisms import Effect, Model, Role, Variable
 
 # Cases differ by site in these only.
 CASE_MIX = ("age", "sex")
@@ -34,7 +34,7 @@ class Policy:
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic_policies import Policy
+    >>> from fedperi.simulation.clinic.policies import Policy
     >>> Policy(3, "statin", "ignores", "statin no longer depends on ldl").variable
     'statin'
     """
@@ -65,8 +65,8 @@ def draw_policies(model: Model, sites: int, count: int, rng: np.random.Generator
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.simulation.clinic_graphs import STROKE
-    >>> from fedperi.simulation.clinic_policies import draw_policies
+    >>> from fedperi.simulation.clinic.graphs import STROKE
+    >>> from fedperi.simulation.clinic.policies import draw_policies
     >>> [record.site for record, _ in draw_policies(STROKE, 4, 2, np.random.default_rng(0))]
     [0, 2]
     """
@@ -88,8 +88,8 @@ def with_case_mix(model: Model, rng: np.random.Generator) -> Model:
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.simulation.clinic_graphs import STROKE
-    >>> from fedperi.simulation.clinic_policies import with_case_mix
+    >>> from fedperi.simulation.clinic.graphs import STROKE
+    >>> from fedperi.simulation.clinic.policies import with_case_mix
     >>> own = with_case_mix(STROKE, np.random.default_rng(0))
     >>> [new.name for new, old in zip(own, STROKE) if new != old]
     ['age', 'sex']
@@ -110,8 +110,8 @@ def with_drift(model: Model, rng: np.random.Generator, drift: float) -> Model:
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.simulation.clinic_graphs import STROKE
-    >>> from fedperi.simulation.clinic_policies import with_drift
+    >>> from fedperi.simulation.clinic.graphs import STROKE
+    >>> from fedperi.simulation.clinic.policies import with_drift
     >>> own = with_drift(STROKE, np.random.default_rng(0), 0.1)
     >>> any(new == old for new, old in zip(own, STROKE))
     False

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..graph import bits
-from ..graph.order import topological_order
-from ..graph.pdag import PDAG
+from ...graph import bits
+from ...graph.order import topological_order
+from ...graph.pdag import PDAG
 from .curves import Point
 from .labels import FONT, wrapped
 from .layers import Layered, Pair, layered
@@ -48,7 +48,7 @@ class Layout:
         One a variable, in the order of the graph's names.
     routes : dict
         For every edge, as (upper, lower) names, the points that it runs through, downwards, for
-        `fedperi.report.curves` to join.
+        `fedperi.report.pictures.curves` to join.
     """
 
     width: float
@@ -68,7 +68,7 @@ def layout(graph: PDAG) -> Layout:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.layout import layout
+    >>> from fedperi.report.pictures.layout import layout
     >>> picture = layout(fp.PDAG.from_edges([("A", "B")], names=["A", "B", "C"]))
     >>> [box.name for box in picture.boxes], list(picture.routes)
     (['A', 'B', 'C'], [('A', 'B')])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..graph.pdag import PDAG, same_variables
+from ...graph.pdag import PDAG, same_variables
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,7 +19,7 @@ def edge_mark(graph: PDAG, a: str, b: str) -> str:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.text import edge_mark
+    >>> from fedperi.report.pictures.text import edge_mark
     >>> edge_mark(fp.PDAG.from_edges([("B", "A")]), "A", "B")
     '<-'
     """
@@ -44,7 +44,7 @@ def edge_table(graphs: Mapping[str, PDAG], title: str | None = None) -> Table:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.text import edge_table
+    >>> from fedperi.report.pictures.text import edge_table
     >>> dag = fp.PDAG.from_edges([("A", "B")])
     >>> edge_table({"DAG": dag, "CPDAG": fp.cpdag(dag)}).row_count
     1

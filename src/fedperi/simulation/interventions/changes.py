@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .mechanisms import Matrix, Mechanism
-from .parameters import redraw, signed_weights
+from ..mechanisms import Matrix, Mechanism
+from ..parameters import redraw, signed_weights
 
 if TYPE_CHECKING:
-    from .interventions import Change
+    from .plan import Change
 
 # A changed noise scale is the old one multiplied or divided by this, unless the caller says another factor.
 SCALE_CHANGE = 2.0
@@ -53,7 +53,7 @@ def change(
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.simulation.changes import change
+    >>> from fedperi.simulation.interventions.changes import change
     >>> from fedperi.simulation.mechanisms import Mechanism
     >>> model = Mechanism(np.array([[0, 2.0], [0, 0]]), np.zeros((2, 2), int), np.ones(2), np.ones(2))
     >>> change(model, 1, "scale", np.random.default_rng(0), weights=(0.5, 1.0), scale=3).noise_scales.tolist()
@@ -86,7 +86,7 @@ def drifted(mechanism: Mechanism, rng: np.random.Generator, drift: float) -> Mec
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.simulation.changes import drifted
+    >>> from fedperi.simulation.interventions.changes import drifted
     >>> from fedperi.simulation.mechanisms import Mechanism
     >>> model = Mechanism(np.array([[0, 2.0], [0, 0]]), np.zeros((2, 2), int), np.ones(2), np.ones(2))
     >>> drifted(model, np.random.default_rng(0), 0.1).noise_scales.round(2).tolist()
@@ -105,7 +105,7 @@ def log_uniform(rng: np.random.Generator, p: int, bounds: tuple[float, float]) -
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.simulation.changes import log_uniform
+    >>> from fedperi.simulation.interventions.changes import log_uniform
     >>> log_uniform(np.random.default_rng(0), 2, (3.0, 3.0)).tolist()
     [3.0, 3.0]
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from ..graph.pdag import PDAG
-from ..names import visible
+from ...graph.pdag import PDAG
+from ...names import visible
 from .curves import Point, curves, midpoint
 from .labels import FONT
 from .layout import LINE, Box, Layout, layout
@@ -56,7 +56,7 @@ def drawn_mark(graph: PDAG, upper: str, lower: str) -> str:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.svg import drawn_mark
+    >>> from fedperi.report.pictures.svg import drawn_mark
     >>> drawn_mark(fp.PDAG.from_edges([("A", "B")]), "B", "A")
     'up'
     """

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..graph.equivalence import cpdag
-from ..graph.pdag import PDAG
-from ..graph.phi import phi_cpdag
-from .clinic_arguments import ClinicArguments, check_clinic
-from .clinic_graphs import GRAPHS
-from .clinic_mechanisms import Model, Variable, draw_rows, graph_of
-from .clinic_policies import Policy, draw_policies, with_case_mix, with_drift
-from .clinic_random import random_model
-from .groups import Groups, grouped
-from .streams import Purpose, stream
+from ...graph.equivalence import cpdag
+from ...graph.pdag import PDAG
+from ...graph.phi import phi_cpdag
+from ..interventions.groups import Groups, grouped
+from ..streams import Purpose, stream
+from .arguments import ClinicArguments, check_clinic
+from .graphs import GRAPHS
+from .mechanisms import Model, Variable, draw_rows, graph_of
+from .policies import Policy, draw_policies, with_case_mix, with_drift
+from .random import random_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +119,7 @@ class Clinic:
         ...     sorted(path.name for path in written.iterdir())
         ['site_0.csv', 'site_1.csv', 'truth.json']
         """
-        from .writing import clinic_truth, write
+        from ..writing import clinic_truth, write
 
         return write(self.sites, clinic_truth(self), Path(directory), overwrite=overwrite)
 
@@ -163,7 +163,7 @@ def clinic(
         drift N units of noise, with standard normal draws N.
     policies : int
         How many hospitals have a policy, one each, at different variables as far as there are any. Which hospitals,
-        variables and kinds is drawn; age, sex and outcomes have none. See `fedperi.simulation.clinic_policies`.
+        variables and kinds is drawn; age, sex and outcomes have none. See `fedperi.simulation.clinic.policies`.
     case_mix : bool
         Whether ages and the share of men differ by hospital.
     log : bool

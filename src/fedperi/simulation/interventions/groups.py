@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from .mechanisms import Mechanism
+from ..mechanisms import Mechanism
 
 Groups = dict[str, tuple[tuple[int, ...], ...]]
 
@@ -29,7 +29,7 @@ def site_groups(mechanisms: Sequence[Mechanism], names: Sequence[str]) -> Groups
     --------
     >>> import numpy as np
     >>> from dataclasses import replace
-    >>> from fedperi.simulation.groups import site_groups
+    >>> from fedperi.simulation.interventions.groups import site_groups
     >>> from fedperi.simulation.mechanisms import Mechanism
     >>> model = Mechanism(np.array([[0, 2.0], [0, 0]]), np.zeros((2, 2), int), np.ones(2), np.ones(2))
     >>> site_groups([model, replace(model, weights=np.zeros((2, 2))), model], ["A", "B"])
@@ -43,7 +43,7 @@ def grouped(keys: Sequence[Hashable]) -> tuple[tuple[int, ...], ...]:
 
     Examples
     --------
-    >>> from fedperi.simulation.groups import grouped
+    >>> from fedperi.simulation.interventions.groups import grouped
     >>> grouped(["a", "b", "a"])
     ((0, 2), (1,))
     """

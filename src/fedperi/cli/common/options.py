@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
+from ...errors import InputError
 
 if TYPE_CHECKING:
-    from ..methods import IPERI
-    from ..privacy import Privacy
+    from ...methods import IPERI
+    from ...privacy import Privacy
 
 DEFAULTS: dict[str, Any] = {
     "method": "iperi",
@@ -66,7 +66,7 @@ def _from_file(config: str | None, known: Collection[str]) -> dict[str, Any]:
     """Options of a TOML file: the long names of a command's options."""
     if config is None:
         return {}
-    from ..strict import Unreadable, read_toml
+    from ...strict import Unreadable, read_toml
 
     try:
         content = read_toml(Path(config).read_text(encoding="utf-8"))
@@ -111,7 +111,7 @@ def make_method(options: dict[str, Any], others: Sequence[str] = ()) -> IPERI:
     >>> make_method({**DEFAULTS, "method": "peri"}).masking
     'none'
     """
-    from ..methods import IPERI, PERI
+    from ...methods import IPERI, PERI
 
     classes = {"iperi": IPERI, "peri": PERI}
     name = options["method"]
@@ -137,7 +137,7 @@ def make_baseline(given: dict[str, Any]) -> Any:
     ...
     fedperi.errors.InputError: masking is no option of fedcdh, which takes schema and seed here
     """
-    from .. import FedCDH, FedDAG, NotearsADMM
+    from ... import FedCDH, FedDAG, NotearsADMM
 
     name = given["method"]
     strange = next((option for option in given if option not in _OF_BASELINES), None)
@@ -148,7 +148,7 @@ def make_baseline(given: dict[str, Any]) -> Any:
 
 
 def _privacy(options: dict[str, Any]) -> Privacy | None:
-    from ..privacy import Privacy
+    from ...privacy import Privacy
 
     given = {name: options[name] for name in PRIVACY if options[name] is not None}
     if not given:

@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..graph.pdag import PDAG
-from .mechanisms import Matrix
+from ...graph.pdag import PDAG
+from ..mechanisms import Matrix
 
 Role = Literal["measured", "skewed", "yes/no", "count"]
 Curve = Literal["line", "saturating", "above", "below", "step", "bend"]
@@ -42,7 +42,7 @@ class Effect:
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic_mechanisms import Effect
+    >>> from fedperi.simulation.clinic.mechanisms import Effect
     >>> Effect("age", 6.0).curve
     'line'
     """
@@ -85,7 +85,7 @@ class Variable:
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic_mechanisms import Effect, Variable
+    >>> from fedperi.simulation.clinic.mechanisms import Effect, Variable
     >>> Variable("systolic", "measured", "mmHg", 140, 20, 15, (Effect("age", 6.0),)).causes
     ('age',)
     """
@@ -118,7 +118,7 @@ def graph_of(model: Sequence[Variable], names: Sequence[str]) -> PDAG:
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic_mechanisms import Effect, Variable, graph_of
+    >>> from fedperi.simulation.clinic.mechanisms import Effect, Variable, graph_of
     >>> dose = Variable("dose", "measured", "mg", 10, 2, 1, (Effect("age", 1.0),))
     >>> graph_of([Variable("age", "measured", "years", 60, 12, 12), dose], ["age", "dose"])
     PDAG('age -> dose', names=['age', 'dose'])
@@ -145,7 +145,7 @@ def draw_rows(model: Sequence[Variable], uniforms: Matrix) -> dict[str, Matrix]:
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.simulation.clinic_mechanisms import Variable, draw_rows
+    >>> from fedperi.simulation.clinic.mechanisms import Variable, draw_rows
     >>> draw_rows([Variable("age", "measured", "years", 60, 12, 12)], np.array([[0.5], [0.9]]))["age"].tolist()
     [60.0, 75.0]
     """

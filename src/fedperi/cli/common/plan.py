@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..methods import IPERI, MPERI
+from ...methods import IPERI, MPERI
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..tables import Schema, Table
-    from ..tables.checks.check import CheckReport
+    from ...tables import Schema, Table
+    from ...tables.checks.check import CheckReport
 
 
 def show_prices(console: Console, tables: list[str], method: IPERI, dry_run: bool) -> None:
     """What a private run would cost every site, and what its ledger says; nothing is drawn."""
-    from ..tables import open_tables
+    from ...tables import open_tables
 
     assert method.privacy is not None
     console.print(
@@ -39,8 +39,8 @@ def show_prices(console: Console, tables: list[str], method: IPERI, dry_run: boo
 
 def _show_noticed(console: Console, tables: list[str], method: IPERI) -> None:
     """What the rows hold that is odd: it is not refused, so those who have the tables should know."""
-    from ..privacy.owner import owner_findings
-    from ..tables import open_tables
+    from ...privacy.owner import owner_findings
+    from ...tables import open_tables
 
     assert method.privacy is not None
     how: dict[str, Any] = {"schema": method.schema, "data": method.data, "missing": method.missing}
@@ -51,8 +51,8 @@ def _show_noticed(console: Console, tables: list[str], method: IPERI) -> None:
 
 def _price(table: Table, method: IPERI) -> tuple[str, ...]:
     """The price of a run at one site, and its ledger before."""
-    from ..privacy import plan_release
-    from ..privacy.release.site_release import Budget
+    from ...privacy import plan_release
+    from ...privacy.release.site_release import Budget
 
     assert method.privacy is not None
     budget = Budget.look(table, method.privacy)
@@ -91,7 +91,7 @@ def said_columns(schema: Schema, data: str) -> int:
     >>> said_columns(schema, "auto"), said_columns(schema, "nonlinear")
     (4, 5)
     """
-    from ..tables.summary import CURVES, DEGREE
+    from ...tables.summary import CURVES, DEGREE
 
     number = {"auto": CURVES, "nonlinear": DEGREE}.get(data, 1)
     return sum(
@@ -116,9 +116,9 @@ def _plan_of_statements(console: Console, schema: Schema, method: MPERI) -> None
 
 
 def _plan_of_regrets(console: Console, schema: Schema, method: IPERI) -> None:
-    from ..search.phase1 import rounds_for_subsets
-    from ..search.screening import FULL, SCREENING
-    from ..search.widening import MOST_NEIGHBOURS
+    from ...search.phase1 import rounds_for_subsets
+    from ...search.screening import FULL, SCREENING
+    from ...search.widening import MOST_NEIGHBOURS
 
     p = len(schema.names)
     console.print("Each site would be told these settings, and be asked in rounds for regrets:")

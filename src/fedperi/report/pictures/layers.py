@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..graph.order import topological_order
+from ...graph.order import topological_order
 
 Pair = tuple[int, int]
 SWEEPS = 12
@@ -53,7 +53,7 @@ def layered(count: int, edges: Sequence[Pair]) -> Layered:
 
     Examples
     --------
-    >>> from fedperi.report.layers import layered
+    >>> from fedperi.report.pictures.layers import layered
     >>> layered(3, [(0, 1), (1, 2), (0, 2)]).rows
     [[0], [1, 3], [2]]
     """
@@ -77,7 +77,7 @@ def assign_layers(count: int, edges: Sequence[Pair]) -> list[int]:
 
     Examples
     --------
-    >>> from fedperi.report.layers import assign_layers
+    >>> from fedperi.report.pictures.layers import assign_layers
     >>> assign_layers(4, [(0, 1), (1, 2), (3, 2)])       # 3 waits above its child
     [0, 1, 2, 1]
     """
@@ -114,7 +114,7 @@ def crossings(rows: Sequence[Sequence[int]], links: Iterable[Pair]) -> int:
 
     Examples
     --------
-    >>> from fedperi.report.layers import crossings
+    >>> from fedperi.report.pictures.layers import crossings
     >>> crossings([[0, 1], [2, 3]], [(0, 3), (1, 2)])
     1
     """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .clinic_mechanisms import Effect, Model, Variable
+from .mechanisms import Effect, Model, Variable
 
 # Kinds of policies that make sense for a treatment, for a value that is treated, for a laboratory value, for a count.
 TREATMENT = ("ignores", "protocol", "threshold", "intensity")

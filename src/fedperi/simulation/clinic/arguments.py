@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from ..errors import InputError
-from .checks import flag, not_negative, one_of, row_counts, whole
+from ...errors import InputError
+from ..checks import flag, not_negative, one_of, row_counts, whole
 
 ClinicGraph = Literal["stroke", "diabetes", "sepsis", "random"]
 

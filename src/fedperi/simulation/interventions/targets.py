@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..graph.pdag import PDAG
+from ...graph.pdag import PDAG
 
 Removal = Literal["all", "some"]
 
@@ -20,7 +20,7 @@ def shielding_parents(dag: PDAG, target: str) -> tuple[str, ...]:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.simulation.targets import shielding_parents
+    >>> from fedperi.simulation.interventions.targets import shielding_parents
     >>> dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
     >>> shielding_parents(dag, "B"), shielding_parents(dag, "C")
     (('A',), ())
@@ -39,7 +39,7 @@ def structural_targets(dag: PDAG, rng: np.random.Generator) -> tuple[str, ...]:
     --------
     >>> import fedperi as fp
     >>> import numpy as np
-    >>> from fedperi.simulation.targets import structural_targets
+    >>> from fedperi.simulation.interventions.targets import structural_targets
     >>> dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
     >>> structural_targets(dag, np.random.default_rng(0))
     ('B', 'C')
@@ -57,7 +57,7 @@ def parametric_targets(dag: PDAG, rng: np.random.Generator) -> tuple[str, ...]:
     --------
     >>> import fedperi as fp
     >>> import numpy as np
-    >>> from fedperi.simulation.targets import parametric_targets
+    >>> from fedperi.simulation.interventions.targets import parametric_targets
     >>> parametric_targets(fp.PDAG.from_edges([("A", "B")]), np.random.default_rng(0))
     ('B', 'A')
     """
@@ -72,7 +72,7 @@ def any_targets(dag: PDAG, rng: np.random.Generator, *, with_parents: bool) -> t
     --------
     >>> import fedperi as fp
     >>> import numpy as np
-    >>> from fedperi.simulation.targets import any_targets
+    >>> from fedperi.simulation.interventions.targets import any_targets
     >>> any_targets(fp.PDAG.from_edges([("A", "B")]), np.random.default_rng(0), with_parents=True)
     ('B',)
     """
@@ -103,7 +103,7 @@ def removed_parents(dag: PDAG, target: str, removal: Removal, rng: np.random.Gen
     --------
     >>> import fedperi as fp
     >>> import numpy as np
-    >>> from fedperi.simulation.targets import removed_parents
+    >>> from fedperi.simulation.interventions.targets import removed_parents
     >>> dag = fp.PDAG.from_edges([("A", "B"), ("C", "B"), ("A", "D"), ("B", "D")])
     >>> all("A" in removed_parents(dag, "B", "some", np.random.default_rng(seed)) for seed in range(20))
     True

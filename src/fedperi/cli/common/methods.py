@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import InputError
+from ...errors import InputError
 from .options import DEFAULTS, PRIVACY, make_method
 
 DEFAULT = "mperi"
@@ -54,7 +54,7 @@ def make_run_method(asked: Mapping[str, Any], said: Mapping[str, str]) -> Any:
             raise InputError(_refusal(option, said.get(option, option), name, chosen="method" in asked))
     if name in ("iperi", "peri"):
         return make_method({**DEFAULTS, **asked})
-    from .. import MPERI, FedCDH, FedDAG, NotearsADMM
+    from ... import MPERI, FedCDH, FedDAG, NotearsADMM
 
     made = {"mperi": MPERI, "notears-admm": NotearsADMM, "feddag": FedDAG, "fedcdh": FedCDH}[name]
     return made(**{option: value for option, value in asked.items() if option != "method"})

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..graph.pdag import PDAG
-from .streams import Purpose, stream
+from ...graph.pdag import PDAG
+from ..streams import Purpose, stream
 from .targets import Removal, any_targets, parametric_targets, removed_parents, shielding_parents, structural_targets
 
 __all__ = [
@@ -49,7 +49,7 @@ class SiteIntervention:
 
     Examples
     --------
-    >>> from fedperi.simulation.interventions import SiteIntervention
+    >>> from fedperi.simulation.interventions.plan import SiteIntervention
     >>> SiteIntervention("structural", ("B",), {"B": ("A",)}).removed["B"]
     ('A',)
     """
@@ -107,7 +107,7 @@ def plan_sites(
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.simulation.interventions import plan_sites
+    >>> from fedperi.simulation.interventions.plan import plan_sites
     >>> dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
     >>> [site.targets for site in plan_sites(dag, 4)]
     [(), ('B',), ('C',), ('B',)]

@@ -6,7 +6,7 @@ from typing import IO, Any
 
 import typer
 
-from ..names import visible
+from ...names import visible
 
 
 def say(text: str, file: IO[Any] | None = None) -> None:

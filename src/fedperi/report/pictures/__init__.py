@@ -1,0 +1,1 @@
+"""Graphs as pictures: layout, curves, labels, SVG."""

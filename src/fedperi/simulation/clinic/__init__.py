@@ -1,0 +1,1 @@
+"""Hospital-like tables with a known graph."""
