@@ -25,7 +25,7 @@ from fedperi.cli.outcome import summarize
 from fedperi.data import Column
 from fedperi.errors import InputError
 from fedperi.federation import Families, Orientations, Settings, Welcome, wire
-from fedperi.federation.fields import Fields, Refused
+from fedperi.federation.fields import PROTOCOL, Fields, Refused
 from fedperi.federation.questions import Answers, read_answers, write_answers
 from fedperi.federation.steps import Beginning, Doing, read_done
 from fedperi.federation.wire import Asking, Card, Closing, Hello, Opening
@@ -64,7 +64,7 @@ VALID: list[tuple[dict[str, Any], Reader]] = [
     (dict(wire.write_welcome(WELCOME, ANSWERS)), lambda record: wire.read_welcome(record, "site 'x'", NAMES, ASKED)),
     (dict(write_answers(ANSWERS)), lambda record: read_answers(record, "site 'x'", ASKED)),
     (
-        {"protocol": 2, "out_parameters": np.zeros(4)},
+        {"protocol": PROTOCOL, "out_parameters": np.zeros(4)},
         lambda record: read_done(record, "site 'x'", ["parameters"]),
     ),
 ]
@@ -166,7 +166,7 @@ def test_fuzz_anything_for_a_message() -> None:
 @pytest.mark.parametrize("value", [10**400, -(10**400), math.inf, math.nan, True, "1", None])
 def test_a_number_that_is_none(value: object) -> None:
     with pytest.raises(Refused, match="has a 'n' that is no finite number"):
-        Fields({"protocol": 2, "n": value}, "site 'x'", "open").number("n")
+        Fields({"protocol": PROTOCOL, "n": value}, "site 'x'", "open").number("n")
 
 
 @pytest.mark.parametrize(

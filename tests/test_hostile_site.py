@@ -98,14 +98,14 @@ def test_the_largest_legitimate_messages_pass() -> None:
     from flwr.common.constant import FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE
     from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 
-    from fedperi.federation.fields import MAX_TEXT
+    from fedperi.federation.fields import MAX_TEXT, PROTOCOL
     from fedperi.federation.flower.guard import MAX_BODY
     from fedperi.federation.flower.records import to_records
 
     assert FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE + 4096 < MAX_BODY
     texts = dict.fromkeys(("names", "targets", "privacy", "told"), "x" * MAX_TEXT)
     arrays = {f"answer_{k}": np.zeros((1, 1)) for k in range(2000)}
-    large = to_records({"protocol": 2, "answer": np.zeros(1 << 21), **texts, **arrays})
+    large = to_records({"protocol": PROTOCOL, "answer": np.zeros(1 << 21), **texts, **arrays})
     assert max(len(part.deflate()) for part in get_all_nested_objects(large).values()) + 4096 < MAX_BODY
 
 

@@ -108,7 +108,7 @@ def write_done(answer: Mapping[str, Any]) -> dict[str, Any]:
     Examples
     --------
     >>> write_done({"mean": np.array([0.5])})
-    {'protocol': 2, 'out_mean': array([0.5])}
+    {'protocol': 3, 'out_mean': array([0.5])}
     """
     arrays = {f"{_OUT}{name}": np.array(value, np.float64, order="C") for name, value in answer.items()}
     return {"protocol": PROTOCOL, **arrays}
@@ -119,7 +119,7 @@ def read_done(record: Mapping[str, Any], sender: str, known: Iterable[str]) -> P
 
     Examples
     --------
-    >>> read_done({"protocol": 2, "out_rows": np.zeros(3)}, "site 'north'", ["mean"])
+    >>> read_done({"protocol": 3, "out_rows": np.zeros(3)}, "site 'north'", ["mean"])
     Traceback (most recent call last):
     ...
     fedperi.federation.fields.Refused: the 'step' message of site 'north' holds the unknown value 'out_rows'

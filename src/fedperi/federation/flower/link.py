@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ..certificates import check_unshared
 from . import QUIET, need_flower
 from .bundle import FILES
 
@@ -40,10 +41,11 @@ class Certificates:
     key: Path
 
     def check(self) -> None:
-        """Raise if a file is missing or the key is not that of the certificate."""
+        """Raise if a file is missing, others can read the key, or it is not that of the certificate."""
         for option, path in (("--ca", self.ca), ("--cert", self.certificate), ("--key", self.key)):
             if not path.is_file():
                 raise InputError(f"{option} {str(path)!r}: there is no such file; `fedperi keys` makes one for a pilot")
+        check_unshared(self.key)
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key, password="")
         except (ssl.SSLError, OSError) as error:
