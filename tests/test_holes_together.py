@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from fedperi.errors import InputError
 from fedperi.federation import wire
 from fedperi.federation.certificates import check_unshared
 from fedperi.federation.fields import Refused, shown
-from fedperi.federation.flower.link import Certificates
+from fedperi.federation.flower.link import Certificates, read_site_keys
 from fedperi.federation.journal import Journal
 from fedperi.federation.wire import Card
 from fedperi.names import name_problem
@@ -134,3 +135,15 @@ def test_who_has_no_bounds_is_told_the_option_of_the_command_line_too(tmp_path: 
     pd.DataFrame({"age": [1.5, 2.5], "dose": [0.5, 1.5]}).to_csv(tmp_path / "north.csv", index=False)
     done = CliRunner().invoke(app, ["site", "--data", str(tmp_path / "north.csv"), "--epsilon", "1", "--dry-run"])
     assert '(--bounds bounds.toml with the line "age" = [0, 120])' in str(done.exception) + done.output
+
+
+@pytest.mark.parametrize("missing", ["flwr", "cryptography"])
+def test_a_coordinator_without_the_extra_is_told_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    # Before: ModuleNotFoundError, called a defect of fedperi.
+    (tmp_path / "north.pub").write_text("ecdsa-sha2-nistp384 AAAA")
+    for name in [name for name in sys.modules if name.split(".")[0] == missing] + [missing]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(InputError, match=r"pip install 'fedperi\[flower\]'"):
+        read_site_keys(tmp_path)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
-from ..certificates import check_unshared
+from ..certificates import check_unshared, need_cryptography
 from . import QUIET, need_flower
 from .bundle import FILES
 
@@ -69,6 +69,8 @@ def read_site_keys(folder: Path) -> dict[str, bytes]:
     files = sorted(folder.glob("*.pub"))
     if not files:
         raise InputError(f"there is no key of a site (NAME.pub) in {str(folder)!r}; `fedperi keys` makes them")
+    need_flower()
+    need_cryptography("reading the keys of sites")
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
