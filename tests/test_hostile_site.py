@@ -250,6 +250,16 @@ def test_one_site_cannot_dictate_the_graph_by_huge_regrets(method: fp.IPERI) -> 
             method.fit([*honest, Liar(table, wanted, 1e6)])
 
 
+@pytest.mark.parametrize("method", [fp.PERI(), fp.IPERI(masking="consensus"), fp.IPERI(masking="none")])
+def test_one_site_cannot_forbid_edges_whatever_the_mask(method: fp.IPERI) -> None:
+    """2,000 nats for a wrong parent are within the range of 1,000 rows; the graph was the liar's in 10 of 10."""
+    for honest, table, wanted in federations(10):
+        with pytest.raises(
+            InputError, match=r"site 'liar' answered that a further parent raises a regret by \S+; with"
+        ):
+            method.fit([*honest, Liar(table, wanted, 2000.0)])
+
+
 @pytest.mark.parametrize("method", [fp.IPERI(), fp.PERI()])
 def test_a_liar_within_the_bounds_is_named(method: fp.IPERI) -> None:
     """It can force edges, and no longer forbid them (6 of 40 graphs were its own); and it is named whenever it does."""
