@@ -97,14 +97,14 @@ def test_the_largest_legitimate_messages_pass() -> None:
     from flwr.common.constant import FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE
     from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 
-    from fedperi.protocol.fields import MAX_TEXT
+    from fedperi.protocol.fields import MAX_TEXT, PROTOCOL
     from fedperi.transports.flower.guard import MAX_BODY
     from fedperi.transports.flower.records import to_records
 
     assert FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE + 4096 < MAX_BODY
     texts = dict.fromkeys(("names", "targets", "privacy", "told"), "x" * MAX_TEXT)
     arrays = {f"answer_{k}": np.zeros((1, 1)) for k in range(2000)}
-    large = to_records({"protocol": 2, "answer": np.zeros(1 << 21), **texts, **arrays})
+    large = to_records({"protocol": PROTOCOL, "answer": np.zeros(1 << 21), **texts, **arrays})
     assert max(len(part.deflate()) for part in get_all_nested_objects(large).values()) + 4096 < MAX_BODY
 
 
@@ -247,6 +247,16 @@ def test_one_site_cannot_dictate_the_graph_by_huge_regrets(method: fp.IPERI) -> 
     for honest, table, wanted in federations(10):
         with pytest.raises(InputError, match=r"site 'liar' answered with a regret of \S+: a table of 1000 rows gives"):
             method.fit([*honest, Liar(table, wanted, 1e6)])
+
+
+@pytest.mark.parametrize("method", [fp.PERI(), fp.IPERI(masking="consensus"), fp.IPERI(masking="none")])
+def test_one_site_cannot_forbid_edges_whatever_the_mask(method: fp.IPERI) -> None:
+    """2,000 nats for a wrong parent are within the range of 1,000 rows; the graph was the liar's in 10 of 10."""
+    for honest, table, wanted in federations(10):
+        with pytest.raises(
+            InputError, match=r"site 'liar' answered that a further parent raises a regret by \S+; with"
+        ):
+            method.fit([*honest, Liar(table, wanted, 2000.0)])
 
 
 @pytest.mark.parametrize("method", [fp.IPERI(), fp.PERI()])

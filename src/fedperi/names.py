@@ -18,6 +18,9 @@ MAX_NAME = 200
 JOINERS = "\u200c\u200d"
 """Characters of format that belong to the spelling of words, in Persian and Hindi for example."""
 
+_BLANKS = JOINERS + "\u115f\u1160\u2800\u3164\uffa0"
+"""Characters that are letters or signs by their kind, and of which nothing is seen."""
+
 _FORMULA = re.compile("'*[=+\\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 """How a cell begins that a spreadsheet may run, the wide signs of East Asian keyboards included; quotes before it."""
 
@@ -76,8 +79,13 @@ def name_problem(name: object) -> str | None:
         return f"has {len(name)} characters, and at most {MAX_NAME} are allowed"
     strange = next((c for c in name if not plain(c)), None)
     if strange is None:
-        return None
+        return None if any(map(_shows, name)) else "has no character that shows"
     return f"holds the character U+{ord(strange):04X}, which does not show and can act on a terminal or a file"
+
+
+def _shows(character: str) -> bool:
+    """Whether a character is seen by itself: marks are seen on another one."""
+    return not character.isspace() and character not in _BLANKS and unicodedata.category(character) not in ("Mn", "Me")
 
 
 def check_name(name: object, what: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import InputError
+from ..strict import write_json
 from . import app
 from .common.say import say
 
@@ -58,7 +58,7 @@ def audit(
             "reconstruction": {"without_privacy": vars(unprotected), "with_privacy": protected and vars(protected)},
             "violated": violated,
         }
-        say(json.dumps(found, indent=2))
+        say(write_json(found, indent=2))
     else:
         _tell(release, answer, files, unprotected, protected)
     if violated:

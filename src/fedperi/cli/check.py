@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 
 from ..errors import InputError
+from ..strict import write_json
 from . import app
 from .common.say import say
 
@@ -52,7 +52,7 @@ def check(
     if target is not None and report.ok:
         report.schema.to_file(target)
     if as_json:
-        say(json.dumps(report.to_dict(), indent=2))
+        say(write_json(report.to_dict(), indent=2))
     else:
         _show(report, [*_advice(report, missing), *_written(report, schema, target)])
     if not report.ok:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..strict import write_json
 from . import app
 from .common.say import say
 
@@ -36,7 +36,7 @@ def inspect(
     release = load_release(file, site_keys)
     sections = explain(release)
     if as_json:
-        say(json.dumps(_values(file, release, sections), indent=2))
+        say(write_json(_values(file, release, sections), indent=2))
         return
     from rich.text import Text
 

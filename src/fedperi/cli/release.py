@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 
 from ..errors import InputError
+from ..strict import write_json
 from . import app
 from .common.say import say
 
@@ -268,7 +268,7 @@ def _refused(ledger: Ledger, plan: Plan) -> str | None:
 
 def _show(values: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        say(json.dumps(values, indent=2))
+        say(write_json(values, indent=2))
     else:
         from ..report.console import console as terminal
 

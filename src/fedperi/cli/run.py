@@ -140,7 +140,10 @@ def _sources(files: list[str], tables: list[str], keys: Path | None) -> list[Any
     from ..privacy.release.signature import read_roster
 
     if keys is not None and tables:
-        raise InputError(f"--site-keys is about releases, which sites sign, and {tables[0]!r} is a table; leave it out")
+        raise InputError(
+            f"--site-keys is about releases, which sites sign, and {tables[0]!r} is a table: give releases "
+            "only, or leave --site-keys out"
+        )
     roster = None if keys is None else read_roster(keys)
     return [file if file in tables else load_release(file, roster) for file in files]
 

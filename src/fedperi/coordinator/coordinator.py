@@ -47,6 +47,11 @@ class InProcess:
         """Columns, or levels, of the widest variable, as the sites score it since they were opened."""
         return max((site.widest for site in self._sites), default=1)
 
+    @property
+    def counted(self) -> bool:
+        """Whether a site may score by counts, since it was opened."""
+        return any(site.counted for site in self._sites)
+
     def fingerprints(self) -> list[str]:
         """Identify what the sites answer from, for the manifest of a run in one place; never sent over a network."""
         return [site.fingerprint() for site in self._sites]
@@ -108,6 +113,7 @@ class Coordinator:
         # Answers are large: each is put in its row while it is at hand, and let go.
         stacked = [np.empty((len(self.sites), *shape(question))) for question in questions]
         widest: int = getattr(self.transport, "widest", WIDEST)
+        counted: bool = getattr(self.transport, "counted", True)
         count = 0
         for count, mine in enumerate(self.transport.ask(questions), start=1):
             if count > len(self.sites):
@@ -115,7 +121,7 @@ class Coordinator:
             if len(mine) != len(questions) or not all(map(_fits, questions, mine)):
                 name = self.sites[count - 1].site
                 raise InputError(f"site {name!r} gave an answer that does not fit the question")
-            check_answers(self.sites[count - 1], self.settings, widest, questions, mine)
+            check_answers(self.sites[count - 1], self.settings, widest, questions, mine, counted=counted)
             for rows, answer in zip(stacked, mine, strict=True):
                 rows[count - 1] = answer
         if count != len(self.sites):

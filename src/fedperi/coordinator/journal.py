@@ -148,7 +148,7 @@ class Journal:
             raise InputError(f"the journal {str(path)!r} cannot be read: {error.strerror or error}") from None
         except InputError:
             raise
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise InputError(f"the journal {str(path)!r} is damaged; remove it to begin anew") from None
 
     def _enter(self, line: dict[str, Any]) -> None:

@@ -18,7 +18,9 @@ and its regret infinite, only if its columns are more than half of the rows; nev
 then judges a part of it.
 
 *Shape.* Under the adaptive mask a set is judged by its best part. So one more parent raises a regret by `PARTIAL_PRICE`
-at most, and any set is at most `INTERVENTION_PRICE` worse than no parents.
+at most, and any set is at most `INTERVENTION_PRICE` worse than no parents. Under the other masks one more parent never
+worsens a Gaussian fit, so it raises a regret by its price at most, ``penalty * (d^2 / 2) log n``. Without this a site
+could forbid edges at thousands of nats each. Scores of counts have no such bound: BDeu can lose by a parent.
 
 *Discrepancy* (phase 2). It is the difference of two fits of nested sets, hence not negative; where too many neighbours
 are judged one by one, it is a sum of at most ``p`` such differences.
@@ -53,6 +55,9 @@ WIDEST = 100
 ROOM = 50.0
 """How many times its scale noise may be."""
 
+ROUNDING = 1e-5
+"""Error of a fit, in nats per row: columns that are all but collinear (`SINGULAR`) leave few digits of a residual."""
+
 MOST_NOISE = 1e3
 """How many times the range of regrets the scale of noise may be."""
 
@@ -75,7 +80,13 @@ def check_rows(site: Welcome) -> None:
 
 
 def check_answers(
-    site: Welcome, settings: Settings, widest: int, questions: Sequence[Question], answers: Sequence[Floats]
+    site: Welcome,
+    settings: Settings,
+    widest: int,
+    questions: Sequence[Question],
+    answers: Sequence[Floats],
+    *,
+    counted: bool = True,
 ) -> None:
     """Raise if an answer holds a number that no table of the site's size gives; the first lines of the module say why.
 
@@ -89,6 +100,8 @@ def check_answers(
         Columns, or levels, of the widest variable.
     questions, answers : sequences of equal length
         Answers have the shapes of their questions.
+    counted : bool
+        Whether scores may be those of counts, of which less is known.
 
     Examples
     --------
@@ -104,7 +117,9 @@ def check_answers(
     slack = 1e-3 + 1e-8 * site.n + 2 * ROOM * noise
     for question, answer in zip(questions, answers, strict=True):
         if isinstance(question, Families):
-            _check_regrets(site, settings, widest, question, answer, slack, exact=not noise)
+            _check_regrets(site, settings, widest, question, answer, slack)
+            if not noise:
+                _check_shape(site, settings, widest, question, answer, slack, counted)
         else:
             most = len(site.names) * _most_fit(site.n, widest) + slack
             _check_range(site, "discrepancy", answer, -slack, most)
@@ -130,33 +145,48 @@ def _most_fit(n: float, widest: int) -> float:
 
 
 def _check_regrets(
-    site: Welcome, settings: Settings, widest: int, question: Families, answer: Floats, slack: float, *, exact: bool
+    site: Welcome, settings: Settings, widest: int, question: Families, answer: Floats, slack: float
 ) -> None:
-    fixed, free = question.fixed.shape[1], question.free.shape[1]
-    masked = settings.masking == "adaptive" and site.targets is None
-    sizes = fixed + subset_sizes(free)
+    sizes = question.fixed.shape[1] + subset_sizes(question.free.shape[1])
+    masked = _is_masked(site, settings)
     too_large = np.zeros(len(sizes), bool) if masked else (sizes > 0) & (2 * widest * (sizes + 1) > site.n)
     endless = np.isposinf(answer)
     if (endless & ~too_large).any():
         _refuse(site, "answered that a set of parents is too large for its rows, which it is not")
     most = largest_regret(site.n, widest, settings.penalty) + slack
     _check_range(site, "regret", np.where(endless, 0.0, answer), -most, most)
-    if not masked or not exact:
+
+
+def _check_shape(
+    site: Welcome, settings: Settings, widest: int, question: Families, answer: Floats, slack: float, counted: bool
+) -> None:
+    """How much a further parent raises a regret; to be called after `_check_regrets`."""
+    masked = _is_masked(site, settings)
+    if counted and not masked:
         return
-    for t in range(free):
-        halves = answer.reshape(len(answer), -1, 2, 1 << t)
-        _check_step(site, halves[:, :, 1] - halves[:, :, 0], PARTIAL_PRICE + slack)
-    if not fixed:
-        _check_step(site, answer - answer[:, :1], INTERVENTION_PRICE + slack)
+    price = settings.penalty * widest**2 / 2 * max(math.log(site.n), 0.0)
+    most = PARTIAL_PRICE + slack if masked else price + 1.0 + ROUNDING * site.n
+    under = "under the adaptive mask" if masked else f"with a penalty of {settings.penalty:g}"
+    for t in range(question.free.shape[1]):
+        without, within = np.moveaxis(answer.reshape(len(answer), -1, 2, 1 << t), 2, 0)
+        # A set that is too large for the rows says nothing about the parent.
+        _check_step(site, np.subtract(within, without, out=np.zeros_like(within), where=within < np.inf), most, under)
+    if masked and not question.fixed.shape[1]:
+        _check_step(site, answer - answer[:, :1], INTERVENTION_PRICE + slack, under)
 
 
-def _check_step(site: Welcome, steps: Floats, most: float) -> None:
+def _is_masked(site: Welcome, settings: Settings) -> bool:
+    """Whether a site judges sets by their best parts; who declares targets does not."""
+    return settings.masking == "adaptive" and site.targets is None
+
+
+def _check_step(site: Welcome, steps: Floats, most: float, under: str) -> None:
     worst = float(steps.max(initial=0.0))
     if worst > most:
         _refuse(
             site,
-            f"answered that a further parent raises a regret by {worst:.6g}; under the adaptive mask no table gives "
-            f"more than {most:.3g}",
+            f"answered that a further parent raises a regret by {worst:.6g}; {under} no table gives more than "
+            f"{most:.3g}",
         )
 
 

@@ -82,7 +82,7 @@ class Replay:
                 raise ValueError("an answer of some site is missing")
         except InputError:
             raise
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise InputError("this is no transcript of fedperi: the text is damaged") from None
         self._next = 0
 

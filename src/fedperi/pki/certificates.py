@@ -211,14 +211,10 @@ def read_site_key(path: Path) -> EllipticCurvePrivateKey:
     fedperi.errors.InputError: the key 'nowhere.key' cannot be read: No such file or directory
     """
     try:
-        content, mode = path.read_bytes(), path.stat().st_mode
+        content = path.read_bytes()
     except OSError as error:
         raise InputError(f"the key {str(path)!r} cannot be read: {error.strerror or error}") from None
-    if os.name == "posix" and mode & 0o077:
-        raise InputError(
-            f"the key {str(path)!r} can be read or changed by others on this machine (mode {mode & 0o777:o}): run "
-            f"chmod 600 {shlex.quote(str(path))}; if others may have seen it, ask for a new key"
-        )
+    check_unshared(path)
     need_cryptography("reading a key")
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -234,6 +230,23 @@ def read_site_key(path: Path) -> EllipticCurvePrivateKey:
             "make one with `fedperi keys`"
         )
     return key
+
+
+def check_unshared(path: Path) -> None:
+    """Raise if a private key, which is there, is open to other accounts of this machine.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:  # mode 600
+    ...     check_unshared(Path(file.name))
+    """
+    mode = path.stat().st_mode
+    if os.name == "posix" and mode & 0o077:
+        raise InputError(
+            f"the key {str(path)!r} can be read or changed by others on this machine (mode {mode & 0o777:o}): run "
+            f"chmod 600 {shlex.quote(str(path))}; if others may have seen it, ask for a new key"
+        )
 
 
 def need_cryptography(what: str = "making keys") -> None:

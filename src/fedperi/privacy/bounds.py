@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..strict import Unreadable, read_json, read_toml
+from ..strict import Unreadable, read_json, read_toml, write_json
 from ..tables.schema import Column, Schema
 
 NARROWEST = 1e-300
@@ -72,7 +72,8 @@ def public_schema(columns: Iterable[str], bounds: Schema | None, schema: Schema 
             raise InputError(
                 f"site {site!r}, column {name!r}: no public bounds. The smallest and the largest value in the table "
                 "are those of two people, and taking them from there would give these away; declare limits known "
-                f"without looking at it, such as bounds={{{name!r}: (0, 120)}}, or the levels of a category"
+                f"without looking at it, such as bounds={{{name!r}: (0, 120)}} (--bounds bounds.toml with the line "
+                f"{write_json(name, ascii_only=False)} = [0, 120]), or the levels of a category"
             )
         if column.bounds is not None and not NARROWEST < column.bounds[1] - column.bounds[0] < math.inf:
             low, high = column.bounds

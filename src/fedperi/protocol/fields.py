@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..errors import InputError
 from ..names import MAX_NAME as MAX_NAME
-from ..names import name_problem
+from ..names import name_problem, shortened
 from ..names import plain as plain
 from ..strict import Unreadable, is_number, read_json, write_json
 from ..tables.schema import Column
@@ -85,6 +85,13 @@ class Fields:
         value = self._take(key)
         if not isinstance(value, str) or not 0 < len(value) <= limit or not all(map(plain, value)):
             self.wrong(f"has a {key!r} that is no plain text of at most {limit} characters")
+        return value
+
+    def name(self, key: str) -> str:
+        """Take a valid name (`fedperi.names`)."""
+        value = self._take(key)
+        if not isinstance(value, str) or not _is_name(value):
+            self.wrong(f"has a {key!r} that is no name of at most {MAX_NAME} characters that show")
         return value
 
     def integer(self, key: str, low: int, high: int) -> int:
@@ -230,8 +237,7 @@ _TOLD: dict[str, tuple[list[str], Callable[[Any], bool]]] = {
 
 def shown(value: object) -> str:
     """Show a value of the other side in a message: short, and without characters that could act on a terminal."""
-    text = value if isinstance(value, str) else type(value).__name__
-    return repr("".join(c if plain(c) else "?" for c in text[:60]))
+    return shortened(value if isinstance(value, str) else type(value).__name__)
 
 
 def as_json(value: Any) -> str:

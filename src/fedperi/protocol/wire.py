@@ -205,7 +205,7 @@ def read_card(record: Mapping[str, Any], sender: str) -> Card:
     fedperi.protocol.fields.Refused: node 1 refused: not today
     """
     fields = Fields(record, sender, "hello")
-    version, site = fields.text("version", MAX_NAME), fields.text("site", MAX_NAME)
+    version, site = fields.text("version", MAX_NAME), fields.name("site")
     columns, promise = fields.columns("columns"), fields.privacy("promise")
     data, penalty = fields.choice("data", DATA[1:]), fields.number("penalty")
     return fields.done(Card(site, columns, promise, version, data, penalty, bool(fields.integer("bootstrap", 0, 1))))
@@ -245,7 +245,7 @@ def read_welcome(
     strange = [name for name in targets or () if name not in names]
     if strange:
         fields.wrong(f"declares the target {shown(strange[0])}, which is no variable of the run")
-    site = fields.text("site", MAX_NAME)
+    site = fields.name("site")
     rows: float = int(n) if n.is_integer() else n
     welcome = Welcome(site, tuple(names), rows, targets, fields.privacy("privacy"))
     return fields.done((welcome, answers_in(fields, questions) if questions else None))

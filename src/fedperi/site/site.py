@@ -85,6 +85,11 @@ class Respondent(ABC):
         """Columns, or levels, of the widest variable in the scores of the open run."""
         return self._score.widest
 
+    @property
+    def counted(self) -> bool:
+        """Whether the scores of the open run are those of counts."""
+        return not isinstance(self._score, GaussianScore)
+
     def prices(self, questions: Sequence[Question]) -> tuple[Price, ...]:
         """What the ledger will be charged for answering, entry by entry; nothing is drawn or paid."""
         return ()

@@ -28,9 +28,18 @@ def inspect_parquet(path: Path) -> tuple[str, ...]:
     """
     with _open(path) as file:
         schema = file.schema_arrow
-        stored = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-        index = [name for name in stored.get("index_columns", []) if isinstance(name, str)]
+        index = _index_columns((schema.metadata or {}).get(b"pandas", b"{}"))
         return tuple(name for name in schema.names if name not in index)
+
+
+def _index_columns(note: bytes) -> list[str]:
+    """Take the names of index columns from what pandas notes beside a table; anyone can write anything there."""
+    try:
+        stored = json.loads(note)
+    except (ValueError, RecursionError):
+        stored = None
+    names = stored.get("index_columns") if isinstance(stored, dict) else None
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
 def read_parquet(path: Path, names: tuple[str, ...], size: int) -> Iterator[pd.DataFrame]:

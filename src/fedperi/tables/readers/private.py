@@ -167,7 +167,13 @@ def _numbers(cells: Sequence[Any] | pd.Series[Any], marks: Decimals) -> Floats:
     return np.array([_cell_number(cell, marks) for cell in cells], dtype=np.float64)
 
 
+def _real(cell: Any) -> Any:
+    """One complex number makes pandas store all numbers of a column as complex ones: they are what they were."""
+    return cell.real if isinstance(cell, complex | np.complexfloating) and cell.imag == 0 else cell
+
+
 def _cell_number(cell: Any, marks: Decimals) -> float:
+    cell = _real(cell)
     try:
         if isinstance(cell, str):
             return float(spelled) if (spelled := _SPELL[marks](cell)) else math.nan
@@ -204,7 +210,7 @@ def _cell_level(cell: Any, style: Style, marks: Decimals) -> str | None:
     try:
         if style == "number" and isinstance(cell, str):
             cell = _SPELL[marks](cell)
-        return level_text(cell, style)
+        return level_text(_real(cell), style)
     except _STRANGE:
         return None
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError
+from ...pki.certificates import check_unshared, need_cryptography
 from . import QUIET, need_flower
 from .bundle import FILES
 
@@ -40,10 +41,11 @@ class Certificates:
     key: Path
 
     def check(self) -> None:
-        """Raise if a file is missing or the key is not that of the certificate."""
+        """Raise if a file is missing, others can read the key, or it is not that of the certificate."""
         for option, path in (("--ca", self.ca), ("--cert", self.certificate), ("--key", self.key)):
             if not path.is_file():
                 raise InputError(f"{option} {str(path)!r}: there is no such file; `fedperi keys` makes one for a pilot")
+        check_unshared(self.key)
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key, password="")
         except (ssl.SSLError, OSError) as error:
@@ -67,6 +69,8 @@ def read_site_keys(folder: Path) -> dict[str, bytes]:
     files = sorted(folder.glob("*.pub"))
     if not files:
         raise InputError(f"there is no key of a site (NAME.pub) in {str(folder)!r}; `fedperi keys` makes them")
+    need_flower()
+    need_cryptography("reading the keys of sites")
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -125,6 +125,11 @@ class FlowerTransport:
         return max(POWERS, *(len(column.levels or ()) for column in self._roster.columns or ()), 1)
 
     @property
+    def counted(self) -> bool:
+        """Whether sites may score by counts: only where all columns are categories."""
+        return all(column.kind == "categorical" for column in self._roster.columns or ())
+
+    @property
     def dropped(self) -> list[dict[str, str]]:
         """Who did not stay, and why."""
         return self._roster.dropped
@@ -153,7 +158,7 @@ class FlowerTransport:
             welcome, answers = _welcome(site, reply, names, ahead)
             check_rows(welcome)
             if answers is not None:
-                check_answers(welcome, settings, self.widest, ahead, answers.arrays)
+                check_answers(welcome, settings, self.widest, ahead, answers.arrays, counted=self.counted)
             return welcome, answers
 
         lost = self._roster.read(replies, reading, keep)
@@ -178,7 +183,7 @@ class FlowerTransport:
                 answers = read_answers(reply, f"site {site!r}", waiting[site])
                 welcome = self.journal.welcome(self._current, site)
                 assert welcome is not None and self._settings is not None  # it was opened
-                check_answers(welcome, self._settings, self.widest, waiting[site], answers.arrays)
+                check_answers(welcome, self._settings, self.widest, waiting[site], answers.arrays, counted=self.counted)
                 return answers
 
             def keep(site: str, answers: Answers) -> None:
