@@ -11,7 +11,8 @@ ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1"}
 
 # What each extra adds, in one line that fails without it.
 EXTRAS = {
-    "": "import tempfile; fp.MPERI(progress=False).fit(fp.simulate(4, clients=3, samples=200).sites).save(tempfile.mkdtemp())",
+    "": "import tempfile; sites = fp.simulate(4, clients=3, samples=200).sites; "
+    "fp.MPERI(progress=False).fit(sites).save(tempfile.mkdtemp())",
     "parquet": "import tempfile, pathlib; f = pathlib.Path(tempfile.mkdtemp(), 'a.parquet'); "
     "fp.simulate(3, clients=1, samples=200).sites[0].to_parquet(f); fp.ges(f)",
     "metrics": "g = fp.PDAG.from_edges([('A', 'B')]); assert fp.adjustment_distance(g, g) == 0",
