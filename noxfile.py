@@ -1,0 +1,80 @@
+"""Chores, each in an environment of its own: ``nox -l`` lists them, ``nox -s lint`` runs one."""
+
+from pathlib import Path
+
+import nox
+
+nox.options.sessions = ["lint", "tests"]
+nox.options.reuse_existing_virtualenvs = True
+
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1"}
+
+# What each extra adds, in one line that fails without it.
+EXTRAS = {
+    "": "import tempfile; sites = fp.simulate(4, clients=3, samples=200).sites; "
+    "fp.MPERI(progress=False).fit(sites).save(tempfile.mkdtemp())",
+    "parquet": "import tempfile, pathlib; f = pathlib.Path(tempfile.mkdtemp(), 'a.parquet'); "
+    "fp.simulate(3, clients=1, samples=200).sites[0].to_parquet(f); fp.ges(f)",
+    "metrics": "g = fp.PDAG.from_edges([('A', 'B')]); assert fp.adjustment_distance(g, g) == 0",
+    "networkx": "fp.PDAG.from_edges([('A', 'B')]).to_networkx()",
+    "accounting": "import dp_accounting",
+    "flower": "import fedperi.transports.flower.link, fedperi.transports.flower.node",
+}
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the tests; arguments after ``--`` go to pytest."""
+    session.install(".[test]")
+    session.run("pytest", *session.posargs, env=ENVIRONMENT)
+
+
+@nox.session
+@nox.parametrize("extra", list(EXTRAS), ids=[extra or "none" for extra in EXTRAS])
+def extras(session: nox.Session, extra: str) -> None:
+    """Install the package with one extra alone, and use it."""
+    session.install(f".[{extra}]" if extra else ".")
+    session.run("python", "-c", f"import fedperi as fp; {EXTRAS[extra]}", env=ENVIRONMENT)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, format, imports between rooms and types."""
+    session.install("-e", ".[dev]")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("lint-imports")
+    session.run("mypy")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Run the examples of the pages and of the docstrings, and check links and names."""
+    session.install("-e", ".[test]")
+    session.run("pytest", "docs", "README.md", "tests/test_docs.py", "tests/test_examples.py", env=ENVIRONMENT)
+
+
+@nox.session
+def benchmarks(session: nox.Session) -> None:
+    """Run a corner of the main table: a few minutes, to see that it works."""
+    session.install(".")
+    session.run("fedperi", "benchmark", "table1", "--quick", "--out", session.create_tmp(), env=ENVIRONMENT)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Measure which lines and branches the tests reach; slower than the tests, and so not part of CI."""
+    session.install("-e", ".[test]", "pytest-cov")
+    session.run("pytest", "--cov", "--cov-report=term", *session.posargs, env=ENVIRONMENT)
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """Build the wheel of this system, and check that its loops need nothing beyond the stable interface of Python."""
+    session.install("build", "abi3audit")
+    folder = Path(session.create_tmp())
+    session.run("python", "-m", "build", "--wheel", "--outdir", str(folder))
+    wheels = sorted(folder.glob("*-cp311-abi3-*.whl"))
+    if not wheels:
+        session.error("no abi3 wheel was built: is there a C compiler?")
+    session.run("abi3audit", "--strict", str(wheels[-1]))
