@@ -15,7 +15,7 @@ EXTRAS = {
     "fp.MPERI(progress=False).fit(sites).save(tempfile.mkdtemp())",
     "parquet": "import tempfile, pathlib; f = pathlib.Path(tempfile.mkdtemp(), 'a.parquet'); "
     "fp.simulate(3, clients=1, samples=200).sites[0].to_parquet(f); fp.ges(f)",
-    "metrics": "g = fp.PDAG.from_edges([('A', 'B')]); assert fp.adjustment_distance(g, g) == 0",
+    "metrics": "g = fp.PDAG.from_edges([('A', 'B')]); assert fp.adjustment_distance(g, g) == (0.0, 0)",
     "networkx": "fp.PDAG.from_edges([('A', 'B')]).to_networkx()",
     "accounting": "import dp_accounting",
     "flower": "import fedperi.transports.flower.link, fedperi.transports.flower.node",
