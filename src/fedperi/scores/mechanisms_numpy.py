@@ -1,6 +1,6 @@
 """The score of `fedperi.scores.mechanisms`, one family at a time and by definition: where there are no compiled loops.
 
-It says what kernel/mechanisms.c computes, in fewer words and a hundred times slower.
+It says what _kernel/mechanisms.c computes, in fewer words and a hundred times slower.
 """
 
 from __future__ import annotations
