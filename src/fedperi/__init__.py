@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ._moved import tell_where_modules_moved
 from ._version import __version__
 from .errors import InputError
 from .graph import (
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from .simulation import Clinic, Simulation, clinic, simulate
     from .site.site import OracleSite, Site
     from .tables.summary import Summary
+
+tell_where_modules_moved()
 
 # Names whose rooms import pandas or scipy are loaded when first used, so that `import fedperi` stays quick.
 _LAZY = {
