@@ -51,7 +51,9 @@ def lint(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Run the examples of the pages and of the docstrings, and check links and names."""
     session.install("-e", ".[test]")
-    session.run("pytest", "docs", "README.md", "tests/project/test_docs.py", "tests/project/test_examples.py", env=ENVIRONMENT)
+    session.run(
+        "pytest", "docs", "README.md", "tests/project/test_docs.py", "tests/project/test_examples.py", env=ENVIRONMENT
+    )
 
 
 @nox.session

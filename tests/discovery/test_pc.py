@@ -13,10 +13,10 @@ import scipy.stats
 from causallearn.search.ConstraintBased.PC import pc as causallearn_pc
 from causallearn.utils.cit import CIT
 from helpers.graphs import dags, random_dag
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from helpers.networks import ASIA, CANCER, Network, sample
 from helpers.networks import dag as network_dag
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import fedperi as fp

@@ -7,9 +7,9 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from helpers.graphs import dags, federations, pdags, random_dag
+from helpers.phi_definition import signature_by_definition, signature_by_theorem
 from hypothesis import given
 from hypothesis import strategies as st
-from helpers.phi_definition import signature_by_definition, signature_by_theorem
 
 import fedperi as fp
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from helpers.graphs import random_dag
 
 import fedperi as fp
 from fedperi.simulation import implied_covariance
+from helpers.graphs import random_dag
 
 NOMINAL = 1e10
 

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.graphs import permuted, random_dag
+from helpers.oracles import NOMINAL, intervened, oracle_sites, random_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from helpers.oracles import NOMINAL, intervened, oracle_sites, random_case
 
 import fedperi as fp
 from fedperi.coordinator.coordinator import Coordinator

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.kernels import both, loops, needs_loops
 from hypothesis import given
 from hypothesis import strategies as st
-from helpers.kernels import both, loops, needs_loops
 from numpy.typing import NDArray
 
 import fedperi as fp

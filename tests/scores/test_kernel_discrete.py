@@ -7,9 +7,9 @@ from collections import Counter
 import mpmath
 import numpy as np
 import pytest
+from helpers.kernels import both, loops, needs_loops
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from helpers.kernels import both, loops, needs_loops
 
 import fedperi as fp
 from fedperi.discovery.ges.ges import ges_fit

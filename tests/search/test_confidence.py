@@ -6,10 +6,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 from helpers.graphs import random_dag
+from helpers.oracles import oracle_sites, random_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from helpers.oracles import oracle_sites, random_case
 
 import fedperi as fp
 from fedperi.graph import bits

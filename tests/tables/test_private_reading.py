@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from helpers.private_files import (
     CODES,
     MIXED,
@@ -29,6 +27,8 @@ from helpers.private_files import (
     seen,
     written,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import fedperi as fp
