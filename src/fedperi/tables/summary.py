@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from ..errors import InputError
 from .checks.faults import constant_everywhere, faults
 from .checks.findings import Finding, raise_errors
 from .checks.profile import Missing, TableProfile, scan
-from .embedding import Curve, Data, Embedding, common_embedding, two_values
+from .embedding import Block, Curve, Data, Embedding, OneHot, common_embedding, two_values
 from .encode import read_rows
 from .frozen import frozen
 from .in_threads import spread
@@ -72,6 +72,12 @@ class Summary:
         Variables that the site declares to have set.
     dropped : int
         Rows left out because a value was missing.
+    schema : Schema, optional
+        What is declared about the columns. Needed to write the summary to a file.
+    scatter : array, shape (q, q), optional
+        n times the covariances, as they were added up: what a file holds, so that nothing is rounded twice. Read-only.
+    signature : object, optional
+        Who signed the file that it was read from.
 
     Examples
     --------
@@ -94,9 +100,14 @@ class Summary:
     units: tuple[str, ...] = ()
     targets: tuple[str, ...] | None = None
     dropped: int = 0
+    schema: Schema | None = None
+    scatter: Floats | None = None
+    signature: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean", frozen(self.mean, np.float64))
+        if self.scatter is not None:
+            object.__setattr__(self, "scatter", frozen(self.scatter, np.float64))
         object.__setattr__(self, "covariance", frozen(self.covariance, np.float64))
         object.__setattr__(self, "kinds", tuple(self.kinds) or ("continuous",) * len(self.names))
         object.__setattr__(self, "units", tuple(self.units) or ("column",) * len(self.names))
@@ -135,6 +146,21 @@ class Summary:
             block[:1] if unit.startswith("Curve") else block
             for block, unit in zip(self.blocks, self.units, strict=True)
         ]
+        return replace(
+            self.with_columns(kept),
+            units=tuple("Linear" if unit.startswith("Curve") else unit for unit in self.units),
+        )
+
+    def with_columns(self, kept: Sequence[Sequence[int]]) -> Summary:
+        """Keep some of the columns of every variable.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> summary = Summary.of(pd.DataFrame({"age": [41.5, 37.0, 60.25], "arm": ["u", "v", "w"]}))
+        >>> summary.blocks, summary.with_columns([(0,), (2,)]).blocks
+        (((0,), (1, 2)), ((0,), (1,)))
+        """
         columns = [column for block in kept for column in block]
         ends = np.cumsum([0, *map(len, kept)]).tolist()
         return replace(
@@ -142,7 +168,7 @@ class Summary:
             blocks=tuple(tuple(range(start, end)) for start, end in pairwise(ends)),
             mean=self.mean[columns],
             covariance=self.covariance[np.ix_(columns, columns)],
-            units=tuple("Linear" if unit.startswith("Curve") else unit for unit in self.units),
+            scatter=None if self.scatter is None else self.scatter[np.ix_(columns, columns)],
         )
 
     @property
@@ -185,9 +211,11 @@ class Summary:
         """
         from .table import open_table
 
-        opened = open_table(table, name)
-        # One table does not tell the range of all: polynomials of two summaries could not be compared.
-        return summaries({opened.name: opened}, schema, data="mixed" if data == "auto" else data, missing=missing)[0]
+        opened, given = open_table(table, name), as_schema(schema)
+        # One table does not tell the range of all: without public bounds, curves of two summaries cannot be compared.
+        if data == "auto" and not (given is not None and _bounded(given, opened.columns)):
+            data = "mixed"
+        return _summaries([opened], given, data, missing, 1)[0]
 
 
 def summaries(
@@ -213,9 +241,12 @@ def summaries(
     >>> [summary.constant for summary in summaries({"north": north, "south": south})]
     [(), ('dose',)]
     """
+    return present_levels(_summaries(open_tables(tables), as_schema(schema), data, missing, jobs))
+
+
+def _summaries(opened: Sequence[Table], given: Schema | None, data: Data, missing: Missing, jobs: int) -> list[Summary]:
     if data not in ("auto", "linear", "nonlinear", "discrete", "mixed"):
         raise InputError(f"data must be 'auto', 'linear', 'nonlinear', 'discrete' or 'mixed', not {data!r}")
-    given, opened = as_schema(schema), open_tables(tables)
     curves = data in ("auto", "nonlinear")
     passing = [passing_moments(table, given, True, data, missing == "drop", lambda rows: rows) for table in opened]
 
@@ -245,6 +276,37 @@ def summaries(
     return _at_once(jobs, opened, summarise, list(zip(opened, passing, profiles, strict=True)))
 
 
+def _bounded(schema: Schema, columns: Iterable[str]) -> bool:
+    """Whether a schema declares all columns, with bounds for every column of numbers."""
+    return all(name in schema and (schema[name].kind == "categorical" or schema[name].bounds) for name in columns)
+
+
+def present_levels(parts: Sequence[Summary]) -> list[Summary]:
+    """Leave out indicators of levels that occur at no site, and that of the first level that occurs.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import Column
+    >>> schema = Schema((Column("arm", "categorical", ("t", "u", "v", "w")),))
+    >>> parts = [Summary.of(pd.DataFrame({"arm": levels}), schema) for levels in (["u", "v"], ["v", "u", "u"])]
+    >>> [part.blocks for part in parts], [part.mean.round(2).tolist() for part in present_levels(parts)]
+    ([((0, 1, 2),), ((0, 1, 2),)], [[0.5], [0.33]])
+    """
+    first = parts[0]
+    shown = np.any([part.mean > 0 for part in parts], axis=0)
+    kept = []
+    for block, unit in zip(first.blocks, first.units, strict=True):
+        columns = [column for column in block if shown[column]] if unit.startswith("OneHot") else list(block)
+        if columns and unit.startswith("OneHot"):
+            base = any(part.n * (1 - part.mean[list(block)].sum()) > 0.5 for part in parts)
+            columns = columns if base else columns[1:]
+        kept.append(columns or list(block[:1]))  # constant everywhere, which is refused elsewhere
+    return (
+        list(parts) if kept == [list(block) for block in first.blocks] else [part.with_columns(kept) for part in parts]
+    )
+
+
 def _at_once(jobs: int, tables: Sequence[Table], work: Callable[[Item], Made], entries: list[Item]) -> list[Made]:
     threads = jobs if any(table.is_file for table in tables) else 1
     with ThreadPoolExecutor(threads) as pool:
@@ -258,15 +320,26 @@ def _summary(
     # What varies by rounding only does not vary.
     flat = np.diag(covariance) <= (1e-13 * np.abs(moments.mean)) ** 2
     covariance[flat, :] = covariance[:, flat] = 0.0
-    units = tuple(
-        f"{type(block).__name__} {block.basis.origin:g} {block.basis.reach:g}"
-        if isinstance(block, Curve)
-        else type(block).__name__
-        for block in embedding.blocks
-    )
     return Summary(
-        site, schema.names, embedding.positions, moments.n, moments.mean, covariance, kinds, units, dropped=dropped
+        site,
+        schema.names,
+        embedding.positions,
+        moments.n,
+        moments.mean,
+        covariance,
+        kinds,
+        tuple(map(_unit, embedding.blocks)),
+        dropped=dropped,
+        schema=schema,
+        scatter=moments.scatter,
     )
+
+
+def _unit(block: Block) -> str:
+    """Say how a variable was embedded, so that two sites' columns can be told apart."""
+    if isinstance(block, Curve):
+        return f"Curve {block.basis.origin:g} {block.basis.reach:g}"
+    return f"OneHot {block.column.levels}" if isinstance(block, OneHot) else type(block).__name__
 
 
 def _kinds(schema: Schema, profiles: Sequence[TableProfile]) -> tuple[Kind, ...]:
