@@ -316,10 +316,7 @@ def _at_once(jobs: int, tables: Sequence[Table], work: Callable[[Item], Made], e
 def _summary(
     site: str, schema: Schema, embedding: Embedding, moments: Moments, dropped: int, kinds: tuple[Kind, ...]
 ) -> Summary:
-    covariance = moments.scatter / moments.n
-    # What varies by rounding only does not vary.
-    flat = np.diag(covariance) <= (1e-13 * np.abs(moments.mean)) ** 2
-    covariance[flat, :] = covariance[:, flat] = 0.0
+    covariance = covariance_of(moments.n, moments.mean, moments.scatter)
     return Summary(
         site,
         schema.names,
@@ -335,10 +332,24 @@ def _summary(
     )
 
 
+def covariance_of(n: float, mean: Floats, scatter: Floats) -> Floats:
+    """Return covariances; what varies by rounding only does not vary.
+
+    Examples
+    --------
+    >>> covariance_of(2, np.array([1e8, 0.0]), np.array([[1e-18, 0.0], [0.0, 3.0]])).tolist()
+    [[0.0, 0.0], [0.0, 1.5]]
+    """
+    covariance: Floats = scatter / n
+    flat = np.diag(covariance) <= (1e-13 * np.abs(mean)) ** 2
+    covariance[flat, :] = covariance[:, flat] = 0.0
+    return covariance
+
+
 def _unit(block: Block) -> str:
     """Say how a variable was embedded, so that two sites' columns can be told apart."""
     if isinstance(block, Curve):
-        return f"Curve {block.basis.origin:g} {block.basis.reach:g}"
+        return f"Curve {block.basis.origin!r} {block.basis.reach!r}"
     return f"OneHot {block.column.levels}" if isinstance(block, OneHot) else type(block).__name__
 
 
