@@ -15,7 +15,9 @@ from ..names import check_name
 from ..scores import _kernel as kernel
 from ..site.released import ReleasedSite
 from ..site.site import Reading, Respondent, Site
+from ..site.summarised import SummarySite
 from ..tables.in_threads import cores
+from ..tables.summary import Summary
 from ..transports.threaded import Threaded
 
 if TYPE_CHECKING:
@@ -99,7 +101,7 @@ def as_transport(
     respondents = as_respondents(sites)
     _same_schema([site for site in respondents if isinstance(site, ReleasedSite)])
     for site in respondents:
-        if isinstance(site, ReleasedSite):
+        if isinstance(site, ReleasedSite | SummarySite):
             site.local = local
     if privacy is not None:
         return InProcess(_protected(respondents, privacy, schema, data, missing, local))
@@ -189,6 +191,8 @@ def _opened(source: Any) -> Any:
     """Turn a release, or the path of a release file, into a site; leave the rest as it is."""
     from ..privacy import Release, is_release, load_release
 
+    if isinstance(source, Summary):
+        return SummarySite(source)
     if isinstance(source, Release):
         return ReleasedSite(source)
     if isinstance(source, str | PathLike) and is_release(source):

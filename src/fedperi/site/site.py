@@ -7,7 +7,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -274,12 +274,12 @@ class Site(Respondent):
         how = self.reading
 
         def read(seed: int | None) -> Statistics | Counts:
-            return _enough(
+            return enough_rows(
                 summarize(self.table, how.schema, data=how.data, missing=how.missing, name=self.name, resample=seed)
             )
 
         if resample is None:
-            return read(None) if how.known is None else _enough(how.known)
+            return read(None) if how.known is None else enough_rows(how.known)
         for attempt in range(DRAWS):
             try:
                 return read(self._seed(resample, attempt))
@@ -397,7 +397,10 @@ class OracleSite(Respondent):
         return self._cpdag if self._cpdag is not None else ges_fit(score).graph
 
 
-def _enough(summary: Statistics | Counts) -> Statistics | Counts:
+Kept = TypeVar("Kept", "Statistics", "Counts", "Statistics | Counts")
+
+
+def enough_rows(summary: Kept) -> Kept:
     """Return the statistics of a table, if it has the rows to judge each of its variables."""
     widest = max((len(block) for block in getattr(summary, "blocks", ())), default=1)
     if summary.n < max(len(summary.names), 2 * widest):

@@ -215,7 +215,7 @@ class Summary:
         # One table does not tell the range of all: without public bounds, curves of two summaries cannot be compared.
         if data == "auto" and not (given is not None and _bounded(given, opened.columns)):
             data = "mixed"
-        return _summaries([opened], given, data, missing, 1)[0]
+        return _summaries([opened], given, data, missing, 1, alone=True)[0]
 
 
 def summaries(
@@ -244,7 +244,9 @@ def summaries(
     return present_levels(_summaries(open_tables(tables), as_schema(schema), data, missing, jobs))
 
 
-def _summaries(opened: Sequence[Table], given: Schema | None, data: Data, missing: Missing, jobs: int) -> list[Summary]:
+def _summaries(
+    opened: Sequence[Table], given: Schema | None, data: Data, missing: Missing, jobs: int, alone: bool = False
+) -> list[Summary]:
     if data not in ("auto", "linear", "nonlinear", "discrete", "mixed"):
         raise InputError(f"data must be 'auto', 'linear', 'nonlinear', 'discrete' or 'mixed', not {data!r}")
     curves = data in ("auto", "nonlinear")
@@ -258,7 +260,8 @@ def _summaries(opened: Sequence[Table], given: Schema | None, data: Data, missin
     profiles = _at_once(jobs, opened, look, list(zip(opened, passing, strict=True)))
     agreed, findings = unify(profiles, given)
     found = [finding for profile in profiles for finding in faults(profile, agreed, missing, constants=False)]
-    raise_errors([*findings, *found] or constant_everywhere(profiles, agreed))
+    # A site alone cannot know whether a column is constant everywhere; of a category it needs to be told all levels.
+    raise_errors([*findings, *found] or (_single_levels if alone else constant_everywhere)(profiles, agreed))
     if not agreed.columns:
         raise InputError("the tables have no columns that could be analysed")
     kind: Data = "nonlinear" if curves else "mixed" if data == "discrete" else data
@@ -274,6 +277,12 @@ def _summaries(opened: Sequence[Table], given: Schema | None, data: Data, missin
         return _summary(table.name, agreed, embedding, result, profile.dropped, _kinds(agreed, profiles))
 
     return _at_once(jobs, opened, summarise, list(zip(opened, passing, profiles, strict=True)))
+
+
+def _single_levels(profiles: Sequence[TableProfile], schema: Schema) -> list[Finding]:
+    names = tuple(column.name for column in schema.columns if column.levels is not None and len(column.levels) < 2)
+    remedy = "declare all levels that sites may have in a schema"
+    return [Finding("error", profiles[0].site, names, "one level only", remedy)] if names else []
 
 
 def _bounded(schema: Schema, columns: Iterable[str]) -> bool:
