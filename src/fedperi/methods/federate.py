@@ -188,16 +188,15 @@ def _respondents(sites: Any) -> list[Respondent]:
 
 
 def _opened(source: Any) -> Any:
-    """Turn a release, or the path of a release file, into a site; leave the rest as it is."""
-    from ..privacy import Release, is_release, load_release
+    """Turn a statement, or the path of its file, into a site; leave the rest as it is."""
+    from ..privacy import Release
+    from ..privacy.statement import is_statement, load_statement
 
+    if isinstance(source, str | PathLike) and is_statement(source):
+        source = load_statement(source)
     if isinstance(source, Summary):
         return SummarySite(source)
-    if isinstance(source, Release):
-        return ReleasedSite(source)
-    if isinstance(source, str | PathLike) and is_release(source):
-        return ReleasedSite(load_release(source))
-    return source
+    return ReleasedSite(source) if isinstance(source, Release) else source
 
 
 def _named(name: str, source: Any) -> Respondent:

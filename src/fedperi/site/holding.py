@@ -145,12 +145,36 @@ class Holding:
             return NoisySite(
                 table, self.privacy, schema=how.schema, data=how.data, missing=how.missing, targets=how.targets
             )
+        return ReleasedSite(self.release())
+
+    @property
+    def table(self) -> Table:
+        """The site's table."""
+        return _there(self._table)
+
+    @property
+    def how(self) -> Manner:
+        """How it is taken."""
+        return self._how
+
+    @property
+    def schema(self) -> Schema:
+        """What the site declares about its columns."""
+        from ..tables.schema import Schema
+
+        return Schema(self.card.columns)
+
+    def release(self) -> Release:
+        """Return the site's release: the one it was given, or the one drawn before, or a new one, which is paid."""
+        if self._release is not None:
+            return self._release
         from ..privacy.release.site_release import release_table
 
-        drawn, _ = release_table(
-            table, self.privacy, schema=how.schema, data=how.data, missing=how.missing, targets=how.targets
-        )
-        return ReleasedSite(drawn)
+        how = self._how
+        assert self.privacy is not None
+        return release_table(
+            self.table, self.privacy, schema=how.schema, data=how.data, missing=how.missing, targets=how.targets
+        )[0]
 
     def rows(self, names: Sequence[str], method: str) -> NDArray[np.float64]:
         """Read the table as numbers, with the columns in this order."""
