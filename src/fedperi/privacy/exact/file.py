@@ -29,6 +29,9 @@ FORMAT, VERSION = "fedperi.summary", 1
 LONGEST = 1 << 25
 """Characters of a file: 1,000 columns have 500,000 covariances, of some 24 characters each."""
 
+LARGEST = 1e100
+"""Largest number in a summary: its square is finite."""
+
 AGAIN = "have the site run `fedperi release --exact` again"
 TOLERANCE = 1e-6
 """Relative difference between an indicator's variance and what follows from its mean, at most."""
@@ -169,8 +172,10 @@ def read_summary(text: str, where: str) -> Summary:
     try:
         summary = _summary(msgspec.convert(content, _File), signed)
         again = content_of(summary)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeError) as error:
         refuse(f"cannot be read: {error}; {AGAIN}")
+    except OverflowError:
+        refuse(f"cannot be read: a number is too large; {AGAIN}")
     except InputError as error:
         refuse(f"cannot be used: {error}; {AGAIN}")
     if canonical(again) != canonical(content):
@@ -244,6 +249,8 @@ def _is_finite(text: str) -> bool:
 def _check_numbers(file: _File, scatter: np.ndarray[Any, Any], mean: np.ndarray[Any, Any], blocks: Any) -> None:
     """Raise unless there may be a table with these moments."""
     n, variance = file.rows, np.diag(scatter)
+    if max(float(np.abs(mean).max()), float(np.abs(scatter).max()), float(n)) > LARGEST:
+        raise InputError("its numbers must be smaller")
     root = np.sqrt(np.where(variance > 0, variance, 1.0))
     if not np.isfinite(mean).all() or not np.isfinite(scatter).all() or (variance < 0).any():
         raise InputError("its numbers must be finite, with no negative variance")
