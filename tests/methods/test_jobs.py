@@ -14,13 +14,12 @@ import pandas as pd
 import pytest
 
 import fedperi as fp
-from fedperi.coordinator.coordinator import InProcess
 from fedperi.methods import federate
 from fedperi.privacy import release_table, save_release
 from fedperi.protocol.messages import Families, Orientations, Settings
 from fedperi.scores import _kernel as kernel
 from fedperi.tables import in_threads
-from fedperi.transports.threaded import Threaded
+from fedperi.transports.in_process import InProcess, Threaded
 
 COLLIDER = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
 

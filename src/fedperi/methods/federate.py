@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..coordinator.coordinator import InProcess, Transport
+from ..coordinator.coordinator import Transport
 from ..errors import InputError
 from ..graph.pdag import PDAG
 from ..names import check_name
@@ -16,7 +16,7 @@ from ..scores import _kernel as kernel
 from ..site.released import ReleasedSite
 from ..site.site import Reading, Respondent, Site
 from ..tables.in_threads import cores
-from ..transports.threaded import Threaded
+from ..transports.in_process import InProcess, Threaded
 
 if TYPE_CHECKING:
     from ..privacy import Privacy
