@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedperi as fp
-from fedperi.coordinator.coordinator import Coordinator, InProcess
+from fedperi.coordinator.coordinator import Coordinator
 from fedperi.coordinator.transcript import Replay
 from fedperi.graph import bits
 from fedperi.graph.equivalence import consistent_extension
@@ -42,6 +42,7 @@ from fedperi.scores.masking import (
     supported_subsets,
 )
 from fedperi.simulation import implied_covariance
+from fedperi.transports.in_process import InProcess
 
 TRIANGLE = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
 
@@ -365,11 +366,12 @@ def test_answers_that_do_not_fit(change: Callable[[np.ndarray], Any]) -> None:
     assert str(caught.value) == "site 'odd' gave an answer that does not fit the question"
 
 
-class Fixed:
+class Fixed(Replay):
     """A transport that says what it was told to say."""
 
     def __init__(self, welcomes: list[Welcome], answers: Any = ()) -> None:
         self.welcomes, self.answers = welcomes, answers
+        self._sites = welcomes
 
     def open(self, settings: Settings) -> list[Welcome]:
         return self.welcomes

@@ -23,11 +23,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedperi as fp
-from fedperi.coordinator.coordinator import Coordinator, InProcess, check_together
+from fedperi.coordinator.coordinator import Coordinator, check_together
 from fedperi.coordinator.plausible import check_answers, largest_regret
 from fedperi.errors import InputError
 from fedperi.graph import bits
 from fedperi.protocol.messages import Families, Floats, Orientations, Question, Settings, Welcome
+from fedperi.transports.in_process import InProcess
 
 MEGA = 1 << 20
 

@@ -15,13 +15,12 @@ import pytest
 from helpers.questions import all_families, open_orientations
 
 import fedperi as fp
-from fedperi.coordinator.coordinator import InProcess
 from fedperi.methods import federate
 from fedperi.privacy import release_table, save_release
 from fedperi.protocol.messages import Settings
 from fedperi.scores import _kernel as kernel
 from fedperi.tables import in_threads
-from fedperi.transports.threaded import Threaded
+from fedperi.transports.in_process import InProcess, Threaded
 
 COLLIDER = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
 

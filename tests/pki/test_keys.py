@@ -276,7 +276,7 @@ def test_renewal_can_change_the_names(pilot: Path) -> None:
 
 def test_renewal_that_was_cut_off_can_be_repeated(pilot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = content(pilot)
-    replace = module._replace
+    replace = module.write_whole
 
     def cut(path: Path, text: bytes) -> None:
         if path.name == "server.pem":
@@ -284,7 +284,7 @@ def test_renewal_that_was_cut_off_can_be_repeated(pilot: Path, monkeypatch: pyte
         replace(path, text)
 
     with monkeypatch.context() as broken:
-        broken.setattr(module, "_replace", cut)
+        broken.setattr(module, "write_whole", cut)
         with pytest.raises(InputError, match="No space left on device"):
             make_keys(pilot, renew=True)
     made = make_keys(pilot, renew=True)

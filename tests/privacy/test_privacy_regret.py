@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedperi as fp
-from fedperi.coordinator.coordinator import Coordinator, InProcess
+from fedperi.coordinator.coordinator import Coordinator
 from fedperi.errors import InputError
 from fedperi.privacy import Ceiling, lemma_sensitivity
 from fedperi.privacy.accounting import Price, spent, zcdp_rho
@@ -38,6 +38,7 @@ from fedperi.scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
 from fedperi.search.screening import FULL
 from fedperi.site.noisy import NoisySite
 from fedperi.tables import open_table
+from fedperi.transports.in_process import InProcess
 
 MASKINGS = ("none", "consensus", "adaptive")
 

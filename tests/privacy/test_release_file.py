@@ -571,6 +571,7 @@ def test_errors_of_the_disk_are_told(release: Release, tmp_path: Path, monkeypat
     assert not is_release(file)
     with pytest.raises(InputError, match="cannot be read: Permission denied; check its permissions"):
         load_release(file)
+    monkeypatch.setattr("fedperi.disk.os.open", denied)
     with pytest.raises(InputError, match="it cannot be written: Permission denied; choose another place"):
         save_release(release, tmp_path / "h2.fedperi")
 

@@ -18,6 +18,7 @@ import fedperi as fp
 from fedperi.coordinator.agreement import Wishes, agree
 from fedperi.coordinator.ahead import first_look
 from fedperi.coordinator.journal import Journal, settings_key
+from fedperi.coordinator.plausible import WIDEST
 from fedperi.errors import InputError
 from fedperi.graph.knowledge import unconstrained
 from fedperi.protocol import wire
@@ -333,8 +334,16 @@ class Wired:
         self.told = [reply.privacy for reply in replies]
         return [reply.arrays for reply in replies]
 
+    widest, counted, dropped = WIDEST, True, ()
+
     def privacy(self):
         return self.told
+
+    def fingerprints(self):
+        return [None] * len(self.sites)
+
+    def close(self):
+        self.closed = True
 
 
 def zlib_of(chosen):

@@ -17,7 +17,7 @@ pytest.importorskip("flwr")
 from helpers.flower import NAMES, Pilot, local_link, serving
 
 from fedperi.coordinator.agreement import agree
-from fedperi.coordinator.work import WorkCoordinator, WorkInProcess
+from fedperi.coordinator.work import WorkCoordinator
 from fedperi.protocol import wire
 from fedperi.protocol.fields import MAX_NUMBERS, PROTOCOL, Refused
 from fedperi.protocol.messages import Settings, Welcome
@@ -29,6 +29,7 @@ from fedperi.site.work import SiteWork
 from fedperi.tables.schema import Column, Schema
 from fedperi.transports.flower.exchange import Limits
 from fedperi.transports.flower.transport import FlowerTransport
+from fedperi.transports.in_process import WorkInProcess
 
 ALL = SitePolicy(methods=tuple(WORKERS))
 LIMITS = Limits(connect=30, reply=60, poll=0.05)

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..coordinator.coordinator import InProcess, Transport
+from ..coordinator.coordinator import Transport
 from ..errors import InputError
 from ..graph.pdag import PDAG
 from ..names import check_name
@@ -18,7 +18,7 @@ from ..site.site import Reading, Respondent, Site
 from ..site.summarised import SummarySite
 from ..tables.in_threads import cores
 from ..tables.summary import Summary
-from ..transports.threaded import Threaded
+from ..transports.in_process import InProcess, Threaded
 
 if TYPE_CHECKING:
     from ..privacy import Privacy
