@@ -7,42 +7,23 @@ here. It is the clearest policy of all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .checks.faults import constant_everywhere, faults
 from .checks.findings import Finding, raise_errors
-from .checks.profile import Missing, TableProfile, scan
-from .embedding import Curve, Data, Embedding, common_embedding, two_values
-from .encode import read_rows
+from .checks.profile import Missing
+from .embedding import Data
 from .frozen import frozen
-from .in_threads import spread
-from .infer import SchemaLike, as_schema, unify
-from .moments import Moments, stream_moments
-from .readers.one_pass import PassingMoments, passing_moments
-from .schema import Kind, Schema
-from .table import CHUNK, Source, Table, open_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from .infer import SchemaLike
+from .schema import Kind
+from .table import Source, open_table
 
 Floats = NDArray[np.float64]
-Item = TypeVar("Item")
-Made = TypeVar("Made")
-
-DEGREE = 3
-"""Highest degree of the polynomials for ``data="nonlinear"``."""
-
-CURVES = 2
-"""The same for ``data="auto"``, where curves are not what scores are made of: they only show what depends on straight
-lines (`Summary.straight`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +108,7 @@ class Summary:
         Examples
         --------
         >>> import pandas as pd
+        >>> from fedperi.tables.summaries import summaries
         >>> summary = summaries([pd.DataFrame({"age": [41.5, 37.0, 60.25], "sex": ["f", "m", "m"]})])[0]
         >>> len(summary.mean), len(summary.straight().mean)
         (3, 2)
@@ -183,99 +165,11 @@ class Summary:
         -------
         Summary
         """
-        from .table import open_table
+        from .summaries import summaries
 
         opened = open_table(table, name)
         # One table does not tell the range of all: polynomials of two summaries could not be compared.
         return summaries({opened.name: opened}, schema, data="mixed" if data == "auto" else data, missing=missing)[0]
-
-
-def summaries(
-    tables: Mapping[str, Source] | Iterable[Source],
-    schema: SchemaLike | None = None,
-    *,
-    data: Data = "auto",
-    missing: Missing = "error",
-    jobs: int = 1,
-) -> list[Summary]:
-    """Summarise the tables of all sites, embedded alike. Without curves, tables of plain numbers are read once.
-
-    Raises
-    ------
-    InputError
-        If the tables do not follow one schema, or a column holds the same value at every site. All errors are listed.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> north = pd.DataFrame({"dose": [1.0, 2.0, 4.0], "age": [40.5, 50.0, 61.5]})
-    >>> south = north.assign(dose=2.5)
-    >>> [summary.constant for summary in summaries({"north": north, "south": south})]
-    [(), ('dose',)]
-    """
-    if data not in ("auto", "linear", "nonlinear", "discrete", "mixed"):
-        raise InputError(f"data must be 'auto', 'linear', 'nonlinear', 'discrete' or 'mixed', not {data!r}")
-    given, opened = as_schema(schema), open_tables(tables)
-    curves = data in ("auto", "nonlinear")
-    passing = [passing_moments(table, given, True, data, missing == "drop", lambda rows: rows) for table in opened]
-
-    def look(one: tuple[Table, PassingMoments | None]) -> TableProfile:
-        table, moments = one
-        tap = None if moments is None else moments.add
-        return scan(table, missing, schema=given, tap=tap, spread=curves)
-
-    profiles = _at_once(jobs, opened, look, list(zip(opened, passing, strict=True)))
-    agreed, findings = unify(profiles, given)
-    found = [finding for profile in profiles for finding in faults(profile, agreed, missing, constants=False)]
-    raise_errors([*findings, *found] or constant_everywhere(profiles, agreed))
-    if not agreed.columns:
-        raise InputError("the tables have no columns that could be analysed")
-    kind: Data = "nonlinear" if curves else "mixed" if data == "discrete" else data
-    embedding = common_embedding(agreed, profiles, kind, CURVES if data == "auto" else DEGREE)
-    numbers = all(column.kind == "continuous" for column in agreed.columns)
-
-    def summarise(one: tuple[Table, PassingMoments | None, TableProfile]) -> Summary:
-        table, moments, profile = one
-        result = moments.result(agreed.names) if moments is not None and numbers and not curves else None
-        if result is None:
-            rows = (embedding.embed(frame, table.name) for frame in read_rows(table, agreed, CHUNK, missing))
-            result = stream_moments(rows)
-        return _summary(table.name, agreed, embedding, result, profile.dropped, _kinds(agreed, profiles))
-
-    return _at_once(jobs, opened, summarise, list(zip(opened, passing, profiles, strict=True)))
-
-
-def _at_once(jobs: int, tables: Sequence[Table], work: Callable[[Item], Made], entries: list[Item]) -> list[Made]:
-    threads = jobs if any(table.is_file for table in tables) else 1
-    with ThreadPoolExecutor(threads) as pool:
-        return list(spread(pool, threads, work, entries))
-
-
-def _summary(
-    site: str, schema: Schema, embedding: Embedding, moments: Moments, dropped: int, kinds: tuple[Kind, ...]
-) -> Summary:
-    covariance = moments.scatter / moments.n
-    # What varies by rounding only does not vary.
-    flat = np.diag(covariance) <= (1e-13 * np.abs(moments.mean)) ** 2
-    covariance[flat, :] = covariance[:, flat] = 0.0
-    units = tuple(
-        f"{type(block).__name__} {block.basis.origin:g} {block.basis.reach:g}"
-        if isinstance(block, Curve)
-        else type(block).__name__
-        for block in embedding.blocks
-    )
-    return Summary(
-        site, schema.names, embedding.positions, moments.n, moments.mean, covariance, kinds, units, dropped=dropped
-    )
-
-
-def _kinds(schema: Schema, profiles: Sequence[TableProfile]) -> tuple[Kind, ...]:
-    """Say which variables have a spread of their own: not categories, and not numbers of which there are only two."""
-
-    def kind(name: str) -> Kind:
-        return "categorical" if two_values([profile.columns[name] for profile in profiles]) else schema[name].kind
-
-    return tuple(kind(name) for name in schema.names)
 
 
 def check_alike(parts: Sequence[Summary]) -> None:

@@ -15,7 +15,8 @@ from ...site.site import OracleSite, Site
 from ...tables.checks.collinear import SINGULAR, dependences
 from ...tables.checks.findings import quoted
 from ...tables.statistics import Statistics
-from ...tables.summary import Summary, check_alike, summaries
+from ...tables.summaries import summaries
+from ...tables.summary import Summary, check_alike
 from ..federate import as_respondents
 
 ELSEWHERE = "use IPERI, which asks sites in rounds"

@@ -1,0 +1,104 @@
+"""From the tables of all sites to one summary per site, in units that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ..errors import InputError
+from .checks.faults import constant_everywhere, faults
+from .checks.findings import raise_errors
+from .checks.profile import Missing, TableProfile
+from .embedding import Curve, Data, Embedding, common_embedding, two_values
+from .encode import read_rows
+from .infer import SchemaLike, as_schema, unify
+from .moments import Moments, stream_moments
+from .schema import Kind, Schema
+from .summary import Summary
+from .survey import FirstReading, for_each_table, read_all
+from .table import CHUNK, Source, Table, open_tables
+
+DEGREE = 3
+"""Highest degree of the polynomials for ``data="nonlinear"``."""
+
+CURVES = 2
+"""The same for ``data="auto"``, where curves are not what scores are made of: they only show what depends on straight
+lines (`Summary.straight`)."""
+
+
+def summaries(
+    tables: Mapping[str, Source] | Iterable[Source],
+    schema: SchemaLike | None = None,
+    *,
+    data: Data = "auto",
+    missing: Missing = "error",
+    jobs: int = 1,
+) -> list[Summary]:
+    """Summarise the tables of all sites, embedded alike. Each file is read once, if its rows fit into memory.
+
+    Raises
+    ------
+    InputError
+        If the tables do not follow one schema, or a column holds the same value at every site. All errors are listed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> north = pd.DataFrame({"dose": [1.0, 2.0, 4.0], "age": [40.5, 50.0, 61.5]})
+    >>> south = north.assign(dose=2.5)
+    >>> [summary.constant for summary in summaries({"north": north, "south": south})]
+    [(), ('dose',)]
+    """
+    if data not in ("auto", "linear", "nonlinear", "discrete", "mixed"):
+        raise InputError(f"data must be 'auto', 'linear', 'nonlinear', 'discrete' or 'mixed', not {data!r}")
+    given, opened = as_schema(schema), open_tables(tables)
+    curves = data in ("auto", "nonlinear")
+    read = read_all(opened, given, missing, ["spread" if curves else "moments"], jobs=jobs)
+    profiles = [reading.profile for _, reading in read]
+    agreed, findings = unify(profiles, given)
+    found = [finding for profile in profiles for finding in faults(profile, agreed, missing, constants=False)]
+    raise_errors([*findings, *found] or constant_everywhere(profiles, agreed))
+    if not agreed.columns:
+        raise InputError("the tables have no columns that could be analysed")
+    kind: Data = "nonlinear" if curves else "mixed" if data == "discrete" else data
+    embedding = common_embedding(agreed, profiles, kind, CURVES if data == "auto" else DEGREE)
+    numbers = not curves and all(column.kind == "continuous" for column in agreed.columns)
+    kinds = _kinds(agreed, profiles)
+
+    def summarise(one: tuple[Table, FirstReading]) -> Summary:
+        table, reading = one
+        moments = reading.moments.result(agreed.names) if numbers and reading.moments is not None else None
+        if moments is None:
+            rows = (embedding.embed(frame, table.name) for frame in read_rows(table, agreed, CHUNK, missing))
+            moments = stream_moments(rows)
+        return _summary(table.name, agreed, embedding, moments, reading.profile.dropped, kinds)
+
+    return for_each_table(jobs, opened, summarise, read)
+
+
+def _summary(
+    site: str, schema: Schema, embedding: Embedding, moments: Moments, dropped: int, kinds: tuple[Kind, ...]
+) -> Summary:
+    covariance = moments.scatter / moments.n
+    # What varies by rounding only does not vary.
+    flat = np.diag(covariance) <= (1e-13 * np.abs(moments.mean)) ** 2
+    covariance[flat, :] = covariance[:, flat] = 0.0
+    units = tuple(
+        f"{type(block).__name__} {block.basis.origin:g} {block.basis.reach:g}"
+        if isinstance(block, Curve)
+        else type(block).__name__
+        for block in embedding.blocks
+    )
+    return Summary(
+        site, schema.names, embedding.positions, moments.n, moments.mean, covariance, kinds, units, dropped=dropped
+    )
+
+
+def _kinds(schema: Schema, profiles: Sequence[TableProfile]) -> tuple[Kind, ...]:
+    """Say which variables have a spread of their own: not categories, and not numbers of which there are only two."""
+
+    def kind(name: str) -> Kind:
+        return "categorical" if two_values([profile.columns[name] for profile in profiles]) else schema[name].kind
+
+    return tuple(kind(name) for name in schema.names)
