@@ -11,7 +11,8 @@ import fedperi as fp
 from fedperi.scores import _kernel as kernel
 from fedperi.scores import mechanisms_numpy
 from fedperi.scores.mechanisms import SKEPTICAL, USUAL, Mechanisms, Prices
-from fedperi.tables.summary import Summary, summaries
+from fedperi.tables.summaries import summaries
+from fedperi.tables.summary import Summary
 
 
 def tables(kind: str, sites: int, seed: int) -> list:

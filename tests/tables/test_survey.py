@@ -1,5 +1,6 @@
 """One reading for schema and statistics: it gives what two readings give, or leaves a table to the second."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,17 @@ import pandas as pd
 import pytest
 
 import fedperi as fp
-from fedperi.tables import Statistics, infer_schema, summarize, table
-from fedperi.tables.checks.survey import survey
+import fedperi.tables
+from fedperi.cli import app
+from fedperi.tables import Schema, Statistics, infer_schema, open_table, open_tables, summarize, table
+from fedperi.tables import survey as rooms
+from fedperi.tables.readers import kept_rows
+from fedperi.tables.survey import read_once
+
+
+def survey(sources: dict[str, Any], data: Any = "auto") -> tuple[Schema, dict[str, Statistics]]:
+    found = rooms.survey(open_tables(sources), data=data)
+    return found.schema, found.statistics
 
 
 def numbers(rows: int, seed: int, **columns: Any) -> pd.DataFrame:
@@ -79,3 +89,98 @@ def test_what_is_wrong_with_a_table_is_said_as_before() -> None:
         fp.IPERI().fit({"north": numbers(50, 1), "south": numbers(50, 2, b=1.0)})
     with pytest.raises(fp.InputError, match=r"site 'south' has 2 rows for 3 variables"):
         fp.IPERI().fit({"north": numbers(50, 1), "south": numbers(2, 2)})
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often the rows of each file were parsed."""
+    count: Counter[str] = Counter()
+    read_csv = table.read_csv
+
+    def counting(path: Path, *rest: Any) -> Any:
+        count[path.stem] += 1
+        return read_csv(path, *rest)
+
+    monkeypatch.setattr(table, "read_csv", counting)
+    return count
+
+
+def write(folder: Path, frames: dict[str, pd.DataFrame]) -> list[str]:
+    for name, frame in frames.items():
+        frame.to_csv(folder / f"{name}.csv", index=False)
+    return [str(folder / f"{name}.csv") for name in frames]
+
+
+def mixed(seed: int) -> pd.DataFrame:
+    return numbers(300, seed, arm=["u", "v", "w"] * 100, code=[0, 1] * 150)
+
+
+@pytest.mark.parametrize("method", ["mperi", "iperi", "peri"])
+@pytest.mark.parametrize("make", [lambda seed: numbers(300, seed), mixed])
+def test_a_run_reads_each_file_once(passes: Counter[str], tmp_path: Path, method: str, make: Any) -> None:
+    files = write(tmp_path, {"north": make(1), "south": make(2)[::-1]})
+    app(["run", *files, "--method", method, "--json"], standalone_mode=False)
+    assert passes == {"north": 1, "south": 1}
+
+
+def test_a_baseline_reads_each_file_once(passes: Counter[str], tmp_path: Path) -> None:
+    files = write(tmp_path, {"north": numbers(300, 1), "south": numbers(300, 2)[["c", "b", "a"]]})
+    app(["run", *files, "--method", "notears-admm", "--json"], standalone_mode=False)
+    assert passes == {"north": 1, "south": 1}
+
+
+def test_python_reads_each_file_once_and_finds_the_same(passes: Counter[str], tmp_path: Path) -> None:
+    files = write(tmp_path, {"north": mixed(1), "south": mixed(2)})
+    frames = {Path(file).stem: pd.read_csv(file) for file in files}
+    for method in (fp.MPERI(), fp.IPERI(), fp.MPERI(data="nonlinear"), fp.IPERI(bootstrap=2)):
+        passes.clear()
+        from_files = method.fit(files)
+        assert passes == {"north": 1, "south": 1}
+        assert from_files.to_json() == method.fit(frames).to_json()
+
+
+def test_rows_that_do_not_fit_into_memory_are_read_again(
+    passes: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = write(tmp_path, {"north": mixed(1), "south": mixed(2)})
+    kept = fp.MPERI().fit(files).to_json()
+    passes.clear()
+    monkeypatch.setattr(kept_rows, "ROOM", 1000)
+    assert fp.MPERI().fit(files).to_json() == kept
+    assert passes == {"north": 2, "south": 2}
+
+
+def test_codes_among_words_are_read_again_as_text(passes: Counter[str], tmp_path: Path) -> None:
+    rows = table.CHUNK + 50
+    codes = pd.Series(["01", "02"] * (rows // 2))
+    codes.iloc[-1] = "x"  # the first chunk looks like numbers
+    [file] = write(tmp_path, {"north": pd.DataFrame({"a": np.arange(rows) / 7, "code": codes})})
+    opened, found = read_once(open_table(file))
+    assert set(found.profile.columns["code"].levels) == {"01", "02", "x"}
+    assert passes == {"north": 2}
+    assert next(opened.chunks(text=["code"]))["code"].iloc[0] == "01"
+    assert passes == {"north": 2}
+
+
+def test_a_file_that_changes_between_two_runs_is_read_again(tmp_path: Path) -> None:
+    sites = [fp.Site(file) for file in write(tmp_path, {"north": numbers(300, 1), "south": numbers(300, 2)})]
+    first = fp.IPERI().fit(sites)
+    write(tmp_path, {"north": numbers(200, 3)})
+    second = fp.IPERI().fit(sites)
+    assert [site["n"] for site in first.manifest["sites"]] == [300, 300]
+    assert [site["n"] for site in second.manifest["sites"]] == [200, 300]
+
+
+def test_a_checked_table_under_another_name_is_not_read_again(passes: Counter[str], tmp_path: Path) -> None:
+    files = write(tmp_path, {"north": mixed(1), "south": mixed(2)})
+    report = fp.tables.check(files)
+    result = fp.MPERI().fit(dict(zip(["Brest", "Lyon"], report.tables, strict=True)))
+    assert result.sites == ("Brest", "Lyon")
+    assert passes == {"north": 1, "south": 1}
+
+
+def test_whoever_watches_is_told_which_file_is_read(tmp_path: Path) -> None:
+    files = write(tmp_path, {"north": numbers(70_000, 1), "south": numbers(300, 2)})
+    told: list[tuple[str, int]] = []
+    fp.tables.check(files, tell=lambda read, rows: told.append((read.name, rows)))
+    assert told == [("north", 65_536), ("north", 70_000), ("south", 300)]

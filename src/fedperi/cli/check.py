@@ -12,6 +12,7 @@ import typer
 from ..errors import InputError
 from ..strict import write_json
 from . import app
+from .common.progress import reading
 from .common.say import say
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def check(
-    files: list[str] = typer.Argument(..., metavar="FILES", help="One table a site, CSV or Parquet."),
+    files: list[str] = typer.Argument(..., metavar="FILES", help="One table per site, CSV or Parquet."),
     schema: str | None = typer.Option(None, "--schema", metavar="FILE", help="Types and levels not to be inferred."),
     missing: str = typer.Option(
         "error", "--missing", metavar="error|drop", help="Refuse incomplete rows, or drop them."
@@ -46,7 +47,8 @@ def check(
 
     from ..tables import check as run
 
-    report = run(files, schema, cast("Missing", missing))
+    with reading(len(files)) as tell:
+        report = run(files, schema, cast("Missing", missing), tell=tell)
     if bounds is not None:
         report = replace(report, findings=(*report.findings, *_private(files, bounds, decimal, schema, missing)))
     if target is not None and report.ok:

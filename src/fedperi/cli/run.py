@@ -107,6 +107,8 @@ def run(
         checked = _checked(console, tables, asked, strict=name != "mperi")
         if dry_run:
             show_plan(console, checked, chosen)
+        read = {table.origin: table for table in checked.tables}  # these are not read again
+        sources = [read.get(source, source) if isinstance(source, str) else source for source in sources]
     if dry_run:
         if len(files) > len(tables):
             console.print(f"{len(files) - len(tables)} releases: they are paid for, and a run costs nothing more.")
@@ -149,7 +151,9 @@ def _sources(files: list[str], tables: list[str], keys: Path | None) -> list[Any
 
 
 def _say_unsigned(console: Console, sources: list[Any]) -> None:
-    bare = [one.site for one in sources if not isinstance(one, str) and one.signature is None]
+    from ..privacy import Release
+
+    bare = [one.site for one in sources if isinstance(one, Release) and one.signature is None]
     if bare:
         console.print(
             f"Not signed: the release{'s' * (len(bare) > 1)} of {', '.join(bare)}. Anyone could have edited them; with "
@@ -161,8 +165,10 @@ def _say_unsigned(console: Console, sources: list[Any]) -> None:
 def _checked(console: Console, files: list[str], asked: dict[str, Any], *, strict: bool) -> CheckReport:
     """The pre-flight of `fedperi check`: stop before anything runs if a run would fail."""
     from ..tables import check
+    from .common.progress import reading
 
-    report = check(files, asked.get("schema"), asked.get("missing", "error"), strict=strict)
+    with reading(len(files)) as tell:
+        report = check(files, asked.get("schema"), asked.get("missing", "error"), strict=strict, tell=tell)
     if not report.ok:
         from ..report.console import console as terminal
 

@@ -119,6 +119,7 @@ def pooled_table(sites: Any, schema: Any = None) -> pd.DataFrame:
 
     from ..tables import infer_schema
     from ..tables.encode import read_rows
+    from ..tables.table import CHUNK
 
     found = as_respondents(sites)
     if not found:
@@ -132,6 +133,6 @@ def pooled_table(sites: Any, schema: Any = None) -> pd.DataFrame:
     frames = [
         frame  # with the rows that lack values: the method decides about them
         for table in tables.values()
-        for frame in read_rows(table, shared, chunk=1 << 16, missing="error")
+        for frame in read_rows(table, shared, chunk=CHUNK, missing="error")
     ]
     return pd.concat(frames, ignore_index=True)

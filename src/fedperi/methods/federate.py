@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -105,13 +106,17 @@ def as_transport(
             site.local = local
     if privacy is not None:
         return InProcess(_protected(respondents, privacy, schema, data, missing, local))
-    tables = {site.name: site for site in respondents if isinstance(site, Site)}
+    respondents = [copy(site) if isinstance(site, Site) else site for site in respondents]
+    tables = [site for site in respondents if isinstance(site, Site)]
     if tables:
-        from ..tables.checks.survey import survey
+        from ..tables import open_tables
+        from ..tables.survey import survey
 
-        shared, known = survey({name: site.table for name, site in tables.items()}, schema, cast(Any, data), jobs)
-        for name, table in tables.items():
-            table.reading = Reading(shared, cast(Any, data), cast(Any, missing), local, known.get(name))
+        found = survey(open_tables({site.name: site.table for site in tables}), schema, cast(Any, data), jobs)
+        for site, table in zip(tables, found.tables, strict=True):
+            site.table = table
+            known = found.statistics.get(site.name)
+            site.reading = Reading(found.schema, cast(Any, data), cast(Any, missing), local, known)
     return InProcess(respondents)
 
 

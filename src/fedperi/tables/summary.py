@@ -7,42 +7,24 @@ here. It is the clearest policy of all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .checks.faults import constant_everywhere, faults
 from .checks.findings import Finding, raise_errors
-from .checks.profile import Missing, TableProfile, scan
-from .embedding import Block, Curve, Data, Embedding, OneHot, common_embedding, two_values
-from .encode import read_rows
+from .checks.profile import Missing
+from .embedding import Data
 from .frozen import frozen
-from .in_threads import spread
-from .infer import SchemaLike, as_schema, unify
-from .moments import Moments, stream_moments
-from .readers.one_pass import PassingMoments, passing_moments
+from .infer import SchemaLike, as_schema
 from .schema import Kind, Schema
-from .table import CHUNK, Source, Table, open_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from .table import Source, open_table
 
 Floats = NDArray[np.float64]
-Item = TypeVar("Item")
-Made = TypeVar("Made")
-
-DEGREE = 3
-"""Highest degree of the polynomials for ``data="nonlinear"``."""
-
-CURVES = 2
-"""The same for ``data="auto"``, where curves are not what scores are made of: they only show what depends on straight
-lines (`Summary.straight`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +120,7 @@ class Summary:
         Examples
         --------
         >>> import pandas as pd
+        >>> from fedperi.tables.summaries import summaries
         >>> summary = summaries([pd.DataFrame({"age": [41.5, 37.0, 60.25], "sex": ["f", "m", "m"]})])[0]
         >>> len(summary.mean), len(summary.straight().mean)
         (3, 2)
@@ -209,85 +192,23 @@ class Summary:
         -------
         Summary
         """
-        from .table import open_table
+        from .summaries import summarise_alone
 
-        opened, given = open_table(table, name), as_schema(schema)
-        # One table does not tell the range of all: without public bounds, curves of two summaries cannot be compared.
-        if data == "auto" and not (given is not None and _bounded(given, opened.columns)):
-            data = "mixed"
-        return _summaries([opened], given, data, missing, 1, alone=True)[0]
+        return summarise_alone(open_table(table, name), as_schema(schema), data, missing)
 
 
-def summaries(
-    tables: Mapping[str, Source] | Iterable[Source],
-    schema: SchemaLike | None = None,
-    *,
-    data: Data = "auto",
-    missing: Missing = "error",
-    jobs: int = 1,
-) -> list[Summary]:
-    """Summarise the tables of all sites, embedded alike. Without curves, tables of plain numbers are read once.
-
-    Raises
-    ------
-    InputError
-        If the tables do not follow one schema, or a column holds the same value at every site. All errors are listed.
+def covariance_of(n: float, mean: Floats, scatter: Floats) -> Floats:
+    """Return covariances; what varies by rounding only does not vary.
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> north = pd.DataFrame({"dose": [1.0, 2.0, 4.0], "age": [40.5, 50.0, 61.5]})
-    >>> south = north.assign(dose=2.5)
-    >>> [summary.constant for summary in summaries({"north": north, "south": south})]
-    [(), ('dose',)]
+    >>> covariance_of(2, np.array([1e8, 0.0]), np.array([[1e-18, 0.0], [0.0, 3.0]])).tolist()
+    [[0.0, 0.0], [0.0, 1.5]]
     """
-    return present_levels(_summaries(open_tables(tables), as_schema(schema), data, missing, jobs))
-
-
-def _summaries(
-    opened: Sequence[Table], given: Schema | None, data: Data, missing: Missing, jobs: int, alone: bool = False
-) -> list[Summary]:
-    if data not in ("auto", "linear", "nonlinear", "discrete", "mixed"):
-        raise InputError(f"data must be 'auto', 'linear', 'nonlinear', 'discrete' or 'mixed', not {data!r}")
-    curves = data in ("auto", "nonlinear")
-    passing = [passing_moments(table, given, True, data, missing == "drop", lambda rows: rows) for table in opened]
-
-    def look(one: tuple[Table, PassingMoments | None]) -> TableProfile:
-        table, moments = one
-        tap = None if moments is None else moments.add
-        return scan(table, missing, schema=given, tap=tap, spread=curves)
-
-    profiles = _at_once(jobs, opened, look, list(zip(opened, passing, strict=True)))
-    agreed, findings = unify(profiles, given)
-    found = [finding for profile in profiles for finding in faults(profile, agreed, missing, constants=False)]
-    # A site alone cannot know whether a column is constant everywhere; of a category it needs to be told all levels.
-    raise_errors([*findings, *found] or (_single_levels if alone else constant_everywhere)(profiles, agreed))
-    if not agreed.columns:
-        raise InputError("the tables have no columns that could be analysed")
-    kind: Data = "nonlinear" if curves else "mixed" if data == "discrete" else data
-    embedding = common_embedding(agreed, profiles, kind, CURVES if data == "auto" else DEGREE)
-    numbers = all(column.kind == "continuous" for column in agreed.columns)
-
-    def summarise(one: tuple[Table, PassingMoments | None, TableProfile]) -> Summary:
-        table, moments, profile = one
-        result = moments.result(agreed.names) if moments is not None and numbers and not curves else None
-        if result is None:
-            rows = (embedding.embed(frame, table.name) for frame in read_rows(table, agreed, CHUNK, missing))
-            result = stream_moments(rows)
-        return _summary(table.name, agreed, embedding, result, profile.dropped, _kinds(agreed, profiles))
-
-    return _at_once(jobs, opened, summarise, list(zip(opened, passing, profiles, strict=True)))
-
-
-def _single_levels(profiles: Sequence[TableProfile], schema: Schema) -> list[Finding]:
-    names = tuple(column.name for column in schema.columns if column.levels is not None and len(column.levels) < 2)
-    remedy = "declare all levels that sites may have in a schema"
-    return [Finding("error", profiles[0].site, names, "one level only", remedy)] if names else []
-
-
-def _bounded(schema: Schema, columns: Iterable[str]) -> bool:
-    """Whether a schema declares all columns, with bounds for every column of numbers."""
-    return all(name in schema and (schema[name].kind == "categorical" or schema[name].bounds) for name in columns)
+    covariance: Floats = scatter / n
+    flat = np.diag(covariance) <= (1e-13 * np.abs(mean)) ** 2
+    covariance[flat, :] = covariance[:, flat] = 0.0
+    return covariance
 
 
 def present_levels(parts: Sequence[Summary]) -> list[Summary]:
@@ -314,61 +235,6 @@ def present_levels(parts: Sequence[Summary]) -> list[Summary]:
     return (
         list(parts) if kept == [list(block) for block in first.blocks] else [part.with_columns(kept) for part in parts]
     )
-
-
-def _at_once(jobs: int, tables: Sequence[Table], work: Callable[[Item], Made], entries: list[Item]) -> list[Made]:
-    threads = jobs if any(table.is_file for table in tables) else 1
-    with ThreadPoolExecutor(threads) as pool:
-        return list(spread(pool, threads, work, entries))
-
-
-def _summary(
-    site: str, schema: Schema, embedding: Embedding, moments: Moments, dropped: int, kinds: tuple[Kind, ...]
-) -> Summary:
-    covariance = covariance_of(moments.n, moments.mean, moments.scatter)
-    return Summary(
-        site,
-        schema.names,
-        embedding.positions,
-        moments.n,
-        moments.mean,
-        covariance,
-        kinds,
-        tuple(map(_unit, embedding.blocks)),
-        dropped=dropped,
-        schema=schema,
-        scatter=moments.scatter,
-    )
-
-
-def covariance_of(n: float, mean: Floats, scatter: Floats) -> Floats:
-    """Return covariances; what varies by rounding only does not vary.
-
-    Examples
-    --------
-    >>> covariance_of(2, np.array([1e8, 0.0]), np.array([[1e-18, 0.0], [0.0, 3.0]])).tolist()
-    [[0.0, 0.0], [0.0, 1.5]]
-    """
-    covariance: Floats = scatter / n
-    flat = np.diag(covariance) <= (1e-13 * np.abs(mean)) ** 2
-    covariance[flat, :] = covariance[:, flat] = 0.0
-    return covariance
-
-
-def _unit(block: Block) -> str:
-    """Say how a variable was embedded, so that two sites' columns can be told apart."""
-    if isinstance(block, Curve):
-        return f"Curve {block.basis.origin!r} {block.basis.reach!r}"
-    return f"OneHot {block.column.levels}" if isinstance(block, OneHot) else type(block).__name__
-
-
-def _kinds(schema: Schema, profiles: Sequence[TableProfile]) -> tuple[Kind, ...]:
-    """Say which variables have a spread of their own: not categories, and not numbers of which there are only two."""
-
-    def kind(name: str) -> Kind:
-        return "categorical" if two_values([profile.columns[name] for profile in profiles]) else schema[name].kind
-
-    return tuple(kind(name) for name in schema.names)
 
 
 def check_alike(parts: Sequence[Summary]) -> None:

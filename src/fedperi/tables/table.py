@@ -22,6 +22,8 @@ from .readers.parquet_file import MAGIC, inspect_parquet, parquet_cells, read_pa
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .survey import FirstReading
+
 CHUNK = 65536  # rows held in memory at a time
 IN_MEMORY = "DataFrame"
 
@@ -50,6 +52,8 @@ class Table:
         The path of the file, or ``"DataFrame"``.
     both_marks : bool
         Whether a number in this file may have a decimal comma as well as a decimal point.
+    first_reading : FirstReading, optional
+        What `fedperi.tables.survey.read_once` found; whoever needs it again does not read the rows again.
 
     Examples
     --------
@@ -68,6 +72,7 @@ class Table:
     _read: Callable[[int, frozenset[str]], Iterator[pd.DataFrame]] = field(kw_only=True, repr=False)
     _cells: Callable[[int], Iterator[Cells]] = field(kw_only=True, repr=False)
     _notes: Callable[[], tuple[str, ...]] = field(kw_only=True, repr=False, default=tuple)
+    first_reading: FirstReading | None = field(kw_only=True, repr=False, default=None)
 
     @property
     def notes(self) -> tuple[str, ...]:

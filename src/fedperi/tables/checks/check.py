@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
 from ..infer import SchemaLike, as_schema, unify
 from ..levels import style_of
+from ..readers.kept_rows import Memory
 from ..schema import Schema
-from ..table import CHUNK, Source, Table, named_sources, open_table
+from ..survey import FirstReading, Part, Tell, read_once
+from ..table import Source, Table, named_sources, open_table
 from .determined import REFUSED, determined_everywhere, determined_here
 from .duplicates import RowHashes
 from .faults import constant_everywhere, constants_here, faults
 from .findings import Finding, Level, percent, quoted
-from .profile import Missing, TableProfile, scan
+from .profile import Missing, TableProfile
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 FEW_ROWS = 5  # rows below which a level is called rare
 ROWS_PER_VARIABLE = 10  # rows per variable below which a site is called small
+EVERYTHING: tuple[Part, ...] = ("spread", "moments", "hashes")  # so that a run finds all it needs
 COPIES = 0.01  # share of repeated rows from which they are worth a warning
+
+Surveyed = tuple[Table, FirstReading]
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,8 @@ class CheckReport:
         The columns that all sites share and whose type is clear.
     findings : tuple of Finding
         Errors, warnings and notes, in this order.
+    tables : tuple of Table
+        The tables that could be read, with what was found: a method that gets these does not read their files again.
 
     Examples
     --------
@@ -63,6 +70,7 @@ class CheckReport:
     sites: tuple[SiteSummary, ...]
     schema: Schema
     findings: tuple[Finding, ...]
+    tables: tuple[Table, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -88,6 +96,7 @@ def check(
     missing: Missing = "error",
     *,
     strict: bool = False,
+    tell: Tell | None = None,
 ) -> CheckReport:
     """Look at the tables of all sites, and collect all findings rather than stop at the first.
 
@@ -103,6 +112,8 @@ def check(
         Whether every site must do by itself, as all methods but M-PERI require: no column that is constant at a site or
         determined by others there, and at least as many rows as variables. If not, these are warnings, and errors only
         if they hold for all sites together. One table alone is always taken strictly.
+    tell : callable, optional
+        Gets a table that is being read, and the number of its rows so far.
 
     Examples
     --------
@@ -117,63 +128,68 @@ def check(
     column 'c': present at 'site 2' but not at 'site 1'; give all sites the same columns
     """
     given = as_schema(schema)
-    found: list[Finding] = []
-    tables: list[tuple[Table, TableProfile, RowHashes]] = []
     named = named_sources(sources)
     if not named:
         raise InputError("there are no tables to check; give at least one")
-    named, renamed = _own_names(named)
-    found += renamed
+    named, found = _own_names(named)
+    tables, unreadable = _read(named, given, missing, tell)
+    agreed, differing = unify([reading.profile for _, reading in tables], given)
+    found += unreadable + differing + _same_content(tables) + _codes(agreed, given)
+    found += _sites(tables, agreed, strict or len(tables) < 2)  # one table is all sites together
+    ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
+    summaries = tuple(
+        SiteSummary(table.name, table.origin, reading.profile.total, reading.hashes.incomplete, len(table.columns))
+        for table, reading in tables
+    )
+    return CheckReport(summaries, agreed, tuple(ranked), tuple(table for table, _ in tables))
+
+
+def _read(
+    named: list[tuple[str, Source]], schema: Schema | None, missing: Missing, tell: Tell | None
+) -> tuple[list[Surveyed], list[Finding]]:
+    """Read all tables once; what cannot be read is a finding."""
+    tables, found, memory = [], [], Memory()
     for name, source in named:
-        hashes = RowHashes()
         try:
             table = open_table(source, name)
-            tables.append((table, scan(table, missing, CHUNK, given, hashes.add), hashes))
+            tables.append(read_once(table, schema, missing, EVERYTHING, memory=memory, tell=tell))
         except InputError as error:
             message, _, remedy = str(error).removeprefix(f"site {name!r}: ").partition("; ")
             found.append(Finding("error", name, (), message, remedy))
-    agreed, differing = unify([profile for _, profile, _ in tables], given)
-    found += differing + _same_content(tables) + _codes(agreed, given)
-    strict = strict or len(tables) < 2  # one table is all sites together
+    return tables, found
+
+
+def _sites(tables: list[Surveyed], schema: Schema, strict: bool) -> list[Finding]:
+    """List what is wrong or doubtful at single sites and, unless it is `strict`, at all of them together."""
+    found: list[Finding] = []
     faulty, exact = set[str](), False
-    for table, profile, hashes in tables:
+    for table, reading in tables:
+        profile, missing = reading.profile, reading.missing
         found += [Finding("note", table.name, (), note) for note in table.notes]
-        errors = faults(profile, agreed, missing, constants=strict)
-        odd = [] if strict else constants_here(profile, agreed)
-        found += errors + odd + _doubts(profile, agreed, missing, strict)
-        found += _copies(profile, agreed, hashes)
+        errors = faults(profile, schema, missing, constants=strict)
+        odd = [] if strict else constants_here(profile, schema)
+        found += errors + odd + _doubts(profile, schema, missing, strict)
+        found += _copies(profile, schema, reading.hashes)
         own = {name for error in (*errors, *odd) for name in error.columns}
-        some, exactly = determined_here(table, profile, agreed, own, missing, strict=strict)
+        some, exactly = determined_here(table, reading, schema, own, strict=strict)
         found, exact = found + some, exact or exactly
         faulty |= {name for error in errors for name in error.columns}
-    if not strict:
-        found = _of_all(found, tables, agreed, faulty, missing, exact)
-    ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
-    summaries = tuple(
-        SiteSummary(table.name, table.origin, profile.total, hashes.incomplete, len(table.columns))
-        for table, profile, hashes in tables
-    )
-    return CheckReport(summaries, agreed, tuple(ranked))
+    return found if strict else _of_all(found, tables, schema, faulty, exact)
 
 
 def _of_all(
-    found: list[Finding],
-    tables: list[tuple[Table, TableProfile, RowHashes]],
-    schema: Schema,
-    faulty: set[str],
-    missing: Missing,
-    exact: bool,
+    found: list[Finding], tables: list[Surveyed], schema: Schema, faulty: set[str], exact: bool
 ) -> list[Finding]:
     """Add what is wrong with all sites together, in place of what was said of each about the same."""
-    known = [(table, profile) for table, profile, _ in tables if profile.rows]
+    known = [(table, reading) for table, reading in tables if reading.profile.rows]
     if not known or not schema.columns:
         return found
-    flat = constant_everywhere([profile for _, profile in known], schema)
+    flat = constant_everywhere([reading.profile for _, reading in known], schema)
     constant = {name for finding in flat for name in finding.columns}
-    tied = determined_everywhere(known, schema, faulty | constant, missing) if exact else []
+    tied = determined_everywhere(known, schema, faulty | constant) if exact else []
     sets = {finding.columns for finding in tied}
     kept = [one for one in found if one.level == "error" or not (one.columns in sets or _constant(one, constant))]
-    rows, p = sum(profile.rows for _, profile in known), len(schema.columns)
+    rows, p = sum(reading.profile.rows for _, reading in known), len(schema.columns)
     few = []
     if rows <= p:
         message = f"{rows} rows at all sites together are not more than the {p} variables"
@@ -204,10 +220,10 @@ def _own_names(named: list[tuple[str, Source]]) -> tuple[list[tuple[str, Source]
     return own, found
 
 
-def _same_content(tables: list[tuple[Table, TableProfile, RowHashes]]) -> list[Finding]:
+def _same_content(tables: list[Surveyed]) -> list[Finding]:
     by_content: dict[tuple[object, ...], list[str]] = {}
-    for table, _, hashes in tables:
-        by_content.setdefault((*sorted(table.columns), *hashes.content), []).append(table.name)
+    for table, reading in tables:
+        by_content.setdefault((*sorted(table.columns), *reading.hashes.content), []).append(table.name)
     remedy = "give every site's table once, or its rows count twice"
     return [
         Finding("warning", None, (), f"sites {quoted(names)} hold the same rows", remedy)

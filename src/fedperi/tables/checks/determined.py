@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from ...errors import InputError
-from ..embedding import common_embedding, fit_embedding
+from ..embedding import Embedding, common_embedding, fit_embedding
 from ..encode import read_rows
-from ..moments import merge, stream_moments
+from ..moments import Moments, merge, stream_moments
 from ..schema import Schema
 from ..statistics import embedded_statistics
+from ..survey import FirstReading
 from ..table import CHUNK, Table
 from .collinear import Dependence, dependences
 from .findings import Finding, Level
-from .profile import Missing, TableProfile
 
 REFUSED = "; --method iperi refuses it"
 
 
 def determined_here(
-    table: Table, profile: TableProfile, schema: Schema, faulty: set[str], missing: Missing, *, strict: bool
+    table: Table, reading: FirstReading, schema: Schema, faulty: set[str], *, strict: bool
 ) -> tuple[list[Finding], bool]:
     """Near-collinear columns of one site, among those without a fault, and whether some determine others exactly.
 
@@ -30,9 +31,9 @@ def determined_here(
     if len(sound.columns) < 2:
         return [], False
     try:
-        embedding = fit_embedding(sound, profile, "mixed", 1)
-        rows = (embedding.embed(frame, table.name) for frame in read_rows(table, sound, CHUNK, missing))
-        dependent = dependences(embedded_statistics(stream_moments(rows), embedding, profile))
+        embedding = fit_embedding(sound, reading.profile, "mixed", 1)
+        moments = _moments(table, reading, sound, embedding)
+        dependent = dependences(embedded_statistics(moments, embedding, reading.profile))
     except InputError:  # values that do not fit the schema: reported already
         return [], False
     found = []
@@ -45,7 +46,7 @@ def determined_here(
 
 
 def determined_everywhere(
-    tables: Sequence[tuple[Table, TableProfile]], schema: Schema, faulty: set[str], missing: Missing
+    tables: Sequence[tuple[Table, FirstReading]], schema: Schema, faulty: set[str]
 ) -> list[Finding]:
     """Columns that others determine exactly in the rows of all sites together: no method can direct edges among them.
 
@@ -53,26 +54,20 @@ def determined_everywhere(
     --------
     >>> import pandas as pd
     >>> from fedperi.tables import Column, open_table
-    >>> from fedperi.tables.checks.profile import scan
+    >>> from fedperi.tables.survey import read_once
     >>> frames = [pd.DataFrame({"a": [1.5, 2.0, 4.5, 6.0], "b": [3.0, 4.0, 9.0, 12.0]}) * size for size in (1, 3)]
     >>> tables = [open_table(frame, name) for frame, name in zip(frames, ("north", "south"))]
     >>> schema = Schema((Column("a", "continuous"), Column("b", "continuous")))
-    >>> print(determined_everywhere([(table, scan(table)) for table in tables], schema, set(), "error")[0])
+    >>> print(determined_everywhere([read_once(table) for table in tables], schema, set())[0])
     columns 'a', 'b': one determines the other exactly at all sites together; drop one of them
     """
     sound = Schema(tuple(column for column in schema.columns if column.name not in faulty))
     if len(sound.columns) < 2:
         return []
     try:
-        embedding = common_embedding(sound, [profile for _, profile in tables], "mixed", 1)
-        parts = [
-            stream_moments(embedding.embed(frame, table.name) for frame in read_rows(table, sound, CHUNK, missing))
-            for table, _ in tables
-        ]
-        whole = parts[0]
-        for part in parts[1:]:
-            whole = merge(whole, part)
-        dependent = dependences(embedded_statistics(whole, embedding, tables[0][1]))
+        embedding = common_embedding(sound, [reading.profile for _, reading in tables], "mixed", 1)
+        whole = reduce(merge, (_moments(table, reading, sound, embedding) for table, reading in tables))
+        dependent = dependences(embedded_statistics(whole, embedding, tables[0][1].profile))
     except InputError:
         return []
     return [
@@ -80,6 +75,17 @@ def determined_everywhere(
         for item in dependent
         if item.exact
     ]
+
+
+def _moments(table: Table, reading: FirstReading, schema: Schema, embedding: Embedding) -> Moments:
+    """Return the moments of the embedded rows; those of plain numbers are known from the first reading."""
+    if reading.moments is not None and all(column.kind == "continuous" for column in schema.columns):
+        known = reading.moments.result(schema.names)
+        if known is not None:
+            return known
+    return stream_moments(
+        embedding.embed(frame, table.name) for frame in read_rows(table, schema, CHUNK, reading.missing)
+    )
 
 
 def _said(item: Dependence) -> str:

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ..checks.faults import faults
 from ..checks.findings import quoted, raise_errors
-from ..checks.profile import Missing, scan
+from ..checks.profile import Missing
 from ..encode import numbers, read_rows
 from ..infer import SchemaLike, as_schema, unify
-from ..table import Source, open_tables
+from ..survey import read_all
+from ..table import CHUNK, Source, open_tables
 
 
 def numeric_rows(
@@ -22,7 +23,7 @@ def numeric_rows(
     Raises
     ------
     InputError
-        If a table cannot be used, columns differ between sites, or a column is no number.
+        If a table cannot be used, columns differ between sites, or a column does not hold numbers.
 
     Examples
     --------
@@ -31,8 +32,9 @@ def numeric_rows(
     >>> rows["north"].tolist(), names
     ([[0.5, 1.5], [1.5, 1.0]], ('a', 'b'))
     """
-    opened, given = open_tables(tables), as_schema(schema)
-    profiles = [scan(table, missing, schema=given) for table in opened]
+    given = as_schema(schema)
+    read = read_all(open_tables(tables), given, missing)
+    profiles = [reading.profile for _, reading in read]
     agreed, findings = unify(profiles, given)
     raise_errors([*findings, *(fault for profile in profiles for fault in faults(profile, agreed, missing))])
     words = [column.name for column in agreed.columns if column.kind == "categorical"]
@@ -43,8 +45,8 @@ def numeric_rows(
             "declare them continuous in a schema if they are numbers, or use IPERI, which takes categories"
         )
     out = {}
-    for table in opened:
-        frames = read_rows(table, agreed, chunk=1 << 16, missing=missing)
+    for table, _ in read:
+        frames = read_rows(table, agreed, CHUNK, missing)
         parts = [
             np.column_stack([numbers(frame[column.name], column, table.name) for column in agreed.columns])
             for frame in frames

@@ -1,0 +1,134 @@
+"""From the tables of all sites to one summary per site, in units that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..errors import InputError
+from .checks.faults import constant_everywhere, faults
+from .checks.findings import Finding, raise_errors
+from .checks.profile import Missing, TableProfile
+from .embedding import Block, Curve, Data, Embedding, OneHot, common_embedding, two_values
+from .encode import read_rows
+from .infer import SchemaLike, as_schema, unify
+from .moments import Moments, stream_moments
+from .schema import Kind, Schema
+from .summary import Summary, covariance_of, present_levels
+from .survey import FirstReading, for_each_table, read_all
+from .table import CHUNK, Source, Table, open_tables
+
+DEGREE = 3
+"""Highest degree of the polynomials for ``data="nonlinear"``."""
+
+CURVES = 2
+"""The same for ``data="auto"``, where curves are not what scores are made of: they only show what depends on straight
+lines (`Summary.straight`)."""
+
+
+def summaries(
+    tables: Mapping[str, Source] | Iterable[Source],
+    schema: SchemaLike | None = None,
+    *,
+    data: Data = "auto",
+    missing: Missing = "error",
+    jobs: int = 1,
+) -> list[Summary]:
+    """Summarise the tables of all sites, embedded alike. Each file is read once, if its rows fit into memory.
+
+    Raises
+    ------
+    InputError
+        If the tables do not follow one schema, or a column holds the same value at every site. All errors are listed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> north = pd.DataFrame({"dose": [1.0, 2.0, 4.0], "age": [40.5, 50.0, 61.5]})
+    >>> south = north.assign(dose=2.5)
+    >>> [summary.constant for summary in summaries({"north": north, "south": south})]
+    [(), ('dose',)]
+    """
+    return present_levels(_summaries(open_tables(tables), as_schema(schema), data, missing, jobs))
+
+
+def summarise_alone(table: Table, schema: Schema | None, data: Data, missing: Missing) -> Summary:
+    """Summarise one table whose other sites are elsewhere: by what the schema declares, not by what all tables hold."""
+    # One table does not tell the range of all: without public bounds, curves of two summaries cannot be compared.
+    if data == "auto" and not (schema is not None and _bounded(schema, table.columns)):
+        data = "mixed"
+    return _summaries([table], schema, data, missing, 1, alone=True)[0]
+
+
+def _summaries(
+    opened: Sequence[Table], given: Schema | None, data: Data, missing: Missing, jobs: int, alone: bool = False
+) -> list[Summary]:
+    if data not in ("auto", "linear", "nonlinear", "discrete", "mixed"):
+        raise InputError(f"data must be 'auto', 'linear', 'nonlinear', 'discrete' or 'mixed', not {data!r}")
+    curves = data in ("auto", "nonlinear")
+    read = read_all(opened, given, missing, ["spread" if curves else "moments"], jobs=jobs)
+    profiles = [reading.profile for _, reading in read]
+    agreed, findings = unify(profiles, given)
+    found = [finding for profile in profiles for finding in faults(profile, agreed, missing, constants=False)]
+    # A site alone cannot know whether a column is constant everywhere; of a category it needs to be told all levels.
+    raise_errors([*findings, *found] or (_single_levels if alone else constant_everywhere)(profiles, agreed))
+    if not agreed.columns:
+        raise InputError("the tables have no columns that could be analysed")
+    kind: Data = "nonlinear" if curves else "mixed" if data == "discrete" else data
+    embedding = common_embedding(agreed, profiles, kind, CURVES if data == "auto" else DEGREE)
+    numbers = not curves and all(column.kind == "continuous" for column in agreed.columns)
+    kinds = _kinds(agreed, profiles)
+
+    def summarise(one: tuple[Table, FirstReading]) -> Summary:
+        table, reading = one
+        moments = reading.moments.result(agreed.names) if numbers and reading.moments is not None else None
+        if moments is None:
+            rows = (embedding.embed(frame, table.name) for frame in read_rows(table, agreed, CHUNK, missing))
+            moments = stream_moments(rows)
+        return _summary(table.name, agreed, embedding, moments, reading.profile.dropped, kinds)
+
+    return for_each_table(jobs, opened, summarise, read)
+
+
+def _summary(
+    site: str, schema: Schema, embedding: Embedding, moments: Moments, dropped: int, kinds: tuple[Kind, ...]
+) -> Summary:
+    return Summary(
+        site,
+        schema.names,
+        embedding.positions,
+        moments.n,
+        moments.mean,
+        covariance_of(moments.n, moments.mean, moments.scatter),
+        kinds,
+        tuple(map(_unit, embedding.blocks)),
+        dropped=dropped,
+        schema=schema,
+        scatter=moments.scatter,
+    )
+
+
+def _unit(block: Block) -> str:
+    """Say how a variable was embedded, so that two sites' columns can be told apart."""
+    if isinstance(block, Curve):
+        return f"Curve {block.basis.origin!r} {block.basis.reach!r}"
+    return f"OneHot {block.column.levels}" if isinstance(block, OneHot) else type(block).__name__
+
+
+def _kinds(schema: Schema, profiles: Sequence[TableProfile]) -> tuple[Kind, ...]:
+    """Say which variables have a spread of their own: not categories, and not numbers of which there are only two."""
+
+    def kind(name: str) -> Kind:
+        return "categorical" if two_values([profile.columns[name] for profile in profiles]) else schema[name].kind
+
+    return tuple(kind(name) for name in schema.names)
+
+
+def _single_levels(profiles: Sequence[TableProfile], schema: Schema) -> list[Finding]:
+    names = tuple(column.name for column in schema.columns if column.levels is not None and len(column.levels) < 2)
+    remedy = "declare all levels that sites may have in a schema"
+    return [Finding("error", profiles[0].site, names, "one level only", remedy)] if names else []
+
+
+def _bounded(schema: Schema, columns: Iterable[str]) -> bool:
+    """Whether a schema declares all columns, with bounds for every column of numbers."""
+    return all(name in schema and (schema[name].kind == "categorical" or schema[name].bounds) for name in columns)

@@ -1,0 +1,206 @@
+"""One reading of each table for all that is asked of it: types, faults, moments, copies.
+
+The check before a run, the schema that sites share, summaries and statistics all begin here. What was found stays with
+the table, and so do its rows while there is room (`fedperi.tables.readers.kept_rows`): a table that was checked is not
+read again by the run that follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from .checks.duplicates import RowHashes
+from .checks.faults import faults
+from .checks.findings import raise_errors
+from .checks.profile import Missing, TableProfile, scan
+from .embedding import Data, fit_embedding
+from .in_threads import spread
+from .infer import SchemaLike, as_schema, unify
+from .readers.kept_rows import Memory, keep_rows
+from .readers.one_pass import PassingMoments, passing_moments
+from .schema import Schema
+from .statistics import Statistics, embedded_statistics
+from .table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+Part = Literal["spread", "moments", "hashes"]
+Tell = Callable[[Table, int], None]
+"""Gets a table that is being read, and the number of its rows so far."""
+
+
+@dataclass(frozen=True, eq=False)
+class FirstReading:
+    """What one reading of a table found.
+
+    Parameters
+    ----------
+    schema : Schema, optional
+        What was declared of the columns before.
+    missing : {"error", "drop"}
+        What was done with rows in which a value is missing.
+    parts : frozenset of str
+        What was looked for beside types and ranges: ``"spread"``, means and standard deviations of each column;
+        ``"moments"`` of all columns; ``"hashes"`` of rows, to find copies.
+    profile : TableProfile
+        What the columns hold.
+    moments : PassingMoments, optional
+        Moments, if they can be taken before the types are settled.
+    hashes : RowHashes
+        Hashes of the rows; of none if they were not asked for.
+    """
+
+    schema: Schema | None
+    missing: Missing
+    parts: frozenset[Part]
+    profile: TableProfile
+    moments: PassingMoments | None
+    hashes: RowHashes
+
+
+def read_once(
+    table: Table,
+    schema: Schema | None = None,
+    missing: Missing = "error",
+    parts: Iterable[Part] = (),
+    *,
+    memory: Memory | None = None,
+    tell: Tell | None = None,
+) -> tuple[Table, FirstReading]:
+    """Read a table, unless it was read in the same way before; return it with what was found.
+
+    Parameters
+    ----------
+    table : Table
+        A table.
+    schema : Schema, optional
+        Declared columns; it may name only some of them.
+    missing : {"error", "drop"}
+        What to do with rows in which a value is missing.
+    parts : iterable of {"spread", "moments", "hashes"}
+        What is needed beside types and ranges; see `FirstReading`.
+    memory : Memory, optional
+        Room for the rows, shared with other tables.
+    tell : callable, optional
+        Called after every chunk of rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import open_table
+    >>> table, found = read_once(open_table(pd.DataFrame({"a": [1.5, 2.5]}), "north"), parts=["hashes"])
+    >>> found.profile.columns["a"].high, found.hashes.copies
+    (2.5, 0)
+    >>> read_once(table)[1] is found
+    True
+    """
+    wanted, known = frozenset(parts), table.first_reading
+    if known is not None and (known.schema, known.missing) == (schema, missing) and wanted <= known.parts:
+        return table, _under_name(known, table.name)
+    table = keep_rows(table, memory or Memory())
+    moments, hashes, rows = None, RowHashes(), 0
+    if "moments" in wanted:
+        moments = passing_moments(table, schema, True, "auto", missing == "drop", lambda rows: rows)
+
+    def tap(frame: pd.DataFrame) -> None:
+        nonlocal rows
+        rows += len(frame)
+        if moments is not None:
+            moments.add(frame)
+        if "hashes" in wanted:
+            hashes.add(frame)
+        if tell is not None:
+            tell(table, rows)
+
+    profile = scan(table, missing, schema=schema, tap=tap, spread="spread" in wanted)
+    found = FirstReading(schema, missing, wanted, profile, moments, hashes)
+    return replace(table, first_reading=found), found
+
+
+def _under_name(found: FirstReading, name: str) -> FirstReading:
+    """Return what was found under the name that the site has now."""
+    return found if found.profile.site == name else replace(found, profile=replace(found.profile, site=name))
+
+
+def read_all(
+    tables: Sequence[Table],
+    schema: Schema | None = None,
+    missing: Missing = "error",
+    parts: Iterable[Part] = (),
+    *,
+    jobs: int = 1,
+) -> list[tuple[Table, FirstReading]]:
+    """Read several tables as `read_once` does, `jobs` files at the same time, in threads.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import open_tables
+    >>> [table.name for table, _ in read_all(open_tables([pd.DataFrame({"a": [1.5, 2.5]})] * 2))]
+    ['site 1', 'site 2']
+    """
+    wanted, memory = frozenset(parts), Memory()
+    return for_each_table(jobs, tables, lambda table: read_once(table, schema, missing, wanted, memory=memory), tables)
+
+
+def for_each_table(
+    jobs: int, tables: Sequence[Table], work: Callable[[Item], Made], entries: Sequence[Item]
+) -> list[Made]:
+    """Do some work for the entry of each table, in threads if there are files.
+
+    Reading a file leaves other threads free, which looking at a DataFrame does not.
+
+    Examples
+    --------
+    >>> for_each_table(2, [], abs, [-1, 2])
+    [1, 2]
+    """
+    threads = jobs if any(table.is_file for table in tables) else 1
+    with ThreadPoolExecutor(threads) as pool:
+        return list(spread(pool, threads, work, entries))
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """The schema that tables share, the tables with what their first reading found, and statistics by name.
+
+    Statistics are those that `summarize` would give. Tables whose rows are needed in another form have none: tables
+    with categories, with columns in another order, and those in which something is wrong, which `summarize` will say.
+    """
+
+    schema: Schema
+    tables: tuple[Table, ...]
+    statistics: dict[str, Statistics]
+
+
+def survey(tables: Sequence[Table], overrides: SchemaLike | None = None, data: Data = "auto", jobs: int = 1) -> Survey:
+    """Find the schema as `infer_schema` does, and statistics on the way.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import open_tables
+    >>> north, south = pd.DataFrame({"age": [41.5, 37.0, 60.2]}), pd.DataFrame({"age": [50.5, None]})
+    >>> found = survey(open_tables({"north": north, "south": south}))
+    >>> found.schema.names, list(found.statistics), found.statistics["north"].n
+    (('age',), ['north'], 3)
+    """
+    given = as_schema(overrides)
+    wanted = data not in ("discrete", "nonlinear")
+    read = read_all(tables, given, parts=("moments",) if wanted else (), jobs=jobs)
+    schema, findings = unify([found.profile for _, found in read], given)
+    raise_errors(findings)
+    statistics: dict[str, Statistics] = {}
+    if wanted and all(column.kind == "continuous" for column in schema.columns):
+        for table, found in read:
+            moments = None if found.moments is None else found.moments.result(schema.names)
+            if moments is not None and not faults(found.profile, schema, "error"):
+                embedding = fit_embedding(schema, found.profile, "linear", 1)
+                statistics[table.name] = embedded_statistics(moments, embedding, found.profile)
+    return Survey(schema, tuple(table for table, _ in read), statistics)
