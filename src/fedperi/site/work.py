@@ -21,10 +21,10 @@ from ..protocol.questions import Answers, write_answers
 from ..protocol.steps import Beginning, Doing
 from ..protocol.wire import Asking, Closing, Hello, Message, Opening, Record
 from .given import Account
-from .holding import Holding
 from .log import SiteLog
 from .runs import Runs
 from .site import Respondent
+from .source import AnswerSource
 from .steps import StepSide
 from .words import IN_THE_LOG, asked_words, promise_words, spent_words
 
@@ -92,7 +92,7 @@ class SiteWork:
     ) -> None:
         self.policy = policy or SitePolicy()
         self._approve, self._tell = approve, tell or (lambda line: None)
-        self.held = Holding(
+        self.held = AnswerSource(
             source,
             name=name,
             store=store,
@@ -107,8 +107,8 @@ class SiteWork:
         self.name, self.place = self.held.name, self.held.place
         self.card = replace(self.held.card, bootstrap=self.policy.bootstrap)
         self.log = SiteLog(self.place.path / "log.txt")
-        self._runs = Runs(self.place, self.held.reading)
-        self.account = Account(self.place, self.held.reading, self.policy)
+        self._runs = Runs(self.place, self.held.identity)
+        self.account = Account(self.place, self.held.identity, self.policy)
         self._steps = StepSide(self.held, self.policy, self._runs, self.account, self._ask_people)
         self._run: tuple[str, Respondent] | None = None
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ..errors import InputError
+from ..option_values import DATA, check_one_of
 from .checks.faults import constant_everywhere, faults
 from .checks.findings import raise_errors
 from .checks.profile import Missing, TableProfile
@@ -50,8 +51,7 @@ def summaries(
     >>> [summary.constant for summary in summaries({"north": north, "south": south})]
     [(), ('dose',)]
     """
-    if data not in ("auto", "linear", "nonlinear", "discrete", "mixed"):
-        raise InputError(f"data must be 'auto', 'linear', 'nonlinear', 'discrete' or 'mixed', not {data!r}")
+    check_one_of("data", data, DATA)
     given, opened = as_schema(schema), open_tables(tables)
     curves = data in ("auto", "nonlinear")
     read = read_all(opened, given, missing, ["spread" if curves else "moments"], jobs=jobs)
