@@ -151,7 +151,7 @@ def test_a_schema_is_written_read_and_obeyed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["north.csv", "--missing", "skip"], "error: --missing is error or drop, not 'skip'"),
+        (["north.csv", "--missing", "skip"], "error: missing is one of error, drop; not 'skip'"),
         (
             ["north.csv", "--schema", "none.toml"],
             "error: cannot read schema file 'none.toml': No such file or directory",

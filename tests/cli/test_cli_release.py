@@ -228,9 +228,9 @@ def test_json(folder: Path) -> None:
         ),
         (
             (*ARGUMENTS, "--out", "x", "--data", "discrete"),
-            "--data is one of auto, linear, nonlinear, mixed; not 'discrete'",
+            "data is one of auto, linear, nonlinear, mixed; not 'discrete'",
         ),
-        ((*ARGUMENTS, "--out", "x", "--missing", "fill"), "--missing is error or drop, not 'fill'"),
+        ((*ARGUMENTS, "--out", "x", "--missing", "fill"), "missing is one of error, drop; not 'fill'"),
         (
             (*ARGUMENTS, "--out", "x", "--targets", "dose"),
             "--targets: there is no column 'dose'; there are 'age', 'weight', 'arm'",

@@ -198,7 +198,7 @@ def test_knowledge_file(hospitals: Path) -> None:
             "error: method is one of mperi, iperi, peri, notears-admm, feddag, fedcdh; not 'x'\n",
         ),
         (["--confidence", "2"], "error: confidence must lie between 0.5 and 1, not 2.0\n"),
-        (["--sharing", "x"], "error: sharing must be one of 'auto', 'exact', 'none', not 'x'\n"),
+        (["--sharing", "x"], "error: sharing is one of auto, exact, none; not 'x'\n"),
         (["--config", "none.toml"], "error: the configuration 'none.toml' cannot be read"),
         (["--knowledge", "none.toml"], "error: the knowledge file 'none.toml' cannot be read"),
         ([*IPERI, "--jobs", "0"], "error: jobs must be a whole number, 1 or more, not 0"),

@@ -29,7 +29,7 @@ from fedperi.protocol.messages import Orientations, Settings
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.steps import Beginning
 from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
-from fedperi.site.holding import OTHERWISE
+from fedperi.site.source import OTHERWISE
 from fedperi.site.work import SiteWork
 from fedperi.tables.schema import Column, Schema
 from fedperi.transports.flower.exchange import Peer
@@ -366,7 +366,7 @@ def test_a_penalty_is_the_sites():
     [
         ({"penalty": -1}, "penalty must be a finite number, zero or positive, not -1"),
         ({"penalty": float("nan")}, "penalty must be a finite number, zero or positive, not nan"),
-        ({"data": "cubic"}, "the type of data is one of auto, linear, nonlinear, discrete, mixed; not 'cubic'"),
+        ({"data": "cubic"}, "data is one of auto, linear, nonlinear, discrete, mixed; not 'cubic'"),
     ],
 )
 def test_options_of_a_site_are_checked_when_it_starts(tmp_path, options, words):

@@ -352,8 +352,8 @@ def test_a_table_that_does_not_fit_the_schema_is_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"data": "gaussian"}, "data must be 'auto', 'linear', 'nonlinear', 'discrete' or 'mixed', not 'gaussian'"),
-        ({"missing": "ignore"}, "missing must be 'error' or 'drop', not 'ignore'"),
+        ({"data": "gaussian"}, "data is one of auto, linear, nonlinear, discrete, mixed; not 'gaussian'"),
+        ({"missing": "ignore"}, "missing is one of error, drop; not 'ignore'"),
         ({"chunk": 0}, "chunk must be a positive number of rows, not 0"),
         ({"data": "nonlinear", "degree": 0}, "degree must be a whole number from 1 to 10, not 0"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from os import PathLike
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,10 +14,12 @@ from ..errors import InputError
 from ..graph.pdag import PDAG
 from ..names import check_name
 from ..scores import _kernel as kernel
+from ..site.factory import as_statement, make_site, prepare_private_site
 from ..site.released import ReleasedSite
-from ..site.site import Reading, Respondent, Site
+from ..site.site import Respondent, Site
 from ..site.summarised import SummarySite
 from ..tables.in_threads import cores
+from ..tables.reading import Reading
 from ..tables.summary import Summary
 from ..transports.in_process import InProcess, Threaded
 
@@ -93,30 +95,31 @@ def as_transport(
 ) -> Transport:
     """Make a transport of tables (DataFrames, paths), releases, sites, a mapping of names to them, or a transport.
 
-    So many tables as `jobs` says are read at a time.
+    `jobs` files are read at the same time.
     """
     if _connected(sites):
         if privacy is not None:
             raise InputError("these sites are connected already, and each decides about its own privacy; leave it out")
         return cast(Transport, sites)
-    respondents = as_respondents(sites)
+    respondents, reading = as_respondents(sites), Reading.of(schema, data, missing)
     _same_schema([site for site in respondents if isinstance(site, ReleasedSite)])
     for site in respondents:
         if isinstance(site, ReleasedSite | SummarySite):
             site.local = local
     if privacy is not None:
-        return InProcess(_protected(respondents, privacy, schema, data, missing, local))
+        return InProcess(_protected(respondents, privacy, reading, local))
     respondents = [copy(site) if isinstance(site, Site) else site for site in respondents]
     tables = [site for site in respondents if isinstance(site, Site)]
     if tables:
         from ..tables import open_tables
         from ..tables.survey import survey
 
-        found = survey(open_tables({site.name: site.table for site in tables}), schema, cast(Any, data), jobs)
+        opened = open_tables({site.name: site.table for site in tables})
+        found = survey(opened, reading.schema, reading.data, jobs)
         for site, table in zip(tables, found.tables, strict=True):
             site.table = table
-            known = found.statistics.get(site.name)
-            site.reading = Reading(found.schema, cast(Any, data), cast(Any, missing), local, known)
+            site.reading = replace(reading, schema=found.schema)
+            site.local, site.known = local, found.statistics.get(site.name)
     return InProcess(respondents)
 
 
@@ -125,12 +128,7 @@ def _connected(sites: Any) -> bool:
 
 
 def _protected(
-    respondents: list[Respondent],
-    privacy: Privacy,
-    schema: Any,
-    data: Any,
-    missing: Any,
-    local: Callable[..., PDAG] | None,
+    respondents: list[Respondent], privacy: Privacy, reading: Reading, local: Callable[..., PDAG] | None
 ) -> list[Respondent]:
     """Put every table behind its noise. All sites are checked before the first one pays."""
     from ..tables import open_table
@@ -140,16 +138,12 @@ def _protected(
             raise InputError(f"site {site.name!r} is a release, and its price is settled; leave privacy out")
         if not isinstance(site, Site):
             raise InputError(f"site {site.name!r} has no rows that privacy could protect; leave privacy out")
-    tables = [(open_table(site.table, site.name), site.targets) for site in respondents if isinstance(site, Site)]
-    options = {"schema": schema, "data": data, "missing": missing}
-    if privacy.mechanism == "regret":
-        from ..site.noisy import NoisySite
-
-        return [NoisySite(table, privacy, targets=targets, local=local, **options) for table, targets in tables]
-    from ..privacy.release.site_release import prepare_release
-
-    pending = [prepare_release(table, privacy, targets=targets, **options) for table, targets in tables]
-    return [ReleasedSite(one.draw()[0], local) for one in pending]
+    prepared = [
+        prepare_private_site(open_table(site.table, site.name), privacy, reading, site.targets, local)
+        for site in respondents
+        if isinstance(site, Site)
+    ]
+    return [make() for make in prepared]
 
 
 def _same_schema(sites: list[ReleasedSite]) -> None:
@@ -176,36 +170,24 @@ def as_respondents(sites: Any) -> list[Respondent]:
 
 
 def _respondents(sites: Any) -> list[Respondent]:
+    from ..privacy import Release
     from ..tables.table import named_sources
 
     if isinstance(sites, Respondent):
         raise InputError("give a list of sites, even if there is only one")
     if isinstance(sites, Mapping):
-        return [_named(name, _opened(source)) for name, source in sites.items()]
+        return [make_site(source, name) for name, source in sites.items()]
     if not isinstance(sites, Iterable):
         raise InputError(f"sites must be a list of tables, files or sites, not {type(sites).__name__}")
     if hasattr(sites, "columns") or isinstance(sites, str):
         named_sources(cast(Any, sites))  # a single table or path: raises, and says what to give instead
-    entries = [_opened(entry) for entry in sites]
-    sources: list[Any] = [entry for entry in entries if not isinstance(entry, Respondent)]
+    entries = [as_statement(entry) or entry for entry in sites]
+    ready = (Respondent, Release, Summary)
+    sources: list[Any] = [entry for entry in entries if not isinstance(entry, ready)]
     named = iter(named_sources(sources))
-    return [entry if isinstance(entry, Respondent) else _named(*next(named)) for entry in entries]
+    return [make_site(entry) if isinstance(entry, ready) else _named(next(named)) for entry in entries]
 
 
-def _opened(source: Any) -> Any:
-    """Turn a statement, or the path of its file, into a site; leave the rest as it is."""
-    from ..privacy import Release
-    from ..privacy.statement import is_statement, load_statement
-
-    if isinstance(source, str | PathLike) and is_statement(source):
-        source = load_statement(source)
-    if isinstance(source, Summary):
-        return SummarySite(source)
-    return ReleasedSite(source) if isinstance(source, Release) else source
-
-
-def _named(name: str, source: Any) -> Respondent:
-    if isinstance(source, Respondent):
-        source.name = name
-        return source
-    return Site(source, name=name)
+def _named(entry: tuple[str, Any]) -> Respondent:
+    name, source = entry
+    return make_site(source, name)

@@ -17,6 +17,7 @@ from ..graph.equivalence import complete, consistent_extension
 from ..graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
 from ..graph.meek import meek_closure, meek_steps
 from ..graph.pdag import PDAG
+from ..option_values import DATA, MISSING, check_between, check_finite, check_one_of, check_whole
 from ..privacy import Privacy
 from ..protocol.messages import Families, Floats, Ints, Orientations, Settings, Welcome
 from ..scores.masking import MASKINGS
@@ -110,22 +111,18 @@ class IPERI:
     _phases: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        _one_of("masking", self.masking, MASKINGS)
-        _one_of("aggregate", self.aggregate, ("sum", "worst"))
+        check_one_of("masking", self.masking, MASKINGS)
+        check_one_of("aggregate", self.aggregate, ("sum", "worst"))
         if not callable(self.local):
-            _one_of("local", self.local, ("ges", "pc"))
-        _one_of("data", self.data, ("auto", "linear", "nonlinear", "discrete", "mixed"))
-        _one_of("missing", self.missing, ("error", "drop"))
-        if not isinstance(self.alpha, int | float) or not 0 < self.alpha < 1:
-            raise InputError(f"alpha must lie between 0 and 1, not {self.alpha!r}")
-        if not isinstance(self.penalty, int | float) or not 0 <= self.penalty < np.inf:
-            raise InputError(f"penalty must be a finite number, zero or positive, not {self.penalty!r}")
-        for option in ("seed", "bootstrap"):
-            value = getattr(self, option)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise InputError(f"{option} must be a whole number, zero or positive, not {value!r}")
-        if self.jobs is not None and (isinstance(self.jobs, bool) or not isinstance(self.jobs, int) or self.jobs < 1):
-            raise InputError(f"jobs must be a whole number, 1 or more, not {self.jobs!r}")
+            check_one_of("local", self.local, ("ges", "pc"))
+        check_one_of("data", self.data, DATA)
+        check_one_of("missing", self.missing, MISSING)
+        check_between("alpha", self.alpha, 0, 1)
+        check_finite("penalty", self.penalty)
+        check_whole("seed", self.seed)
+        check_whole("bootstrap", self.bootstrap)
+        if self.jobs is not None:
+            check_whole("jobs", self.jobs, 1)
         if self.privacy is not None and not isinstance(self.privacy, Privacy):
             raise InputError(f"privacy must be a fedperi.Privacy, not {type(self.privacy).__name__}")
         object.__setattr__(self, "knowledge", as_knowledge(self.knowledge))
@@ -411,8 +408,3 @@ def _privacy(coordinator: Coordinator) -> dict[str, dict[str, Any]] | None:
         site.site: one or {"mechanism": "none", "private": False}
         for site, one in zip(coordinator.sites, told, strict=True)
     }
-
-
-def _one_of(option: str, value: object, legal: Sequence[str]) -> None:
-    if value not in legal:
-        raise InputError(f"{option} is one of {', '.join(legal)}; not {value!r}")

@@ -14,25 +14,6 @@ if TYPE_CHECKING:
     from ..tables.table import Table
 
 
-def as_release(source: Any) -> Release | None:
-    """Take a release, or read its file; None if this is a table.
-
-    Examples
-    --------
-    >>> as_release("north.csv") is None
-    True
-    """
-    from os import PathLike
-
-    from ..privacy import Release, is_release, load_release
-
-    if isinstance(source, Release):
-        return source
-    if isinstance(source, str | PathLike) and is_release(source):
-        return load_release(source)
-    return None
-
-
 def declared_columns(table: Table, schema: Schema | None, missing: Any) -> tuple[Column, ...]:
     """Return columns with their kinds, which the table shows, and with levels and bounds as the schema declares them.
 

@@ -46,7 +46,7 @@ class Account:
     ----------
     place : Place
         Where the site keeps things.
-    reading : str
+    identity : str
         Identifies the table and how it is read: answers about another table are new ones.
     policy : SitePolicy
         What is allowed.
@@ -64,7 +64,7 @@ class Account:
     """
 
     place: Place
-    reading: str
+    identity: str
     policy: SitePolicy
 
     @property
@@ -116,7 +116,7 @@ class Account:
         return Given(openings, so_far.rounds | {asked}, so_far.steps, so_far.numbers + new)
 
     def _mark(self, opening: Opening | Beginning) -> str:
-        return _digest(self.reading, json.dumps(plain_record(opening) | {"run": ""}, sort_keys=True))
+        return _digest(self.identity, json.dumps(plain_record(opening) | {"run": ""}, sort_keys=True))
 
     def _keep(self, given: Given) -> None:
         given.check(self.policy)

@@ -11,9 +11,10 @@ import numpy as np
 from ..errors import InputError
 from ..strict import read_json, write_json
 from ..tables.counts import Counts
+from ..tables.reading import Reading
 from ..tables.statistics import Statistics
 from .secret import secret_seed
-from .site import Reading, Site
+from .site import Site
 
 if TYPE_CHECKING:
     from ..privacy.store import Place

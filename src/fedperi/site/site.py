@@ -6,8 +6,7 @@ import hashlib
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,10 +24,11 @@ from ..scores.masking import adaptive_mask, adaptive_mask_of, consensus_mask, su
 from ..scores.score import LatticeScore
 from ..search.families import as_arrays
 from ..search.phase2 import CHILD, LINE, PARENT
+from ..tables.reading import Reading
 
 if TYPE_CHECKING:
     from ..privacy.accounting import Price
-    from ..tables import Counts, Schema, Statistics
+    from ..tables import Counts, Statistics
     from ..tables.summary import Summary
     from ..tables.table import Source
 
@@ -200,20 +200,6 @@ class Respondent(ABC):
         return out
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How a table is read: the schema that the sites share, the type of data, missing values, and a local method.
-
-    If it has been read already, `known` is what that gave.
-    """
-
-    schema: Schema | None = None
-    data: Literal["auto", "linear", "nonlinear", "discrete", "mixed"] = "auto"
-    missing: Literal["error", "drop"] = "error"
-    local: Callable[..., PDAG] | None = None
-    known: Statistics | None = None
-
-
 class Site(Respondent):
     """A site with a table.
 
@@ -243,6 +229,8 @@ class Site(Respondent):
         self.name = self.table.name
         self.targets = _checked_targets(targets, self.table.columns, self.name)
         self.reading = Reading()
+        self.local: Callable[..., PDAG] | None = None
+        self.known: Statistics | None = None  # what a reading for all sites together gave
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -271,15 +259,11 @@ class Site(Respondent):
         """Read the table, or draw its rows anew; a draw that misses a rare level altogether is drawn again."""
         from ..tables import summarize
 
-        how = self.reading
-
         def read(seed: int | None) -> Statistics | Counts:
-            return enough_rows(
-                summarize(self.table, how.schema, data=how.data, missing=how.missing, name=self.name, resample=seed)
-            )
+            return enough_rows(summarize(self.table, name=self.name, resample=seed, **self.reading.arguments))
 
         if resample is None:
-            return read(None) if how.known is None else enough_rows(how.known)
+            return read(None) if self.known is None else enough_rows(self.known)
         for attempt in range(DRAWS):
             try:
                 return read(self._seed(resample, attempt))
@@ -300,7 +284,7 @@ class Site(Respondent):
     def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
         from ..discovery.discover import local_graph
 
-        method = self.reading.local if self.reading.local is not None else settings.local
+        method = self.local if self.local is not None else settings.local
         return local_graph(method, self._summary, self.table, alpha=settings.alpha, penalty=settings.penalty)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..privacy.statement import Statement
     from ..tables.summary import Summary
     from ..tables.table import Table
-    from .holding import Holding
+    from .source import AnswerSource
 
 OWNER_DECIDES = (
     "say what this site may give: --epsilon with --bounds for a private release (the default), --channel moments for "
@@ -20,12 +20,12 @@ OWNER_DECIDES = (
 )
 
 
-def statement_text(held: Holding, channel: str, key: Any = None) -> str:
+def statement_text(held: AnswerSource, channel: str, key: Any = None) -> str:
     """Return the text of a site's statement: what was given before, or a new one, which is kept.
 
     Parameters
     ----------
-    held : Holding
+    held : AnswerSource
         The site's table or release.
     channel : {"release", "moments"}
         What its owner allows.
@@ -39,7 +39,7 @@ def statement_text(held: Holding, channel: str, key: Any = None) -> str:
     """
     from ..privacy.statement import sign_statement, write_statement
 
-    name = f"statement {channel} {held.reading}"
+    name = f"statement {channel} {held.identity}"
     with held.place.locked():
         kept = held.place.kept(name)
         if kept is None:
@@ -49,11 +49,10 @@ def statement_text(held: Holding, channel: str, key: Any = None) -> str:
     return kept
 
 
-def make_statement(held: Holding, channel: str) -> Statement:
+def make_statement(held: AnswerSource, channel: str) -> Statement:
     """Draw a release, or summarise a table exactly after the disclosure checks."""
     if channel == "moments":
-        table, how = held.table, held.how
-        return exact_summary(table, held.schema, how.data, how.missing, how.targets)
+        return exact_summary(held.table, held.schema, held.reading.data, held.reading.missing, held.targets)
     return held.release()
 
 
@@ -79,7 +78,7 @@ def exact_summary(table: Table, schema: Any, data: Any, missing: Any, targets: t
     return summary
 
 
-def check_channel(held: Holding, channel: str) -> None:
+def check_channel(held: AnswerSource, channel: str) -> None:
     """Raise unless a site can give what its channel says; before anybody connects."""
     if channel == "release":
         if held.bare:

@@ -19,8 +19,8 @@ from ..protocol.wire import Record
 from ..protocol.worker import Payload, State, Worker
 from ..protocol.workers import worker_class
 from .given import Account
-from .holding import Holding
 from .runs import Runs, steps_key
+from .source import AnswerSource
 from .words import sent_words
 
 FORMAT, VERSION = "fedperi.state", 1
@@ -31,7 +31,7 @@ class StepSide:
 
     Parameters
     ----------
-    held : Holding
+    held : AnswerSource
         The table.
     policy : SitePolicy
         What is allowed.
@@ -44,7 +44,12 @@ class StepSide:
     """
 
     def __init__(
-        self, held: Holding, policy: SitePolicy, runs: Runs, account: Account, ask_people: Callable[[str, str], None]
+        self,
+        held: AnswerSource,
+        policy: SitePolicy,
+        runs: Runs,
+        account: Account,
+        ask_people: Callable[[str, str], None],
     ) -> None:
         self._held, self._policy, self._runs, self._account, self._ask_people = held, policy, runs, account, ask_people
         self._now: tuple[str, Worker] | None = None

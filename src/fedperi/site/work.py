@@ -21,10 +21,10 @@ from ..protocol.questions import Answers, write_answers
 from ..protocol.steps import Beginning, Doing
 from ..protocol.wire import Asking, Closing, Hello, Message, Opening, Record, Stating
 from .given import Account
-from .holding import Holding
 from .log import SiteLog
 from .runs import Runs
 from .site import Respondent
+from .source import AnswerSource
 from .stating import check_channel, statement_text
 from .steps import StepSide
 from .words import IN_THE_LOG, asked_words, promise_words, spent_words
@@ -96,7 +96,7 @@ class SiteWork:
     ) -> None:
         self.policy = policy or SitePolicy()
         self._approve, self._tell = approve, tell or (lambda line: None)
-        self.held = Holding(
+        self.held = AnswerSource(
             source,
             name=name,
             store=store,
@@ -114,8 +114,8 @@ class SiteWork:
         self._key = key
         self.stated = False  # whether the statement was given since this site was started
         self.log = SiteLog(self.place.path / "log.txt")
-        self._runs = Runs(self.place, self.held.reading)
-        self.account = Account(self.place, self.held.reading, self.policy)
+        self._runs = Runs(self.place, self.held.identity)
+        self.account = Account(self.place, self.held.identity, self.policy)
         self._steps = StepSide(self.held, self.policy, self._runs, self.account, self._ask_people)
         self._run: tuple[str, Respondent] | None = None
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..option_values import DATA, check_one_of
 from .checks.faults import faults
 from .checks.findings import Finding, quoted, raise_errors
 from .checks.profile import Missing, TableProfile, scan
@@ -164,8 +165,7 @@ def summarize(
     ...
     fedperi.errors.InputError: site 'north', column 'arm': all values are the same ('u'); drop the column, or ...
     """
-    if data not in ("auto", "linear", "nonlinear", "discrete", "mixed"):
-        raise InputError(f"data must be 'auto', 'linear', 'nonlinear', 'discrete' or 'mixed', not {data!r}")
+    check_one_of("data", data, DATA)
     table, given = open_table(source, name), as_schema(schema)
     passing = passing_moments(table, given, partial, data, missing == "drop", _draws(resample))
     tap = None if passing is None else passing.add

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import InputError
+from ..option_values import DATA, check_one_of
 from .checks.faults import constant_everywhere, faults
 from .checks.findings import Finding, raise_errors
 from .checks.profile import Missing, TableProfile
@@ -62,8 +63,7 @@ def summarise_alone(table: Table, schema: Schema | None, data: Data, missing: Mi
 def _summaries(
     opened: Sequence[Table], given: Schema | None, data: Data, missing: Missing, jobs: int, alone: bool = False
 ) -> list[Summary]:
-    if data not in ("auto", "linear", "nonlinear", "discrete", "mixed"):
-        raise InputError(f"data must be 'auto', 'linear', 'nonlinear', 'discrete' or 'mixed', not {data!r}")
+    check_one_of("data", data, DATA)
     curves = data in ("auto", "nonlinear")
     read = read_all(opened, given, missing, ["spread" if curves else "moments"], jobs=jobs)
     profiles = [reading.profile for _, reading in read]

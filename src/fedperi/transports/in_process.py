@@ -114,7 +114,7 @@ class Threaded(InProcess):
 
 def _reads_memory(site: Respondent) -> bool:
     """Whether a site has to read a DataFrame again, which is Python's work."""
-    return isinstance(site, Site) and site.reading.known is None and not site.table.is_file
+    return isinstance(site, Site) and site.known is None and not site.table.is_file
 
 
 class WorkInProcess:

@@ -15,6 +15,7 @@ from ...graph import bits
 from ...graph.equivalence import cpdag
 from ...graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
 from ...graph.pdag import PDAG
+from ...option_values import DATA, MISSING, check_between, check_one_of, check_whole
 from ...privacy import Privacy
 from ...scores.mechanisms import SKEPTICAL, Mechanisms
 from ...search.phase1 import Found, Step, find_common_dag
@@ -98,20 +99,11 @@ class MPERI:
     _name: ClassVar[str] = "M-PERI"
 
     def __post_init__(self) -> None:
-        for option, legal in (
-            ("data", ("auto", "linear", "nonlinear", "discrete", "mixed")),
-            ("missing", ("error", "drop")),
-            ("sharing", ("auto", "exact", "none")),
-        ):
-            if getattr(self, option) not in legal:
-                raise InputError(
-                    f"{option} must be one of {', '.join(map(repr, legal))}, not {getattr(self, option)!r}"
-                )
-        number = isinstance(self.confidence, int | float) and not isinstance(self.confidence, bool)
-        if not number or not 0.5 < self.confidence < 1:
-            raise InputError(f"confidence must lie between 0.5 and 1, not {self.confidence!r}")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise InputError(f"seed must be a whole number, zero or positive, not {self.seed!r}")
+        check_one_of("data", self.data, DATA)
+        check_one_of("missing", self.missing, MISSING)
+        check_one_of("sharing", self.sharing, ("auto", "exact", "none"))
+        check_between("confidence", self.confidence, 0.5, 1)
+        check_whole("seed", self.seed)
         if self.privacy is not None:
             raise InputError("M-PERI cannot use noisy summaries yet; for a private run use IPERI(privacy=...)")
         object.__setattr__(self, "knowledge", as_knowledge(self.knowledge))

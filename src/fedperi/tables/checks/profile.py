@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ...errors import InputError
+from ...option_values import MISSING, check_one_of
 from ..readers.plain import is_plain, plain_values
 from ..schema import Schema
 from ..table import CHUNK, Table
@@ -81,8 +81,7 @@ def scan(
     >>> profile.columns["a"].low, profile.columns["a"].high, dict(profile.columns["b"].levels)
     (1.5, 2.5, {'u': 1, 'v': 1})
     """
-    if missing not in ("error", "drop"):
-        raise InputError(f"missing must be 'error' or 'drop', not {missing!r}")
+    check_one_of("missing", missing, MISSING)
     declared = schema.columns if schema is not None else ()
     limit = max([MAX_LEVELS, *(len(column.levels or ()) for column in declared)])
     count = {column.name: column.kind == "categorical" for column in declared}

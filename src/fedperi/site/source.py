@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..protocol import wire
+from ..option_values import check_finite
 from ..protocol.fields import Refused
 from ..protocol.messages import Question, Settings
 from ..protocol.wire import Card
-from .declared import as_release, declared_columns, promise_of, settled_data
+from ..tables.reading import Reading
+from ..tables.summary import Summary
+from .declared import declared_columns, promise_of, settled_data
+from .factory import as_statement, make_site, prepare_private_site
 from .kept import KeptSite
 from .quote import Quote
-from .site import Reading, Respondent
+from .site import Respondent
 
 if TYPE_CHECKING:
     from ..privacy import Privacy, Release
@@ -33,28 +35,15 @@ if TYPE_CHECKING:
     from ..tables.schema import Column
     from ..tables.table import Source, Table
 
-T = TypeVar("T")
-
 OTHERWISE = (
     "the run does not take the columns as this site's own schema and options do, and a site takes none of this from a "
-    "message: give every site the same schema file (--schema) and --data-type, then run again"
+    "message: give every site the same schema file (--schema) and --data, then run again"
 )
 """Why an opening is refused: always in these words, so that a refusal tells nothing of names, levels or rows."""
 
 
-@dataclass(frozen=True)
-class Manner:
-    """How a site takes its table: declared types, kind of data, incomplete rows, declared targets, price of an edge."""
-
-    schema: Schema | None
-    data: Any
-    missing: Any
-    targets: tuple[str, ...] | None
-    penalty: float
-
-
-class Holding:
-    """A site's table or release, and how it is taken.
+class AnswerSource:
+    """A site's table or release, and how it is read.
 
     Parameters
     ----------
@@ -67,7 +56,7 @@ class Holding:
     --------
     >>> import fedperi as fp
     >>> table = fp.simulate(3, clients=2, samples=200, seed=1).sites[0]
-    >>> held = Holding(table, name="north")
+    >>> held = AnswerSource(table, name="north")
     >>> held.names, held.card.data, held.rows(["X2", "X0", "X1"], "x").shape
     (('X0', 'X1', 'X2'), 'linear', (200, 3))
     """
@@ -87,12 +76,14 @@ class Holding:
         required: bool = False,
     ) -> None:
         from ..privacy.store import Store
-        from ..tables.infer import as_schema
+        from ..tables import open_table
 
-        self._how = Manner(as_schema(schema), data, missing, None if targets is None else tuple(targets), penalty)
-        self._release = as_release(source)
-        self._table = _opened(source, name) if self._release is None else None
-        self.name = name or (self._table.name if self._table is not None else _there(self._release).site)
+        check_finite("penalty", penalty)
+        self._reading, self._penalty = Reading.of(schema, data, missing), float(penalty)
+        self._targets = None if targets is None else tuple(targets)
+        self._release = _release_of(source)
+        self._table = open_table(cast(Any, source), name) if self._release is None else None
+        self.name = name or (self._own_table.name if self._release is None else self._release.site)
         self.privacy = replace(privacy, store=store) if privacy is not None and privacy.store is None else privacy
         self._check_options(required)
         self.mark = self.fingerprint()
@@ -101,7 +92,7 @@ class Holding:
         if self.card.data == "discrete" and penalty != 1:
             raise InputError(
                 f"site {self.name!r} has categories only, and their score has no price that a penalty of {penalty:g} "
-                "could multiply; use --data-type mixed, or leave the penalty at 1"
+                "could multiply; use --data mixed, or leave the penalty at 1"
             )
 
     @property
@@ -110,11 +101,16 @@ class Holding:
         return tuple(column.name for column in self.card.columns)
 
     @property
-    def reading(self) -> str:
-        """Identify what the site answers from and how it takes it; it stays here."""
-        card, how = self.card, self._how
+    def _own_table(self) -> Table:
+        assert self._table is not None  # there is no release
+        return self._table
+
+    @property
+    def identity(self) -> str:
+        """Identify what the site answers from and how it is read; it stays here."""
+        card = self.card
         columns = [asdict(column) for column in card.columns]
-        told = [self.mark, columns, card.data, card.penalty, card.promise, how.missing, how.targets]
+        told = [self.mark, columns, card.data, card.penalty, card.promise, self._reading.missing, self._targets]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -129,33 +125,17 @@ class Holding:
 
     def respondent(self, names: Sequence[str]) -> Respondent:
         """Make what answers questions about the variables in this order; noise on statistics is drawn, and paid."""
-        from .released import ReleasedSite
-
         if self._release is not None:
-            site = ReleasedSite(self._release)
-            site.name = self.name
-            return site
-        table, how = _there(self._table), self._how
-        if self.privacy is None:
-            data: Any = self.card.data
-            return KeptSite(table, Reading(self._ordered(names), data, how.missing), how.targets, self.place, self.mark)
-        if self.pays_per_answer:
-            from .noisy import NoisySite
-
-            return NoisySite(
-                table, self.privacy, schema=how.schema, data=how.data, missing=how.missing, targets=how.targets
-            )
-        return ReleasedSite(self.release())
+            return make_site(self._release, self.name)
+        if self.privacy is not None:
+            return prepare_private_site(self._own_table, self.privacy, self._reading, self._targets)()
+        reading = Reading(self._ordered(names), cast(Any, self.card.data), self._reading.missing)
+        return KeptSite(self._own_table, reading, self._targets, self.place, self.mark)
 
     @property
     def table(self) -> Table:
         """The site's table."""
-        return _there(self._table)
-
-    @property
-    def how(self) -> Manner:
-        """How it is taken."""
-        return self._how
+        return self._own_table
 
     @property
     def schema(self) -> Schema:
@@ -164,17 +144,24 @@ class Holding:
 
         return Schema(self.card.columns)
 
+    @property
+    def reading(self) -> Reading:
+        """How the table is read."""
+        return self._reading
+
+    @property
+    def targets(self) -> tuple[str, ...] | None:
+        """What the site declares to have set."""
+        return self._targets
+
     def release(self) -> Release:
-        """Return the site's release: the one it was given, or the one drawn before, or a new one, which is paid."""
+        """Return the site's release: the one it was given, the one drawn before, or a new one, which is paid."""
         if self._release is not None:
             return self._release
         from ..privacy.release.site_release import release_table
 
-        how = self._how
         assert self.privacy is not None
-        return release_table(
-            self.table, self.privacy, schema=how.schema, data=how.data, missing=how.missing, targets=how.targets
-        )[0]
+        return release_table(self.table, self.privacy, targets=self._targets, **self._reading.arguments)[0]
 
     def rows(self, names: Sequence[str], method: str) -> NDArray[np.float64]:
         """Read the table as numbers, with the columns in this order."""
@@ -183,7 +170,7 @@ class Holding:
         if not self.bare:
             raise InputError(f"site {self.name!r} keeps a privacy promise, and gives no rows to {method}")
         source: dict[str, Any] = {self.name: self._table}
-        rows, found = numeric_rows(source, self._ordered(names), self._how.missing, method)
+        rows, found = numeric_rows(source, self._ordered(names), self._reading.missing, method)
         return np.ascontiguousarray(rows[self.name][:, [found.index(name) for name in names]])
 
     def _ordered(self, names: Sequence[str]) -> Schema:
@@ -198,9 +185,7 @@ class Holding:
         from ..tables.bounded import fingerprint
         from .released import ReleasedSite
 
-        return (
-            fingerprint(self._table) if self._table is not None else ReleasedSite(_there(self._release)).fingerprint()
-        )
+        return fingerprint(self._own_table) if self._release is None else ReleasedSite(self._release).fingerprint()
 
     def check_columns(self, columns: Sequence[Column], data: str = "auto") -> None:
         """Raise unless a run takes the columns as this site does; the reason never says what differs."""
@@ -228,11 +213,11 @@ class Holding:
         from ..privacy.regret_noise import own_privacy
         from ..privacy.release.site_release import Budget, plan_release
 
-        table, how = _there(self._table), self._how
+        table, reading = self._own_table, self._reading
         budget = Budget.look(table, self.privacy)
         asked = own_privacy(self.privacy) if self.pays_per_answer else self.privacy
-        plan = plan_release(table, asked, schema=how.schema, data=how.data)
-        return Quote(budget.ledger, () if budget.holds(plan, how.missing) else (plan.price,)).words
+        plan = plan_release(table, asked, schema=reading.schema, data=reading.data)
+        return Quote(budget.ledger, () if budget.holds(plan, reading.missing) else (plan.price,)).words
 
     def quote_answers(self, respondent: Respondent | None, questions: Sequence[Question]) -> str:
         """Say what answering costs, exactly; without a respondent, where answers cost nothing by themselves."""
@@ -242,7 +227,7 @@ class Holding:
             return "nothing, answers are computed from noisy statistics that are paid for once."
         from ..privacy.release.site_release import Budget
 
-        return Quote(Budget.look(_there(self._table), self.privacy).ledger, respondent.prices(questions)).words
+        return Quote(Budget.look(self._own_table, self.privacy).ledger, respondent.prices(questions)).words
 
     def price_ahead(self) -> str:
         """Say what the next run would cost; nothing is drawn or paid."""
@@ -258,19 +243,12 @@ class Holding:
         return self.quote_opening()
 
     def _check_options(self, required: bool) -> None:
-        if self._how.data not in wire.DATA:
-            raise InputError(f"the type of data is one of {', '.join(wire.DATA)}; not {self._how.data!r}")
-        penalty = self._how.penalty
-        if isinstance(penalty, bool) or not isinstance(penalty, int | float) or not 0 <= penalty < math.inf:
-            raise InputError(f"penalty must be a finite number, zero or positive, not {penalty!r}")
-        if self._how.missing not in ("error", "drop"):
-            raise InputError(f"missing is error or drop, not {self._how.missing!r}")
-        if self._release is not None and (self.privacy is not None or self._how.targets is not None):
+        if self._release is not None and (self.privacy is not None or self._targets is not None):
             raise InputError(f"site {self.name!r} is a release, and its price and targets are settled; leave them out")
-        if self._release is not None and self._how.data not in ("auto", self._release.data):
+        if self._release is not None and self._reading.data not in ("auto", self._release.data):
             raise InputError(
                 f"site {self.name!r} is a release of columns taken as {self._release.data!r}, not as "
-                f"{self._how.data!r}: leave the type of data out, or release the table again"
+                f"{self._reading.data!r}: leave the type of data out, or release the table again"
             )
         if required and self.bare:
             raise InputError(f"site {self.name!r} requires privacy, and none is set: give epsilon and bounds")
@@ -279,29 +257,29 @@ class Holding:
 
     def _make_card(self) -> Card:
         """Describe the site by what is declared, and by the kinds of its columns."""
-        price = float(self._how.penalty)
+        price, reading = self._penalty, self._reading
         if self._release is not None:
             columns = self._release.schema.columns
             return Card(self.name, columns, promise_of(self._release), data=self._release.data, penalty=price)
-        table, how = _there(self._table), self._how
+        table = self._own_table
         if self.privacy is not None:
             from ..privacy.release.site_release import plan_release
 
-            plan = plan_release(table, self.privacy, schema=how.schema, data=how.data)
+            plan = plan_release(table, self.privacy, schema=reading.schema, data=reading.data)
             return Card(self.name, plan.schema.columns, promise_of(self.privacy), data=plan.data, penalty=price)
         from .site import _checked_targets
 
-        self._how = replace(how, targets=_checked_targets(how.targets, table.columns, self.name))
-        declared = declared_columns(table, how.schema, how.missing)
-        return Card(self.name, declared, data=settled_data(how.data, declared), penalty=price)
+        self._targets = _checked_targets(self._targets, table.columns, self.name)
+        declared = declared_columns(table, reading.schema, reading.missing)
+        return Card(self.name, declared, data=settled_data(reading.data, declared), penalty=price)
 
 
-def _there(value: T | None) -> T:
-    assert value is not None
-    return value
-
-
-def _opened(source: Any, name: str | None) -> Table:
-    from ..tables import open_table
-
-    return open_table(source, name)
+def _release_of(source: Any) -> Release | None:
+    """Return the release that a site was given instead of its table, if it was."""
+    statement = as_statement(source)
+    if isinstance(statement, Summary):
+        raise InputError(
+            f"site {statement.site!r}: an exact summary is all that its site says; hand its file to the coordinator "
+            "(`fedperi run` takes it beside tables and releases), or start the site from its table"
+        )
+    return statement

@@ -1,0 +1,71 @@
+"""Which values an option may have: the same sentences from Python and from the command line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from .errors import InputError
+
+DATA = ("auto", "linear", "nonlinear", "discrete", "mixed")
+"""How columns are taken; see docs/site.md."""
+
+MISSING = ("error", "drop")
+"""What to do with rows in which a value is missing."""
+
+
+def check_one_of(option: str, value: object, legal: Sequence[str]) -> None:
+    """Raise unless a value is one of a few words.
+
+    Examples
+    --------
+    >>> check_one_of("missing", "fill", MISSING)
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: missing is one of error, drop; not 'fill'
+    """
+    if not isinstance(value, str) or value not in legal:
+        raise InputError(f"{option} is one of {', '.join(legal)}; not {value!r}")
+
+
+def check_whole(option: str, value: object, least: int = 0) -> None:
+    """Raise unless a value is a whole number, `least` or more.
+
+    Examples
+    --------
+    >>> check_whole("jobs", 0, 1)
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: jobs must be a whole number, 1 or more, not 0
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        size = "zero or positive" if least == 0 else f"{least} or more"
+        raise InputError(f"{option} must be a whole number, {size}, not {value!r}")
+
+
+def check_between(option: str, value: object, low: float, high: float) -> None:
+    """Raise unless a value is a number between two limits.
+
+    Examples
+    --------
+    >>> check_between("alpha", 1, 0, 1)
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: alpha must lie between 0 and 1, not 1
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low < value < high:
+        raise InputError(f"{option} must lie between {low:g} and {high:g}, not {value!r}")
+
+
+def check_finite(option: str, value: object) -> None:
+    """Raise unless a value is a finite number, zero or positive.
+
+    Examples
+    --------
+    >>> check_finite("penalty", -1.0)
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: penalty must be a finite number, zero or positive, not -1.0
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise InputError(f"{option} must be a finite number, zero or positive, not {value!r}")

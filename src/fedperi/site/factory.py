@@ -1,0 +1,78 @@
+"""The one way from what a user hands in to a site: a table, a file, a statement, or a site already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from ..tables.summary import Summary
+from .released import ReleasedSite
+from .site import Respondent, Site
+from .summarised import SummarySite
+
+if TYPE_CHECKING:
+    from ..graph.pdag import PDAG
+    from ..privacy import Privacy
+    from ..privacy.statement import Statement
+    from ..tables.reading import Reading
+    from ..tables.table import Table
+
+
+def as_statement(source: Any) -> Statement | None:
+    """Take a statement, or read its file; None if this is something else.
+
+    Examples
+    --------
+    >>> as_statement("north.csv") is None
+    True
+    """
+    from ..privacy import Release
+    from ..privacy.statement import is_statement, load_statement
+
+    if isinstance(source, Release | Summary):
+        return source
+    if isinstance(source, str | PathLike) and is_statement(source):
+        return load_statement(source)
+    return None
+
+
+def make_site(source: Any, name: str | None = None) -> Respondent:
+    """Make a site of a DataFrame, a path, a statement or a table; a site stays as it is, but for its name.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> make_site(pd.DataFrame({"a": [1.5, 2.5]}), "north").name
+    'north'
+    """
+    if isinstance(source, Respondent):
+        site = source
+    else:
+        statement = as_statement(source)
+        if statement is None:
+            site = Site(source, name=name)
+        else:
+            site = SummarySite(statement) if isinstance(statement, Summary) else ReleasedSite(statement)
+    if name is not None:
+        site.name = name
+    return site
+
+
+def prepare_private_site(
+    table: Table,
+    privacy: Privacy,
+    reading: Reading,
+    targets: Sequence[str] | None = None,
+    local: Callable[..., PDAG] | None = None,
+) -> Callable[[], Respondent]:
+    """Check that a table can be put behind noise; return a function that makes the site, which may pay."""
+    if privacy.mechanism == "regret":
+        from .noisy import NoisySite
+
+        site = NoisySite(table, privacy, targets=targets, local=local, **reading.arguments)
+        return lambda: site
+    from ..privacy.release.site_release import prepare_release
+
+    prepared = prepare_release(table, privacy, targets=targets, **reading.arguments)
+    return lambda: ReleasedSite(prepared.draw()[0], local)

@@ -1,0 +1,62 @@
+"""How a table is read: what is declared of its columns, how they are taken, and incomplete rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..option_values import DATA, MISSING, check_one_of
+
+if TYPE_CHECKING:
+    from .checks.profile import Missing
+    from .embedding import Data
+    from .infer import SchemaLike
+    from .schema import Schema
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read.
+
+    Parameters
+    ----------
+    schema : Schema, optional
+        What is declared of the columns.
+    data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
+        How columns are taken.
+    missing : {"error", "drop"}
+        What to do with rows in which a value is missing.
+
+    Examples
+    --------
+    >>> Reading(missing="fill")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: missing is one of error, drop; not 'fill'
+    """
+
+    schema: Schema | None = None
+    data: Data = "auto"
+    missing: Missing = "error"
+
+    def __post_init__(self) -> None:
+        check_one_of("data", self.data, DATA)
+        check_one_of("missing", self.missing, MISSING)
+
+    @classmethod
+    def of(cls, schema: SchemaLike | None, data: Any, missing: Any) -> Reading:
+        """Describe a reading by what a user gave: the schema may be the path of its file.
+
+        Examples
+        --------
+        >>> Reading.of(None, "linear", "drop")
+        Reading(schema=None, data='linear', missing='drop')
+        """
+        from .infer import as_schema
+
+        return cls(as_schema(schema), data, missing)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The same as keyword arguments, for functions that users call."""
+        return {"schema": self.schema, "data": self.data, "missing": self.missing}
