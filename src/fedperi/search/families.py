@@ -282,9 +282,8 @@ def total_regret(regrets: Floats) -> Floats:
     [1.0, inf]
     """
     sites, cells = len(regrets), regrets.shape[1:]
-    if kernel.loops is not None:
-        out = np.empty(cells)
-        kernel.loops.add_up(np.ascontiguousarray(regrets).reshape(sites, -1), out.reshape(-1))
+    out = np.empty(cells)
+    if kernel.loops.add_up(np.ascontiguousarray(regrets).reshape(sites, -1), out.reshape(-1)):
         return out
     most = np.abs(regrets).max(axis=0)
     finite = most < ENDLESS

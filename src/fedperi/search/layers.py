@@ -161,8 +161,7 @@ def _sums(value: Floats, power: Ints, best: Ints) -> tuple[Floats, Floats, float
     `within` if the layers so far are that set; `earlier` if those before the last one are. Last, the total.
     """
     within, earlier, total = np.zeros_like(value), np.zeros_like(value), np.zeros(1)
-    if kernel.loops is not None:
-        kernel.loops.layers(value, power, best, within, earlier, total)
+    if kernel.loops.layers(value, power, best, within, earlier, total):
         return within, earlier, float(total[0])
     before, after = np.zeros(3 ** value.shape[1]), np.zeros(3 ** value.shape[1])
     for placed in range(len(best) - 1):
