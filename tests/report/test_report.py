@@ -20,6 +20,7 @@ from fedperi.methods.stability import EdgeStability
 from fedperi.privacy.accounting import Price, zcdp_rho
 from fedperi.privacy.release.explain import guesses
 from fedperi.report import draw, graph_svg, render_report
+from fedperi.report.assumptions import assumptions
 from fedperi.report.contributions import contributions
 from fedperi.report.edges import drawn_graph, shown_edges
 from fedperi.report.pictures.curves import curves, midpoint
@@ -29,7 +30,7 @@ from fedperi.report.pictures.layout import layout
 from fedperi.report.pictures.spread import isotonic
 from fedperi.report.privacy import MISSING, Promise, promises, shown_number
 from fedperi.report.privacy_words import pledge, right_guesses
-from fedperi.report.words import assumptions, methods_text
+from fedperi.report.words import methods_text
 from fedperi.search.phase1 import Step
 
 mpl.use("Agg")

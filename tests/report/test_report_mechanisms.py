@@ -10,10 +10,11 @@ import fedperi as fp
 from fedperi.methods import EdgeEvidence, Result
 from fedperi.methods.parts import Difference, Groups, PairProbability, Robustness
 from fedperi.report import render_report
+from fedperi.report.assumptions import assumptions
 from fedperi.report.edges import drawn_graph, shown_edges
 from fedperi.report.grades import counted, grade_words
 from fedperi.report.mechanisms import evidence_words, mechanism_view
-from fedperi.report.words import assumptions, methods_text
+from fedperi.report.words import methods_text
 from fedperi.search.phase1 import Step
 
 SITES = ("Brest", "Lyon", "Metz")

@@ -25,8 +25,9 @@ from fedperi.scores.gaussian import GaussianScore
 from fedperi.scores.lattice import best_of_subsets, extremes_of, subset_sizes
 from fedperi.scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE, adaptive_mask
 from fedperi.scores.score import RESOLUTION
-from fedperi.search.families import ParentSets, total_regret
+from fedperi.search.families import ParentSets
 from fedperi.search.orders import Order
+from fedperi.search.sums import total_regret
 
 Floats = NDArray[np.float64]
 

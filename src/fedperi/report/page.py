@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from .._version import __version__
+from .assumptions import assumptions
 from .contributions import contributions
 from .convergence import convergence_svg
 from .edges import VIEWS, ShownEdge, drawn_graph, shown_edges
@@ -18,7 +19,7 @@ from .pictures.layout import Layout, layout
 from .pictures.svg import edge_parts, node_parts, svg
 from .privacy import promises, shown_number
 from .privacy_words import alarm, cautions, pledge, redrawn, rows_in_all, rows_worth
-from .words import assumptions, citation, methods_text
+from .words import citation, methods_text
 
 if TYPE_CHECKING:
     from ..methods.result import Result

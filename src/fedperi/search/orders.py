@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ..scores import _kernel as kernel
 from ..scores.lattice import subset_sizes
 from ..scores.score import RESOLUTION
-from .families import ParentSets, in_steps
+from .families import ParentSets
+from .sums import in_steps
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..graph import bits
 from ..scores.score import RESOLUTION
-from .families import ParentSets, in_steps, total_regret
+from .families import ParentSets
+from .sums import in_steps, total_regret
 
 Floats = NDArray[np.float64]
 

@@ -8,8 +8,9 @@ from ..graph import bits
 from ..graph.knowledge import Constraints
 from ..graph.order import descendants
 from ..scores.score import RESOLUTION
-from .families import ParentSets, in_steps
+from .families import ParentSets
 from .screening import FEWEST_CANDIDATES
+from .sums import in_steps
 
 LARGEST_BESIDE = 11
 """Most parents beside which further variables are tried: a site looks at all their subsets for each of them."""

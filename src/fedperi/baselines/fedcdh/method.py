@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
 from ...graph.pdag import PDAG
+from ...methods.manifest import described
 from ...methods.progress import watching
 from ...methods.result import Result
 from ...search.phase1 import Step
@@ -21,7 +22,6 @@ from ..baseline import (
     check_choice,
     check_count,
     check_flag,
-    described,
     pairs,
     work_transport,
 )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
 from ...graph.pdag import PDAG
+from ...methods.manifest import described
 from ...methods.progress import watching
 from ...methods.result import Result
 from ...protocol.worker import Payload
@@ -22,7 +23,6 @@ from ..baseline import (
     check_count,
     check_flag,
     check_number,
-    described,
     pairs,
     work_transport,
 )
