@@ -225,7 +225,7 @@ def test_json_round_trip(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": "fedperi.result", "version": 1}'])
 def test_text_that_is_no_result(text: str) -> None:
-    with pytest.raises(fp.InputError, match=r"^this is no result of fedperi: the text is damaged$"):
+    with pytest.raises(fp.InputError, match=r"^this is not a result of fedperi: the text is damaged$"):
         fp.Result.from_json(text)
 
 
@@ -234,10 +234,10 @@ def test_damaged_results() -> None:
     for name in record:
         if name not in ("format", "version"):
             less = {key: value for key, value in record.items() if key != name}
-            with pytest.raises(fp.InputError, match=r"^this is no result of fedperi: the text is damaged$"):
+            with pytest.raises(fp.InputError, match=r"^this is not a result of fedperi: the text is damaged$"):
                 fp.Result.from_json(json.dumps(less))
     for change in ({"version": 3}, {"format": "fedperi.transcript"}):
-        with pytest.raises(fp.InputError, match=r"^this is no result of fedperi, version 2$"):
+        with pytest.raises(fp.InputError, match=r"^this is not a result of fedperi, version 2$"):
             fp.Result.from_json(json.dumps({**record, **change}))
     for change in ({"graph": {}}, {"graph": 3}, {"edges": 3}, {"history": [{}]}, {"edges": [{}]}):
         with pytest.raises(fp.InputError):
