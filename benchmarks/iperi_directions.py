@@ -117,7 +117,7 @@ def changed(sims: Iterable[fp.Simulation], change: Callable[[pd.DataFrame], pd.D
 
 
 def with_error(seeds: range, size: float) -> list[Tables]:
-    """Blood pressure with measurement error, of so many of its standard deviations."""
+    """Blood pressure with measurement error, in units of its standard deviation."""
     out = []
     for seed, sim in zip(seeds, simulated(seeds), strict=True):
         rng = np.random.default_rng(seed)

@@ -18,7 +18,7 @@ from helpers.oracles import oracle_sites, random_case
 import fedperi as fp
 from fedperi import cli
 from fedperi.cli import Interrupted
-from fedperi.methods.interruption import heeding_interrupts
+from fedperi.methods.interruption import respecting_interrupts
 from fedperi.protocol.messages import Families
 from fedperi.simulation import implied_covariance
 
@@ -55,7 +55,7 @@ def test_a_triangle_with_an_intervention() -> None:
     assert result.graph == fp.PDAG.from_edges([("A", "C"), ("B", "C")], [("A", "B")])
     assert reasons(result) == {("A", "B"): "", ("A", "C"): "difference", ("B", "C"): "difference"}
     edges = {(edge.a, edge.b): edge for edge in result.edges}
-    words = "an intervention at do B lays bare a collider that gives the direction"
+    words = "an intervention at do B reveals a v-structure that gives the direction"
     assert edges["A", "C"].words == edges["B", "C"].words == words
     assert edges["A", "B"].sites == ("plain",)  # the site that lost the edge does not ask for it
     assert edges["A", "C"].sites == edges["B", "C"].sites == ("plain", "do B")
@@ -369,7 +369,7 @@ def test_the_same_at_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_program_that_handles_interruptions_itself_keeps_its_handler() -> None:
     caught: list[int] = []
     signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
-    with heeding_interrupts() as look:
+    with respecting_interrupts() as look:
         signal.raise_signal(signal.SIGINT)
         look()
     assert caught == [signal.SIGINT]

@@ -18,7 +18,17 @@ from fedperi.report.words import methods_text
 from fedperi.search.phase1 import Step
 
 SITES = ("Brest", "Lyon", "Metz")
-NONSENSE = ("regret", "round", "meek", "cpdag", "lays bare", "collider", "baldo and assaad, 2026", "bytes", "objective")
+NONSENSE = (
+    "regret",
+    "round",
+    "meek",
+    "cpdag",
+    "v-structure",
+    "collider",
+    "baldo and assaad, 2026",
+    "bytes",
+    "objective",
+)
 
 
 def by_hand(**changes) -> Result:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..tables.checks.profile import Missing
 
 
-class Tables(WorkInProcess):
+class InProcessTables(WorkInProcess):
     """Workers in this process, over tables that were read as numbers; knows hashes of them for the manifest."""
 
     def fingerprints(self) -> list[str]:
@@ -71,7 +71,7 @@ def work_transport(
         tables[site.name] = site.table
     if not tables:
         raise InputError("a federation needs at least one site; the list is empty")
-    return Tables(*numeric_rows(tables, schema, missing, method))
+    return InProcessTables(*numeric_rows(tables, schema, missing, method))
 
 
 def baseline_result(
@@ -101,7 +101,7 @@ def baseline_result(
         Whether the run ended by itself.
     """
     transport = coordinator.transport
-    marks = transport.fingerprints() if isinstance(transport, Tables) else [None] * len(coordinator.sites)
+    marks = transport.fingerprints() if isinstance(transport, InProcessTables) else [None] * len(coordinator.sites)
     dropped = [dict(entry) for entry in getattr(transport, "dropped", ())]
     if hasattr(transport, "end"):  # sites over a network are told that the run is over
         transport.end()

@@ -130,7 +130,7 @@ def _member(graph: PDAG, parents: Sequence[int]) -> PDAG:
 
 
 def _regrets(sets: ParentSets, parents: Sequence[int]) -> list[float]:
-    """Regret of each site; what rounding leaves of none is none."""
+    """Regret of each site; zero if it differs from zero by rounding alone."""
     return [float(r) if abs(r) > RESOLUTION else 0.0 for r in site_regrets(sets, parents, edge_price=0.0)]
 
 

@@ -22,7 +22,7 @@ from ..search.phase2 import Direction, orient_by_differences
 from ..search.worst import EDGE_PRICE
 from .assembly import assemble, common_graph, directed_by
 from .federate import federation
-from .interruption import heeding_interrupts
+from .interruption import respecting_interrupts
 from .leave_out import NotStored, StoredAnswers, changes, sentences
 from .manifest import described
 from .oracle import CoordinatorOracle
@@ -41,7 +41,7 @@ class IPERI:
     ----------
     masking : {"adaptive", "consensus", "none"}
         What of a candidate parent set a site is judged by: the part that its data support; the part that its own local
-        graph has; or all of it, which takes it that no site was intervened on, so that phase 2 has nothing to add.
+        graph has; or all of it, which assumes that no site was intervened on, so that phase 2 has nothing to add.
     aggregate : {"sum", "worst"}
         Make the sum of the sites' regrets small, or the largest, then the next largest, and so on.
     local : "ges", "pc" or callable
@@ -62,15 +62,15 @@ class IPERI:
     penalty : float
         Multiplies the price that a site charges for an edge.
     bootstrap : int
-        How many times every site draws its rows anew and the search runs again, for `Result.stability`; 0 for none.
+        How many times every site resamples its rows and the search runs again, for `Result.stability`; 0 for none.
     seed : int
-        Of the search's restarts and of the bootstrap.
+        Random seed for the search and the bootstrap.
     progress : bool, optional
         Whether to show progress on standard error; if not given, only in a terminal.
     jobs : int, optional
-        How many sites work at the same time, in threads or in processes, if their tables are here; the result is the
-        same to the last bit. If not given, as many as there are cores if there are many variables and sites, or long
-        files; otherwise one, since it would gain nothing (docs/scale.md).
+        How many sites are processed in parallel, in threads, if their tables are here; the result is the same to the
+        last bit. If not given, as many as there are cores if there are many variables and sites, or long files;
+        otherwise one, since more would gain nothing (docs/scale.md).
 
     Examples
     --------
@@ -142,7 +142,7 @@ class IPERI:
         how = {"schema": self.schema, "data": self.data, "missing": self.missing, "privacy": self.privacy}
         learn = self.masking == "consensus"
         with (
-            heeding_interrupts() as look,
+            respecting_interrupts() as look,
             federation(sites, jobs=self.jobs, learn=learn, local=own, **how) as transport,
         ):
             coordinator = Coordinator(transport, self._settings(), look)
@@ -158,7 +158,7 @@ class IPERI:
             return self._with_stability(result, coordinator, constraints) if self.bootstrap and whole else result
 
     def _with_stability(self, result: Result, whole_run: Coordinator, constraints: Constraints) -> Result:
-        """Run again on rows that every site draws anew, and count how often each edge comes back."""
+        """Run again on rows that every site resamples, and count how often each edge comes back."""
         graphs = []
         try:
             for draw in range(self.bootstrap):

@@ -206,7 +206,7 @@ class _Step(NamedTuple):
 def _step(value: Floats, power: Ints, best: Ints, placed: int) -> _Step:
     p = value.shape[1]
     inside, left = list(bits.members(placed)), list(bits.members(len(best) - 1 ^ placed))
-    some = slice(1 if placed else 0, None)  # a layer is not empty, but before the first there is none
+    some = slice(1 if placed else 0, None)  # a layer is not empty, but before the first there is no layer
     last, next_ = _subsets([1 << v for v in inside])[some], _subsets([1 << v for v in left])
     code = sum(3**v for v in inside)  # a state has one digit per variable: 1 if it is placed, 2 in the last layer
     powers = best[placed] + _subsets([int(power[placed, v]) for v in left])

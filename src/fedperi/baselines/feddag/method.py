@@ -56,7 +56,7 @@ class FedDAG:
     columns matter: `sparsity` is absolute.
 
     **Returns** a DAG: `graph`, `phi_cpdag` and `dag` of its result; `cpdag` is its class. If training left a cycle, the
-    weakest edge that lies on one is dropped until there is none; ``result.method["repair"]`` lists what went.
+    weakest edge that lies on one is dropped until no cycle is left; ``result.method["repair"]`` lists what went.
 
     **Sends** at each exchange, by site: ``"graph-shared"`` its p x p logits; ``"all-shared"`` also all weights of its
     networks; ``"linear"`` its p x p weights. There is no noise: this is not private. The coordinator knows where a site

@@ -26,7 +26,7 @@ from ..baseline import (
     pairs,
     work_transport,
 )
-from .server import Layout, Server
+from .server import ParameterLayout, Server
 
 GROWTH = 1.75, 1.25
 """Factors by which the prices of cycles and of disagreement grow every round, as published."""
@@ -238,4 +238,7 @@ class NotearsADMM:
         units = 1 if self.model == "linear" else self.hidden
         # 1, 16, 1/16, 256, ...
         scales = [SCALE ** ((at + 1) // 2 * (1 if at % 2 else -1)) for at in range(count)]
-        return [Server(Layout(p, units, len(first), scale), first, np.zeros(len(first)), rho, rho) for scale in scales]
+        return [
+            Server(ParameterLayout(p, units, len(first), scale), first, np.zeros(len(first)), rho, rho)
+            for scale in scales
+        ]
