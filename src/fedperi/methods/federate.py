@@ -75,7 +75,7 @@ def jobs_that_pay(sites: Sequence[Respondent]) -> int:
     >>> jobs_that_pay(as_respondents(fp.simulate(3, clients=2, samples=100, seed=1).sites))
     1
     """
-    if kernel.loops is None:  # numpy on small arrays is Python's work, which threads do not make faster
+    if kernel.kind() == "numpy":  # numpy on small arrays is Python's work, which threads do not make faster
         return 1
     files = [Path(site.table.origin) for site in sites if isinstance(site, Site) and site.table.is_file]
     long = sum(file.stat().st_size for file in files if file.is_file()) >= LONG
