@@ -470,6 +470,7 @@ def test_the_bound_is_what_the_formula_says() -> None:
     assert largest_regret(1000, widest=1, penalty=1.0) == pytest.approx(by_hand)
 
 
+@pytest.mark.network
 def test_a_lying_site_drops_out_of_a_run_over_a_network(tmp_path: Path) -> None:
     """With --min-sites the run goes on without it; nothing that it said is kept."""
     pytest.importorskip("flwr")

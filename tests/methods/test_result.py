@@ -198,7 +198,7 @@ def test_repr() -> None:
 # -- written and read back --------------------------------------------------------------------------------------------
 
 
-def same(first: fp.Result, second: fp.Result) -> None:
+def assert_same(first: fp.Result, second: fp.Result) -> None:
     for field in fields(fp.Result):
         if field.name != "transcript":
             assert getattr(first, field.name) == getattr(second, field.name), field.name
@@ -218,7 +218,7 @@ def test_json_round_trip(options: dict[str, Any]) -> None:
     result = fp.IPERI(**options).fit(given)
     text = result.to_json()
     back = fp.Result.from_json(text)
-    same(back, result)
+    assert_same(back, result)
     assert back.transcript is None
     assert back.to_json() == text
     assert repr(back) == repr(result)
@@ -250,7 +250,7 @@ def test_results_of_the_first_version_are_still_read() -> None:
     record = json.loads(result.to_json())
     new = ("probable", "differences", "groups", "robustness", "warnings", "sampling")
     old = {**{key: value for key, value in record.items() if key not in new}, "version": 1}
-    same(fp.Result.from_json(json.dumps(old)), result)
+    assert_same(fp.Result.from_json(json.dumps(old)), result)
 
 
 def test_a_result_of_mperi_comes_back_whole(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_save(tmp_path: Path) -> None:
     names = {"graph.csv", "graph.dagitty.txt", "graph.dot", "graph.gml", "manifest.json", "result.json"}
     assert {path.name for path in place.iterdir()} >= names
     assert not [path for path in place.iterdir() if path.name.endswith(".part")]
-    same(fp.Result.from_json((place / "result.json").read_text(encoding="utf-8")), result)
+    assert_same(fp.Result.from_json((place / "result.json").read_text(encoding="utf-8")), result)
     assert json.loads((place / "manifest.json").read_text()) == result.manifest
     assert fp.PDAG.from_dot((place / "graph.dot").read_text()) == result.graph
     result.save(place)  # again, over the first
@@ -309,7 +309,7 @@ def test_interrupted_in_phase_2(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.regrets == whole.regrets
     assert (result.rounds, whole.rounds) == (1, 2)
     assert repr(result) == "Result(I-PERI (interrupted): 3 edges, 0 directed; 2 sites, 1 rounds)"
-    same(fp.Result.from_json(result.to_json()), result)
+    assert_same(fp.Result.from_json(result.to_json()), result)
 
 
 def test_interrupted_in_a_later_round(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,7 @@ def numbers(value: Any) -> list[float]:
     return [float(value)] if isinstance(value, int | float) else []
 
 
-def judge(record: Any, reader: Reader) -> bool:
+def check_reading(record: Any, reader: Reader) -> bool:
     try:
         found = reader(record)
     except InputError as error:
@@ -132,7 +132,7 @@ def odd(value: Any, rng: random.Random) -> Any:
 
 
 def test_valid_messages_are_read() -> None:
-    assert all(judge(record, reader) for record, reader in VALID)
+    assert all(check_reading(record, reader) for record, reader in VALID)
 
 
 def test_fuzz_any_change_of_a_message() -> None:
@@ -145,7 +145,7 @@ def test_fuzz_any_change_of_a_message() -> None:
                 record.pop(key, None)
             else:
                 record[key] = odd(valid.get(key), rng)
-        judge(record, reader)
+        check_reading(record, reader)
 
     fuzz(attempt, 500)
 
@@ -156,7 +156,7 @@ def test_fuzz_anything_for_a_message() -> None:
         record = {rng.choice(["protocol", "run", "site", "columns", "x"]): odd("[]", rng) for _ in range(4)}
         if rng.random() < 0.5:
             record["protocol"] = PROTOCOL
-        judge(rng.choice([record, record, None, [], 3, b"x", {1: 2}, {None: "run"}]), reader)
+        check_reading(rng.choice([record, record, None, [], 3, b"x", {1: 2}, {None: "run"}]), reader)
 
     fuzz(attempt, 500)
 

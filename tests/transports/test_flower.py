@@ -46,6 +46,8 @@ from fedperi.transports.flower.address import Address, check_reachable
 from fedperi.transports.flower.exchange import Limits
 from fedperi.transports.flower.transport import FlowerTransport
 
+pytestmark = pytest.mark.network
+
 
 @pytest.fixture
 def pilot(tmp_path):

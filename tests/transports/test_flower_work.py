@@ -79,7 +79,7 @@ class Wired:
         return [read_done(reply, "a site", self.worker.kinds[kind].sends) for reply in self._tell("step", message)]
 
 
-def same(result, direct):
+def assert_same(result, direct):
     assert result.graph == direct.graph
     assert (result.rounds, result.bytes, result.sites) == (direct.rounds, direct.bytes, direct.sites)
     assert result.history == direct.history  # objectives to the last bit
@@ -96,7 +96,7 @@ ANEW = [(name, True) for name in ("notears-admm", "notears-admm-mlp", "feddag", 
 @pytest.mark.parametrize(("name", "forget"), ONCE + ANEW)
 def test_the_protocol_changes_nothing(tables, tmp_path, name, forget):
     method = METHODS[name]
-    same(method.fit(Wired(lambda: works(tables, tmp_path), forget)), method.fit(tables))
+    assert_same(method.fit(Wired(lambda: works(tables, tmp_path), forget)), method.fit(tables))
 
 
 def test_a_step_whose_answer_was_lost_is_answered_the_same_again(tables, tmp_path):
@@ -116,7 +116,7 @@ def test_a_step_whose_answer_was_lost_is_answered_the_same_again(tables, tmp_pat
 
     for at, method in enumerate((METHODS["notears-admm"], FEDDAG)):  # a run's name stands for one run only
         folder = tmp_path / str(at)
-        same(method.fit(Twice(partial(works, tables, folder))), method.fit(tables))
+        assert_same(method.fit(Twice(partial(works, tables, folder))), method.fit(tables))
 
 
 def begun(table, folder, worker="notears-admm", policy=ALL, **options):
@@ -338,6 +338,7 @@ def link():
         yield control, port
 
 
+@pytest.mark.network
 def test_over_the_network_the_result_is_that_of_one_process(link, tables, tmp_path):
     """Linear NOTEARS-ADMM, FedCDH and FedDAG, one after the other, through one transport."""
     control, port = link
@@ -346,7 +347,7 @@ def test_over_the_network_the_result_is_that_of_one_process(link, tables, tmp_pa
         transport = FlowerTransport(grid, sites=3, limits=LIMITS)
         for method in (METHODS["notears-admm"], FEDCDH, FEDDAG):
             result = method.fit(transport)
-            same(result, method.fit(tables))
+            assert_same(result, method.fit(tables))
             assert result.dropped == {}
     for site in sites:
         text = site.log.path.read_text()
@@ -354,6 +355,7 @@ def test_over_the_network_the_result_is_that_of_one_process(link, tables, tmp_pa
         assert text.count("closed, after") == 3
 
 
+@pytest.mark.network
 def test_answers_are_in_the_order_of_the_sites(link, tables, tmp_path):
     control, port = link
     first, *others = works(tables, tmp_path)
@@ -370,6 +372,7 @@ def test_answers_are_in_the_order_of_the_sites(link, tables, tmp_path):
             assert np.allclose(answer["mean"], table.mean(), rtol=1e-12, atol=0)
 
 
+@pytest.mark.network
 def test_a_refusal_and_a_lost_site_end_a_run_in_words(link, tables, tmp_path):
     control, port = link
     *good, bad = works(tables, tmp_path)
@@ -380,7 +383,7 @@ def test_a_refusal_and_a_lost_site_end_a_run_in_words(link, tables, tmp_path):
             FEDDAG.fit(FlowerTransport(grid, sites=3, limits=LIMITS))
         result = FEDDAG.fit(FlowerTransport(grid, sites=3, min_sites=2, limits=LIMITS))
         assert result.sites == NAMES[:2] and list(result.dropped) == ["south"]
-        same(result, FEDDAG.fit({name: tables[name] for name in NAMES[:2]}))
+        assert_same(result, FEDDAG.fit({name: tables[name] for name in NAMES[:2]}))
 
     def silent(kind, record):
         if kind == "step" and record["number"] == 2:
@@ -395,6 +398,7 @@ def test_a_refusal_and_a_lost_site_end_a_run_in_words(link, tables, tmp_path):
             FEDDAG.fit(FlowerTransport(grid, sites=3, min_sites=2, limits=limits))
 
 
+@pytest.mark.network
 def test_garbage_from_a_site_is_named(link, tables, tmp_path):
     control, port = link
     *good, bad = works(tables, tmp_path)
@@ -412,6 +416,7 @@ def test_garbage_from_a_site_is_named(link, tables, tmp_path):
                 FEDDAG.fit(FlowerTransport(grid, sites=3, limits=LIMITS))
 
 
+@pytest.mark.network
 def test_messages_of_sixty_megabytes_arrive(link, tables, tmp_path):
     control, port = link
     (site,) = works({"north": tables["north"]}, tmp_path)
@@ -433,6 +438,7 @@ def test_messages_of_sixty_megabytes_arrive(link, tables, tmp_path):
     assert np.array_equal(answer["fourth"], 2 * many)
 
 
+@pytest.mark.network
 def test_with_tls_and_processes_the_command_runs_a_baseline(tmp_path):
     pilot = Pilot(tmp_path, p=4)
     try:
