@@ -47,6 +47,6 @@ def each_kernel(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.param == "compiled" and loops is None:
         pytest.skip("the loops were not compiled: there is no C compiler")
     if request.param == "numpy":
-        kernel.loops = None
+        kernel.loops = None  # type: ignore[assignment]
     yield
     kernel.loops = loops

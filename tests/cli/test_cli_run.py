@@ -318,7 +318,7 @@ def test_every_method_takes_the_options_it_has() -> None:
     assert set(OPTIONS) == set(kinds)
     for name, kind in kinds.items():
         made = make_run_method({"method": name, "seed": 2, "missing": "drop"}, {})
-        assert type(made) is kind and (made.seed, made.missing) == (2, "drop")
+        assert type(made) is kind and (made.seed, made.missing) == (2, "drop")  # type: ignore[attr-defined]
         assert set(OPTIONS[name]) - set(PRIVACY) <= {field.name for field in fields(kind)}
 
 

@@ -461,7 +461,7 @@ def test_property_honest_sites_are_never_refused(shape: tuple[Any, ...]) -> None
         except InputError:  # collinear: the site refuses
             continue
         assert np.isfinite(answer).all() or masking != "adaptive" or declared
-        coordinator.ask([question])
+        coordinator.ask([question])  # type: ignore[list-item]
 
 
 def test_the_bound_is_what_the_formula_says() -> None:

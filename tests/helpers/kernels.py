@@ -16,6 +16,6 @@ needs_loops = pytest.mark.skipif(loops is None, reason="the loops were not compi
 def both(compute: Callable[[], Found]) -> list[Found]:
     """The results with compiled loops and without."""
     try:
-        return [compute() for kernel.loops in (loops, None)]
+        return [compute() for kernel.loops in (loops, None)]  # type: ignore[assignment]
     finally:
         kernel.loops = loops

@@ -146,7 +146,7 @@ def test_graphs_get_tighter() -> None:
     for seed in range(10):
         sim = fp.simulate(6, 4, 200, seed=seed)
         for options in ({}, {"masking": "consensus", "aggregate": "worst"}):
-            result = fp.IPERI(**options).fit(sim.sites)  # type: ignore[arg-type]
+            result = fp.IPERI(**options).fit(sim.sites)
             assert fp.is_cpdag(result.cpdag)
             assert result.cpdag.directed <= result.phi_cpdag.directed <= result.graph.directed
             assert result.graph == fp.meek_closure(result.phi_cpdag)
@@ -240,7 +240,7 @@ def test_damaged_results() -> None:
     for change in ({"version": 3}, {"format": "fedperi.transcript"}):
         with pytest.raises(fp.InputError, match=r"^this is no result of fedperi, version 2$"):
             fp.Result.from_json(json.dumps({**record, **change}))
-    for change in ({"graph": {}}, {"graph": 3}, {"edges": 3}, {"history": [{}]}, {"edges": [{}]}):
+    for change in ({"graph": {}}, {"graph": 3}, {"edges": 3}, {"history": [{}]}, {"edges": [{}]}):  # type: ignore[assignment]
         with pytest.raises(fp.InputError):
             fp.Result.from_json(json.dumps({**record, **change}))
 
@@ -320,7 +320,7 @@ def test_interrupted_in_a_later_round(monkeypatch: pytest.MonkeyPatch) -> None:
     first = sum(len(questions) for questions, _ in whole.transcript.rounds[:4])  # candidates and their subsets
     given = oracle_sites(clients, covariances)
     asked: list[Any] = []
-    interrupt_at(given[0], monkeypatch, lambda question: asked.append(question) or len(asked) > first)
+    interrupt_at(given[0], monkeypatch, lambda question: asked.append(question) or len(asked) > first)  # type: ignore[func-returns-value]
     result = fp.IPERI().fit(given)
     assert not result.complete
     assert len(result.history) == 1

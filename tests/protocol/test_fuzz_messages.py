@@ -197,7 +197,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values])
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values])  # type: ignore[attr-defined]
 def test_wrong_types_in_what_a_site_tells_of_its_privacy_are_refused(key: str, value: object) -> None:
     told = {**PRIVACY, key: value}
     for record, reader in (
@@ -215,7 +215,7 @@ def run() -> fp.Result:
     return fp.IPERI().fit(tables)
 
 
-@pytest.mark.parametrize("told", [{}, {"private": True}, *({**PRIVACY, k: v} for k, vs in WRONG.items() for v in vs)])
+@pytest.mark.parametrize("told", [{}, {"private": True}, *({**PRIVACY, k: v} for k, vs in WRONG.items() for v in vs)])  # type: ignore[attr-defined]
 def test_the_summary_of_a_run_stands_whatever_a_site_tells(run: fp.Result, told: dict[str, Any]) -> None:
     """It was a KeyError, a TypeError or a ValueError at the end of a run. A result may also come from a file."""
     result = replace(run, privacy={"north": told, "south": dict(PRIVACY)})

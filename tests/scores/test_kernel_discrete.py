@@ -3,6 +3,7 @@
 import math
 import threading
 from collections import Counter
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -65,7 +66,7 @@ def by_definition(score: DiscreteScore, node: int, parents: int) -> float:
     configurations, size = math.prod(score._sizes[j] for j in inside), score._sizes[node]
     if score._kind == "bic":
         fit = sum(c * math.log(c / totals[given_]) for (given_, _), c in cells.items())
-        return fit - score._price * configurations * (size - 1)
+        return fit - score._price * configurations * (size - 1)  # type: ignore[no-any-return]
 
     def rising(count: int, shares: int) -> float:
         first = math.log(score._prior) - math.log(shares)
@@ -76,7 +77,7 @@ def by_definition(score: DiscreteScore, node: int, parents: int) -> float:
 
 
 def assert_close(found: object, expected: object) -> None:
-    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-8)
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-8)  # type: ignore[call-overload]
 
 
 # -- the definition ----------------------------------------------------------------------------------------------------
@@ -172,11 +173,11 @@ def test_changes_of_one_parent_are_single_answers(drawn: tuple[DiscreteScore, np
         for one in followed:
             assert_close(one.scores(), expected)
         more = rng.permutation(others).astype(np.int64)
-        expected = score.local([(node, parents | 1 << j) for j in more.tolist()])  # some are parents already
+        expected = score.local([(node, parents | 1 << j) for j in more.tolist()])  # type: ignore[assignment]  # some are parents already
         for found in both(lambda: score.with_one_more(node, parents, more)):  # noqa: B023
             assert_close(found, expected)
         outside = more[[not parents >> j & 1 for j in more.tolist()]] if len(more) else more
-        expected = score.local([(node, parents | 1 << j) for j in outside.tolist()])
+        expected = score.local([(node, parents | 1 << j) for j in outside.tolist()])  # type: ignore[assignment]
         for found in both(lambda: score.with_one_more(node, parents, outside)):  # noqa: B023
             assert_close(found, expected)
         if not others:
@@ -274,7 +275,7 @@ def test_a_variable_of_one_level_costs_nothing() -> None:
     rng = np.random.default_rng(3)
     table = table_of(rng.integers(0, 10, (50, 400)) * (np.arange(400) > 0), np.ones(50, int), [1, *[10] * 399])
     for kind in ("bic", "bdeu"):
-        score = DiscreteScore(table, kind)  # type: ignore[arg-type]
+        score = DiscreteScore(table, kind)
         for found in both(lambda: score.local([(0, 0), (0, 0b110), (0, (1 << 400) - 2)])):  # noqa: B023
             assert_close(found, [0.0] * 3)
 
@@ -290,8 +291,8 @@ def test_nothing_asked_is_nothing_answered() -> None:
     none = np.zeros(0, dtype=np.int64)
     for found in both(lambda: [score.local([]), score.with_one_more(0, 0, none)]):
         assert [len(one) for one in found] == [0, 0]
-    for found in both(lambda: score.lattice(none, np.zeros((0, 3), dtype=np.int64))):
-        assert found.shape == (0, 8)
+    for found in both(lambda: score.lattice(none, np.zeros((0, 3), dtype=np.int64))):  # type: ignore[assignment]
+        assert found.shape == (0, 8)  # type: ignore[attr-defined]
 
 
 @needs_loops
@@ -336,7 +337,7 @@ CODES, COUNTS, LEVELS = np.array([[0, 1], [1, 0]]), np.array([2, 3]), np.array([
         ((CODES, COUNTS, np.array([2**62, 2])), MemoryError, "^$"),
     ],
 )
-def test_tables_that_loops_refuse(arguments: tuple, error: type[Exception], says: str) -> None:
+def test_tables_that_loops_refuse(arguments: tuple[Any, ...], error: type[Exception], says: str) -> None:
     assert loops is not None
     with pytest.raises(error, match=says):
         loops.discrete(*arguments)

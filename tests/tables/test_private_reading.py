@@ -81,7 +81,7 @@ def test_equal_objects_of_other_types_are_not_mistaken_for_each_other() -> None:
     assert change(*frames, schema) <= 1
     moments = [pd.Timestamp("2020-01-01T00:00Z"), pd.Timestamp("2020-01-01T01:00+01:00")]
     schema = Schema((Column("a", "categorical", ("other", str(moments[0]))),))
-    rows = [moments[0]] * 40
+    rows = [moments[0]] * 40  # type: ignore[list-item]
     frames = [pd.DataFrame({"a": pd.Series(cells, dtype=object)}) for cells in (rows, [moments[1], *rows])]
     assert change(*frames, schema) <= 1
 

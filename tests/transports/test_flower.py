@@ -11,12 +11,14 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from helpers.command import fedperi
+from helpers.command import COMMAND, fedperi
 
 import fedperi as fp
 from fedperi.errors import InputError
@@ -24,7 +26,6 @@ from fedperi.errors import InputError
 pytest.importorskip("flwr")
 
 from helpers.flower import (
-    COMMAND,
     NAMES,
     Pilot,
     Running,
@@ -50,7 +51,7 @@ pytestmark = pytest.mark.network
 
 
 @pytest.fixture
-def pilot(tmp_path):
+def pilot(tmp_path: Path) -> Iterator[Any]:
     made = Pilot(tmp_path)
     yield made
     made.end()
@@ -59,7 +60,7 @@ def pilot(tmp_path):
 # -- whole runs -------------------------------------------------------------------------------------------------------
 
 
-def test_with_tls_and_keys_the_result_is_that_of_one_process(pilot):
+def test_with_tls_and_keys_the_result_is_that_of_one_process(pilot: Any) -> None:
     """A wrong key and a stolen name are refused on the way; all processes end when they are told to."""
     coordinator = pilot.coordinate()
     coordinator.wait_for("listening at")
@@ -89,7 +90,7 @@ def test_with_tls_and_keys_the_result_is_that_of_one_process(pilot):
     assert not (pilot.folder / "store-stranger/site-east").exists()
 
 
-def test_a_coordinator_that_is_told_to_end_leaves_nothing_running(tmp_path):
+def test_a_coordinator_that_is_told_to_end_leaves_nothing_running(tmp_path: Path) -> None:
     port = free_port()
     arguments = ["coordinate", "--insecure", "--sites", "2", "--address", f"127.0.0.1:{port}", "--out", "results"]
     coordinator = Running(tmp_path, "coordinate", [*COMMAND, *arguments])
@@ -106,13 +107,13 @@ def test_a_coordinator_that_is_told_to_end_leaves_nothing_running(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def link():
+def link() -> Iterator[Any]:
     with local_link() as (control, port):
-        control.port = port
+        control.port = port  # type: ignore[attr-defined]
         yield control
 
 
-def test_release_files_through_the_federation(link, tmp_path):
+def test_release_files_through_the_federation(link: Any, tmp_path: Path) -> None:
     sim = fp.simulate(4, clients=2, samples=3000, seed=5)
     privacy = fp.Privacy(3.0, bounds=dict.fromkeys(sim.sites[0].columns, (-8, 8)), store=tmp_path / "ledgers")
     files = {}
@@ -127,7 +128,7 @@ def test_release_files_through_the_federation(link, tmp_path):
     assert result.privacy == direct.privacy
 
 
-def test_noise_is_the_same_over_the_network(link, tmp_path):
+def test_noise_is_the_same_over_the_network(link: Any, tmp_path: Path) -> None:
     sim = fp.simulate(4, clients=2, samples=3000, seed=5)
     limits = dict.fromkeys(sim.sites[0].columns, (-8, 8))
     privacy = fp.Privacy(3.0, bounds=limits, store=tmp_path)
@@ -139,7 +140,7 @@ def test_noise_is_the_same_over_the_network(link, tmp_path):
     assert result.privacy == direct.privacy
 
 
-def test_every_byte_that_leaves_a_site(link, tmp_path):
+def test_every_byte_that_leaves_a_site(link: Any, tmp_path: Path) -> None:
     """A proxy between a site and the SuperLink sees no value of the table and no moment of it, in any spelling."""
     canary = 31337.0625
     table = fp.simulate(4, clients=2, samples=200, seed=3).sites[0].round(9)
@@ -158,14 +159,14 @@ def test_every_byte_that_leaves_a_site(link, tmp_path):
 
 
 @contextmanager
-def recording(target):
+def recording(target: Any) -> Iterator[Any]:
     """A proxy on a free port that keeps all bytes which go towards the target."""
     seen = bytearray()
     server = socket.create_server(("127.0.0.1", 0))
     server.settimeout(0.2)
     stop = threading.Event()
 
-    def pipe(source, sink, keep):
+    def pipe(source: Any, sink: Any, keep: Any) -> None:
         try:
             while data := source.recv(65536):
                 if keep:
@@ -178,7 +179,7 @@ def recording(target):
                 with suppress(OSError):
                     end.shutdown(socket.SHUT_RDWR)
 
-    def accept():
+    def accept() -> None:
         while not stop.is_set():
             try:
                 client, _ = server.accept()
@@ -198,7 +199,7 @@ def recording(target):
         server.close()
 
 
-def test_records_refuse_what_is_not_plain(link):
+def test_records_refuse_what_is_not_plain(link: Any) -> None:
     from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
     from fedperi.transports.flower.records import from_records, to_records
@@ -279,7 +280,7 @@ def test_records_refuse_what_is_not_plain(link):
         ),
     ],
 )
-def test_what_goes_wrong_is_said_in_one_line(tmp_path, arguments, words):
+def test_what_goes_wrong_is_said_in_one_line(tmp_path: Path, arguments: Any, words: str) -> None:
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(f"{i}.5,{i * i}.25" for i in range(20)) + "\n")
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = str(busy.getsockname()[1])
@@ -290,12 +291,12 @@ def test_what_goes_wrong_is_said_in_one_line(tmp_path, arguments, words):
     assert "Traceback" not in done.stderr
 
 
-def test_a_coordinator_that_speaks_no_tls_is_told_apart(link):
+def test_a_coordinator_that_speaks_no_tls_is_told_apart(link: Any) -> None:
     with pytest.raises(InputError, match="does not speak TLS"):
         check_reachable(Address(f"127.0.0.1:{link.port}"))
 
 
-def test_a_dry_run_connects_nowhere(tmp_path):
+def test_a_dry_run_connects_nowhere(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(f"{i}.5,{i * i}.25" for i in range(20)) + "\n")
     done = fedperi("site", "--data", "a.csv", "--store", "store", "--dry-run", cwd=tmp_path, columns=200)
     assert done.returncode == 0, done.stderr
@@ -303,7 +304,7 @@ def test_a_dry_run_connects_nowhere(tmp_path):
     assert "Nothing was drawn, paid or sent: this was a dry run." in done.stdout
 
 
-def test_outsiders_reach_the_interface_for_sites_alone(link):
+def test_outsiders_reach_the_interface_for_sites_alone(link: Any) -> None:
     """The SuperLink's other interfaces have no authentication, so other machines must not reach them."""
     import asyncio
 
@@ -311,10 +312,10 @@ def test_outsiders_reach_the_interface_for_sites_alone(link):
 
     reached, told = [], []
 
-    async def inside(scope, receive, send):
+    async def inside(scope: Any, receive: Any, send: Any) -> None:
         reached.append(scope["path"])
 
-    async def send(message):
+    async def send(message: Any) -> None:
         told.append(message.get("status"))
 
     for path in (
@@ -336,7 +337,7 @@ def test_outsiders_reach_the_interface_for_sites_alone(link):
     assert told.count(403) == 5
 
 
-def test_plain_flower_runs_our_app(tmp_path):
+def test_plain_flower_runs_our_app(tmp_path: Path) -> None:
     """`flwr run` on a SuperLink and a SuperNode of Flower's own, which start a process for every message."""
     from fedperi.transports.flower.bundle import write_bundle
 
@@ -353,7 +354,7 @@ def test_plain_flower_runs_our_app(tmp_path):
     common = {**os.environ, **QUIET, "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.05"}
     common["PATH"] = f"{tools}{os.pathsep}{common['PATH']}"
 
-    def start(label, *command):
+    def start(label: Any, *command: Any) -> Any:
         return subprocess.Popen(
             [tools / command[0], *command[1:]],
             env={**common, "FLWR_HOME": str(tmp_path / label)},
@@ -380,7 +381,7 @@ def test_plain_flower_runs_our_app(tmp_path):
     assert result.regrets == fp.IPERI().fit([tmp_path / "a.csv"]).regrets
 
 
-def test_plain_flower_reads_its_configuration(tmp_path):
+def test_plain_flower_reads_its_configuration(tmp_path: Path) -> None:
     from fedperi.cli.flower_apps import site_of
 
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(f"{i}.5,{i * i}.25" for i in range(20)) + "\n")
