@@ -19,7 +19,7 @@ from fedperi.audit import bounds as audit_bounds
 from fedperi.audit import membership as audit
 from fedperi.audit.bounds import foreseen
 from fedperi.audit.files import audit_files
-from fedperi.audit.membership import Claim, audit_answer, audit_statistics, measure, release_claim, worst_regrets
+from fedperi.audit.membership import Claim, audit_answer, audit_statistics, measure, release_claim, worst_regrets  # type: ignore[attr-defined]
 from fedperi.audit.pairs import Neighbours, worst_case, worst_files
 from fedperi.errors import InputError
 from fedperi.privacy import accounting

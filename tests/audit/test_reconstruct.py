@@ -47,7 +47,7 @@ def test_three_variables_by_hand() -> None:
     ]
     answers = [regrets, 3.0 - np.array([[[0.0, single]]])]
     welcome = Welcome("north", ("A", "B", "C"), n)
-    (found,) = reconstruct(Transcript(Settings("none", penalty=2.0), (welcome,), [(questions, answers)]))
+    (found,) = reconstruct(Transcript(Settings("none", penalty=2.0), (welcome,), [(questions, answers)]))  # type: ignore[list-item]
     assert np.abs(found.correlation) == pytest.approx(np.array([[1, 0.6, 0.5], [0.6, 1, 0.2], [0.5, 0.2, 1]]))
     assert np.sign(found.correlation[0, 1] * found.correlation[0, 2] * found.correlation[1, 2]) == -1
     assert found.misfit == pytest.approx(0.0, abs=1e-9)

@@ -2,6 +2,8 @@
 
 import json
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,25 +42,25 @@ SEED = 3
 SMALL = {"marginal_features": 3, "features": 4, "conditioning_features": 6}
 
 
-def tables(p=5, samples=(400, 700, 500), **options):
+def tables(p: Any = 5, samples: Any = (400, 700, 500), **options: Any) -> Any:
     sim = fp.simulate(p, clients=len(samples), samples=list(samples), shared_mechanisms=False, **{"seed": 1, **options})
     return {f"s{i}": frame.to_numpy() for i, frame in enumerate(sim.sites)}
 
 
-def asking(rows, faithful=False, features=(5, 25, 100)):
+def asking(rows: Any, faithful: Any = False, features: Any = (5, 25, 100)) -> Any:
     names = [f"X{i}" for i in range(next(iter(rows.values())).shape[1])]
     coordinator = WorkCoordinator(WorkInProcess(rows, names), "fedcdh")
     return FeatureTests(coordinator, Features(*features, SEED, faithful))
 
 
-def batch(*tests):
+def batch(*tests: Any) -> Any:
     return gathered(iter(tests), len(tests[0][2]))
 
 
 # -- the tests ------------------------------------------------------------------------------------------------------
 
 
-def pooled_formula(rows, tests, faithful):
+def pooled_formula(rows: Any, tests: Any, faithful: Any) -> Any:
     """Part A of the specification, on stacked rows, with all products of four residuals: (statistic, trace, norm)."""
     stacked, k = np.vstack(list(rows.values())), len(rows)
     index = np.repeat(np.arange(k), [len(r) for r in rows.values()]).astype(float)
@@ -66,7 +68,7 @@ def pooled_formula(rows, tests, faithful):
     n, site = len(x), stacked.shape[1]
     scaled = standardised(x)
 
-    def features(columns, count, role):
+    def features(columns: Any, count: Any, role: Any) -> Any:
         if columns == [site] and not faithful:
             return standardised((index[:, None] == np.arange(k)).astype(float))
         first = x[: min(500, len(rows["s0"]))]
@@ -103,16 +105,18 @@ def pooled_formula(rows, tests, faithful):
     ],
     ids=["pairs", "given one", "given two", "site", "site given two"],
 )
-def test_sums_over_unequal_sites_give_the_pooled_statistics(monkeypatch, tests, faithful):
+def test_sums_over_unequal_sites_give_the_pooled_statistics(
+    monkeypatch: pytest.MonkeyPatch, tests: Any, faithful: bool
+) -> None:
     rows, seen = tables(), []
-    monkeypatch.setattr(fedcdh_tests, "p_values", lambda *parts: (seen.append(parts), p_values(*parts))[1])
+    monkeypatch.setattr(fedcdh_tests, "p_values", lambda *parts: (seen.append(parts), p_values(*parts))[1])  # type: ignore[func-returns-value]
     found = asking(rows, faithful).pooled(tests)
     wanted = pooled_formula(rows, tests, faithful)
     assert np.abs(np.array(seen[0]) / wanted - 1).max() < 1e-6
     assert np.abs(found - p_values(*wanted)).max() < 1e-6
 
 
-def test_messages_in_parts_give_the_same_p_values(monkeypatch):
+def test_messages_in_parts_give_the_same_p_values(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = tables(4, (300, 260))
     tests = batch(*[(x, y, (z,)) for x, y in combinations(range(4), 2) for z in range(4) if z not in (x, y)])
     whole = asking(rows)
@@ -125,7 +129,7 @@ def test_messages_in_parts_give_the_same_p_values(monkeypatch):
     assert parts.coordinator.rounds > 8
 
 
-def test_no_message_grows_with_the_rows_or_beyond_its_bound():
+def test_no_message_grows_with_the_rows_or_beyond_its_bound() -> None:
     """The numbers a site sends depend on features and tests; a group of tests is bounded, so is a message."""
     pairs = [(x, y, (20,)) for x in range(20) for y in range(20) if x != y]
     tests = gathered(iter(pairs), 1)
@@ -135,7 +139,7 @@ def test_no_message_grows_with_the_rows_or_beyond_its_bound():
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
-def test_tests_that_share_a_set_are_those_made_alone(depth):
+def test_tests_that_share_a_set_are_those_made_alone(depth: int) -> None:
     """Sets are merged, cosines of sums are put together, and only pairs that are asked for are multiplied."""
     rows = tables(8, (300, 260))
     given = tuple(range(depth))
@@ -151,7 +155,7 @@ def test_tests_that_share_a_set_are_those_made_alone(depth):
     assert np.abs(together - alone).max() < 1e-6
 
 
-def test_a_worker_forgets_everything_between_steps():
+def test_a_worker_forgets_everything_between_steps() -> None:
     rows = tables(3, (300,))["s0"]
     asked = asking({"s0": rows})
     payload = asked._payload(batch((0, 1, (2,))))
@@ -161,7 +165,7 @@ def test_a_worker_forgets_everything_between_steps():
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
-def test_site_alone_statistic_follows_the_formula():
+def test_site_alone_statistic_follows_the_formula() -> None:
     """One site: T = n |C|^2 of standardised features, V from all products, nothing fitted but the mean."""
     rows = tables(3, (300,))
     tests = batch(
@@ -177,7 +181,7 @@ def test_site_alone_statistic_follows_the_formula():
     assert answer["norm"][0] == pytest.approx(norm * (n / (n - 1)) ** 2, rel=5e-3)
 
 
-def test_gamma_by_hand():
+def test_gamma_by_hand() -> None:
     statistic, trace, norm = np.array([5.0]), np.array([2.0]), np.array([1.5])
     wanted = 1 - gamma_distribution.cdf(5.0, a=4 / 3, scale=1.5)
     assert p_values(statistic, trace, norm)[0] == pytest.approx(wanted, abs=1e-12)
@@ -185,7 +189,7 @@ def test_gamma_by_hand():
 
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 4))
 @settings(max_examples=100)
-def test_pairs_of_products_hold_all_of_v(seed, x, y):
+def test_pairs_of_products_hold_all_of_v(seed: Any, x: Any, y: Any) -> None:
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(7, x)), rng.normal(size=(7, y))
     products = (a[:, :, None] * b[:, None, :]).reshape(7, -1)
@@ -195,7 +199,7 @@ def test_pairs_of_products_hold_all_of_v(seed, x, y):
     assert norm == pytest.approx((v**2).sum())
 
 
-def test_solve_counts_what_it_fits():
+def test_solve_counts_what_it_fits() -> None:
     covariance = np.diag([1.0, 2.0, 0.0])
     coefficients, fitted = solve(covariance, np.array([[1.0], [1.0], [0.0]]))
     assert fitted == pytest.approx(2.0, abs=1e-6)
@@ -203,7 +207,7 @@ def test_solve_counts_what_it_fits():
 
 
 @pytest.mark.parametrize("n", [250, 600])
-def test_p_values_are_level_within_sites_and_pooled(n):
+def test_p_values_are_level_within_sites_and_pooled(n: int) -> None:
     """x and y depend on z, differently at each of two sites; given z they are independent."""
     rejected = {"within": 0, "site": 0}
     for seed in range(40):
@@ -218,7 +222,7 @@ def test_p_values_are_level_within_sites_and_pooled(n):
     assert max(rejected.values()) <= 7  # 2 expected; more than 7 of 40 at level .05 has probability .0007
 
 
-def test_a_difference_between_sites_is_found_where_it_is():
+def test_a_difference_between_sites_is_found_where_it_is() -> None:
     """The mechanism of the second variable differs; the third follows it and does not."""
     rng = np.random.default_rng(0)
     rows = {}
@@ -232,7 +236,7 @@ def test_a_difference_between_sites_is_found_where_it_is():
     assert asked.pooled(batch((3, 1, (0,))))[0] < 0.001
 
 
-def test_moments_are_those_of_all_rows():
+def test_moments_are_those_of_all_rows() -> None:
     rows = tables(3, (200, 333))
     asked, stacked = asking(rows), np.vstack(list(rows.values()))
     assert np.allclose(asked.centre, stacked.mean(axis=0))
@@ -245,10 +249,10 @@ def test_moments_are_those_of_all_rows():
 class Separation:
     """Answers tests from a DAG over p variables and, last, the site."""
 
-    def __init__(self, dag):
+    def __init__(self, dag: Any) -> None:
         self.dag = dag
 
-    def __call__(self, tests):
+    def __call__(self, tests: Any) -> Any:
         names = self.dag.names
         return np.array(
             [
@@ -258,13 +262,13 @@ class Separation:
         )
 
 
-def quiet(words, edges):
+def quiet(words: Any, edges: Any) -> None:
     assert words
     assert edges >= 0
 
 
 @st.composite
-def dags(draw, most=5):
+def dags(draw: st.DrawFn, most: Any = 5) -> Any:
     p = draw(st.integers(2, most))
     order = draw(st.permutations(range(p)))
     matrix = np.zeros((p + 1, p + 1), dtype=bool)
@@ -276,7 +280,7 @@ def dags(draw, most=5):
 
 @given(dags())
 @settings(max_examples=150)
-def test_population_skeleton_changes_and_directions_are_right(dag):
+def test_population_skeleton_changes_and_directions_are_right(dag: Any) -> None:
     """Given the site in every test, as `within` does, the oracle finds the skeleton, the changing ones, true arrows."""
     p = len(dag.names) - 1
     truth = fp.PDAG(dag.adjacency[:p, :p], dag.names[:p])
@@ -294,7 +298,7 @@ def test_population_skeleton_changes_and_directions_are_right(dag):
     assert set(fp.cpdag(truth).directed) <= set(fp.PDAG(marks.matrix[:p, :p], truth.names).directed)
 
 
-def test_faithful_looks_among_the_changing_only_for_what_separates_the_site():
+def test_faithful_looks_among_the_changing_only_for_what_separates_the_site() -> None:
     """site -> A -> D, U -> A, U -> D: only {A, U} separates, and U does not change."""
     dag = fp.PDAG.from_edges([("site", "A"), ("A", "D"), ("U", "A"), ("U", "D")], names=["A", "D", "U", "site"])
     found = {}
@@ -305,13 +309,13 @@ def test_faithful_looks_among_the_changing_only_for_what_separates_the_site():
     assert found == {False: [True, False, False], True: [True, True, False]}
 
 
-def test_deepest_bounds_the_sets():
+def test_deepest_bounds_the_sets() -> None:
     dag = fp.PDAG.from_edges([("a", "b"), ("b", "c")], names=["a", "b", "c"])
     assert find_skeleton(3, Separation(dag), 0.05, Bound(0), quiet).adjacent[0, 2]
     assert not find_skeleton(3, Separation(dag), 0.05, Bound(1), quiet).adjacent[0, 2]
 
 
-def test_a_bound_on_tests_ends_the_search_before_a_size_and_says_so():
+def test_a_bound_on_tests_ends_the_search_before_a_size_and_says_so() -> None:
     """0 - 1 - 2 - 3, tested from the complete graph: 6 tests without a set, then 24 given one."""
     dag = fp.PDAG.from_edges([("a", "b"), ("b", "c"), ("c", "d")], names=["a", "b", "c", "d"])
     whole = find_skeleton(4, Separation(dag), 0.05, Bound(tests=30), quiet)
@@ -326,7 +330,7 @@ def test_a_bound_on_tests_ends_the_search_before_a_size_and_says_so():
     assert find_skeleton(4, Separation(dag), 0.05, Bound(tests=1), quiet).stopped == cut.stopped
 
 
-def test_the_result_says_what_the_bound_left_out():
+def test_the_result_says_what_the_bound_left_out() -> None:
     sim = fp.simulate(4, clients=2, samples=300, weights=(0.7, 1.0), shared_mechanisms=False, seed=0)
     free, cut = fp.FedCDH().fit(sim.sites), fp.FedCDH(most_tests=6).fit(sim.sites)
     assert free.method["stopped"] == []
@@ -340,19 +344,19 @@ def test_the_result_says_what_the_bound_left_out():
     assert fp.Result.from_json(cut.to_json()).method["stopped"] == cut.method["stopped"]
 
 
-def test_rounding_does_not_direct_edges():
+def test_rounding_does_not_direct_edges() -> None:
     """Two sites have the same score both ways, up to rounding."""
     marks = Marks(np.array([[False, True], [True, False]]))
     direct_by_change(marks, [0, 1], lambda pairs: [0.0024925698877081136, 0.002492569887708113], faithful=False)
     assert marks.line(0, 1)
 
 
-def test_the_default_bound_cannot_be_reached_with_ten_variables():
+def test_the_default_bound_cannot_be_reached_with_ten_variables() -> None:
     """Nothing is ever separated: the most tests that there can be."""
     made = {"tests": 0, "comparisons": 0}
 
-    def never(kind):
-        def ask(tests):
+    def never(kind: Any) -> Any:
+        def ask(tests: Any) -> Any:
             made[kind] += len(tests)
             return np.zeros(len(tests))
 
@@ -365,14 +369,14 @@ def test_the_default_bound_cannot_be_reached_with_ten_variables():
     assert made["comparisons"] <= fp.FedCDH().most_tests / 10
 
 
-def joined(*edges, nodes):
+def joined(*edges: Any, nodes: Any) -> Any:
     out = np.zeros((nodes, nodes), dtype=bool)
     for i, j in edges:
         out[i, j] = out[j, i] = True
     return out
 
 
-def test_the_site_gives_directions():
+def test_the_site_gives_directions() -> None:
     """site -> 0 - 1, site and 1 apart given 0: 0 -> 1."""
     adjacent = joined((0, 1), (2, 0), nodes=3)
     marks, skeleton = Marks(adjacent), SkeletonSearch(adjacent, {(1, 2): [(frozenset({0}), 0.5)]})
@@ -382,10 +386,10 @@ def test_the_site_gives_directions():
     assert marks.arrow(0, 1)
 
 
-def test_contradicting_colliders_the_surer_one_wins():
+def test_contradicting_colliders_the_surer_one_wins() -> None:
     """0 - 1 - 2 - 3: 0 -> 1 <- 2 and 1 -> 2 <- 3 cannot both be."""
     adjacent = joined((0, 1), (1, 2), (2, 3), nodes=5)
-    sets = {(0, 2): [(frozenset(), 0.2)], (1, 3): [(frozenset(), 0.9)]}
+    sets = {(0, 2): [(frozenset(), 0.2)], (1, 3): [(frozenset(), 0.9)]}  # type: ignore[var-annotated]
     marks = Marks(adjacent)
     assert direct_colliders(marks, SkeletonSearch(adjacent, sets), faithful=False) == [(0, 1, 2)]
     assert marks.arrow(1, 2) and marks.arrow(3, 2)
@@ -393,8 +397,8 @@ def test_contradicting_colliders_the_surer_one_wins():
     assert direct_colliders(marks, SkeletonSearch(adjacent, sets), faithful=True) == [(1, 2, 3)]
 
 
-def test_change_directs_lines_or_faithfully_joins_what_is_apart():
-    def first_less(pairs):
+def test_change_directs_lines_or_faithfully_joins_what_is_apart() -> None:
+    def first_less(pairs: Any) -> Any:
         return [0.1 if x < y else 0.5 for x, y in pairs]
 
     adjacent = joined((0, 1), nodes=4)
@@ -407,7 +411,7 @@ def test_change_directs_lines_or_faithfully_joins_what_is_apart():
 
 
 @pytest.mark.parametrize("faithful", [False, True])
-def test_change_score_by_rows_is_that_by_sites(faithful):
+def test_change_score_by_rows_is_that_by_sites(faithful: bool) -> None:
     """The published N x N matrix, and a plain covariance over rows, give what sums by site give."""
     rows = tables(2, (30, 50, 20))
     asked = asking(rows, faithful)
@@ -416,7 +420,7 @@ def test_change_score_by_rows_is_that_by_sites(faithful):
     marks = np.random.default_rng(SEED).normal(size=(5, 2))
     spots = marks * asked.scale + asked.centre if faithful else marks
 
-    def embedded(columns):
+    def embedded(columns: Any) -> Any:
         at = (marks[:, :1] * asked.scale[columns] + asked.centre[columns]) if faithful else marks[:, :1]
         points = spots if len(columns) == 2 else at
         kernel = lambda a: np.exp(-0.2 * ((a[:, None] - points[None]) ** 2).sum(axis=2))  # noqa: E731
@@ -425,7 +429,7 @@ def test_change_score_by_rows_is_that_by_sites(faithful):
         ends = np.cumsum([len(r) for r in rows.values()])[:-1]
         return np.vstack([np.tile(part.mean(axis=0), (len(part), 1)) for part in np.split(f, ends)])
 
-    def score(one, both):
+    def score(one: Any, both: Any) -> Any:
         if faithful:
             a, b = one - one.mean(axis=1, keepdims=True), both - both.mean(axis=1, keepdims=True)
             return ((a @ b.T / 4) ** 2).sum() / np.trace(a @ a.T / 4)
@@ -440,7 +444,7 @@ def test_change_score_by_rows_is_that_by_sites(faithful):
 # -- the method -----------------------------------------------------------------------------------------------------
 
 
-def test_recovers_a_collider_mostly():
+def test_recovers_a_collider_mostly() -> None:
     """At level .05 some test of the eight or so is wrong in about every fourth run."""
     truth = fp.PDAG.from_edges([("a", "c"), ("b", "c")], names=["a", "b", "c"])
     right = 0
@@ -455,7 +459,7 @@ def test_recovers_a_collider_mostly():
     assert right >= 8
 
 
-def test_pooled_heterogeneity_joins_variables_only_when_faithful():
+def test_pooled_heterogeneity_joins_variables_only_when_faithful() -> None:
     """Two independent variables whose means differ between sites: the site explains it, or an edge does."""
     rng = np.random.default_rng(0)
     sites = [pd.DataFrame(rng.normal(3 * k, 1, size=(400, 2)), columns=["a", "b"]) for k in range(2)]
@@ -465,7 +469,7 @@ def test_pooled_heterogeneity_joins_variables_only_when_faithful():
     assert len(published.graph) == 1
 
 
-def test_one_site_is_plain_pc():
+def test_one_site_is_plain_pc() -> None:
     sim = fp.simulate(3, clients=1, samples=300, seed=0)
     result = fp.FedCDH().fit(sim.sites)
     assert result.method["changing"] == []
@@ -473,7 +477,7 @@ def test_one_site_is_plain_pc():
 
 
 @pytest.mark.parametrize("faithful", [False, True])
-def test_same_seed_same_graph_and_json_round_trip(faithful):
+def test_same_seed_same_graph_and_json_round_trip(faithful: bool) -> None:
     sim = fp.simulate(4, clients=3, samples=[300, 260, 240], seed=5)
     method = fp.FedCDH(faithful=faithful, conditioning_features=30, seed=2)
     one, two = method.fit(sim.sites), method.fit(sim.sites)
@@ -483,7 +487,7 @@ def test_same_seed_same_graph_and_json_round_trip(faithful):
     assert back.graph == one.graph and back.method == json.loads(json.dumps(one.method))
 
 
-def test_order_of_sites_does_not_matter():
+def test_order_of_sites_does_not_matter() -> None:
     sim = fp.simulate(4, clients=3, samples=[300, 260, 240], seed=6)
     named = dict(zip("abc", sim.sites, strict=True))
     method = fp.FedCDH(conditioning_features=30)
@@ -499,7 +503,9 @@ def test_order_of_sites_does_not_matter():
     kind=st.sampled_from(["structural", "none", "shifted"]),
 )
 @settings(max_examples=60)
-def test_the_result_is_always_a_valid_graph(seed, p, samples, alpha, faithful, kind):
+def test_the_result_is_always_a_valid_graph(
+    seed: Any, p: Any, samples: Any, alpha: Any, faithful: Any, kind: Any
+) -> None:
     intervention = "structural" if kind == "structural" else "none"
     sim = fp.simulate(p, clients=len(samples), samples=samples, intervention=intervention, seed=seed)
     sites = [frame + 2.0 * k * (kind == "shifted") for k, frame in enumerate(sim.sites)]
@@ -510,7 +516,7 @@ def test_the_result_is_always_a_valid_graph(seed, p, samples, alpha, faithful, k
     assert result.complete
 
 
-def test_saves_a_report(tmp_path):
+def test_saves_a_report(tmp_path: Path) -> None:
     sim = fp.simulate(3, clients=2, samples=100, seed=0)
     place = fp.FedCDH(**SMALL).fit(sim.sites).save(tmp_path / "out")
     assert "FedCDH" in (place / "report.html").read_text(encoding="utf-8")
@@ -532,13 +538,13 @@ def test_saves_a_report(tmp_path):
         ({"seed": 1.5}, "seed must be a whole number, at least 0, not 1.5"),
     ],
 )
-def test_bad_options(options, words):
+def test_bad_options(options: Any, words: str) -> None:
     with pytest.raises(InputError) as caught:
         fp.FedCDH(**options)
     assert str(caught.value) == words
 
 
-def test_too_few_rows_names_the_site():
+def test_too_few_rows_names_the_site() -> None:
     sim = fp.simulate(3, clients=2, samples=[300, 150], seed=0)
     with pytest.raises(InputError) as caught:
         fp.FedCDH().fit({"north": sim.sites[0], "south": sim.sites[1]})
@@ -550,7 +556,7 @@ def test_too_few_rows_names_the_site():
         fp.FedCDH(faithful=True).fit([sim.sites[0][:60], sim.sites[1][:60]])
 
 
-def test_categories_unequal_columns_and_single_columns_are_refused():
+def test_categories_unequal_columns_and_single_columns_are_refused() -> None:
     numbers = fp.simulate(3, clients=2, samples=300, seed=0).sites
     words = [frame.assign(X0=np.where(frame.X0 > 0, "high", "low")) for frame in numbers]
     with pytest.raises(InputError, match="FedCDH needs continuous numbers"):
@@ -563,7 +569,7 @@ def test_categories_unequal_columns_and_single_columns_are_refused():
         fp.FedCDH().fit([fp.OracleSite(np.eye(2), n=100)])
 
 
-def test_a_site_refuses_steps_that_are_none():
+def test_a_site_refuses_steps_that_are_none() -> None:
     rows = tables(3, (300,))["s0"]
     worker = FedCDHWorker(rows, "s0")
     asked = asking({"s0": rows})
@@ -580,7 +586,7 @@ def test_a_site_refuses_steps_that_are_none():
         worker.perform("sums", {**good, "widths": np.array([25, 25, 5000])}, {})
 
 
-def test_widths_say_what_a_message_holds():
+def test_widths_say_what_a_message_holds() -> None:
     rows = tables(3, (300,))["s0"]
     asked = asking({"s0": rows})
     tests = batch((0, 1, (2,)), (1, 0, (2,)))

@@ -3,6 +3,8 @@
 import itertools
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -63,7 +65,7 @@ def plain_loss(rows: np.ndarray, weights: np.ndarray, mask: np.ndarray, hidden: 
             if at < len(layers) - 1:
                 values = np.where(values > 0, values, 0.05 * values)
         total += float(((values[:, 0] - rows[:, j]) ** 2).sum())
-    return total / (2 * n)
+    return total / (2 * n)  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(("rows", "hidden"), [(5, [3]), (30, [4, 3]), (CHUNK + 37, [16, 16, 16, 16])])
@@ -208,7 +210,7 @@ def test_gradient_by_logits_by_finite_differences() -> None:
     def loss(u: np.ndarray) -> float:
         mask = sigmoid((u + noise) / 0.2) * (1 - np.eye(3))
         h = np.trace(expm(mask * mask)) - 3
-        return plain_loss(rows, weights, mask, [16] * 4) + 0.002 * float(mask.sum()) + 0.1 * h + 0.25 * h * h
+        return plain_loss(rows, weights, mask, [16] * 4) + 0.002 * float(mask.sum()) + 0.1 * h + 0.25 * h * h  # type: ignore[no-any-return]
 
     for i, j in itertools.permutations(range(3), 2):
         step = np.zeros((3, 3))
@@ -261,7 +263,7 @@ def test_what_a_site_sends() -> None:
         ("linear", {"steps": 10**9}, "trains for 1 to 100000 steps from a seed, not 1000000000"),
     ],
 )
-def test_a_site_refuses_steps_that_are_none(kind: str, change: dict, message: str) -> None:
+def test_a_site_refuses_steps_that_are_none(kind: str, change: dict[str, Any], message: str) -> None:
     payload = {**ORDER, "logits": np.zeros((3, 3)), **change}
     with pytest.raises(fp.InputError, match=message):
         FedDAGWorker(chain(30, seed=1).to_numpy(), "north").perform(kind, payload, {})
@@ -350,7 +352,7 @@ def test_seed_decides_and_order_of_sites_does_not(variant: str) -> None:
     ("p", "options", "price"),
     [(10, {}, "6.0e-03"), (12, {}, "1.7e-03"), (12, {"faithful": True}, "1.0e-03"), (12, {"variant": "linear"}, "1.0")],
 )
-def test_more_variables_begin_at_a_lower_price_of_cycles(p: int, options: dict, price: str) -> None:
+def test_more_variables_begin_at_a_lower_price_of_cycles(p: int, options: dict[str, Any], price: str) -> None:
     """At the price that is meant for 10, all edges go in the first steps. What was published stays as it was."""
     sites = fp.simulate(p, clients=2, samples=60, seed=0).sites
     result = fp.FedDAG(steps=1, every=1, passes=1, **options).fit(sites)
@@ -371,13 +373,13 @@ def test_all_shared_sends_the_mean_networks_back() -> None:
     seen = []
 
     class Watched:
-        def __init__(self, inner) -> None:
+        def __init__(self, inner: Any) -> None:
             self.begin, self._inner = inner.begin, inner
 
-        def perform(self, kind: str, payload: dict) -> list[dict]:
+        def perform(self, kind: str, payload: dict[str, Any]) -> list[dict[str, Any]]:
             answers = self._inner.perform(kind, payload)
             seen.append((payload, answers))
-            return answers
+            return answers  # type: ignore[no-any-return]
 
     method = fp.FedDAG(variant="all-shared", steps=20, every=10, passes=1)
     method.fit(Watched(work_transport({"north": chain(40, 1), "south": chain(70, 2)})))
@@ -461,7 +463,7 @@ def test_result_is_always_a_graph(
     assert fp.Result.from_json(result.to_json()).graph == result.graph
 
 
-def test_result_is_saved_with_a_report(tmp_path) -> None:
+def test_result_is_saved_with_a_report(tmp_path: Path) -> None:
     result = fp.FedDAG(variant="linear", **SHORT).fit({"north": chain(50, 1), "south": chain(50, 2)})
     assert result.method["name"] == "FedDAG"
     assert result.method["sparsity"] == 0.1  # what was used, not what was given
@@ -472,7 +474,7 @@ def test_result_is_saved_with_a_report(tmp_path) -> None:
 def test_an_interruption_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     inner = feddag._Training.solve
 
-    def solve(self, alpha: float, price: float) -> tuple[float, float]:
+    def solve(self: Any, alpha: float, price: float) -> tuple[float, float]:
         if self.history:
             raise KeyboardInterrupt
         return inner(self, alpha, price)
@@ -519,7 +521,7 @@ def test_torch_is_not_needed() -> None:
         ({"missing": "fill"}, "missing is one of error, drop; not 'fill'"),
     ],
 )
-def test_options_are_checked(options: dict, message: str) -> None:
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises(fp.InputError, match=message):
         fp.FedDAG(**options)
 

@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,12 +25,12 @@ from fedperi.transports.in_process import WorkInProcess
 CHAIN = fp.PDAG.from_edges([("A", "B"), ("B", "C")])
 
 
-def easy(p=4, seed=0, clients=3, samples=1500, **options):
+def easy(p: Any = 4, seed: Any = 0, clients: Any = 3, samples: Any = 1500, **options: Any) -> Any:
     given = {"intervention": "none", "weights": (0.5, 1.0), **options}
     return fp.simulate(p, clients, samples, seed=seed, **given)
 
 
-def positive_definite(rng, p):
+def positive_definite(rng: Any, p: Any) -> Any:
     root = rng.normal(size=(p, p))
     return root @ root.T / p + 0.1 * np.eye(p)
 
@@ -37,12 +39,12 @@ def positive_definite(rng, p):
 
 
 @pytest.mark.parametrize("loops", [True, False])
-def test_a_sites_weights_minimise_its_objective(loops):
+def test_a_sites_weights_minimise_its_objective(loops: bool) -> None:
     rng = np.random.default_rng(0)
     p, rho = 4, 0.3
     S, W, D = positive_definite(rng, p), rng.normal(size=(p, p)), rng.normal(size=(p, p))
 
-    def objective(flat):
+    def objective(flat: Any) -> Any:
         B = flat.reshape(p, p)
         fit = np.trace((np.eye(p) - B).T @ S @ (np.eye(p) - B)) / 2
         return fit + (D * (B - W)).sum() + rho / 2 * ((B - W) ** 2).sum()
@@ -54,7 +56,7 @@ def test_a_sites_weights_minimise_its_objective(loops):
     assert loops or not np.diag(found).any()
 
 
-def test_without_a_pull_the_weights_are_regressions():
+def test_without_a_pull_the_weights_are_regressions() -> None:
     rows = np.random.default_rng(1).normal(size=(200, 3)) @ np.array([[1, 0.5, 0], [0, 1, -0.7], [0, 0, 1]])
     S = second_moments(rows, "north")
     B = local_weights(S, np.zeros((3, 3)), np.zeros((3, 3)), 1e-12, loops=False)
@@ -64,7 +66,7 @@ def test_without_a_pull_the_weights_are_regressions():
     assert np.allclose(S, np.cov(rows.T, bias=True))
 
 
-def test_the_coordinator_can_compute_a_sites_covariance_from_two_answers():
+def test_the_coordinator_can_compute_a_sites_covariance_from_two_answers() -> None:
     """What the docstring says of privacy, done: with loops one answer gives the moments away, without them two do."""
     rng = np.random.default_rng(2)
     p, rho = 4, 0.001
@@ -90,7 +92,7 @@ def test_the_coordinator_can_compute_a_sites_covariance_from_two_answers():
     assert found == pytest.approx([S[pair] for pair in upper], rel=1e-6)
 
 
-def test_a_site_keeps_its_dual_between_processes():
+def test_a_site_keeps_its_dual_between_processes() -> None:
     """A worker is a function of rows, state and step: a fresh one goes on where the last one stopped."""
     rows = np.random.default_rng(3).normal(size=(50, 3))
     payload = {"parameters": np.zeros((1, 9)), "rho": np.array([0.1]), "total": 50.0, "loops": False}
@@ -106,7 +108,7 @@ def test_a_site_keeps_its_dual_between_processes():
     assert again["parameters"] == pytest.approx(by_hand.reshape(1, 9))
 
 
-def test_starts_do_not_touch_each_other():
+def test_starts_do_not_touch_each_other() -> None:
     """Two starts in one message are what two messages give, each with its own price and dual."""
     rng = np.random.default_rng(9)
     worker, W = NotearsWorker(rng.normal(size=(50, 3)), "north"), rng.normal(size=(2, 9))
@@ -123,7 +125,7 @@ def test_starts_do_not_touch_each_other():
 
 
 @pytest.mark.parametrize("model", ["linear", "mlp"])
-def test_the_loss_of_a_start_is_half_the_squared_error_over_all_rows(model):
+def test_the_loss_of_a_start_is_half_the_squared_error_over_all_rows(model: str) -> None:
     rng = np.random.default_rng(10)
     rows, total = rng.normal(3.0, 1.0, size=(40, 3)), 100.0
     centred = rows - rows.mean(axis=0)
@@ -137,12 +139,12 @@ def test_the_loss_of_a_start_is_half_the_squared_error_over_all_rows(model):
         for first, bias, second, offset in (np.split(w, [9, 12, 15]) for w in W):
             fitted = second / (1 + np.exp(-(centred @ first.reshape(3, 3) + bias))) + offset
             by_hand.append(((centred - fitted) ** 2).sum() / 2 / total)
-        worker, more = NotearsMLPWorker(rows, "north"), {"hidden": 1, "seed": 0}
+        worker, more = NotearsMLPWorker(rows, "north"), {"hidden": 1, "seed": 0}  # type: ignore[assignment]
     answer, _ = worker.perform("loss", {"parameters": W, "total": total, "loops": False, **more}, {})
     assert answer["loss"] == pytest.approx(by_hand)
 
 
-def test_sites_count_by_their_rows():
+def test_sites_count_by_their_rows() -> None:
     rows = np.random.default_rng(4).normal(size=(60, 2))
     payload = {"parameters": np.zeros((1, 4)), "rho": np.array([0.1]), "total": 240.0, "loops": True}
     answer, _ = NotearsWorker(rows, "north").perform("update", payload, {})
@@ -154,22 +156,22 @@ def test_sites_count_by_their_rows():
 
 
 @pytest.mark.parametrize("units", [1, 3])
-def test_gradient_of_the_measure_of_cycles(units):
+def test_gradient_of_the_measure_of_cycles(units: int) -> None:
     rng = np.random.default_rng(5)
     layout = ParameterLayout(3, units, 9 * units + 5)
     x = rng.normal(size=layout.size) / 2
     h, slope = layout.acyclicity(x)
-    assert slope == pytest.approx(approx_fprime(x, lambda v: layout.acyclicity(v)[0], 1e-7), abs=1e-4)
+    assert slope == pytest.approx(approx_fprime(x, lambda v: layout.acyclicity(v)[0], 1e-7), abs=1e-4)  # type: ignore[misc]
     assert not slope[layout.edges :].any()
     assert h > 0
 
 
-def test_the_measure_is_zero_for_acyclic_weights():
+def test_the_measure_is_zero_for_acyclic_weights() -> None:
     W = np.triu(np.random.default_rng(6).normal(size=(5, 5)), 1)
     assert ParameterLayout(5, size=25).acyclicity(W.ravel())[0] == pytest.approx(0, abs=1e-12)
 
 
-def test_another_scale_measures_cycles_in_another_unit_of_weight():
+def test_another_scale_measures_cycles_in_another_unit_of_weight() -> None:
     rng = np.random.default_rng(11)
     x = rng.normal(size=9) / 2
     h, slope = ParameterLayout(3, size=9, scale=16.0).acyclicity(x)
@@ -179,16 +181,16 @@ def test_another_scale_measures_cycles_in_another_unit_of_weight():
     assert ParameterLayout(3, size=9, scale=16.0).acyclicity(np.triu(x.reshape(3, 3), 1).ravel())[0] == pytest.approx(0)
 
 
-def test_gradient_of_the_servers_objective():
+def test_gradient_of_the_servers_objective() -> None:
     rng = np.random.default_rng(7)
     layout = ParameterLayout(3, 2, 18 + 4)
     server = Server(layout, np.zeros(22), rng.normal(size=22), rho1=0.7, rho2=0.4, alpha=0.3)
     smooth = _Smooth(server, rng.normal(size=(3, 22)), l2=0.05)
     x = rng.normal(size=22) / 2
-    assert smooth(x)[1] == pytest.approx(approx_fprime(x, lambda v: smooth(v)[0], 1e-7), rel=1e-3, abs=1e-4)
+    assert smooth(x)[1] == pytest.approx(approx_fprime(x, lambda v: smooth(v)[0], 1e-7), rel=1e-3, abs=1e-4)  # type: ignore[misc]
 
 
-def test_points_beyond_the_range_of_numbers_cost_much_and_raise_nothing():
+def test_points_beyond_the_range_of_numbers_cost_much_and_raise_nothing() -> None:
     layout = ParameterLayout(2, size=4)
     server = Server(layout, np.zeros(4), np.zeros(4), 1.0, 1.0)
     smooth = _Smooth(server, np.zeros((1, 4)), 0.0)
@@ -198,13 +200,15 @@ def test_points_beyond_the_range_of_numbers_cost_much_and_raise_nothing():
         assert np.isfinite(slope).all()
 
 
-def test_gradient_of_the_networks():
+def test_gradient_of_the_networks() -> None:
     rng = np.random.default_rng(8)
     rows, units = rng.normal(size=(20, 3)), 2
     x = rng.normal(size=parameter_count(3, units))
     total, slope = squared_error(x, rows, units)
     assert slope == pytest.approx(
-        approx_fprime(x, lambda v: squared_error(v, rows, units)[0], 1e-7), rel=1e-3, abs=1e-3
+        approx_fprime(x, lambda v: squared_error(v, rows, units)[0], 1e-7),  # type: ignore[misc]
+        rel=1e-3,
+        abs=1e-3,
     )
     # By hand, variable 1: sigmoids of all columns, weighted.
     first, bias, second = x[:18].reshape(3, 3, 2), x[18:24].reshape(3, 2), x[24:30].reshape(3, 2)
@@ -218,7 +222,7 @@ def test_gradient_of_the_networks():
 # -- the run ----------------------------------------------------------------------------------------------------------
 
 
-def single_process(tables, faithful, scale=1.0, rounds=200):
+def single_process(tables: Any, faithful: Any, scale: Any = 1.0, rounds: Any = 200) -> Any:
     """One start with everything in one place: explicit duals of every site, no messages, no states."""
     total, p = sum(map(len, tables)), tables[0].shape[1]
     S = [second_moments(rows, "") * (len(rows) / total) for rows in tables]
@@ -242,12 +246,12 @@ def single_process(tables, faithful, scale=1.0, rounds=200):
 
 
 @pytest.mark.parametrize("faithful", [True, False])
-def test_messages_give_what_one_process_gives(faithful):
+def test_messages_give_what_one_process_gives(faithful: bool) -> None:
     sim = fp.simulate(4, 3, 300, seed=1)
     transport = work_transport(sim.sites)
     coordinator, method = WorkCoordinator(transport, "notears-admm"), fp.NotearsADMM(faithful=faithful)
     starts, _, _ = method._rounds(coordinator)
-    tables = list(transport._rows.values())
+    tables = list(transport._rows.values())  # type: ignore[attr-defined]
     alone = [single_process(tables, faithful, scale) for scale in ([1.0] if faithful else [1.0, 16.0, 1 / 16])]
     for start, (weights, _) in zip(starts, alone, strict=True):
         assert start.parameters.reshape(4, 4) == pytest.approx(weights, abs=1e-6)
@@ -255,17 +259,17 @@ def test_messages_give_what_one_process_gives(faithful):
     assert method._best(coordinator, starts).parameters.reshape(4, 4) == pytest.approx(best, abs=1e-6)
 
 
-def test_a_start_that_is_still_cyclic_is_not_chosen():
+def test_a_start_that_is_still_cyclic_is_not_chosen() -> None:
     sim = easy(3, clients=2, samples=200)
     coordinator, method = WorkCoordinator(work_transport(sim.sites), "notears-admm"), fp.NotearsADMM(starts=2)
     starts, _, _ = method._rounds(coordinator)
-    losses = [single_process(list(coordinator.transport._rows.values()), False, scale)[1] for scale in (1.0, 16.0)]
+    losses = [single_process(list(coordinator.transport._rows.values()), False, scale)[1] for scale in (1.0, 16.0)]  # type: ignore[attr-defined]
     better = int(np.argmin(losses))
     starts[better] = replace(starts[better], h=1.0)
     assert method._best(coordinator, starts) is starts[1 - better]
 
 
-def test_several_starts_find_what_one_misses():
+def test_several_starts_find_what_one_misses() -> None:
     """A case where the published measure of cycles leads to a local minimum, and another unit does not."""
     sim = fp.simulate(4, 4, 1000, seed=152, intervention="none")
     assert fp.NotearsADMM().fit(sim.sites).graph == sim.dag
@@ -274,7 +278,7 @@ def test_several_starts_find_what_one_misses():
 
 @pytest.mark.parametrize("faithful", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_easy_data_give_the_skeleton_and_most_directions(seed, faithful):
+def test_easy_data_give_the_skeleton_and_most_directions(seed: Any, faithful: bool) -> None:
     truth = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "D"), ("C", "D")])
     sim = fp.simulate(truth, 3, 2000, intervention="none", weights=(0.7, 1.0), seed=seed)
     result = fp.NotearsADMM(faithful=faithful).fit(sim.sites)
@@ -282,14 +286,14 @@ def test_easy_data_give_the_skeleton_and_most_directions(seed, faithful):
     assert fp.f1(result.graph, truth) >= 0.75
 
 
-def test_the_published_run_takes_197_rounds_and_with_networks_176():
+def test_the_published_run_takes_197_rounds_and_with_networks_176() -> None:
     sim = easy(3, clients=2, samples=100)
     result = fp.NotearsADMM(faithful=True).fit(sim.sites)
     assert (result.rounds, result.method["ended"]) == (197, "prices at their limit")
     assert fp.NotearsADMM(model="mlp", hidden=2, faithful=True).fit(sim.sites).rounds == 176
 
 
-def test_it_stops_when_sites_agree_on_an_acyclic_graph():
+def test_it_stops_when_sites_agree_on_an_acyclic_graph() -> None:
     result = fp.NotearsADMM().fit(easy().sites)
     assert result.method["ended"] == "converged"
     assert result.rounds < 120
@@ -297,21 +301,21 @@ def test_it_stops_when_sites_agree_on_an_acyclic_graph():
     assert fp.NotearsADMM(max_rounds=3).fit(easy().sites).method["ended"] == "most rounds"
 
 
-def test_unequal_sizes_are_weighed_and_the_published_code_has_none():
+def test_unequal_sizes_are_weighed_and_the_published_code_has_none() -> None:
     sim = fp.simulate(CHAIN, 3, [300, 1000, 3000], intervention="none", weights=(0.6, 1.0), seed=2)
     assert fp.skeleton_f1(fp.NotearsADMM().fit(sim.sites).graph, sim.dag) == 1
     with pytest.raises(fp.InputError, match="needs equally many rows at all sites, not 300 to 3000; leave faithful"):
         fp.NotearsADMM(faithful=True).fit(sim.sites)
 
 
-def test_two_copies_of_a_site_are_one_site_of_twice_the_rows():
+def test_two_copies_of_a_site_are_one_site_of_twice_the_rows() -> None:
     """The loss is over rows, not over sites; both runs end at the same weights up to the way there."""
     table = easy(3, clients=1).sites[0]
     twice = fp.NotearsADMM().fit([pd.concat([table, table])]).graph
     assert fp.NotearsADMM().fit([table]).graph == twice
 
 
-def test_the_order_of_sites_changes_nothing():
+def test_the_order_of_sites_changes_nothing() -> None:
     sim = easy(5, intervention="structural", weights=(0.1, 1.0))
     tables = {f"site {k}": table for k, table in enumerate(sim.sites)}
     backwards = dict(reversed(tables.items()))
@@ -320,10 +324,10 @@ def test_the_order_of_sites_changes_nothing():
     assert one.history == other.history
 
 
-def test_networks_find_a_curved_chain():
+def test_networks_find_a_curved_chain() -> None:
     rng = np.random.default_rng(0)
 
-    def table(n):
+    def table(n: Any) -> Any:
         a = rng.uniform(-2, 2, n)
         b = 2 * np.tanh(2 * a) + rng.normal(0, 0.5, n)
         c = np.sin(b) * 2 + rng.normal(0, 0.5, n)
@@ -335,7 +339,7 @@ def test_networks_find_a_curved_chain():
     assert again != fp.NotearsADMM(model="mlp", hidden=5, max_rounds=2, seed=4).fit([table(300)]).history
 
 
-def test_the_threshold_that_was_used_is_kept():
+def test_the_threshold_that_was_used_is_kept() -> None:
     sites = easy(3, clients=2, samples=100).sites
     short = {"hidden": 2, "max_rounds": 2}
     for options, used in (({}, 0.1), ({"model": "mlp"}, 0.3), ({"model": "mlp", "faithful": True}, 0.1)):
@@ -344,7 +348,7 @@ def test_the_threshold_that_was_used_is_kept():
     assert (free.method["threshold"], len(free.graph.directed)) == (0.0, 3)  # all that a DAG can have
 
 
-def test_networks_begin_the_same_for_a_seed_and_without_loops():
+def test_networks_begin_the_same_for_a_seed_and_without_loops() -> None:
     one = first_parameters(3, 4, seed=1, loops=False)
     assert np.array_equal(one, first_parameters(3, 4, seed=1, loops=False))
     assert len(one) == parameter_count(3, 4)
@@ -360,7 +364,9 @@ def test_networks_begin_the_same_for_a_seed_and_without_loops():
     scale=st.sampled_from([1e-6, 1.0, 1e6]),
     threshold=st.sampled_from([0.0, 0.1]),
 )
-def test_property_every_result_is_a_dag(seed, p, faithful, model, scale, threshold):
+def test_property_every_result_is_a_dag(
+    seed: Any, p: Any, faithful: Any, model: Any, scale: Any, threshold: Any
+) -> None:
     rng = np.random.default_rng(seed)
     tables = [pd.DataFrame(scale * rng.normal(size=(p + 5, p)) @ rng.normal(size=(p, p))).add_prefix("V") for _ in "ab"]
     method = fp.NotearsADMM(model=model, hidden=2, max_rounds=4, faithful=faithful, threshold=threshold)
@@ -374,7 +380,7 @@ def test_property_every_result_is_a_dag(seed, p, faithful, model, scale, thresho
 # -- the result -------------------------------------------------------------------------------------------------------
 
 
-def test_a_result_without_regrets_keeps_its_contract(tmp_path):
+def test_a_result_without_regrets_keeps_its_contract(tmp_path: Path) -> None:
     result = fp.NotearsADMM().fit({"north": easy(3).sites[0], "south": easy(3).sites[1]})
     assert result.sites == ("north", "south")
     assert result.regrets == {}
@@ -390,7 +396,7 @@ def test_a_result_without_regrets_keeps_its_contract(tmp_path):
         assert lie not in _shown(page), lie
 
 
-def _shown(page):
+def _shown(page: Any) -> Any:
     """What the page says of the run: no style, no script, no reference to the paper."""
     import re
 
@@ -398,11 +404,11 @@ def _shown(page):
     return re.sub(r'<p id="citation">.*?</p>', "", body, flags=re.S)
 
 
-def test_an_interruption_keeps_what_there_was(monkeypatch):
+def test_an_interruption_keeps_what_there_was(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = iter(range(5))
     perform = WorkInProcess.perform
 
-    def stops(self, kind, payload):
+    def stops(self: Any, kind: Any, payload: Any) -> Any:
         if next(calls) == 4:
             raise KeyboardInterrupt
         return perform(self, kind, payload)
@@ -429,12 +435,12 @@ def test_an_interruption_keeps_what_there_was(monkeypatch):
         ({"missing": "guess"}, "missing is one of error, drop; not 'guess'"),
     ],
 )
-def test_bad_options(options, words):
+def test_bad_options(options: Any, words: str) -> None:
     with pytest.raises(fp.InputError, match=words):
         fp.NotearsADMM(**options)
 
 
-def test_bad_tables():
+def test_bad_tables() -> None:
     good = easy(3).sites
     words = good[0].assign(X0=["a", "b", "c"] * 500)
     with pytest.raises(fp.InputError, match="column 'X0': NOTEARS-ADMM needs continuous numbers, and these are categ"):
@@ -453,7 +459,7 @@ def test_bad_tables():
         fp.NotearsADMM().fit([fp.OracleSite(np.eye(3), n=100)])
 
 
-def test_releases_have_no_rows(tmp_path):
+def test_releases_have_no_rows(tmp_path: Path) -> None:
     from fedperi.privacy import release_table
     from fedperi.site.released import ReleasedSite
 
@@ -464,7 +470,7 @@ def test_releases_have_no_rows(tmp_path):
         fp.NotearsADMM().fit([site])
 
 
-def test_a_site_refuses_steps_that_are_none():
+def test_a_site_refuses_steps_that_are_none() -> None:
     worker = NotearsWorker(np.random.default_rng(0).normal(size=(9, 2)), "north")
     with pytest.raises(fp.InputError, match="NOTEARS-ADMM has no step 'rows'"):
         worker.perform("rows", {}, {})
@@ -491,7 +497,7 @@ def test_a_site_refuses_steps_that_are_none():
 
 @settings(max_examples=200)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.booleans())
-def test_property_repair_leaves_no_cycle_and_drops_what_it_says(seed, p, anywhere):
+def test_property_repair_leaves_no_cycle_and_drops_what_it_says(seed: Any, p: Any, anywhere: Any) -> None:
     rng = np.random.default_rng(seed)
     strength = np.where(rng.random((p, p)) < 0.5, rng.normal(size=(p, p)), 0.0)
     kept, dropped = acyclic(strength, anywhere=anywhere)
@@ -502,12 +508,12 @@ def test_property_repair_leaves_no_cycle_and_drops_what_it_says(seed, p, anywher
     assert np.array_equal(kept, expected)
 
 
-def test_an_acyclic_graph_is_left_alone():
+def test_an_acyclic_graph_is_left_alone() -> None:
     strength = np.triu(np.ones((4, 4)), 1)
     assert acyclic(strength)[1] == acyclic(strength, anywhere=True)[1] == []
 
 
-def test_a_member_keeps_arrows_even_where_no_extension_exists():
+def test_a_member_keeps_arrows_even_where_no_extension_exists() -> None:
     graph = fp.PDAG.from_edges([("A", "E")], [("A", "B"), ("B", "C"), ("C", "D"), ("D", "A")])
     dag = member(graph)
     assert dag.is_dag
@@ -515,7 +521,7 @@ def test_a_member_keeps_arrows_even_where_no_extension_exists():
     assert graph.directed <= dag.directed
 
 
-def test_best_single_site_is_the_nearest_to_the_truth():
+def test_best_single_site_is_the_nearest_to_the_truth() -> None:
     sim = fp.simulate(4, 3, 500, seed=4)
     method = fp.NotearsADMM(max_rounds=40)
     distances = {name: fp.shd(r.graph, sim.dag) for name, r in each_alone(method, sim.sites).items()}
@@ -526,7 +532,7 @@ def test_best_single_site_is_the_nearest_to_the_truth():
         each_alone(method, [])
 
 
-def test_pooled_is_one_table(tmp_path):
+def test_pooled_is_one_table(tmp_path: Path) -> None:
     sim = easy(4)
     path = tmp_path / "one.csv"
     sim.sites[0].to_csv(path, index=False)

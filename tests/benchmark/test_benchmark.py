@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,17 +18,17 @@ from fedperi.benchmark.grid import run_grid, summarize_cells
 from fedperi.benchmark.page import Page, Request
 from fedperi.errors import InputError
 
-CALLS = []
+CALLS: list[Any] = []
 
 
-def double(cell):
+def double(cell: Any) -> Any:
     CALLS.append(cell["x"])
     if cell["x"] == 3:
         raise ValueError("three")
     return {"y": 2.0 * cell["x"]}
 
 
-def test_a_stopped_run_goes_on(tmp_path):
+def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     CALLS.clear()
     cells = [{"x": x} for x in range(5)]
     first = run_grid(cells[:2], double, tmp_path)
@@ -43,14 +45,14 @@ def test_a_stopped_run_goes_on(tmp_path):
     assert run_grid(cells, double, tmp_path) == rows and CALLS == [0, 1, 2, 3, 4, 3]
 
 
-def test_processes_give_the_same(tmp_path):
+def test_processes_give_the_same(tmp_path: Path) -> None:
     from fedperi.benchmark.grid import _square
 
     cells = [{"x": float(x)} for x in range(6)]
     assert run_grid(cells, _square, tmp_path / "a", jobs=2) == run_grid(cells, _square, tmp_path / "b")
 
 
-def test_failed_cells_are_counted_and_not_averaged():
+def test_failed_cells_are_counted_and_not_averaged() -> None:
     rows = [
         {"p": 1, "y": 1.0},
         {"p": 1, "y": 2.0},
@@ -64,7 +66,7 @@ def test_failed_cells_are_counted_and_not_averaged():
     assert (two["cells"], two["failed"]) == (0, 1) and two["y"] != two["y"]
 
 
-def test_another_engine_of_joblib_gives_the_same(tmp_path):
+def test_another_engine_of_joblib_gives_the_same(tmp_path: Path) -> None:
     import joblib
 
     from fedperi.benchmark.grid import _square
@@ -75,7 +77,7 @@ def test_another_engine_of_joblib_gives_the_same(tmp_path):
     assert found == run_grid(cells, _square, tmp_path / "b")
 
 
-def test_what_is_saved_can_be_written_again_without_running(tmp_path):
+def test_what_is_saved_can_be_written_again_without_running(tmp_path: Path) -> None:
     CALLS.clear()
     cells = [{"x": x} for x in (1, 2)]
     run_grid(cells, double, tmp_path)
@@ -83,7 +85,7 @@ def test_what_is_saved_can_be_written_again_without_running(tmp_path):
     assert [row["y"] for row in found] == [2.0, 4.0] and CALLS == [1, 2]
 
 
-def test_bad_options(tmp_path):
+def test_bad_options(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--jobs must be a positive number"):
         run_grid([], double, tmp_path, jobs=0)
     (tmp_path / "file").write_text("")
@@ -113,13 +115,13 @@ def test_bad_options(tmp_path):
         assert done.returncode == 2 and message in done.stderr, (arguments, done)
 
 
-def run(*arguments):
+def run(*arguments: Any) -> Any:
     done = fedperi_here("benchmark", *arguments)
     assert done.returncode == 0, done
     return done.stdout
 
 
-def test_the_privacy_experiment(tmp_path):
+def test_the_privacy_experiment(tmp_path: Path) -> None:
     out = tmp_path / "out"
     said = run("privacy", "--quick", "--seeds", "1", "--out", out)
     names = {"cells.jsonl", "privacy.csv", "privacy.md", "privacy-p5.png", "privacy-p5.svg"}
@@ -130,7 +132,7 @@ def test_the_privacy_experiment(tmp_path):
     assert "| 5 | 2000 | statistics | 2 |" in said
 
 
-def test_a_table_has_our_numbers_beside_those_of_the_paper(tmp_path):
+def test_a_table_has_our_numbers_beside_those_of_the_paper(tmp_path: Path) -> None:
     said = run("table1", "--quick", "--methods", "iperi,peri,oracle-phi", "--out", tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {
         "cells.jsonl", "table1.csv", "table1.md", "table1.png", "table1.svg"
@@ -151,7 +153,7 @@ def test_a_table_has_our_numbers_beside_those_of_the_paper(tmp_path):
     assert "| PERI | " in (tmp_path / "time.md").read_text()
 
 
-def test_any_number_can_be_had_again_from_its_cell(tmp_path):
+def test_any_number_can_be_had_again_from_its_cell(tmp_path: Path) -> None:
     run("clients", "--quick", "--seeds", "1", "--methods", "peri", "--out", tmp_path)
     lines = (tmp_path / "cells.jsonl").read_text().splitlines()
     mixed = next(line for line in lines if '"mixed"' in line and '"fit"' in line)
@@ -160,7 +162,7 @@ def test_any_number_can_be_had_again_from_its_cell(tmp_path):
     assert {file.name for file in tmp_path.glob("*.png")} == {"clients-same.png", "clients-mixed.png"}
 
 
-def test_the_filter_of_the_paper(tmp_path):
+def test_the_filter_of_the_paper(tmp_path: Path) -> None:
     options = ("samples", "--quick", "--seeds", "2", "--methods", "peri", "--out", tmp_path)
     said = run(*options)
     told = [json.loads(line) for line in (tmp_path / "cells.jsonl").read_text().splitlines()]
@@ -177,8 +179,8 @@ def test_the_filter_of_the_paper(tmp_path):
     assert one["found"]["client_f1"] == pytest.approx(np.mean(by_hand))
 
 
-def test_one_failing_method_does_not_stop_the_rest(tmp_path, monkeypatch):
-    def fails(problem):
+def test_one_failing_method_does_not_stop_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(problem: Any) -> None:
         raise ValueError("it broke")
 
     broken = replace(CONTENDERS["peri"], fit=fails)
@@ -188,13 +190,13 @@ def test_one_failing_method_does_not_stop_the_rest(tmp_path, monkeypatch):
     assert "| oracle CPDAG | 2 | 3.00" in said
 
 
-def test_exactness_counts_what_is_exact():
+def test_exactness_counts_what_is_exact() -> None:
     found = work({"task": "exactness", "masking": "adaptive", "aggregate": "sum", "first": 0, "cases": 10})
     assert (found["cpdag"], found["phi"], found["wrong"]) == (10, 10, [])
 
 
 @pytest.mark.parametrize("search", ["one order", "GES"])
-def test_without_a_mask_all_searches_of_the_ablation_agree_on_many_rows(search):
+def test_without_a_mask_all_searches_of_the_ablation_agree_on_many_rows(search: str) -> None:
     cell = {"task": "ablation", "p": 5, "clients": 2, "samples": 20_000, "mechanism": "linear", "shared": True}
     cell |= {"masking": "none", "aggregate": "sum", "seed": 3}
     a, b = (work({**cell, "search": which}) for which in ("orders", search))
@@ -202,7 +204,7 @@ def test_without_a_mask_all_searches_of_the_ablation_agree_on_many_rows(search):
     assert search != "GES" or b["rounds"] > a["rounds"]
 
 
-def test_the_closure_is_judged_on_the_same_run():
+def test_the_closure_is_judged_on_the_same_run() -> None:
     cell = {"task": "ablation", "p": 8, "clients": 4, "samples": 1000, "mechanism": "linear", "shared": False}
     found = work(cell | {"masking": "adaptive", "aggregate": "sum", "search": "orders", "seed": 2})
     sim = fp.simulate(8, 4, 1000, shared_mechanisms=False, seed=2)
@@ -210,7 +212,7 @@ def test_the_closure_is_judged_on_the_same_run():
     assert (found["shd"], found["shd_open"]) == (fp.shd(result.graph, sim.dag), fp.shd(result.phi_cpdag, sim.dag))
 
 
-def test_scale_counts_and_fits_powers(tmp_path):
+def test_scale_counts_and_fits_powers(tmp_path: Path) -> None:
     cells = [{"task": "scale", "axis": "p", "p": p, "clients": 2, "samples": 200, "seed": 0} for p in (5, 12)]
     found = run_grid(cells, work, tmp_path)
     page = scale.write(found, tmp_path, Request())
@@ -218,7 +220,7 @@ def test_scale_counts_and_fits_powers(tmp_path):
     assert found[0]["rounds"] == fp.IPERI().fit(fp.simulate(5, 2, 200, shared_mechanisms=False, seed=0).sites).rounds
 
 
-def test_real_files_with_a_truth(tmp_path):
+def test_real_files_with_a_truth(tmp_path: Path) -> None:
     sim = fp.simulate(4, clients=3, samples=500, seed=1)
     sim.save(tmp_path / "data")
     out = tmp_path / "out"
@@ -231,7 +233,7 @@ def test_real_files_with_a_truth(tmp_path):
     assert "3 sites." in said and "| SHD between | " in said
 
 
-def test_real_files_without_a_truth_and_with_categories(tmp_path):
+def test_real_files_without_a_truth_and_with_categories(tmp_path: Path) -> None:
     sim = fp.simulate(4, clients=2, samples=500, seed=1, discretize=3)
     for k, table in enumerate(sim.sites):
         table.replace({0: "low", 1: "mid", 2: "high"}).to_csv(tmp_path / f"ward{k}.csv", index=False)
@@ -245,13 +247,13 @@ def test_real_files_without_a_truth_and_with_categories(tmp_path):
     assert "the truth file 'truth.csv' cannot be read: " in done.stderr
 
 
-def test_all_results_on_one_page(tmp_path):
+def test_all_results_on_one_page(tmp_path: Path) -> None:
     pages = [Page("One", "text\n", (tmp_path / "one.png",))]
     text = results_page(pages, "Notes.\n\n", "results/", Request(range(5, 8)))
     assert "Seeds 5 to 7" in text and "Notes." in text and "![One](results/one.png)" in text
 
 
-def test_a_page_of_all_that_is_saved(tmp_path):
+def test_a_page_of_all_that_is_saved(tmp_path: Path) -> None:
     out, page = tmp_path / "numbers", tmp_path / "results.md"
     run("table1", "--seeds", "1", "--methods", "oracle-cpdag", "--out", out)
     (out / "notes.md").write_text("Our words.\n")
@@ -262,12 +264,12 @@ def test_a_page_of_all_that_is_saved(tmp_path):
     assert (out / "time.md").exists() and not (out / "privacy.md").exists()
 
 
-def test_values_of_the_axis_can_be_chosen():
+def test_values_of_the_axis_can_be_chosen() -> None:
     cells = experiment("clients").cells(Request(range(1), methods=("peri",), at=(3,)))
     assert {cell["clients"] for cell in cells} == {3}
 
 
-def test_every_experiment_lists_cells_that_differ():
+def test_every_experiment_lists_cells_that_differ() -> None:
     for name in NAMES:
         for quick in (False, True):
             cells = [json.dumps(cell) for cell in experiment(name).cells(Request(range(2), quick))]

@@ -21,7 +21,7 @@ from fedperi.coordinator.coordinator import Coordinator
 from fedperi.coordinator.transcript import Replay
 from fedperi.graph import bits
 from fedperi.graph.equivalence import consistent_extension
-from fedperi.protocol.messages import (
+from fedperi.protocol.messages import (  # type: ignore[attr-defined]
     CHILD,
     LINE,
     MAX_SET,
@@ -407,7 +407,7 @@ CHECK = "ask the people there to check their table and their software"
         (
             [Welcome("a", ("X",), "many")],
             "site 'a' says that it has 'many' rows: a table has between 1 and 1e+12; " + CHECK,
-        ),  # type: ignore[arg-type]
+        ),
     ],
 )
 def test_welcomes_that_do_not_fit(welcomes: list[Welcome], message: str) -> None:
@@ -525,7 +525,7 @@ def test_transcripts_of_another_run(spoken: dict[str, Any]) -> None:
         ),
     ):
         with pytest.raises(fp.InputError) as caught:
-            fp.IPERI(**options).fit(Replay(text))  # type: ignore[arg-type]
+            fp.IPERI(**options).fit(Replay(text))
         assert str(caught.value) == message
     shorter = {**spoken, "rounds": spoken["rounds"][:1]}
     with pytest.raises(fp.InputError, match=r"^the transcript does not hold this question: it belongs to a run with"):
@@ -597,12 +597,12 @@ def test_sites_with_too_few_rows() -> None:
     first, second = tables()
     for options in ({}, {"masking": "consensus"}, {"masking": "none"}):
         assert_refused(
-            lambda options=options: fit([first, second[:3]], **options),
+            lambda options=options: fit([first, second[:3]], **options),  # type: ignore[misc]
             "site 'site 2' has 3 rows for 4 variables, too few to learn from: give it more rows, or leave the site or "
             "some variables out",
         )
         for rows in range(4, 12):  # few, but no nonsense
-            regrets = fp.IPERI(**options).fit([first, second[:rows]]).regrets  # type: ignore[arg-type]
+            regrets = fp.IPERI(**options).fit([first, second[:rows]]).regrets
             assert np.isfinite(list(regrets.values())).all()
     assert_refused(
         lambda: fit([first, second[:5]], data="nonlinear"),
@@ -647,7 +647,7 @@ def test_oracles_with_a_bad_graph_or_names() -> None:
         ({"cpdag": square}, r"^the graph has no consistent extension: "),
     ):
         with pytest.raises(fp.InputError, match=message):
-            fp.OracleSite(np.eye(4), 9, **options)  # type: ignore[arg-type]
+            fp.OracleSite(np.eye(4), 9, **options)
 
 
 def test_targets_that_are_no_variables() -> None:
@@ -657,7 +657,7 @@ def test_targets_that_are_no_variables() -> None:
     with pytest.raises(fp.InputError, match=r"^site 'oracle' declares the target 'Q', which is none of its variables$"):
         fp.OracleSite(np.eye(2), 9, targets="Q")
     with pytest.raises(fp.InputError, match=r"^the targets of site 'oracle' must be a list of variables, not 3$"):
-        fp.OracleSite(np.eye(2), 9, targets=3)  # type: ignore[arg-type]
+        fp.OracleSite(np.eye(2), 9, targets=3)
     assert fp.Site(table, targets="X0").targets == ("X0",)
     assert fp.Site(table, targets=[]).targets == ()
     assert fp.Site(table).targets is None

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.questions import one_family, open_orientations
+from helpers.sites import answering
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -462,7 +463,7 @@ def test_property_honest_sites_are_never_refused(shape: tuple[Any, ...]) -> None
         except InputError:  # collinear: the site refuses
             continue
         assert np.isfinite(answer).all() or masking != "adaptive" or declared
-        coordinator.ask([question])
+        coordinator.ask([question])  # type: ignore[list-item]
 
 
 def test_the_bound_is_what_the_formula_says() -> None:
@@ -471,6 +472,7 @@ def test_the_bound_is_what_the_formula_says() -> None:
     assert largest_regret(1000, widest=1, penalty=1.0) == pytest.approx(by_hand)
 
 
+@pytest.mark.network
 def test_a_lying_site_drops_out_of_a_run_over_a_network(tmp_path: Path) -> None:
     """With --min-sites the run goes on without it; nothing that it said is kept."""
     pytest.importorskip("flwr")
@@ -488,7 +490,7 @@ def test_a_lying_site_drops_out_of_a_run_over_a_network(tmp_path: Path) -> None:
 
     tables = fp.simulate(4, clients=3, samples=500, seed=2).sites
     with local_link() as (control, port):
-        works = [SiteWork(tables[k], name=name, store=tmp_path) for k, name in enumerate(("north", "south"))]
+        works = [answering(tables[k], name=name, store=tmp_path) for k, name in enumerate(("north", "south"))]
         with serving(port, *works, LyingWork(tables[2], name="liar", store=tmp_path)), control.grid() as grid:
             transport = FlowerTransport(grid, sites=3, min_sites=2, limits=Limits(60, 60))
             result = through_drops(fp.IPERI(progress=False).fit, transport)

@@ -56,7 +56,7 @@ def test_options_reach_the_search() -> None:
     assert isinstance(summary, Statistics)
     assert isinstance(counts, Counts)
     for options in ({}, {"alpha": 0.3}, {"max_depth": 0}):
-        assert pc(frame, **options) == pc_fit(FisherZ(summary), **options).graph  # type: ignore[arg-type]
+        assert pc(frame, **options) == pc_fit(FisherZ(summary), **options).graph
     assert pc(counts) == pc(counts, test="g2") == pc_fit(G2(counts)).graph
     assert pc(counts, test="chi2") == pc_fit(ChiSquare(counts)).graph
     assert ges(frame, penalty=4) == ges_fit(GaussianScore.of(summary, 4)).graph
@@ -165,7 +165,7 @@ def test_local_graph_runs_ours_and_theirs() -> None:
 
     found = local_graph(mine, statistics)
     assert seen == [statistics]
-    assert (found.names, found.directed) == (("a", "b", "c"), {("c", "a")})
+    assert (found.names, found.directed) == (("a", "b", "c"), {("c", "a")})  # type: ignore[comparison-overlap]
 
 
 def test_a_callable_may_ask_for_the_rows(tmp_path: Path) -> None:
@@ -220,10 +220,10 @@ def test_what_a_callable_returns_is_checked(returned: object, message: str | Non
 
     statistics = summarize(collider(50), name="north")
     if message is None:
-        assert local_graph(mine, statistics) == returned  # type: ignore[arg-type]
+        assert local_graph(mine, statistics) == returned
         return
     with pytest.raises(fp.InputError) as error:
-        local_graph(mine, statistics)  # type: ignore[arg-type]
+        local_graph(mine, statistics)
     assert str(error.value) == f"site 'north': {message}"
 
 
@@ -342,13 +342,13 @@ def assert_refused_everywhere(source: object, message: str) -> None:
     assert not report.ok
     assert any(message in error for error in errors), errors
     for method in (pc, ges):
-        assert message in refusal(lambda method=method: method(source))
+        assert message in refusal(lambda method=method: method(source))  # type: ignore[misc]
 
 
 def assert_accepted(source: object) -> tuple[fp.PDAG, fp.PDAG]:
     report = check([source])  # type: ignore[list-item]
     assert report.ok, report.findings
-    found = pc(source), ges(source)  # type: ignore[arg-type]
+    found = pc(source), ges(source)
     assert all(fp.is_cpdag(graph) for graph in found)
     return found
 

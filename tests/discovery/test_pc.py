@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from itertools import combinations, permutations
 from random import Random
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -309,7 +310,7 @@ def test_depth_limit() -> None:
 def test_alpha_outside_its_range(alpha: object) -> None:
     test = DSeparation(fp.PDAG.from_edges([("A", "B")]))
     with pytest.raises(fp.InputError, match=r"^alpha must lie between 0 and 1, both excluded, not .*; 0.01 is usual$"):
-        pc_fit(test, alpha=alpha)  # type: ignore[arg-type]
+        pc_fit(test, alpha=alpha)
 
 
 @pytest.mark.parametrize("depth", [-1, 1.5, True, "2", float("nan")])
@@ -318,7 +319,7 @@ def test_bad_depth(depth: object) -> None:
     with pytest.raises(
         fp.InputError, match=r"^max_depth must be a whole number of 0 or more, or None for no limit, not "
     ):
-        pc_fit(test, max_depth=depth)  # type: ignore[arg-type]
+        pc_fit(test, max_depth=depth)
 
 
 def test_one_variable_and_none() -> None:
@@ -349,7 +350,9 @@ class Arbitrary:
 
 @settings(max_examples=400)
 @given(st.integers(2, 8), st.integers(0, 10**6), st.booleans(), st.sampled_from([0.3, 0.7, 0.9, 0.95]), st.randoms())
-def test_any_findings_give_a_cpdag_that_does_not_depend_on_the_order(p, seed, ties, alpha, random) -> None:  # type: ignore[no-untyped-def]
+def test_any_findings_give_a_cpdag_that_does_not_depend_on_the_order(
+    p: Any, seed: Any, ties: Any, alpha: Any, random: Any
+) -> None:
     names = labels(p)
     result = pc_fit(Arbitrary(tuple(names), seed, ties), alpha)
     assert fp.is_cpdag(result.graph)

@@ -381,7 +381,7 @@ def test_causallearn_result_of_pc() -> None:
     a, b = rng.normal(size=(2, 2000))
     data = np.column_stack([a, b, a + b + rng.normal(size=2000)])
     found = pc(data, show_progress=False, node_names=["A", "B", "C"])
-    expected = ([("A", "C"), ("B", "C")], [])
+    expected = ([("A", "C"), ("B", "C")], [])  # type: ignore[var-annotated]
     assert edges(formats.from_causallearn(found)) == expected
     assert edges(formats.from_causallearn(found.G)) == expected
     assert edges(formats.from_causallearn(found.G, names=["x", "y", "z"])) == ([("x", "z"), ("y", "z")], [])
@@ -577,7 +577,7 @@ def test_deep_gml_is_no_problem() -> None:
 @pytest.mark.parametrize("value", [None, b"graph", 3])
 def test_a_reader_takes_a_string(form: str, value: object) -> None:
     with pytest.raises(fp.InputError) as caught:
-        WRITERS[form][1](value)  # type: ignore[arg-type]
+        WRITERS[form][1](value)
     kind = type(value).__name__
     assert str(caught.value) == f"{form}: expected the text as a string, got {kind}; read the file first"
 
@@ -611,7 +611,7 @@ def test_a_reader_takes_a_string(form: str, value: object) -> None:
 )  # fmt: skip
 def test_bad_causallearn_is_one_clear_error(matrix: object, names: object, message: str) -> None:
     with pytest.raises(fp.InputError) as caught:
-        formats.from_causallearn(matrix, names)  # type: ignore[arg-type]
+        formats.from_causallearn(matrix, names)
     assert str(caught.value) == f"causal-learn: {message}"
 
 
@@ -632,7 +632,7 @@ def test_bad_causallearn_is_one_clear_error(matrix: object, names: object, messa
 )  # fmt: skip
 def test_bad_pgmpy_lists_are_one_clear_error(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(fp.InputError) as caught:
-        formats.from_pgmpy(*arguments)  # type: ignore[arg-type]
+        formats.from_pgmpy(*arguments)
     assert str(caught.value) == message
 
 
@@ -651,7 +651,7 @@ def test_bad_pgmpy_lists_are_one_clear_error(arguments: tuple[object, ...], mess
 )  # fmt: skip
 def test_bad_networkx_graphs_are_one_clear_error(graph: object, message: str) -> None:
     with pytest.raises(fp.InputError) as caught:
-        formats.from_networkx(graph)  # type: ignore[arg-type]
+        formats.from_networkx(graph)
     assert str(caught.value) == message
 
 

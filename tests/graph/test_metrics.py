@@ -11,8 +11,10 @@ import fedperi as fp
 
 def graph(directed: str = "", undirected: str = "") -> fp.PDAG:
     return fp.PDAG.from_edges(
-        [tuple(e) for e in directed.split()], [tuple(e) for e in undirected.split()], list("ABCD")
-    )  # type: ignore[misc]
+        [tuple(e) for e in directed.split()],  # type: ignore[misc]
+        [tuple(e) for e in undirected.split()],  # type: ignore[misc]
+        list("ABCD"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,12 +65,12 @@ def test_adjustment_distance_agrees_with_gadjid_on_all_strategies() -> None:
     for _ in range(50):
         truth, guess = random_dag(rng, 6, 6), random_dag(rng, 6, 6)
         for strategy in ("ancestor", "parent", "oset"):
-            share, number = fp.adjustment_distance(guess, truth, strategy=strategy)  # type: ignore[arg-type]
+            share, number = fp.adjustment_distance(guess, truth, strategy=strategy)
             direct = getattr(gadjid, f"{strategy}_aid")(
                 truth.adjacency.astype("int8"), guess.adjacency.astype("int8"), edge_direction="from row to column"
             )
             assert (share, number) == direct
-            assert fp.adjustment_distance(truth, truth, strategy=strategy)[1] == 0  # type: ignore[arg-type]
+            assert fp.adjustment_distance(truth, truth, strategy=strategy)[1] == 0
     # A CPDAG leaves effects unidentified; by hand: A -- B against A -> B, both ordered pairs are wrong.
     assert fp.adjustment_distance(fp.PDAG.from_edges(undirected=[("A", "B")]), fp.PDAG.from_edges([("A", "B")])) == (
         1.0,
@@ -78,8 +80,8 @@ def test_adjustment_distance_agrees_with_gadjid_on_all_strategies() -> None:
 
 def test_bad_options() -> None:
     with pytest.raises(fp.InputError, match="reversal is the price of a reversed edge, 1 or 2, not 3"):
-        fp.shd(graph(), graph(), reversal=3)  # type: ignore[arg-type]
+        fp.shd(graph(), graph(), reversal=3)
     with pytest.raises(fp.InputError, match="strategy is one of ancestor, parent, oset, not 'x'"):
-        fp.adjustment_distance(graph(), graph(), strategy="x")  # type: ignore[arg-type]
+        fp.adjustment_distance(graph(), graph(), strategy="x")
     with pytest.raises(fp.InputError, match=r"different variables \(only in the first: B, C, D\)"):
         fp.shd(graph(), fp.PDAG([[0]], ["A"]))

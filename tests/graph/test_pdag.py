@@ -108,7 +108,7 @@ def test_graphs_without_edges_or_variables() -> None:
             lambda: fp.PDAG.from_edges([("A", "Z")], names=["A", "B"]),
             "edge A -> Z uses unknown variable 'Z'; known: A, B",
         ),
-        (lambda: fp.PDAG.from_edges(["AB"]), "an edge is a pair of names, not 'AB'"),
+        (lambda: fp.PDAG.from_edges(["AB"]), "an edge is a pair of names, not 'AB'"),  # type: ignore[list-item]
         (lambda: fp.PDAG([[0, 1]]), "adjacency must be a square matrix, one row and one column a variable; got 1 x 2"),
         (lambda: fp.PDAG([[0, 1], [0]]), "adjacency is not a matrix: its rows have different lengths"),
         (lambda: fp.PDAG(7), "adjacency must be a square matrix, one row and one column a variable; got a scalar"),
@@ -127,7 +127,7 @@ def test_graphs_without_edges_or_variables() -> None:
         ),
         (lambda: fp.PDAG([[0]], [3]), "names must be non-empty strings; position 0 holds 3"),  # type: ignore[list-item]
         (lambda: fp.PDAG([[0]], "A"), "names must be a list of strings, not 'A'"),
-        (lambda: fp.PDAG([[0]], 5), "names must be a list of strings, not 5"),  # type: ignore[arg-type]
+        (lambda: fp.PDAG([[0]], 5), "names must be a list of strings, not 5"),
         (lambda: fp.PDAG.from_edges([("A", "B")], names="AB"), "names must be a list of strings, not 'AB'"),
         (lambda: fp.PDAG.from_edges([5]), "an edge is a pair of names, not 5"),  # type: ignore[list-item]
         (
@@ -144,7 +144,7 @@ def test_graphs_without_edges_or_variables() -> None:
 )
 def test_bad_graphs_get_one_clear_error(make: object, message: str) -> None:
     with pytest.raises(fp.InputError) as caught:
-        make()  # type: ignore[operator]
+        make()
     assert message in str(caught.value)
 
 

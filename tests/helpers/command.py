@@ -69,7 +69,7 @@ def fedperi_here(*arguments: object, cwd: Path | None = None, columns: int | Non
             code = ended.code
         finally:
             signal.signal(signal.SIGINT, handler)
-    texts = (stream.buffer.getvalue().decode("utf-8").replace(os.linesep, "\n") for stream in (out, err))  # type: ignore[attr-defined]
+    texts = (stream.buffer.getvalue().decode("utf-8").replace(os.linesep, "\n") for stream in (out, err))
     return Done(int(code or 0), *texts)  # type: ignore[call-overload]
 
 

@@ -16,7 +16,24 @@ from typing import Any
 
 SECONDS = float(os.environ.get("FEDPERI_FUZZ_SECONDS", "3"))
 HUGE = [10**400, -(10**400), 2**63, 2**64, 1e308, -1e308, 1e15, 1e-300, 5e-324, -0.0, 0, -1, 1]
-ODD = [*HUGE, None, True, False, "", " ", "x", "\x1b[2J", "\ud800", "1e999", [], {}, [[]], [None], {"x": {}}, "a" * 300]
+ODD: list[Any] = [
+    *HUGE,
+    None,
+    True,
+    False,
+    "",
+    " ",
+    "x",
+    "\x1b[2J",
+    "\ud800",
+    "1e999",
+    [],
+    {},
+    [[]],
+    [None],
+    {"x": {}},
+    "a" * 300,
+]
 LITERALS = [
     "NaN",
     "Infinity",

@@ -16,6 +16,6 @@ needs_loops = pytest.mark.skipif(kernel.kind() == "numpy", reason="the loops wer
 def both(compute: Callable[[], Found]) -> list[Found]:
     """The results with compiled loops and without."""
     try:
-        return [compute() for kernel.loops in (loops, kernel.NoLoops())]
+        return [compute() for kernel.loops in (loops, kernel.NoLoops())]  # type: ignore[assignment]
     finally:
         kernel.loops = loops

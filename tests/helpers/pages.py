@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from typing import Any
 
 import fedperi as fp
 from fedperi.methods import EdgeEvidence, Result
@@ -22,14 +23,14 @@ class Text(HTMLParser):
         self.text, self.inside = "", ""
         self.feed(page)
 
-    def handle_starttag(self, tag, attrs):
+    def handle_starttag(self, tag: Any, attrs: Any) -> None:
         self.tags.append((tag, dict(attrs)))
         self.inside = tag
 
-    def handle_endtag(self, tag):
+    def handle_endtag(self, tag: Any) -> None:
         self.inside = ""
 
-    def handle_data(self, data):
+    def handle_data(self, data: Any) -> None:
         if self.inside not in ("script", "style"):
             self.text += " " + data
 
@@ -38,7 +39,7 @@ def words_of(page: str) -> str:
     return " ".join(Text(page).text.split())
 
 
-def by_hand(**changes) -> Result:
+def by_hand(**changes: Any) -> Result:
     """age -> dose confirmed, dose -> stroke by Lyon alone, age -- smoker open; Metz has one dose."""
     names = ["age", "dose", "smoker", "stroke"]
     graph = fp.PDAG.from_edges([("age", "dose"), ("dose", "stroke")], [("age", "smoker")], names)

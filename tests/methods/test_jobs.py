@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def used(monkeypatch: pytest.MonkeyPatch, method: fp.IPERI, sites: Any) -> set[s
 
 @pytest.mark.skipif(kernel.kind() == "numpy", reason="the loops were not compiled")
 @pytest.mark.parametrize("options", [{}, {"data": "nonlinear"}])
-def test_tables_are_worked_on_in_threads(monkeypatch, options):
+def test_tables_are_worked_on_in_threads(monkeypatch: pytest.MonkeyPatch, options: Any) -> None:
     sim = fp.simulate(5, clients=3, samples=200, seed=1)
     assert used(monkeypatch, fp.IPERI(**options), sim.sites) == {"InProcess"}
     assert used(monkeypatch, fp.IPERI(jobs=2, **options), sim.sites) == {"Threaded"}
@@ -90,7 +91,7 @@ def test_tables_are_worked_on_in_threads(monkeypatch, options):
 
 
 @pytest.mark.skipif(kernel.kind() == "numpy", reason="the loops were not compiled")
-def test_as_many_as_there_are_cores_where_it_pays(monkeypatch, tmp_path):
+def test_as_many_as_there_are_cores_where_it_pays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(federate, "cores", lambda: 3)
     small = fp.simulate(4, clients=2, samples=200, seed=1).sites
     wide = fp.simulate(100, clients=20, samples=250, seed=1).sites
@@ -108,7 +109,7 @@ def pays(sites: Any) -> int:
     return federate.jobs_that_pay(federate.as_respondents(sites))
 
 
-def test_what_takes_no_time_is_not_handed_to_threads(monkeypatch):
+def test_what_takes_no_time_is_not_handed_to_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     def where(item: int) -> tuple[int, str]:
         return item, threading.current_thread().name
 
@@ -123,7 +124,7 @@ def test_what_takes_no_time_is_not_handed_to_threads(monkeypatch):
         assert list(in_threads.spread(threads, 1, where, [7, 8])) == [(7, mine), (8, mine)]
 
 
-def test_threads_give_the_same_answers():
+def test_threads_give_the_same_answers() -> None:
     with Threaded(oracles(5), 2) as transport:
         transport.open(Settings("adaptive"))
         answers = transport.ask([all_families(), open_orientations()])
@@ -137,13 +138,13 @@ def test_threads_give_the_same_answers():
 # -- the same result --------------------------------------------------------------------------------------------------
 
 
-def test_frames_and_more_threads_than_sites():
+def test_frames_and_more_threads_than_sites() -> None:
     sim = fp.simulate(14, clients=2, samples=500, seed=2)
     result = assert_jobs_change_nothing(fp.IPERI(), lambda: sim.sites, jobs=8)
     assert result.rounds > 2  # the search asked more than once
 
 
-def test_files_read_where_they_are_worked_on(tmp_path):
+def test_files_read_where_they_are_worked_on(tmp_path: Path) -> None:
     sim = fp.simulate(5, clients=3, samples=300, seed=1)
     paths = [tmp_path / "north.csv", tmp_path / "east.csv.gz", tmp_path / "south.parquet"]
     for table, path in zip(sim.sites, paths, strict=True):
@@ -152,7 +153,7 @@ def test_files_read_where_they_are_worked_on(tmp_path):
     assert result.sites == ("north", "east", "south")
 
 
-def test_categories_missing_values_and_columns_in_another_order():
+def test_categories_missing_values_and_columns_in_another_order() -> None:
     rng = np.random.default_rng(5)
 
     def table(n: int, order: list[str]) -> pd.DataFrame:
@@ -166,7 +167,7 @@ def test_categories_missing_values_and_columns_in_another_order():
     assert_jobs_change_nothing(fp.IPERI(missing="drop"), lambda: tables)
 
 
-def test_the_papers_variant_with_a_bootstrap_and_targets():
+def test_the_papers_variant_with_a_bootstrap_and_targets() -> None:
     sim = fp.simulate(5, clients=3, samples=400, seed=3)
 
     def sites() -> list[fp.Site]:
@@ -176,7 +177,7 @@ def test_the_papers_variant_with_a_bootstrap_and_targets():
     assert assert_jobs_change_nothing(method, sites).replicates == 2
 
 
-def test_oracles_and_a_local_method_that_exists_here_only():
+def test_oracles_and_a_local_method_that_exists_here_only() -> None:
     edges = [("A", "C"), ("B", "C")]
     graph = fp.PDAG.from_edges(edges)
     tables = [fp.simulate(graph, clients=1, samples=300, seed=seed).sites[0] for seed in (1, 2)]
@@ -185,13 +186,13 @@ def test_oracles_and_a_local_method_that_exists_here_only():
     def sites() -> list[Any]:
         return [*oracles(2), *(fp.Site(table, name=f"t{k}") for k, table in enumerate(tables))]
 
-    method = fp.IPERI(masking="consensus", local=lambda statistics: called.append("") or graph)
+    method = fp.IPERI(masking="consensus", local=lambda statistics: called.append("") or graph)  # type: ignore[func-returns-value]
     result = assert_jobs_change_nothing(method, sites)
     assert result.graph == fp.PDAG.from_edges(edges)
     assert len(called) == 4  # once per table, in either run
 
 
-def test_noise_on_every_answer():
+def test_noise_on_every_answer() -> None:
     sim = fp.simulate(3, clients=2, samples=2000, seed=1)
     bounds = dict.fromkeys(sim.sites[0].columns, (-10, 10))
     privacy = fp.Privacy(50.0, bounds=bounds, mechanism="regret", test_seed=1)
@@ -199,7 +200,7 @@ def test_noise_on_every_answer():
     assert all(site["answers_used"] > 0 for site in told(result))
 
 
-def test_releases_from_files(tmp_path):
+def test_releases_from_files(tmp_path: Path) -> None:
     sim = fp.simulate(3, clients=2, samples=2000, seed=1)
     privacy = fp.Privacy(5.0, bounds=dict.fromkeys(sim.sites[0].columns, (-10, 10)), store=tmp_path / "store")
     for k, table in enumerate(sim.sites):
@@ -208,7 +209,7 @@ def test_releases_from_files(tmp_path):
     assert result.replicates == 1 and len(told(result)) == 2
 
 
-def test_a_ledger_is_charged_once_and_by_the_site_itself(tmp_path):
+def test_a_ledger_is_charged_once_and_by_the_site_itself(tmp_path: Path) -> None:
     """Noise is drawn in the threads; a later run in one thread finds it kept, and pays nothing more."""
     sim = fp.simulate(3, clients=2, samples=1000, seed=1)
     bounds = dict.fromkeys(sim.sites[0].columns, (-10, 10))
@@ -226,7 +227,7 @@ def test_a_ledger_is_charged_once_and_by_the_site_itself(tmp_path):
 # -- errors -----------------------------------------------------------------------------------------------------------
 
 
-def test_of_several_errors_the_first_sites_is_raised():
+def test_of_several_errors_the_first_sites_is_raised() -> None:
     sim = fp.simulate(6, clients=4, samples=300, seed=1)
     tables = [sim.sites[0], sim.sites[1], sim.sites[2][:5], sim.sites[3][:4]]
     with pytest.raises(fp.InputError) as alone:
@@ -245,7 +246,7 @@ class Late(fp.OracleSite):
         raise fp.InputError(f"{self.name} fails")
 
 
-def test_errors_come_in_the_order_of_the_sites_not_of_time():
+def test_errors_come_in_the_order_of_the_sites_not_of_time() -> None:
     with Threaded(oracles(2, Late), 2) as transport, pytest.raises(fp.InputError, match=r"^h0 fails$"):
         transport.open(Settings("adaptive"))
 
@@ -254,12 +255,12 @@ def test_errors_come_in_the_order_of_the_sites_not_of_time():
 
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, True, "2"])
-def test_jobs_is_a_whole_number(jobs):
+def test_jobs_is_a_whole_number(jobs: Any) -> None:
     with pytest.raises(fp.InputError, match="jobs must be a whole number, 1 or more"):
         fp.IPERI(jobs=jobs)
 
 
-def test_connected_sites_work_where_they_are():
+def test_connected_sites_work_where_they_are() -> None:
     for transport in (InProcess(oracles()), fp.Replay(fp.IPERI().fit(oracles()).transcript.to_json())):
         with pytest.raises(fp.InputError, match=r"jobs=2 is for tables .* connected already"):
             fp.IPERI(jobs=2).fit(transport)

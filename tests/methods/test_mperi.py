@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 @pytest.mark.parametrize("sharing", ["auto", "exact"])
 def test_population_moments_tell_all_that_can_be_known(observational: bool, sharing: str) -> None:
     """The oracle of benchmarks/mperi_exactness.py, on fixed cases: no chance in it."""
-    from mperi_exactness import compare
+    from mperi_exactness import compare  # type: ignore[import-not-found]
 
     for seed in range(40):
         everything, _, no_wrong, targets, groups = compare(seed, observational, sharing)
@@ -84,7 +84,7 @@ def test_one_site_with_fewer_rows_than_variables_still_answers() -> None:
 @pytest.mark.parametrize("confidence", [0.5, 1.0, 1.5, "high", True, float("nan")])
 def test_confidence_outside_its_range(confidence: object) -> None:
     with pytest.raises(fp.InputError, match=r"confidence must lie between 0.5 and 1"):
-        fp.MPERI(confidence=confidence)  # type: ignore[arg-type]
+        fp.MPERI(confidence=confidence)
 
 
 def test_sites_with_different_columns() -> None:
@@ -116,7 +116,7 @@ def test_knowledge_is_always_respected() -> None:
     for a, b in result.graph.undirected:
         assert tier[a] == tier[b] and {a, b} != {names[3], names[4]}
     chances = {(row.a, row.b): row for row in result.probabilities.itertuples()}
-    for (a, b), row in chances.items():
+    for (a, b), row in chances.items():  # type: ignore[assignment]
         if tier[a] > tier[b]:
             assert row.forward == pytest.approx(0.0, abs=1e-12)
     assert {one.grade for one in result.robustness if tier[one.a] < tier[one.b]} <= {"known"}

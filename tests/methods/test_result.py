@@ -146,7 +146,7 @@ def test_graphs_get_tighter() -> None:
     for seed in range(10):
         sim = fp.simulate(6, 4, 200, seed=seed)
         for options in ({}, {"masking": "consensus", "aggregate": "worst"}):
-            result = fp.IPERI(**options).fit(sim.sites)  # type: ignore[arg-type]
+            result = fp.IPERI(**options).fit(sim.sites)
             assert fp.is_cpdag(result.cpdag)
             assert result.cpdag.directed <= result.phi_cpdag.directed <= result.graph.directed
             assert result.graph == fp.meek_closure(result.phi_cpdag)
@@ -198,7 +198,7 @@ def test_repr() -> None:
 # -- written and read back --------------------------------------------------------------------------------------------
 
 
-def same(first: fp.Result, second: fp.Result) -> None:
+def assert_same(first: fp.Result, second: fp.Result) -> None:
     for field in fields(fp.Result):
         if field.name != "transcript":
             assert getattr(first, field.name) == getattr(second, field.name), field.name
@@ -218,7 +218,7 @@ def test_json_round_trip(options: dict[str, Any]) -> None:
     result = fp.IPERI(**options).fit(given)
     text = result.to_json()
     back = fp.Result.from_json(text)
-    same(back, result)
+    assert_same(back, result)
     assert back.transcript is None
     assert back.to_json() == text
     assert repr(back) == repr(result)
@@ -240,7 +240,7 @@ def test_damaged_results() -> None:
     for change in ({"version": 3}, {"format": "fedperi.transcript"}):
         with pytest.raises(fp.InputError, match=r"^this is not a result of fedperi, version 2$"):
             fp.Result.from_json(json.dumps({**record, **change}))
-    for change in ({"graph": {}}, {"graph": 3}, {"edges": 3}, {"history": [{}]}, {"edges": [{}]}):
+    for change in ({"graph": {}}, {"graph": 3}, {"edges": 3}, {"history": [{}]}, {"edges": [{}]}):  # type: ignore[assignment]
         with pytest.raises(fp.InputError):
             fp.Result.from_json(json.dumps({**record, **change}))
 
@@ -250,7 +250,7 @@ def test_results_of_the_first_version_are_still_read() -> None:
     record = json.loads(result.to_json())
     new = ("probable", "differences", "groups", "robustness", "warnings", "sampling")
     old = {**{key: value for key, value in record.items() if key not in new}, "version": 1}
-    same(fp.Result.from_json(json.dumps(old)), result)
+    assert_same(fp.Result.from_json(json.dumps(old)), result)
 
 
 def test_a_result_of_mperi_comes_back_whole(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_save(tmp_path: Path) -> None:
     names = {"graph.csv", "graph.dagitty.txt", "graph.dot", "graph.gml", "manifest.json", "result.json"}
     assert {path.name for path in place.iterdir()} >= names
     assert not [path for path in place.iterdir() if path.name.endswith(".part")]
-    same(fp.Result.from_json((place / "result.json").read_text(encoding="utf-8")), result)
+    assert_same(fp.Result.from_json((place / "result.json").read_text(encoding="utf-8")), result)
     assert json.loads((place / "manifest.json").read_text()) == result.manifest
     assert fp.PDAG.from_dot((place / "graph.dot").read_text()) == result.graph
     result.save(place)  # again, over the first
@@ -309,7 +309,7 @@ def test_interrupted_in_phase_2(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.regrets == whole.regrets
     assert (result.rounds, whole.rounds) == (1, 2)
     assert repr(result) == "Result(I-PERI (interrupted): 3 edges, 0 directed; 2 sites, 1 rounds)"
-    same(fp.Result.from_json(result.to_json()), result)
+    assert_same(fp.Result.from_json(result.to_json()), result)
 
 
 def test_interrupted_in_a_later_round(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,7 +320,7 @@ def test_interrupted_in_a_later_round(monkeypatch: pytest.MonkeyPatch) -> None:
     first = sum(len(questions) for questions, _ in whole.transcript.rounds[:4])  # candidates and their subsets
     given = oracle_sites(clients, covariances)
     asked: list[Any] = []
-    interrupt_at(given[0], monkeypatch, lambda question: asked.append(question) or len(asked) > first)
+    interrupt_at(given[0], monkeypatch, lambda question: asked.append(question) or len(asked) > first)  # type: ignore[func-returns-value]
     result = fp.IPERI().fit(given)
     assert not result.complete
     assert len(result.history) == 1

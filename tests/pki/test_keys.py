@@ -11,9 +11,10 @@ import subprocess
 import threading
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from helpers.command import fedperi
+from helpers.command import fedperi, fedperi_here
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -259,7 +260,7 @@ def test_adding_a_site_changes_nothing_else_and_needs_nothing_of_the_ca(pilot: P
     ("options", "reach"),
     [({"addresses": ["fd00::5"]}, "[fd00::5]:"), ({"addresses": ["10.0.0.5"]}, "10.0.0.5:"), (BEGIN, f"{HOST}:")],
 )
-def test_a_site_is_told_where_to_connect(tmp_path: Path, options: dict, reach: str) -> None:
+def test_a_site_is_told_where_to_connect(tmp_path: Path, options: dict[str, Any], reach: str) -> None:
     pytest.importorskip("cryptography")
     make_keys(tmp_path / "keys", sites=["north"], **options)
     make_keys(tmp_path / "keys", sites=["west"])
@@ -276,7 +277,7 @@ def test_renewal_can_change_the_names(pilot: Path) -> None:
 
 def test_renewal_that_was_cut_off_can_be_repeated(pilot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = content(pilot)
-    replace = module.write_whole
+    replace = module.write_whole  # type: ignore[attr-defined]
 
     def cut(path: Path, text: bytes) -> None:
         if path.name == "server.pem":
@@ -342,7 +343,7 @@ def test_renewal_that_was_cut_off_can_be_repeated(pilot: Path, monkeypatch: pyte
         ({"renew": True}, "holds no keys to renew: check the folder, or leave out --renew to begin a pilot"),
     ],
 )
-def test_bad_input_is_refused_before_anything_is_written(tmp_path: Path, options: dict, message: str) -> None:
+def test_bad_input_is_refused_before_anything_is_written(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         make_keys(tmp_path / "keys", **options)
     assert not (tmp_path / "keys").exists()
@@ -364,7 +365,7 @@ def test_bad_input_is_refused_before_anything_is_written(tmp_path: Path, options
         ),
     ],
 )
-def test_what_is_there_is_never_overwritten(pilot: Path, options: dict, message: str) -> None:
+def test_what_is_there_is_never_overwritten(pilot: Path, options: dict[str, Any], message: str) -> None:
     before = content(pilot)
     with pytest.raises(InputError, match=re.escape(message)):
         make_keys(pilot, **options)
@@ -455,7 +456,7 @@ def test_a_failure_on_the_way_leaves_nothing(pilot: Path, monkeypatch: pytest.Mo
     def full(path: object, *rest: object, **more: object) -> int:
         if str(path).endswith("west.pub"):
             raise OSError(28, "No space left on device", str(path))
-        return opened(path, *rest, **more)  # type: ignore[arg-type]
+        return opened(path, *rest, **more)
 
     monkeypatch.setattr(os, "open", full)
     with pytest.raises(InputError, match=r"cannot be used \(No space left on device: .*west.pub"):
@@ -470,7 +471,7 @@ def test_without_cryptography_the_remedy_is_named(tmp_path: Path, monkeypatch: p
     def missing(name: str, *rest: object) -> object:
         if name.startswith("cryptography"):
             raise ImportError(name)
-        return real(name, *rest)  # type: ignore[arg-type]
+        return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(InputError, match=re.escape("pip install 'fedperi[flower]'")):
@@ -480,7 +481,7 @@ def test_without_cryptography_the_remedy_is_named(tmp_path: Path, monkeypatch: p
 
 @given(st.text(max_size=80))
 def test_property_any_text_is_a_good_name_or_an_input_error(text: str) -> None:
-    for check in (module._host, module._address, module._site):
+    for check in (module._host, module._address, module._site):  # type: ignore[attr-defined]
         try:
             good = check(text)
         except InputError:
@@ -519,7 +520,7 @@ def test_command_line(tmp_path: Path) -> None:
     ],
 )
 def test_command_line_refuses(tmp_path: Path, arguments: list[str], message: str) -> None:
-    done = fedperi("keys", *arguments, cwd=tmp_path)
+    done = fedperi_here("keys", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -532,7 +533,7 @@ def shell_lines(text: str) -> list[str]:
 
 
 def shown_commands() -> list[str]:
-    texts = [PAGE.read_text(encoding="utf-8"), module._CA_README, module._COORDINATOR_README, module._SITE_README]
+    texts = [PAGE.read_text(encoding="utf-8"), module._CA_README, module._COORDINATOR_README, module._SITE_README]  # type: ignore[attr-defined]
     texts += [path.read_text(encoding="utf-8") for path in sorted(DEPLOY.glob("*.service"))]
     options = re.findall(r"/fedperi/(\w+)\.env`:\n\n```text\n.*?^OPTIONS=(.*?)$", texts[0], re.DOTALL | re.MULTILINE)
     assert len(options) == 2
@@ -560,7 +561,7 @@ def test_commands_of_the_guide_run_in_order(tmp_path: Path) -> None:
     lines = [line for block in blocks for line in block.splitlines() if not line.startswith("#")]
     assert len(lines) == 3
     for line in lines:
-        done = fedperi(*line.split()[1:], cwd=tmp_path)
+        done = fedperi_here(*line.split()[1:], cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, ""), line
     shake_hands(tmp_path / "keys" / "coordinator", tmp_path / "keys" / "sites" / "valley" / "ca.pem", HOST)
 

@@ -27,8 +27,8 @@ from fedperi.tables import Column, Schema
 from fedperi.tables.levels import level_text
 
 
-def judge(text: str) -> bool:
-    """Whether a text is read; if so, everything in it is finite and can be said."""
+def check_reading(text: str) -> bool:
+    """Whether a text is read. Assert that it is refused in words, or that all in it is finite and can be explained."""
     try:
         release = read_release(text, "h1.fedperi")
     except InputError as error:
@@ -53,13 +53,13 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> list[Release]:
 def test_fuzz_any_change_of_a_value_that_is_sealed_again(releases: list[Release]) -> None:
     contents = [json.loads(write_release(release)) for release in releases]
     for content in contents:
-        assert judge(sealed(content))
+        assert check_reading(sealed(content))
 
     def attempt(rng: random.Random) -> None:
         content = copy.deepcopy(rng.choice(contents))
         for _ in range(rng.choice([1, 1, 1, 2, 4])):
             mutate(content, rng)
-        judge(sealed(content))
+        check_reading(sealed(content))
 
     fuzz(attempt, 300)
 
@@ -75,7 +75,7 @@ def test_fuzz_any_change_of_the_text(releases: list[Release]) -> None:
                 ["", rng.choice(LITERALS), chr(rng.randrange(0x10FFFF)), text[at : at + 30], "[", "}", ","]
             )
             text = text[:at] + new + text[at + rng.choice([0, 1, 1, 5, 200]) :]
-        judge(text)
+        check_reading(text)
 
     fuzz(attempt, 300)
 

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 import warnings
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,17 +25,17 @@ from fedperi.tables.schema import Column, Schema
 WIDE = 10.0
 
 
-def bounds_of(table, limit=WIDE):
+def bounds_of(table: Any, limit: Any = WIDE) -> Any:
     return dict.fromkeys(table.columns, (-limit, limit))
 
 
 @pytest.fixture
-def sim():
+def sim() -> Any:
     return fp.simulate(5, clients=3, samples=3000, weights=(0.4, 1.0), seed=2)
 
 
 @pytest.fixture
-def privacy(sim, tmp_path):
+def privacy(sim: Any, tmp_path: Path) -> Any:
     return fp.Privacy(4.0, 1e-6, bounds=bounds_of(sim.sites[0]), store=tmp_path / "store")
 
 
@@ -45,17 +47,17 @@ class NoNoise:
 
     private = False
 
-    def gaussian(self, values, sensitivity, rho):
+    def gaussian(self, values: Any, sensitivity: Any, rho: Any) -> Any:
         return values
 
-    def select(self, scores, sensitivity, rho):
+    def select(self, scores: Any, sensitivity: Any, rho: Any) -> Any:
         return int(np.argmax(scores))
 
-    def laplace(self, values, scale):
+    def laplace(self, values: Any, scale: Any) -> Any:
         return values
 
 
-def released(table, epsilon=1.0, noise=None, data="auto", bounds=None):
+def released(table: Any, epsilon: Any = 1.0, noise: Any = None, data: Any = "auto", bounds: Any = None) -> Any:
     table = open_table(table, "north")
     schema = as_bounds(bounds if bounds is not None else dict.fromkeys(table.columns, (-WIDE, WIDE)))
     plan = Plan.of(schema, data, epsilon, 1e-6)
@@ -63,7 +65,7 @@ def released(table, epsilon=1.0, noise=None, data="auto", bounds=None):
     return draw_release(table, plan, counts, noise or NoNoise(), "error")
 
 
-def test_without_noise_the_release_gives_the_correlations_back():
+def test_without_noise_the_release_gives_the_correlations_back() -> None:
     """Clipping is undone: normal rows have their own correlations after it, to what 200,000 rows can tell."""
     rng = np.random.default_rng(1)
     root = np.tril(rng.uniform(-1, 1, (6, 6))) + np.eye(6)
@@ -77,7 +79,7 @@ def test_without_noise_the_release_gives_the_correlations_back():
     assert 0.3 < witness.clipped / witness.rows < 0.95
 
 
-def test_units_are_found_within_wide_bounds():
+def test_units_are_found_within_wide_bounds() -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.normal(30, 5, 5000), "b": rng.normal(-0.5, 0.1, 5000)})
     release, _ = released(table, bounds={"a": (0, 1000), "b": (-5, 5)})
@@ -85,7 +87,7 @@ def test_units_are_found_within_wide_bounds():
     assert release.units["b"] == pytest.approx((-0.5, 0.1), abs=0.05)
 
 
-def test_the_price_is_what_was_promised(sim):
+def test_the_price_is_what_was_promised(sim: Any) -> None:
     from fedperi.privacy import zcdp_epsilon
 
     plan = Plan.of(as_bounds(bounds_of(sim.sites[0])), "auto", 1.0, 1e-6)
@@ -95,13 +97,16 @@ def test_the_price_is_what_was_promised(sim):
     assert plan.noise == pytest.approx((0.25 + plan.limit**2) / np.sqrt(2 * plan.price.gaussian), rel=1e-6)
 
 
-def test_noise_has_the_stated_size(sim):
-    """Standard deviations on and off the diagonal, from the real source, in fifty draws of 21 entries each."""
+def test_noise_has_the_stated_size(sim: Any) -> None:
+    """Standard deviations on and off the diagonal, from the real source, in 200 draws of 21 entries each.
+
+    False alarm: 4e-13 (chi-squared distribution with 1,199 degrees of freedom); half the noise cannot pass.
+    """
     from fedperi.privacy.noise import SecureNoise
 
     exact, _ = released(sim.sites[0])
     diagonal, beside = [], []
-    for _ in range(50):
+    for _ in range(200):
         noisy, _ = released_with_units(sim.sites[0], exact.units, SecureNoise())
         difference = noisy.moments - exact.moments
         diagonal += np.diag(difference).tolist()
@@ -111,13 +116,13 @@ def test_noise_has_the_stated_size(sim):
     assert exact.noise_beside == pytest.approx(exact.noise / np.sqrt(2), rel=1e-3)
 
 
-def released_with_units(table, units, noise):
+def released_with_units(table: Any, units: Any, noise: Any) -> Any:
     class FixedUnits:
         private = True
         gaussian = staticmethod(noise.gaussian)
 
         @staticmethod
-        def select(scores, sensitivity, rho):
+        def select(scores: Any, sensitivity: Any, rho: Any) -> Any:
             return int(np.argmax(scores))
 
     release, witness = released(table, noise=FixedUnits())
@@ -127,7 +132,7 @@ def released_with_units(table, units, noise):
 
 @settings(max_examples=200)
 @given(st.lists(st.floats(0.05, 5), min_size=2, max_size=8), st.floats(0.5, 4))
-def test_clipping_is_undone_exactly(values, limit):
+def test_clipping_is_undone_exactly(values: Any, limit: Any) -> None:
     values = np.array(values)
     clipped = clipped_eigenvalues(values, limit)
     assert (clipped <= values + 1e-9).all() and clipped.sum() <= limit**2 * (1 + 1e-9)
@@ -138,7 +143,7 @@ def test_clipping_is_undone_exactly(values, limit):
 
 
 @given(st.integers(1, 8), st.floats(0.1, 100), st.integers(0, 10**6))
-def test_repair_gives_a_covariance_whatever_the_noise(q, noise, seed):
+def test_repair_gives_a_covariance_whatever_the_noise(q: Any, noise: Any, seed: Any) -> None:
     rng = np.random.default_rng(seed)
     raw = rng.normal(0, noise, (q + 1, q + 1))
     covariance, rows = covariance_of(raw + raw.T + np.eye(q + 1), 0.5, noise)
@@ -146,7 +151,7 @@ def test_repair_gives_a_covariance_whatever_the_noise(q, noise, seed):
     assert np.linalg.eigvalsh(covariance)[0] > 0
 
 
-def test_moments_do_not_depend_on_the_order_of_rows_or_on_chunks(sim):
+def test_moments_do_not_depend_on_the_order_of_rows_or_on_chunks(sim: Any) -> None:
     table = sim.sites[0]
     schema = as_bounds(bounds_of(table))
     plan = Plan.of(schema, "linear", 1.0, 1e-6)
@@ -159,7 +164,7 @@ def test_moments_do_not_depend_on_the_order_of_rows_or_on_chunks(sim):
 
 
 @pytest.mark.parametrize("data", ["mixed", "nonlinear"])
-def test_categories_and_bases_have_blocks(data, recwarn):
+def test_categories_and_bases_have_blocks(data: str, recwarn: pytest.WarningsRecorder) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=8000)
     table = pd.DataFrame(
@@ -183,7 +188,7 @@ def test_categories_and_bases_have_blocks(data, recwarn):
 # -- once, and from files ---------------------------------------------------------------------------------------------
 
 
-def test_files_give_the_same_graph_as_the_run_in_process(sim, privacy, tmp_path):
+def test_files_give_the_same_graph_as_the_run_in_process(sim: Any, privacy: Any, tmp_path: Path) -> None:
     names = ["north", "south", "east"]
     inside = fp.IPERI(privacy=privacy, progress=False).fit(dict(zip(names, sim.sites, strict=True)))
     files = []
@@ -202,7 +207,7 @@ def test_files_give_the_same_graph_as_the_run_in_process(sim, privacy, tmp_path)
     }
 
 
-def test_noise_is_drawn_once_across_processes(sim, tmp_path):
+def test_noise_is_drawn_once_across_processes(sim: Any, tmp_path: Path) -> None:
     table = tmp_path / "h1.csv"
     sim.sites[0].to_csv(table, index=False)
     code = (
@@ -227,7 +232,7 @@ def test_noise_is_drawn_once_across_processes(sim, tmp_path):
     assert said[0].split()[-1] == "1"
 
 
-def test_processes_at_the_same_time_draw_once(sim, tmp_path):
+def test_processes_at_the_same_time_draw_once(sim: Any, tmp_path: Path) -> None:
     table = tmp_path / "h1.csv"
     sim.sites[0].to_csv(table, index=False)
     code = (
@@ -247,7 +252,7 @@ def test_processes_at_the_same_time_draw_once(sim, tmp_path):
     assert len(said) == 1 and len(said.pop().strip()) == 16
 
 
-def test_a_second_price_adds_up(sim, privacy, tmp_path):
+def test_a_second_price_adds_up(sim: Any, privacy: Any, tmp_path: Path) -> None:
     from dataclasses import replace
 
     first, _ = release_table(sim.sites[0], privacy, name="north")
@@ -258,7 +263,7 @@ def test_a_second_price_adds_up(sim, privacy, tmp_path):
     assert totals["rho"] == pytest.approx(first.price.rho + second.price.rho)
 
 
-def test_one_draw_for_a_table_however_it_is_stored(sim, privacy, tmp_path):
+def test_one_draw_for_a_table_however_it_is_stored(sim: Any, privacy: Any, tmp_path: Path) -> None:
     table = sim.sites[0]
     table.sample(frac=1, random_state=0)[list(table.columns)[::-1]].to_parquet(tmp_path / "north.parquet")
     table.to_csv(tmp_path / "north.csv", index=False)
@@ -268,7 +273,7 @@ def test_one_draw_for_a_table_however_it_is_stored(sim, privacy, tmp_path):
     assert len(drawn) == 1
 
 
-def test_a_table_keeps_its_noise_under_another_name(sim, monkeypatch, tmp_path):
+def test_a_table_keeps_its_noise_under_another_name(sim: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without a store of the site's, noise and budget belong to the table: a new order of sites draws nothing new."""
     monkeypatch.setenv("FEDPERI_STORE", str(tmp_path))
     method = fp.IPERI(privacy=fp.Privacy(1.0, bounds=bounds_of(sim.sites[0])), progress=False)
@@ -277,8 +282,8 @@ def test_a_table_keeps_its_noise_under_another_name(sim, monkeypatch, tmp_path):
     assert other.privacy["site 3"]["ledger"]["totals"]["releases"] == 1
 
 
-def test_a_ceiling_is_raised_knowingly_only(sim, tmp_path):
-    def ask(epsilon, ceiling):
+def test_a_ceiling_is_raised_knowingly_only(sim: Any, tmp_path: Path) -> None:
+    def ask(epsilon: Any, ceiling: Any) -> Any:
         return release_table(
             sim.sites[0], fp.Privacy(epsilon, bounds=bounds_of(sim.sites[0]), store=tmp_path, ceiling=ceiling)
         )
@@ -288,7 +293,7 @@ def test_a_ceiling_is_raised_knowingly_only(sim, tmp_path):
         ask(1.5, 4.0)
 
 
-def test_a_budget_that_one_site_lacks_is_spent_by_none(sim, tmp_path):
+def test_a_budget_that_one_site_lacks_is_spent_by_none(sim: Any, tmp_path: Path) -> None:
     from dataclasses import replace
 
     tables = dict(zip(["north", "south", "east"], sim.sites, strict=True))
@@ -300,14 +305,14 @@ def test_a_budget_that_one_site_lacks_is_spent_by_none(sim, tmp_path):
     assert release.ledger["totals"]["releases"] == 1
 
 
-def test_bootstrap_costs_nothing_and_needs_no_rows(sim, privacy):
+def test_bootstrap_costs_nothing_and_needs_no_rows(sim: Any, privacy: Any) -> None:
     result = fp.IPERI(privacy=privacy, bootstrap=5, progress=False).fit(sim.sites)
     assert result.replicates == 5
     assert all(told["ledger"]["totals"]["releases"] == 1 for told in result.privacy.values())
     assert len(result.stability) >= len(result.graph)
 
 
-def test_nothing_exact_is_in_a_result(sim, privacy):
+def test_nothing_exact_is_in_a_result(sim: Any, privacy: Any) -> None:
     """Neither the number of rows nor a hash of the data leaves a site: both would tell what the noise hides."""
     result = fp.IPERI(privacy=privacy, progress=False).fit({"north": sim.sites[0], "south": sim.sites[1]})
     text = result.to_json() + result.transcript.to_json()
@@ -322,7 +327,7 @@ def test_nothing_exact_is_in_a_result(sim, privacy):
 # -- tests are loud ---------------------------------------------------------------------------------------------------
 
 
-def test_seeded_noise_is_loud_and_marked(sim):
+def test_seeded_noise_is_loud_and_marked(sim: Any) -> None:
     privacy = fp.Privacy(1.0, bounds=bounds_of(sim.sites[0]), test_seed=1)
     with pytest.warns(UserWarning, match="NOTHING in this run is private"):
         result = fp.IPERI(privacy=privacy, progress=False).fit(sim.sites)
@@ -333,7 +338,7 @@ def test_seeded_noise_is_loud_and_marked(sim):
     assert again.regrets == result.regrets
 
 
-def test_production_noise_takes_no_seed(sim, tmp_path):
+def test_production_noise_takes_no_seed(sim: Any, tmp_path: Path) -> None:
     """Neither numpy's global seed nor the method's changes it, and two stores draw differently."""
     drawn = []
     for at in range(2):
@@ -367,22 +372,22 @@ def test_production_noise_takes_no_seed(sim, tmp_path):
         ({"test_seed": -1}, "test_seed must be a whole number"),
     ],
 )
-def test_options_are_checked(options, message):
+def test_options_are_checked(options: Any, message: str) -> None:
     with pytest.raises(fp.InputError, match=message):
         fp.Privacy(**options)
 
 
-def test_missing_bounds_say_why_the_range_may_not_be_used(sim, privacy):
+def test_missing_bounds_say_why_the_range_may_not_be_used(sim: Any, privacy: Any) -> None:
     with pytest.raises(fp.InputError, match="those of two people"):
         fp.IPERI(privacy=fp.Privacy(1.0), progress=False).fit(sim.sites)
 
 
-def test_bounds_of_another_table(sim, privacy):
+def test_bounds_of_another_table(sim: Any, privacy: Any) -> None:
     with pytest.raises(fp.InputError, match="site 'site 1' has no column"):
         fp.IPERI(privacy=privacy).fit([table.rename(columns=str.lower) for table in sim.sites])
 
 
-def test_bounds_may_come_from_the_schema_or_a_file(sim, tmp_path):
+def test_bounds_may_come_from_the_schema_or_a_file(sim: Any, tmp_path: Path) -> None:
     table = sim.sites[0]
     schema = Schema(tuple(Column(name, "continuous", bounds=(-9, 9)) for name in table.columns))
     assert release_table(table, fp.Privacy(1.0, store=tmp_path / "a"), schema=schema)[0].schema == schema
@@ -393,7 +398,7 @@ def test_bounds_may_come_from_the_schema_or_a_file(sim, tmp_path):
     assert fp.Privacy(1.0, bounds=tmp_path / "schema.toml").bounds == schema
 
 
-def test_delta_must_be_below_one_over_a_public_number_of_rows():
+def test_delta_must_be_below_one_over_a_public_number_of_rows() -> None:
     with pytest.raises(fp.InputError, match=r"delta = 0\.001 must be below one over the number of rows"):
         fp.Privacy(1.0, 1e-3)
     with pytest.raises(
@@ -403,7 +408,7 @@ def test_delta_must_be_below_one_over_a_public_number_of_rows():
     assert fp.Privacy(1.0, 1e-3, most_rows=900).most_rows == 900
 
 
-def test_values_outside_the_bounds_are_clipped_silently(sim, tmp_path):
+def test_values_outside_the_bounds_are_clipped_silently(sim: Any, tmp_path: Path) -> None:
     table = sim.sites[0].copy()
     table.iloc[0] = [1e300, -1e300, np.inf, 5.0, 77.0]
     release, _ = release_table(table, fp.Privacy(1.0, bounds=bounds_of(table), store=tmp_path))
@@ -411,7 +416,7 @@ def test_values_outside_the_bounds_are_clipped_silently(sim, tmp_path):
 
 
 @pytest.mark.parametrize("value", ["SECRET", "12,5", ""])
-def test_a_cell_that_cannot_be_read_is_neither_an_error_nor_told(sim, tmp_path, value):
+def test_a_cell_that_cannot_be_read_is_neither_an_error_nor_told(sim: Any, tmp_path: Path, value: str) -> None:
     table = sim.sites[0].astype(object)
     table.iloc[3, 1] = value
     release, witness = release_table(table, fp.Privacy(1.0, bounds=bounds_of(table), store=tmp_path))
@@ -419,13 +424,13 @@ def test_a_cell_that_cannot_be_read_is_neither_an_error_nor_told(sim, tmp_path, 
     assert not value or value not in json.dumps(release.summary())
 
 
-def test_an_unknown_category_is_no_error(tmp_path):
+def test_an_unknown_category_is_no_error(tmp_path: Path) -> None:
     table = pd.DataFrame({"c": ["u", "v", "SECRET"] * 400, "x": np.arange(1200.0)})
     release, _ = release_table(table, fp.Privacy(1.0, bounds={"c": ["u", "v"], "x": (0, 1200)}, store=tmp_path))
     assert "SECRET" not in json.dumps(release.summary())
 
 
-def test_missing_values(sim, tmp_path):
+def test_missing_values(sim: Any, tmp_path: Path) -> None:
     table = sim.sites[0].copy()
     table.iloc[5, 2] = np.nan
     privacy = fp.Privacy(1.0, bounds=bounds_of(table), store=tmp_path)
@@ -433,7 +438,7 @@ def test_missing_values(sim, tmp_path):
     assert release_table(table, privacy, missing="drop")[1].rows == 2999
 
 
-def test_too_much_noise_is_an_error_with_a_remedy():
+def test_too_much_noise_is_an_error_with_a_remedy() -> None:
     table = fp.simulate(10, clients=1, samples=300, seed=0).sites[0]
     privacy = fp.Privacy(0.05, bounds=bounds_of(table), test_seed=0)
     with warnings.catch_warnings(), pytest.raises(fp.InputError, match=r"noisy moments are worth \d rows, too few"):
@@ -441,14 +446,14 @@ def test_too_much_noise_is_an_error_with_a_remedy():
         fp.IPERI(privacy=privacy, progress=False).fit([table])
 
 
-def test_releases_of_different_schemas_do_not_mix(sim, tmp_path):
+def test_releases_of_different_schemas_do_not_mix(sim: Any, tmp_path: Path) -> None:
     one, _ = release_table(sim.sites[0], fp.Privacy(1.0, bounds=bounds_of(sim.sites[0]), store=tmp_path), name="a")
     two, _ = release_table(sim.sites[1], fp.Privacy(1.0, bounds=bounds_of(sim.sites[1], 5), store=tmp_path), name="b")
     with pytest.raises(fp.InputError, match="the releases follow different schemas: column 'X0'"):
         fp.IPERI(progress=False).fit([one, two])
 
 
-def test_what_privacy_cannot_protect(sim, privacy, tmp_path):
+def test_what_privacy_cannot_protect(sim: Any, privacy: Any, tmp_path: Path) -> None:
     release, _ = release_table(sim.sites[0], privacy, name="a")
     with pytest.raises(fp.InputError, match="site 'a' is a release, and its price is settled"):
         fp.IPERI(privacy=privacy).fit([release, sim.sites[1]])
@@ -460,7 +465,7 @@ def test_what_privacy_cannot_protect(sim, privacy, tmp_path):
         fp.IPERI(privacy=1.0)
 
 
-def test_releases_are_written_and_read(sim, privacy, tmp_path):
+def test_releases_are_written_and_read(sim: Any, privacy: Any, tmp_path: Path) -> None:
     release, _ = release_table(sim.sites[0], privacy, name="a", targets=["X2"])
     save_release(release, tmp_path / "a.fedperi")
     read = load_release(tmp_path / "a.fedperi")
@@ -473,13 +478,18 @@ def test_releases_are_written_and_read(sim, privacy, tmp_path):
 @pytest.mark.parametrize(
     ("p", "n", "epsilon", "least"), [(5, 2000, 1.0, 0.97), (10, 2000, 1.0, 0.93), (10, 10000, 0.5, 0.93)]
 )
-def test_graphs_stay_close_at_small_prices(p, n, epsilon, least, tmp_path):
-    """Fewer seeds than docs/results-privacy.md has, real noise, and so a margin below what is asked of its means."""
+def test_graphs_stay_close_at_small_prices(p: int, n: int, epsilon: float, least: float) -> None:
+    """Fewer seeds than docs/results-privacy.md has, and so a margin below what is asked of its means.
+
+    The noise has a seed: no false alarm. That real noise has the same size is another test's matter.
+    """
     found, bare = [], []
     for seed in range(8):
         sim = fp.simulate(p, clients=5, samples=n, weights=(0.1, 1.0), seed=seed)
-        privacy = fp.Privacy(epsilon, 1e-6, bounds=bounds_of(sim.sites[0]), store=tmp_path / str(seed))
-        found.append(fp.skeleton_f1(fp.IPERI(privacy=privacy, progress=False).fit(sim.sites).graph, sim.dag))
+        privacy = fp.Privacy(epsilon, 1e-6, bounds=bounds_of(sim.sites[0]), test_seed=seed)
+        with pytest.warns(UserWarning, match="NOTHING in this run is private"):
+            private = fp.IPERI(privacy=privacy, progress=False).fit(sim.sites)
+        found.append(fp.skeleton_f1(private.graph, sim.dag))
         bare.append(fp.skeleton_f1(fp.IPERI(progress=False).fit(sim.sites).graph, sim.dag))
     assert np.mean(found) >= least - 0.02
     assert np.mean(bare) >= np.mean(found) - 0.01

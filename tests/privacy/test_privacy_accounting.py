@@ -175,7 +175,7 @@ BIG = "above 0 and at most 1e+06"
 def test_bad_price(arguments: dict[str, object], message: str) -> None:
     good: dict[str, object] = {"epsilon": 2.0, "delta": 1e-6, "gaussian": 1 / 18}
     with pytest.raises(InputError) as caught:
-        Price(**(good | arguments))  # type: ignore[arg-type]
+        Price(**(good | arguments))
     assert str(caught.value) == message
 
 
@@ -199,7 +199,7 @@ def test_bad_dictionary(values: object) -> None:
 @pytest.mark.parametrize("delta", [0, 1, -1, math.nan, None, "x"])
 def test_bad_delta(delta: object) -> None:
     message = rf"^delta is {delta!r}, but must be a number: 0 < delta < 1, well below one over the number of rows$"
-    for function in (lambda: zcdp_epsilon(1.0, delta), lambda: zcdp_rho(1.0, delta), lambda: total([], delta)):  # type: ignore[arg-type]
+    for function in (lambda: zcdp_epsilon(1.0, delta), lambda: zcdp_rho(1.0, delta), lambda: total([], delta)):
         with pytest.raises(InputError, match=message):
             function()
 
@@ -247,7 +247,7 @@ def test_pld_of_equal_gaussians_is_the_closed_form(k: int, delta: float, epsilon
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0])
 @pytest.mark.parametrize("kind", ["laplace", "selections"])
 def test_pld_of_few_pure_answers_is_the_sum(k: int, epsilon: float, kind: str) -> None:
-    prices = [Price(epsilon, 0.0, **{kind: (epsilon, 1)})] * k  # type: ignore[arg-type]
+    prices = [Price(epsilon, 0.0, **{kind: (epsilon, 1)})] * k
     assert total(prices, 1e-12).pld_epsilon == pytest.approx(k * epsilon, rel=2e-3)
 
 

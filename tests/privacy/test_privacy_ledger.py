@@ -27,7 +27,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def opened(place: Place, **options: object) -> Ledger:
-    return Ledger.open(place, site="h1", table=TABLE, **options)  # type: ignore[arg-type]
+    return Ledger.open(place, site="h1", table=TABLE, **options)
 
 
 def charged(place: Place, times: int = 3, **options: object) -> Ledger:
@@ -115,7 +115,7 @@ def test_only_the_owner_can_read(place: Place) -> None:
 @pytest.mark.parametrize("root", ["", "a\0b", 3, "~nobody-of-this-name/x"])
 def test_strange_roots(root: object) -> None:
     with pytest.raises(InputError, match=r"^the store of the privacy ledger is .*, but must be a folder: choose a fol"):
-        Store(root)  # type: ignore[arg-type]
+        Store(root)
 
 
 def test_a_root_that_cannot_be_written(tmp_path: Path) -> None:
@@ -154,13 +154,13 @@ def test_strange_fingerprints(mark: object) -> None:
     with pytest.raises(
         InputError, match=r"^the fingerprint of the table of site 'h1' is .* must be a hexadecimal digest"
     ):
-        Store("x").place("h1", mark)  # type: ignore[arg-type]
+        Store("x").place("h1", mark)
 
 
 @pytest.mark.parametrize("site", ["", None, 3])
 def test_strange_sites(site: object) -> None:
     with pytest.raises(InputError, match=r"^the name of a site is .*, but must be a text that is not empty$"):
-        Store("x").place(site, TABLE)  # type: ignore[arg-type]
+        Store("x").place(site, TABLE)
 
 
 # -- the lock -------------------------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ def test_bad_ceilings(values: tuple[float, ...], message: str) -> None:
 @pytest.mark.parametrize("what", ["", " ", None])
 def test_a_release_needs_words(place: Place, what: object) -> None:
     with pytest.raises(InputError, match=r"^what site 'h1' releases is called .*: say it in words, for its ledger$"):
-        opened(place).charge(ONE, what)  # type: ignore[arg-type]
+        opened(place).charge(ONE, what)
 
 
 def test_the_summary_is_plain_and_does_not_identify_the_table(place: Place) -> None:
@@ -439,7 +439,7 @@ def test_every_single_byte_counts(place: Place) -> None:
 )
 def test_edited_lines_are_noticed(place: Place, edit: object, why: str) -> None:
     charged(place, 3)
-    lines = edit(file(place).read_text().splitlines())  # type: ignore[operator]
+    lines = edit(file(place).read_text().splitlines())
     file(place).write_text("".join(f"{line}\n" for line in lines))
     raises_damaged(place, why)
 

@@ -185,7 +185,7 @@ def releases(draw: st.DrawFn) -> Release:
             column = (
                 Column(name, "categorical", levels)
                 if levels
-                else Column(name, "continuous", bounds=tuple(sorted(draw(st.tuples(NUMBERS, NUMBERS)))))  # type: ignore[arg-type]
+                else Column(name, "continuous", bounds=tuple(sorted(draw(st.tuples(NUMBERS, NUMBERS)))))
             )
         except InputError:  # levels that are one, bounds that coincide
             column = Column(name, "continuous", bounds=(0, 1))
@@ -283,7 +283,7 @@ def test_another_version(release: Release) -> None:
     newer = forged(release, lambda content: content.update(version=3))
     assert refusal(newer) == "has version 3, newer than the 2 that this fedperi reads; update fedperi"
     for version in (0, None, "1", 1.0, True):
-        other = forged(release, lambda content, version=version: content.update(version=version))
+        other = forged(release, lambda content, version=version: content.update(version=version))  # type: ignore[misc]
         assert refusal(other) == f"has version {version!r}, and this fedperi reads 1; {AGAIN}"
 
 

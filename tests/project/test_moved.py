@@ -24,4 +24,4 @@ def test_the_places_named_are_there() -> None:
 def test_other_modules_that_are_not_there_are_left_alone() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'fedperi\.nowhere'"):
         importlib.import_module("fedperi.nowhere")
-    assert fp.PDAG
+    assert fp.PDAG  # type: ignore[truthy-function]

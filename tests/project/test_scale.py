@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ class OneSite:
         self.names = self._score.names
         self.asked: list[int] = []
 
-    def regrets(self, families: Sequence[tuple[NDArray, NDArray, NDArray]]) -> list[NDArray[np.float64]]:
+    def regrets(self, families: Sequence[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]) -> list[NDArray[np.float64]]:
         out = []
         for nodes, fixed, free in families:
             lattice = self._score.lattice(nodes, np.column_stack([fixed, free]).astype(np.int64))

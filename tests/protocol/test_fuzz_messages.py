@@ -83,7 +83,7 @@ def numbers(value: Any) -> list[float]:
     return [float(value)] if isinstance(value, int | float) else []
 
 
-def judge(record: Any, reader: Reader) -> bool:
+def check_reading(record: Any, reader: Reader) -> bool:
     try:
         found = reader(record)
     except InputError as error:
@@ -132,7 +132,7 @@ def odd(value: Any, rng: random.Random) -> Any:
 
 
 def test_valid_messages_are_read() -> None:
-    assert all(judge(record, reader) for record, reader in VALID)
+    assert all(check_reading(record, reader) for record, reader in VALID)
 
 
 def test_fuzz_any_change_of_a_message() -> None:
@@ -145,7 +145,7 @@ def test_fuzz_any_change_of_a_message() -> None:
                 record.pop(key, None)
             else:
                 record[key] = odd(valid.get(key), rng)
-        judge(record, reader)
+        check_reading(record, reader)
 
     fuzz(attempt, 500)
 
@@ -156,7 +156,7 @@ def test_fuzz_anything_for_a_message() -> None:
         record = {rng.choice(["protocol", "run", "site", "columns", "x"]): odd("[]", rng) for _ in range(4)}
         if rng.random() < 0.5:
             record["protocol"] = PROTOCOL
-        judge(rng.choice([record, record, None, [], 3, b"x", {1: 2}, {None: "run"}]), reader)
+        check_reading(rng.choice([record, record, None, [], 3, b"x", {1: 2}, {None: "run"}]), reader)
 
     fuzz(attempt, 500)
 
@@ -197,7 +197,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values])
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values])  # type: ignore[attr-defined]
 def test_wrong_types_in_what_a_site_tells_of_its_privacy_are_refused(key: str, value: object) -> None:
     told = {**PRIVACY, key: value}
     for record, reader in (
@@ -215,7 +215,7 @@ def run() -> fp.Result:
     return fp.IPERI().fit(tables)
 
 
-@pytest.mark.parametrize("told", [{}, {"private": True}, *({**PRIVACY, k: v} for k, vs in WRONG.items() for v in vs)])
+@pytest.mark.parametrize("told", [{}, {"private": True}, *({**PRIVACY, k: v} for k, vs in WRONG.items() for v in vs)])  # type: ignore[attr-defined]
 def test_the_summary_of_a_run_stands_whatever_a_site_tells(run: fp.Result, told: dict[str, Any]) -> None:
     """It was a KeyError, a TypeError or a ValueError at the end of a run. A result may also come from a file."""
     result = replace(run, privacy={"north": told, "south": dict(PRIVACY)})

@@ -6,11 +6,13 @@ import os
 import stat
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from helpers.questions import any_families, any_orientations, one_family
+from helpers.sites import answering
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +32,6 @@ from fedperi.protocol.steps import Beginning, Doing, read_done
 from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
 from fedperi.search.phase1 import find_common_dag
 from fedperi.site.kept import read_summary, write_summary
-from fedperi.site.work import SiteWork
 from fedperi.tables.schema import Column, Schema
 from fedperi.transports.flower.exchange import Peer
 from fedperi.transports.flower.transport import FlowerTransport
@@ -56,7 +57,7 @@ runs = st.builds(
 )
 
 
-def same(a, b):
+def same(a: Any, b: Any) -> Any:
     return all(
         np.array_equal(left, right) and left.dtype == right.dtype
         for left, right in zip(a.arrays().values(), b.arrays().values(), strict=True)
@@ -68,14 +69,14 @@ def same(a, b):
 
 @settings(max_examples=300)
 @given(run_names, runs, columns, st.sampled_from(wire.DATA))
-def test_an_opening_is_read_as_it_was_written(run, chosen, agreed, data):
+def test_an_opening_is_read_as_it_was_written(run: Any, chosen: Any, agreed: Any, data: Any) -> None:
     message = Opening(run, chosen, agreed, data)
     assert wire.read("open", wire.write(message)) == message
 
 
 @settings(max_examples=100)
 @given(st.integers(0, 1000), questions)
-def test_an_opening_may_carry_questions(number, asked):
+def test_an_opening_may_carry_questions(number: Any, asked: Any) -> None:
     agreed = tuple(Column(name, "continuous") for name in NAMES)
     again = wire.read("open", wire.write(Opening("r", Settings("none"), agreed, "auto", asked, number)))
     assert (again.columns, again.number, len(again.questions)) == (agreed, number, len(asked))
@@ -84,7 +85,7 @@ def test_an_opening_may_carry_questions(number, asked):
 
 @settings(max_examples=300)
 @given(run_names, st.integers(0, 1000), questions)
-def test_questions_are_read_as_they_were_written(run, number, asked):
+def test_questions_are_read_as_they_were_written(run: Any, number: Any, asked: Any) -> None:
     again = wire.read("ask", wire.write(Asking(run, number, asked)), p=len(NAMES))
     assert (again.run, again.number, len(again.questions)) == (run, number, len(asked))
     assert all(type(a) is type(b) and same(a, b) for a, b in zip(again.questions, asked, strict=True))
@@ -92,7 +93,7 @@ def test_questions_are_read_as_they_were_written(run, number, asked):
 
 @settings(max_examples=300)
 @given(words, columns, st.none() | st.dictionaries(words, finite | words))
-def test_a_card_is_read_as_it_was_written(site, own, promise):
+def test_a_card_is_read_as_it_was_written(site: Any, own: Any, promise: Any) -> None:
     card = Card(site, own, promise)
     assert wire.read_card(wire.write_card(card), "somebody") == card
 
@@ -101,7 +102,7 @@ def test_a_card_is_read_as_it_was_written(site, own, promise):
 @given(
     words, st.floats(1, 1e12), st.none() | st.lists(st.sampled_from(NAMES), unique=True), st.none() | st.just({"x": 1})
 )
-def test_a_welcome_is_read_as_it_was_written(site, n, targets, privacy):
+def test_a_welcome_is_read_as_it_was_written(site: Any, n: Any, targets: Any, privacy: Any) -> None:
     welcome = Welcome(site, NAMES, n, None if targets is None else tuple(targets), privacy)
     assert wire.read_welcome(wire.write_welcome(welcome), "somebody", NAMES) == (welcome, None)
     one = one_family(0, 1)
@@ -116,7 +117,7 @@ def test_a_welcome_is_read_as_it_was_written(site, n, targets, privacy):
 
 @settings(max_examples=300)
 @given(st.data(), questions)
-def test_answers_are_read_as_they_were_written(data, asked):
+def test_answers_are_read_as_they_were_written(data: Any, asked: Any) -> None:
     answers = []
     for question in asked:
         values = finite | st.just(math.inf) if isinstance(question, Families) else finite
@@ -130,7 +131,7 @@ def test_answers_are_read_as_they_were_written(data, asked):
     assert again.privacy == {"x": 1}
 
 
-def test_the_small_messages_are_read_as_they_were_written():
+def test_the_small_messages_are_read_as_they_were_written() -> None:
     assert wire.read("hello", wire.write(Hello("r", "1.2"))) == Hello("r", "1.2")
     assert wire.read("close", wire.write(Closing("r"))) == Closing("r")
     begun = Beginning("r", "fedcdh", (Column("a", "continuous"),))
@@ -152,7 +153,7 @@ def test_the_small_messages_are_read_as_they_were_written():
         max_size=5,
     )
 )
-def test_a_step_is_read_as_it_was_written(payload):
+def test_a_step_is_read_as_it_was_written(payload: Any) -> None:
     again = wire.read("step", wire.write(Doing("r", 7, "update", payload)))
     assert (again.run, again.number, again.kind, set(again.payload)) == ("r", 7, "update", set(payload))
     for name, value in payload.items():
@@ -201,7 +202,7 @@ messages = st.one_of(
 
 
 @st.composite
-def mutated(draw):
+def mutated(draw: st.DrawFn) -> Any:
     kind, record = draw(messages)
     record = dict(record)
     for _ in range(draw(st.integers(1, 3))):
@@ -214,7 +215,7 @@ def mutated(draw):
 
 
 @given(mutated())
-def test_whatever_is_no_message_is_refused_in_words(case):
+def test_whatever_is_no_message_is_refused_in_words(case: Any) -> None:
     kind, record = case
     try:
         message = wire.read(kind, record, "the coordinator", p=len(NAMES))
@@ -226,7 +227,7 @@ def test_whatever_is_no_message_is_refused_in_words(case):
 
 
 @given(mutated())
-def test_whatever_a_site_sends_is_read_or_refused_in_words(case):
+def test_whatever_a_site_sends_is_read_or_refused_in_words(case: Any) -> None:
     _, record = case
     one = one_family(0, 1)
     readers = [
@@ -243,14 +244,14 @@ def test_whatever_a_site_sends_is_read_or_refused_in_words(case):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site(tmp_path_factory: pytest.TempPathFactory) -> Any:
     table = fp.simulate(5, clients=2, samples=200, seed=3).sites[0].set_axis(list(NAMES), axis=1)
-    return SiteWork(table, name="north", store=tmp_path_factory.mktemp("store"))
+    return answering(table, name="north", store=tmp_path_factory.mktemp("store"))
 
 
 @settings(max_examples=300)
 @given(case=mutated())
-def test_a_site_gives_a_refusal_or_an_answer_and_never_falls(site, case):
+def test_a_site_gives_a_refusal_or_an_answer_and_never_falls(site: Any, case: Any) -> None:
     kind, record = case
     reply = site.reply(kind, record)
     assert reply["protocol"] == PROTOCOL
@@ -273,13 +274,13 @@ def test_a_site_gives_a_refusal_or_an_answer_and_never_falls(site, case):
         ("hello", {"run": "a\nb"}, "the 'hello' message of the coordinator has a 'run' that is no plain text of at"),
     ],
 )
-def test_refusals_say_what_is_wrong(kind, change, words):
+def test_refusals_say_what_is_wrong(kind: str, change: Any, words: str) -> None:
     with pytest.raises(Refused) as caught:
         wire.read(kind, wire.write(Hello("r")) | change)
     assert str(caught.value).startswith(words)
 
 
-def test_too_much_is_refused_before_it_is_computed():
+def test_too_much_is_refused_before_it_is_computed() -> None:
     many = np.zeros((1 << 14, MAX_SET), np.int64) + np.arange(1, MAX_SET + 1)
     block = Families(np.zeros(1 << 14, np.int64), many[:, :0], many)
     with pytest.raises(Refused, match="asks for more than 8388608 numbers at once"):
@@ -290,7 +291,7 @@ def test_too_much_is_refused_before_it_is_computed():
 
 
 @pytest.mark.parametrize("bad", [math.nan, -math.inf])
-def test_a_regret_that_is_no_number_is_refused(bad):
+def test_a_regret_that_is_no_number_is_refused(bad: Any) -> None:
     one = one_family(0, 1)
     with pytest.raises(Refused, match="the 'ask' message of site 'x' has an answer that is not a finite number"):
         read_answers(write_answers(Answers([np.array([[0.0, bad]])])), "site 'x'", [one])
@@ -304,16 +305,16 @@ GIVEN = "this site has given all that its owner allows over all runs; ask its ow
 class Wired:
     """Sites behind the protocol, without a network: what a transport does, in ten lines."""
 
-    def __init__(self, sites, data="auto", ahead=()):
-        self.sites, self.data, self.ahead, self.sent = sites, data, ahead, []
+    def __init__(self, sites: Any, data: Any = "auto", ahead: Any = ()) -> None:
+        self.sites, self.data, self.ahead, self.sent = sites, data, ahead, []  # type: ignore[var-annotated]
 
-    def _tell(self, site, kind, message):
+    def _tell(self, site: Any, kind: Any, message: Any) -> Any:
         record = wire.write(message)
         reply = site.reply(kind, record)
         self.sent.append(reply)
         return reply
 
-    def open(self, chosen):
+    def open(self, chosen: Any) -> Any:
         cards = [wire.read_card(self._tell(s, "hello", Hello("r")), s.name) for s in self.sites]
         agreed = agree(cards)
         self.run = f"r{zlib_of(chosen)}"
@@ -324,7 +325,7 @@ class Wired:
         self.first = [first.arrays if first is not None else [] for _, first in replies]
         return [welcome for welcome, _ in replies]
 
-    def ask(self, asked):
+    def ask(self, asked: Any) -> Any:
         if any(self.first):
             assert all(same(a, b) for a, b in zip(asked, self.ahead, strict=True))
             answers, self.first = self.first, []
@@ -336,32 +337,32 @@ class Wired:
 
     widest, counted, dropped = WIDEST, True, ()
 
-    def privacy(self):
+    def privacy(self) -> Any:
         return self.told
 
-    def fingerprints(self):
+    def fingerprints(self) -> Any:
         return [None] * len(self.sites)
 
-    def close(self):
+    def close(self) -> None:
         self.closed = True
 
 
-def zlib_of(chosen):
+def zlib_of(chosen: Any) -> Any:
     return zlib.crc32(settings_key(chosen).encode())
 
 
 RUN_OF_DEFAULTS = f"r{zlib_of(Settings('adaptive'))}"
 
 
-def sites_of(sim, folder, **options):
+def sites_of(sim: Any, folder: Any, **options: Any) -> Any:
     names = ["east", "north", "south"]
-    return [SiteWork(t, name=n, store=folder, **options) for n, t in zip(names, sim.sites, strict=True)]
+    return [answering(t, name=n, store=folder, **options) for n, t in zip(names, sim.sites, strict=True)]
 
 
 @pytest.mark.parametrize(
     "method", [fp.IPERI(), fp.IPERI(masking="consensus", aggregate="worst", local="pc"), fp.PERI()]
 )
-def test_the_protocol_changes_nothing(tmp_path, method):
+def test_the_protocol_changes_nothing(tmp_path: Path, method: Any) -> None:
     sim = fp.simulate(6, clients=3, samples=400, seed=5)
     direct = method.fit(dict(zip(["east", "north", "south"], sim.sites, strict=True)))
     wired = method.fit(Wired(sites_of(sim, tmp_path)))
@@ -369,7 +370,7 @@ def test_the_protocol_changes_nothing(tmp_path, method):
     assert wired.regrets == direct.regrets
 
 
-def test_first_questions_with_the_opening_change_nothing(tmp_path):
+def test_first_questions_with_the_opening_change_nothing(tmp_path: Path) -> None:
     """Beyond 12 variables: the search finds its first questions answered, which `Wired.ask` checks."""
     sim = fp.simulate(14, clients=3, samples=300, seed=5)
     direct = fp.IPERI().fit(dict(zip(["east", "north", "south"], sim.sites, strict=True)))
@@ -383,7 +384,7 @@ def test_first_questions_with_the_opening_change_nothing(tmp_path):
     assert text.count(f"sent {first} regrets") == 1
 
 
-def test_the_first_questions_are_those_of_the_search():
+def test_the_first_questions_are_those_of_the_search() -> None:
     assert first_look(12) == ()
     for p in (13, 60, 61):
         names = tuple(map(str, range(p)))
@@ -404,30 +405,30 @@ class Listening:
     class Heard(Exception):
         pass
 
-    def __init__(self, names):
+    def __init__(self, names: Any) -> None:
         self.names = names
 
-    def regrets(self, families):
+    def regrets(self, families: Any) -> None:
         raise self.Heard(families)
 
 
-def test_the_bootstrap_is_the_same_in_every_process_of_a_site(tmp_path):
+def test_the_bootstrap_is_the_same_in_every_process_of_a_site(tmp_path: Path) -> None:
     """The weights of the rows depend on a secret of each site, so they are those of its store, not of the seed."""
     sim = fp.simulate(5, clients=3, samples=300, seed=6)
     method = fp.IPERI(bootstrap=3, seed=2)
     direct = method.fit(dict(zip(["east", "north", "south"], sim.sites, strict=True)))
-    allowed = SitePolicy(bootstrap=True)
+    allowed = SitePolicy("regrets", bootstrap=True)
     first, second = (method.fit(Wired(sites_of(sim, tmp_path, policy=allowed))) for _ in range(2))
     assert first.regrets == second.regrets == direct.regrets
     assert first.stability == second.stability
     assert first.replicates == direct.replicates
 
 
-def test_a_new_process_for_every_message_answers_the_same(tmp_path):
+def test_a_new_process_for_every_message_answers_the_same(tmp_path: Path) -> None:
     sim = fp.simulate(6, clients=3, samples=400, seed=5)
 
     class Forgetful(Wired):
-        def _tell(self, site, kind, message):
+        def _tell(self, site: Any, kind: Any, message: Any) -> Any:
             self.sites = sites_of(sim, tmp_path)
             return super()._tell(next(s for s in self.sites if s.name == site.name), kind, message)
 
@@ -435,11 +436,11 @@ def test_a_new_process_for_every_message_answers_the_same(tmp_path):
     assert fp.IPERI().fit(Forgetful(sites_of(sim, tmp_path))).regrets == once.regrets
 
 
-def test_noise_is_drawn_once_and_charged_once(tmp_path):
+def test_noise_is_drawn_once_and_charged_once(tmp_path: Path) -> None:
     sim = fp.simulate(4, clients=3, samples=3000, seed=5)
     limits = dict.fromkeys(sim.sites[0].columns, (-8, 8))
 
-    def sites():
+    def sites() -> Any:
         return sites_of(sim, tmp_path, privacy=fp.Privacy(3.0, bounds=limits, ceiling=3.0))
 
     first, second = fp.IPERI().fit(Wired(sites())), fp.IPERI().fit(Wired(sites()))
@@ -452,13 +453,13 @@ def test_noise_is_drawn_once_and_charged_once(tmp_path):
     assert all(told["private"] for told in second.privacy.values())
 
 
-def test_noise_on_every_answer_is_kept_between_processes(tmp_path):
+def test_noise_on_every_answer_is_kept_between_processes(tmp_path: Path) -> None:
     sim = fp.simulate(3, clients=2, samples=3000, seed=5)
     limits = dict.fromkeys(sim.sites[0].columns, (-8, 8))
 
-    def sites():
+    def sites() -> Any:
         privacy = fp.Privacy(3.0, bounds=limits, mechanism="regret")
-        return [SiteWork(t, name=n, store=tmp_path, privacy=privacy) for n, t in zip("ab", sim.sites, strict=True)]
+        return [answering(t, name=n, store=tmp_path, privacy=privacy) for n, t in zip("ab", sim.sites, strict=True)]
 
     first, second = fp.IPERI().fit(Wired(sites())), fp.IPERI().fit(Wired(sites()))
     assert first.regrets == second.regrets
@@ -469,22 +470,22 @@ def test_noise_on_every_answer_is_kept_between_processes(tmp_path):
     assert sites()[0].reply("close", wire.write(Closing(RUN_OF_DEFAULTS))) == {"protocol": PROTOCOL}
 
 
-def test_mixed_tables_need_declared_levels(tmp_path):
+def test_mixed_tables_need_declared_levels(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"dose": rng.normal(size=200), "arm": rng.choice(["u", "v"], 200)})
     words = r"site 'a', column 'arm': a category, and its levels are declared nowhere.* --write-schema schema.toml"
     with pytest.raises(InputError, match=words) as caught:
-        SiteWork(table, name="a", store=tmp_path)
+        answering(table, name="a", store=tmp_path)
     assert "'u'" not in str(caught.value)
     schema = Schema((Column("arm", "categorical", ("u", "v")),))
-    declared = [SiteWork(table, name=n, store=tmp_path, schema=schema) for n in ("a", "b")]
+    declared = [answering(table, name=n, store=tmp_path, schema=schema) for n in ("a", "b")]
     direct = fp.IPERI().fit({"a": table, "b": table})
     assert fp.IPERI().fit(Wired(declared)).regrets == direct.regrets
 
 
-def test_a_reason_that_names_values_stays_at_the_site(tmp_path):
+def test_a_reason_that_names_values_stays_at_the_site(tmp_path: Path) -> None:
     table = pd.DataFrame({"dose": np.full(50, 31337.0625), "x": np.arange(50) + 0.5})
-    site = SiteWork(table, name="north", store=tmp_path)
+    site = answering(table, name="north", store=tmp_path)
     opening = Opening("r", Settings("adaptive"), site.card.columns)
     told = site.reply("open", wire.write(opening))["refused"]
     assert told == "its own log says why (reasons that may name values of a table are not sent)"
@@ -492,12 +493,12 @@ def test_a_reason_that_names_values_stays_at_the_site(tmp_path):
     assert "all values are the same" in site.log.path.read_text()
 
 
-def test_what_the_policy_forbids_is_refused_before_anything_is_read(tmp_path):
+def test_what_the_policy_forbids_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     table = fp.simulate(3, clients=2, samples=50, seed=1).sites[0]
-    policy = SitePolicy(maskings=("adaptive",), most_numbers=10, most_messages=2)
-    site = SiteWork(table, name="north", store=tmp_path, policy=policy)
+    policy = SitePolicy("regrets", maskings=("adaptive",), most_numbers=10, most_messages=2)
+    site = answering(table, name="north", store=tmp_path, policy=policy)
 
-    def open_with(chosen):
+    def open_with(chosen: Any) -> Any:
         return site.reply("open", wire.write(Opening("r", chosen, site.card.columns)))
 
     assert open_with(Settings("none"))["refused"] == "the masking 'none' is not allowed here; allowed: adaptive"
@@ -509,7 +510,7 @@ def test_what_the_policy_forbids_is_refused_before_anything_is_read(tmp_path):
     none = np.empty((1, 0), np.int64)
     one, two, three = (Families(np.array([0]), none, np.array([free])) for free in ([1, 2], [2, 1], [2]))
 
-    def ask(*blocks):
+    def ask(*blocks: Any) -> Any:
         return site.reply("ask", wire.write(Asking("r", 1, blocks)))
 
     assert ask(one)["refused"] == "the run 'r' was not opened here"
@@ -522,23 +523,25 @@ def test_what_the_policy_forbids_is_refused_before_anything_is_read(tmp_path):
     assert ask(three)["refused"] == GIVEN
     assert "may answer 2 messages (--most-messages), and this would make it 3" in site.log.path.read_text()
     with pytest.raises(InputError, match="site 'north' requires privacy, and none is set"):
-        SiteWork(table, name="north", store=tmp_path, policy=SitePolicy(privacy_required=True))
+        answering(table, name="north", store=tmp_path, policy=SitePolicy("regrets", privacy_required=True))
 
 
-def test_questions_with_the_opening_are_checked_before_anything_is_paid(tmp_path):
+def test_questions_with_the_opening_are_checked_before_anything_is_paid(tmp_path: Path) -> None:
     table = fp.simulate(3, clients=2, samples=500, seed=1).sites[0]
     one = one_family(0, 1, 2)
     privacy = fp.Privacy(1.0, bounds=dict.fromkeys(table.columns, (-8, 8)), store=tmp_path)
     answers = iter([True, False])
     asked = []
 
-    def people(what):
+    def people(what: Any) -> Any:
         asked.append(what)
         return next(answers)
 
-    site = SiteWork(table, name="north", privacy=privacy, policy=SitePolicy(most_numbers=10), approve=people)
+    site = answering(
+        table, name="north", privacy=privacy, policy=SitePolicy("regrets", most_numbers=10), approve=people
+    )
 
-    def open_with(*blocks, run="r"):
+    def open_with(*blocks: Any, run: Any = "r") -> Any:
         return site.reply("open", wire.write(Opening(run, Settings("adaptive"), site.card.columns, "auto", blocks)))
 
     assert open_with(one, one, one)["refused"] == GIVEN
@@ -559,23 +562,23 @@ def test_questions_with_the_opening_are_checked_before_anything_is_paid(tmp_path
     assert open_with(one, one, run="third")["refused"] == GIVEN  # 4 and 8 numbers, over all runs
 
 
-def test_people_are_asked_before_anything_is_sent(tmp_path):
+def test_people_are_asked_before_anything_is_sent(tmp_path: Path) -> None:
     table = fp.simulate(3, clients=2, samples=50, seed=1).sites[0]
     asked = []
 
-    def never(what):
+    def never(what: Any) -> Any:
         asked.append(what)
         return False
 
-    site = SiteWork(table, name="north", store=tmp_path, approve=never)
+    site = answering(table, name="north", store=tmp_path, approve=never)
     told = site.reply("open", wire.write(Opening("r", Settings("adaptive"), site.card.columns)))
     assert told["refused"] == "the people at this site did not approve it"
     assert asked[0].startswith("run r asks to open a run with masking 'adaptive': send the number of rows")
 
 
-def test_the_log_tells_everything_and_no_value(tmp_path):
+def test_the_log_tells_everything_and_no_value(tmp_path: Path) -> None:
     table = fp.simulate(3, clients=2, samples=50, seed=1).sites[0]
-    site = SiteWork(table, name="north", store=tmp_path)
+    site = answering(table, name="north", store=tmp_path)
     fp.IPERI().fit(Wired([site]))
     site.reply("train", {})
     text = site.log.path.read_text()
@@ -593,32 +596,32 @@ def test_the_log_tells_everything_and_no_value(tmp_path):
         assert not path.stat().st_mode & 0o077, path
 
 
-def test_a_table_that_changes_under_a_running_site_is_noticed(tmp_path):
+def test_a_table_that_changes_under_a_running_site_is_noticed(tmp_path: Path) -> None:
     table = fp.simulate(3, clients=2, samples=50, seed=1).sites[0]
     table.to_csv(tmp_path / "a.csv", index=False)
-    site = SiteWork(tmp_path / "a.csv", store=tmp_path / "store")
+    site = answering(tmp_path / "a.csv", store=tmp_path / "store")
     (table * 2).to_csv(tmp_path / "a.csv", index=False)
     reply = site.reply("open", wire.write(Opening("r", Settings("adaptive"), site.card.columns)))
     assert reply["refused"] == "the table has changed since this site was started: start it again"
 
 
-def test_a_table_that_changes_in_a_run_is_noticed(tmp_path):
+def test_a_table_that_changes_in_a_run_is_noticed(tmp_path: Path) -> None:
     table = fp.simulate(3, clients=2, samples=50, seed=1).sites[0]
-    site = SiteWork(table, name="north", store=tmp_path)
+    site = answering(table, name="north", store=tmp_path)
     site.reply("open", wire.write(Opening("r", Settings("adaptive"), site.card.columns)))
-    changed = SiteWork(table * 2, name="north", store=tmp_path)
+    changed = answering(table * 2, name="north", store=tmp_path)
     one = one_family(0, 1)
     reply = changed.reply("ask", wire.write(Asking("r", 1, (one,))))
     assert reply["refused"] == "the table, or how it is read, has changed since the run was opened; open a new run"
 
 
-def test_nothing_but_answers_leaves_a_site(tmp_path):
+def test_nothing_but_answers_leaves_a_site(tmp_path: Path) -> None:
     """Every byte that a site sends: no row, no value, no moment, and beside answers only what is declared."""
     rng = np.random.default_rng(7)
     canary = 31337.0625
     table = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("wxyz"))
     table.iloc[17] = [canary, -canary, canary / 2, canary / 4]
-    wired = Wired([SiteWork(table, name=n, store=tmp_path) for n in ("a", "b")])
+    wired = Wired([answering(table, name=n, store=tmp_path) for n in ("a", "b")])
     fp.IPERI().fit(wired)
     secret = {float(v) for v in table.to_numpy().ravel()}
     secret |= {float(v) for v in np.concatenate([table.mean(), table.var(ddof=0), table.std(ddof=0)])}
@@ -637,7 +640,7 @@ def test_nothing_but_answers_leaves_a_site(tmp_path):
                 assert key in ("protocol", "n", "penalty", "bootstrap")
 
 
-def test_a_release_file_answers_through_the_protocol_too(tmp_path):
+def test_a_release_file_answers_through_the_protocol_too(tmp_path: Path) -> None:
     sim = fp.simulate(4, clients=2, samples=3000, seed=5)
     from fedperi.privacy import load_release, save_release
     from fedperi.privacy.release.site_release import release_table
@@ -648,16 +651,16 @@ def test_a_release_file_answers_through_the_protocol_too(tmp_path):
         files.append(tmp_path / f"{name}.fedperi")
         save_release(release_table(table, privacy, name=name)[0], files[-1])
     direct = fp.IPERI().fit(files)
-    wired = fp.IPERI().fit(Wired([SiteWork(str(file), store=tmp_path / "store") for file in files]))
+    wired = fp.IPERI().fit(Wired([answering(str(file), store=tmp_path / "store") for file in files]))
     assert wired.regrets == direct.regrets
     assert wired.graph == direct.graph
     assert load_release(files[0]).site == "a"
 
 
-def test_a_dry_run_says_what_would_be_sent(tmp_path):
+def test_a_dry_run_says_what_would_be_sent(tmp_path: Path) -> None:
     table = fp.simulate(3, clients=2, samples=500, seed=1).sites[0]
     limits = dict.fromkeys(table.columns, (-8, 8))
-    site = SiteWork(table, name="north", store=tmp_path, privacy=fp.Privacy(1.0, bounds=limits))
+    site = answering(table, name="north", store=tmp_path, privacy=fp.Privacy(1.0, bounds=limits))
     text = "\n".join(site.dry_run())
     assert "X0, X1, X2" in text
     assert "Price: epsilon 1, delta 1e-06; ledger: spent 0 of 10, and 1 after it." in text
@@ -668,13 +671,13 @@ def test_a_dry_run_says_what_would_be_sent(tmp_path):
 # -- the transport, without a network ---------------------------------------------------------------------------------
 
 
-def carried(sites, journal=None, lost=(), **options):
+def carried(sites: Any, journal: Any = None, lost: Any = (), **options: Any) -> Any:
     """A transport whose messages go to sites in this process; `lost` lists kinds and sites without a reply."""
     transport = FlowerTransport(None, sites=len(sites), journal=journal, **options)
     by_name = {site.name: site for site in sites}
     told = []
 
-    def send(kind, records):
+    def send(kind: Any, records: Any) -> Any:
         if not records:
             return {}
         told.append((kind, sorted(records)))
@@ -684,25 +687,25 @@ def carried(sites, journal=None, lost=(), **options):
             for name, record in records.items()
         }
 
-    def online():
+    def online() -> Any:
         return [Peer(at, name) for at, name in enumerate(sorted(by_name))]
 
-    def tell(kind, records):
+    def tell(kind: Any, records: Any) -> None:
         for name, record in records.items():
             by_name[name].reply(kind, record)
 
-    transport._net.send, transport._net.online, transport._net.tell = send, online, tell
+    transport._net.send, transport._net.online, transport._net.tell = send, online, tell  # type: ignore[method-assign]
     return transport, told
 
 
 EVERYONE = ["east", "north", "south"]
 
 
-def test_the_first_round_costs_no_round_trip(tmp_path):
+def test_the_first_round_costs_no_round_trip(tmp_path: Path) -> None:
     sim = fp.simulate(14, clients=3, samples=300, seed=5)
     direct = fp.IPERI(bootstrap=1).fit(dict(zip(EVERYONE, sim.sites, strict=True)))
     journal = tmp_path / "journal.jsonl"
-    allowed = SitePolicy(bootstrap=True)
+    allowed = SitePolicy("regrets", bootstrap=True)
     transport, told = carried(sites_of(sim, tmp_path, policy=allowed), Journal(journal))
     result = fp.IPERI(bootstrap=1).fit(transport)
     assert (result.graph, result.regrets, result.replicates) == (direct.graph, direct.regrets, 1)
@@ -726,7 +729,7 @@ def test_the_first_round_costs_no_round_trip(tmp_path):
     assert told[:4] == [("hello", EVERYONE), ("open", ["north", "south"]), ("ask", ["east"]), ("ask", EVERYONE)]
 
 
-def test_a_site_lost_at_the_opening_is_left_out(tmp_path):
+def test_a_site_lost_at_the_opening_is_left_out(tmp_path: Path) -> None:
     sim = fp.simulate(14, clients=3, samples=300, seed=5)
     two = fp.IPERI().fit(dict(zip(EVERYONE[:2], sim.sites[:2], strict=True)))
     transport, _ = carried(sites_of(sim, tmp_path), lost=[("open", "south")], min_sites=2)
@@ -735,12 +738,12 @@ def test_a_site_lost_at_the_opening_is_left_out(tmp_path):
     assert result.dropped == {"south": "site 'south' was disconnected"}
 
 
-def test_privacy_is_told_with_the_answers(tmp_path):
+def test_privacy_is_told_with_the_answers(tmp_path: Path) -> None:
     """Noise on every answer: what was spent by the end is known before anybody closes the run."""
     sim = fp.simulate(3, clients=2, samples=3000, seed=5)
     limits = dict.fromkeys(sim.sites[0].columns, (-8, 8))
     privacy = fp.Privacy(3.0, bounds=limits, mechanism="regret")
-    sites = [SiteWork(t, name=n, store=tmp_path, privacy=privacy) for n, t in zip("ab", sim.sites, strict=True)]
+    sites = [answering(t, name=n, store=tmp_path, privacy=privacy) for n, t in zip("ab", sim.sites, strict=True)]
     transport, _ = carried(sites)
     transport._net.tell = lambda kind, records: None
     told = fp.IPERI().fit(transport).privacy
@@ -773,13 +776,13 @@ AGE, SEX = Column("age", "continuous"), Column("sex", "categorical", ("f", "m"))
         ),
     ],
 )
-def test_sites_that_do_not_fit_together_are_told_why(cards, words):
+def test_sites_that_do_not_fit_together_are_told_why(cards: Any, words: str) -> None:
     with pytest.raises(InputError) as caught:
         agree(cards)
     assert str(caught.value).startswith(words)
 
 
-def test_the_coordinator_can_declare_nothing_for_a_site():
+def test_the_coordinator_can_declare_nothing_for_a_site() -> None:
     bare, wishes = Column("sex", "categorical"), Wishes(Schema((SEX,)))
     with pytest.raises(InputError, match="site 'n' does not declare the levels of column 'sex': give every site the"):
         agree([Card("n", (bare,)), Card("s", (bare,))], wishes)
@@ -794,7 +797,7 @@ def test_the_coordinator_can_declare_nothing_for_a_site():
 ONE = one_family(0, 1)
 
 
-def test_a_journal_remembers_across_processes(tmp_path):
+def test_a_journal_remembers_across_processes(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     journal = Journal(path, {"seed": 1})
     journal.welcomed("s", Welcome("north", NAMES, 10, ("a",), {"x": 1}))
@@ -813,7 +816,7 @@ def test_a_journal_remembers_across_processes(tmp_path):
         Journal(path, {"seed": 2})
 
 
-def test_a_line_cut_off_by_a_crash_counts_as_never_written(tmp_path):
+def test_a_line_cut_off_by_a_crash_counts_as_never_written(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     journal = Journal(path)
     journal.answered("s", "north", [ONE], Answers([np.array([[0.1, 0.2]])]))
@@ -829,13 +832,13 @@ def test_a_line_cut_off_by_a_crash_counts_as_never_written(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{}\n", "[]\n", "\n", "nonsense\n", '{"format": "fedperi.journal", "version": 9}\n'])
-def test_a_damaged_journal_is_refused(tmp_path, text):
+def test_a_damaged_journal_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "journal.jsonl").write_text(text)
     with pytest.raises(InputError, match="journal"):
         Journal(tmp_path / "journal.jsonl")
 
 
-def test_kept_statistics_are_exact(tmp_path):
+def test_kept_statistics_are_exact(tmp_path: Path) -> None:
     from fedperi.tables import summarize
 
     rng = np.random.default_rng(0)
@@ -851,7 +854,7 @@ def test_kept_statistics_are_exact(tmp_path):
             read_summary(bad)
 
 
-def test_the_protocol_is_imported_without_pandas_and_flower():
+def test_the_protocol_is_imported_without_pandas_and_flower() -> None:
     import subprocess
     import sys
 
@@ -864,7 +867,9 @@ def test_the_protocol_is_imported_without_pandas_and_flower():
     assert Path(wire.__file__).name == "wire.py"
 
 
-def test_a_site_forgets_all_but_the_newest_runs_and_keeps_everything_else(tmp_path, monkeypatch):
+def test_a_site_forgets_all_but_the_newest_runs_and_keeps_everything_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from fedperi.privacy.store import Store
     from fedperi.protocol.steps import Beginning
     from fedperi.site import runs as siteruns

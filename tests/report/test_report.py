@@ -5,6 +5,8 @@ import subprocess
 import sys
 from dataclasses import replace
 from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -43,7 +45,7 @@ def demo() -> Result:
     return fp.IPERI().fit(sim.sites)
 
 
-def small(**changes) -> Result:
+def small(**changes: Any) -> Result:
     """a -> c <- b by the common structure; c -- d directed by a difference, d -- e only by Meek's rules."""
     cpdag = fp.PDAG.from_edges([("a", "c"), ("b", "c")], [("c", "d"), ("d", "e")], NAMES)
     phi = fp.PDAG.from_edges([("a", "c"), ("b", "c"), ("c", "d")], [("d", "e")], NAMES)
@@ -79,7 +81,7 @@ def small(**changes) -> Result:
 
 
 @st.composite
-def graphs(draw_, most=14):
+def graphs(draw_: st.DrawFn, most: Any = 14) -> Any:
     count = draw_(st.integers(1, most))
     pairs = list(combinations(range(count), 2))
     kinds = draw_(st.lists(st.sampled_from("  ->-"), min_size=len(pairs), max_size=len(pairs)))
@@ -93,7 +95,7 @@ def graphs(draw_, most=14):
 
 @settings(max_examples=100)
 @given(graphs())
-def test_property_boxes_never_overlap_and_arrows_run_down(graph):
+def test_property_boxes_never_overlap_and_arrows_run_down(graph: Any) -> None:
     picture = layout(graph)
     at = {box.name: box for box in picture.boxes}
     for one, two in combinations(picture.boxes, 2):
@@ -114,7 +116,7 @@ def test_property_boxes_never_overlap_and_arrows_run_down(graph):
 
 
 @pytest.mark.parametrize(("variables", "seed"), [(8, 0), (20, 1), (40, 2), (60, 3)])
-def test_edges_run_around_the_boxes_of_other_variables(variables, seed):
+def test_edges_run_around_the_boxes_of_other_variables(variables: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     dag = np.triu(rng.random((variables, variables)) < 4 / variables, 1)
     picture = layout(fp.PDAG(dag, [f"variable_{i}" for i in range(variables)]))
@@ -132,13 +134,13 @@ def test_edges_run_around_the_boxes_of_other_variables(variables, seed):
                 assert not inside.any(), (upper, lower, box)
 
 
-def test_layers_by_hand():
+def test_layers_by_hand() -> None:
     # 0 -> 1 -> 2, 0 -> 2, 3 -> 2: node 3 could be at the top, but stands right above its child.
     assert assign_layers(4, [(0, 1), (1, 2), (0, 2), (3, 2)]) == [0, 1, 2, 1]
     assert max(np.bincount(assign_layers(60, [(0, k) for k in range(1, 60)]))) == 12  # a star is folded
 
 
-def test_crossings_by_hand_and_removed():
+def test_crossings_by_hand_and_removed() -> None:
     assert crossings([[0, 1, 2], [3, 4, 5]], [(0, 5), (1, 4), (2, 3)]) == 3
     shape = layered(6, [(0, 5), (1, 4), (2, 3)])
     assert crossings(shape.rows, shape.links) == 0
@@ -147,28 +149,28 @@ def test_crossings_by_hand_and_removed():
     assert crossings(both.rows, both.links) == 3
 
 
-def test_isotonic_pools_by_weight():
+def test_isotonic_pools_by_weight() -> None:
     assert isotonic(np.array([4.0, 1.0, 5.0]), np.array([1.0, 2.0, 1.0])).tolist() == [2.0, 2.0, 5.0]
 
 
-def test_same_graph_same_picture():
+def test_same_graph_same_picture() -> None:
     graph = fp.simulate(20, clients=2, samples=10, seed=5).dag
     assert graph_svg(graph) == graph_svg(graph)
 
 
-def test_a_straight_edge_has_its_mark_in_the_middle():
+def test_a_straight_edge_has_its_mark_in_the_middle() -> None:
     assert midpoint([(0.0, 0.0), (10.0, 20.0)]) == (5.0, 10.0)
 
 
 @given(st.text(min_size=1, max_size=80))
-def test_property_labels_are_short(name):
+def test_property_labels_are_short(name: Any) -> None:
     label = wrapped(name)
     assert 1 <= len(label.lines) <= 2
     assert label.width <= WIDEST
     assert label.width == max(text_width(line) for line in label.lines)
 
 
-def test_labels_by_hand():
+def test_labels_by_hand() -> None:
     assert wrapped("blood_pressure").lines == ("blood_pressure",)
     assert wrapped("leftVentricularEjectionFraction").lines == ("leftVentricular", "EjectionFraction")
     assert wrapped("x" * 60).lines == ("x" * 14 + "…",)
@@ -178,30 +180,30 @@ def test_labels_by_hand():
 # -- pictures ---------------------------------------------------------------------------------------------------------
 
 
-def test_graph_svg_tells_edges_apart_without_colour():
+def test_graph_svg_tells_edges_apart_without_colour() -> None:
     picture = graph_svg(fp.PDAG.from_edges([("A", "B")], [("B", "C")]))
     assert picture.count("head-down") == 1
     assert picture.count("stroke-dasharray") == 1
     assert not re.search(r"\bid=", picture)  # several in one notebook do not disturb each other
 
 
-def test_graph_svg_of_an_arrow_between_undirected_edges():
+def test_graph_svg_of_an_arrow_between_undirected_edges() -> None:
     assert graph_svg(fp.PDAG.from_edges([("B", "A")], names=["A", "B"])).count("head-") == 1
 
 
 @pytest.mark.parametrize("graph", [fp.PDAG(np.zeros((0, 0))), fp.PDAG([[0]]), fp.PDAG(np.zeros((30, 30)))])
-def test_graphs_without_edges_are_drawn(graph):
+def test_graphs_without_edges_are_drawn(graph: Any) -> None:
     assert graph_svg(graph).count("<rect") == len(graph.names)
     draw(graph).figure.canvas.draw()
 
 
-def test_names_are_escaped_in_svg():
+def test_names_are_escaped_in_svg() -> None:
     picture = graph_svg(fp.PDAG.from_edges([(HOSTILE, '"&')]))
     assert "<script" not in picture
     assert "&lt;script&gt;" in picture
 
 
-def test_draw_uses_the_given_axes_and_shows_any_name():
+def test_draw_uses_the_given_axes_and_shows_any_name() -> None:
     from matplotlib import pyplot as plt
 
     _, ax = plt.subplots()
@@ -216,7 +218,7 @@ def test_draw_uses_the_given_axes_and_shows_any_name():
 # -- words ------------------------------------------------------------------------------------------------------------
 
 
-def test_methods_text_has_the_numbers_of_the_run():
+def test_methods_text_has_the_numbers_of_the_run() -> None:
     assert methods_text(small(replicates=50)) == (
         "Causal structure was estimated with I-PERI (Baldo and Assaad, 2026) as implemented in fedperi 9.9. 2 "
         "sites with 2,000 rows in total (500 to 1,500 each) took part, and 5 variables were studied. No rows left "
@@ -232,7 +234,7 @@ def test_methods_text_has_the_numbers_of_the_run():
     )
 
 
-def test_methods_text_of_the_papers_variant():
+def test_methods_text_of_the_papers_variant() -> None:
     method = {
         "name": "I-PERI",
         "masking": "consensus",
@@ -247,8 +249,8 @@ def test_methods_text_of_the_papers_variant():
     assert "with a price of edges multiplied by 2." in text
 
 
-def test_assumptions_depend_on_the_method():
-    def names(**method):
+def test_assumptions_depend_on_the_method() -> None:
+    def names(**method: Any) -> Any:
         return [a.name for a in assumptions(method)]
 
     assert "At least one observational site" in names(name="I-PERI")
@@ -258,13 +260,13 @@ def test_assumptions_depend_on_the_method():
     assert len(set(texts.values())) == 3
 
 
-def test_contributions_by_hand():
+def test_contributions_by_hand() -> None:
     north, south = contributions(small())
     assert north == ("north", 1500, 1.25, ("a → c", "c → d"), ("b → c", "d → e"), ("c → d",), ("d",))
     assert (south.rows, south.directs, south.targets) == (500, (), None)
 
 
-def test_contributions_of_a_real_run_agree_with_its_evidence(demo):
+def test_contributions_of_a_real_run_agree_with_its_evidence(demo: Result) -> None:
     given_ = [edge for edge in demo.edges if edge.reason == "difference"]
     assert given_
     assert {name for site in contributions(demo) for name in site.directs} == {f"{e.a} → {e.b}" for e in given_}
@@ -273,7 +275,7 @@ def test_contributions_of_a_real_run_agree_with_its_evidence(demo):
 # -- the page ---------------------------------------------------------------------------------------------------------
 
 
-def test_marks_in_the_three_graphs():
+def test_marks_in_the_three_graphs() -> None:
     result = small()
     edges = shown_edges(result, list(layout(drawn_graph(result)).routes))
     marks = {f"{e.first}{e.second}": (*e.marks.values(), e.extra) for e in edges}
@@ -285,7 +287,7 @@ def test_marks_in_the_three_graphs():
     }
 
 
-def test_stability_follows_the_direction_in_which_an_edge_is_written():
+def test_stability_follows_the_direction_in_which_an_edge_is_written() -> None:
     result = small(
         stability=(EdgeStability("a", "c", 0.7, 0.1, 0.15, 0.05), EdgeStability("e", "d", 0.2, 0.6, 0.1, 0.1))
     )
@@ -296,7 +298,7 @@ def test_stability_follows_the_direction_in_which_an_edge_is_written():
     assert edges["cd"].kept is None
 
 
-def test_the_page_says_what_was_found():
+def test_the_page_says_what_was_found() -> None:
     text = words_of(render_report(small()))
     assert "Causal graph of 5 variables from 2 sites" in text
     assert "Without it, the sites\u2019 regrets would grow by 12.3 nats together." in text
@@ -307,18 +309,18 @@ def test_the_page_says_what_was_found():
     assert "This run was interrupted" not in text
 
 
-def test_an_interrupted_run_says_so():
+def test_an_interrupted_run_says_so() -> None:
     assert "This run was interrupted." in words_of(render_report(small(complete=False)))
 
 
-def test_one_step_needs_no_curve():
+def test_one_step_needs_no_curve() -> None:
     assert 'class="curve"' in render_report(small())
     page = render_report(small(history=(Step("first search", 1, 50.0, 9.0),)))
     assert 'class="curve"' not in page
     assert "There is no curve to show." in words_of(page)
 
 
-def test_stability_is_shown_with_pairs_that_have_no_edge_here():
+def test_stability_is_shown_with_pairs_that_have_no_edge_here() -> None:
     shares = (EdgeStability("a", "c", 0.7, 0.1, 0.15, 0.05), EdgeStability("a", "b", 0.0, 0.0, 0.3, 0.7))
     text = words_of(render_report(small(stability=shares, replicates=20)))
     assert "Stability, 20 resampled runs" in text
@@ -326,7 +328,7 @@ def test_stability_is_shown_with_pairs_that_have_no_edge_here():
     assert "a, b 30 %" in text
 
 
-def test_untrusted_names_stay_text():
+def test_untrusted_names_stay_text() -> None:
     names = {"a": HOSTILE, "b": '" onmouseover="alert(1)', "c": "</style><script>", "d": "{{ 7*7 }}", "e": "'&amp;"}
     base = small()
     edges = tuple(e._replace(a=names[e.a], b=names[e.b], sites=(HOSTILE,), words=HOSTILE) for e in base.edges)
@@ -347,13 +349,13 @@ def test_untrusted_names_stay_text():
     assert "{{ 7*7 }}" in parsed.text
 
 
-def test_nothing_is_loaded_from_elsewhere(demo):
+def test_nothing_is_loaded_from_elsewhere(demo: Result) -> None:
     page = render_report(demo)
     parsed = Text(page)
     links = [
         attrs[key] for _, attrs in parsed.tags for key in ("src", "href", "action", "data", "srcset") if key in attrs
     ]
-    assert sorted(links) == ["#main", "data:,"]
+    assert sorted(links) == ["#main", "data:,"]  # type: ignore[type-var]
     assert "url(" not in page
     assert "@import" not in page
     assert set(re.findall(r"https?://[^\"' ]*", page)) == {"http://www.w3.org/2000/svg"}
@@ -361,7 +363,7 @@ def test_nothing_is_loaded_from_elsewhere(demo):
     assert policy.startswith("default-src 'none';")
 
 
-def test_identifiers_are_unique_and_what_they_control_exists(demo):
+def test_identifiers_are_unique_and_what_they_control_exists(demo: Result) -> None:
     parsed = Text(render_report(demo))
     identifiers = [attrs["id"] for _, attrs in parsed.tags if "id" in attrs]
     assert len(identifiers) == len(set(identifiers))
@@ -369,11 +371,11 @@ def test_identifiers_are_unique_and_what_they_control_exists(demo):
         assert {attrs[key] for _, attrs in parsed.tags if key in attrs} <= set(identifiers)
 
 
-def test_a_result_read_back_gives_the_same_page(demo):
+def test_a_result_read_back_gives_the_same_page(demo: Result) -> None:
     assert render_report(Result.from_json(demo.to_json())) == render_report(demo)
 
 
-def test_pages_of_results_with_little_in_them():
+def test_pages_of_results_with_little_in_them() -> None:
     names = ["only"]
     empty = fp.PDAG([[0]], names)
     result = small(
@@ -396,13 +398,13 @@ def test_pages_of_results_with_little_in_them():
 # -- privacy ----------------------------------------------------------------------------------------------------------
 
 
-def fitted(privacy: fp.Privacy | None, sites=None, **options) -> Result:
+def fitted(privacy: fp.Privacy | None, sites: Any = None, **options: Any) -> Result:
     """A small run under privacy, by default at the sites north and south."""
     tables = dict(zip(("north", "south"), simulated(), strict=True)) if sites is None else sites
     return fp.IPERI(privacy=privacy, **options).fit(tables)
 
 
-def simulated():
+def simulated() -> Any:
     return fp.simulate(3, clients=2, samples=3000, seed=1).sites
 
 
@@ -410,7 +412,7 @@ BOUNDS = dict.fromkeys(("X0", "X1", "X2"), (-8, 8))
 
 
 @pytest.fixture(scope="module")
-def private(tmp_path_factory) -> Result:
+def private(tmp_path_factory: pytest.TempPathFactory) -> Result:
     store = tmp_path_factory.mktemp("store")
     return fitted(fp.Privacy(2.0, 1e-6, bounds=BOUNDS, store=store), bootstrap=2)
 
@@ -421,7 +423,7 @@ def tested() -> Result:
         return fitted(fp.Privacy(1.0, 1e-6, bounds=BOUNDS, test_seed=1))
 
 
-def promise(**changes) -> Promise:
+def promise(**changes: Any) -> Promise:
     values = {"mechanism": "statistics", "private": True, "epsilon": 1.0, "delta": 1e-6, "rows": 100, "worth": 50}
     return promises(small(privacy={"north": {**values, **changes}, "south": {**values, **changes}}))[0]
 
@@ -431,14 +433,14 @@ def panel(result: Result) -> str:
     return words_of(page[page.index('id="privacy"') - 40 : page.index('id="h-assumptions"')])
 
 
-def test_without_privacy_no_word_of_it():
+def test_without_privacy_no_word_of_it() -> None:
     page = render_report(small())
     assert 'id="privacy"' not in page
     assert "privacy" not in words_of(page).lower()
     assert ".not-private" not in page  # nor its style
 
 
-def test_the_panel_of_a_real_private_run(private):
+def test_the_panel_of_a_real_private_run(private: Result) -> None:
     text = panel(private)
     assert "guesses whether this person\u2019s row is in the table too is right in at most 89 of 100 cases." in text
     assert "to a person with one row at each of these 2 sites, ε = 4 and δ = 2·10⁻⁶." in text
@@ -458,7 +460,7 @@ def test_the_panel_of_a_real_private_run(private):
     assert "NOT PRIVATE" not in render_report(private)
 
 
-def test_rows_are_never_exact_under_privacy(private):
+def test_rows_are_never_exact_under_privacy(private: Result) -> None:
     text = words_of(render_report(private))
     rows, worth = (sum(site[key] for site in private.privacy.values()) for key in ("rows", "worth"))
     assert f"about {rows:,} rows at 2 sites, worth about {worth:,} without noise; none left a site" in text
@@ -469,7 +471,7 @@ def test_rows_are_never_exact_under_privacy(private):
     assert "n is what its noisy statistics are worth or a noisy count, and never the exact number of rows." in text
 
 
-def test_methods_text_of_a_private_run(private):
+def test_methods_text_of_a_private_run(private: Result) -> None:
     text = methods_text(private)
     rows = [site["rows"] for site in private.privacy.values()]
     assert f"2 sites with about {sum(rows):,} rows in total (noisy counts, {min(rows):,} to {max(rows):,} each)" in text
@@ -487,11 +489,11 @@ def test_methods_text_of_a_private_run(private):
     assert "NOT PRIVATE" not in text
 
 
-def test_a_private_result_read_back_gives_the_same_page(private):
+def test_a_private_result_read_back_gives_the_same_page(private: Result) -> None:
     assert render_report(Result.from_json(private.to_json())) == render_report(private)
 
 
-def test_noise_of_a_test_is_loud(tested):
+def test_noise_of_a_test_is_loud(tested: Result) -> None:
     page = render_report(tested)
     assert page.count("NOT PRIVATE") >= 4  # title, top, panel, methods
     assert "<title>NOT PRIVATE: Causal graph" in page
@@ -508,8 +510,8 @@ def test_noise_of_a_test_is_loud(tested):
     assert "OpenDP" not in words
 
 
-def test_one_site_without_noise_makes_a_run_loud(private):
-    told = {**private.privacy, "south": {"mechanism": "none", "private": False}}
+def test_one_site_without_noise_makes_a_run_loud(private: Result) -> None:
+    told = {**private.privacy, "south": {"mechanism": "none", "private": False}}  # type: ignore[dict-item]
     mixed = replace(private, privacy=told)
     page, text = render_report(mixed), panel(mixed)
     assert "NOT PRIVATE" in page
@@ -535,7 +537,7 @@ def test_one_site_without_noise_makes_a_run_loud(private):
         {"north": {"mechanism": HOSTILE, "private": True, "ledger": {"totals": 1, "ceiling": [], "ceilings": [None]}}},
     ],
 )
-def test_what_cannot_be_read_counts_as_not_private(told):
+def test_what_cannot_be_read_counts_as_not_private(told: Any) -> None:
     result = small(privacy=told)
     assert not any(one.private for one in promises(result))
     page = render_report(result)
@@ -546,7 +548,7 @@ def test_what_cannot_be_read_counts_as_not_private(told):
     assert "<script>alert" not in page
 
 
-def test_a_claimed_sensitivity_is_said_to_be_claimed():
+def test_a_claimed_sensitivity_is_said_to_be_claimed() -> None:
     told = {
         "mechanism": "regret",
         "private": True,
@@ -576,7 +578,7 @@ def test_a_claimed_sensitivity_is_said_to_be_claimed():
     assert "Claimed, not proven." not in panel(small(privacy={"north": proven, "south": proven}))
 
 
-def test_the_panel_of_a_real_run_with_noise_on_answers():
+def test_the_panel_of_a_real_run_with_noise_on_answers() -> None:
     with pytest.warns(UserWarning, match="NOTHING in this run is private"):
         result = fitted(fp.Privacy(5.0, 1e-6, mechanism="regret", bounds=BOUNDS, test_seed=1))
     one = promises(result)[0]
@@ -588,7 +590,7 @@ def test_the_panel_of_a_real_run_with_noise_on_answers():
     assert f"one row changes an answer by {shown_number(one.sensitivity)} nats at most, proven" in text
 
 
-def test_ledgers_that_grew_and_ceilings_that_changed(tmp_path):
+def test_ledgers_that_grew_and_ceilings_that_changed(tmp_path: Path) -> None:
     table = simulated()[0]
     for epsilon in (0.5, 1.0):
         result = fitted(fp.Privacy(epsilon, 1e-6, bounds=BOUNDS, store=tmp_path), {"north": table})
@@ -604,22 +606,22 @@ def test_ledgers_that_grew_and_ceilings_that_changed(tmp_path):
     assert "a person with several rows in the table is protected less" in text  # one site: nothing to add up
 
 
-def test_the_guess_is_the_one_that_inspect_tells():
+def test_the_guess_is_the_one_that_inspect_tells() -> None:
     price = Price(1.0, 1e-6, gaussian=zcdp_rho(1.0, 1e-6))
     assert right_guesses(1.0, 1e-6) == pytest.approx(guesses(price)[0], abs=1e-15)
 
 
-def test_the_promise_in_words_grows_weaker_with_epsilon():
+def test_the_promise_in_words_grows_weaker_with_epsilon() -> None:
     assert "right in at most 51 of 100 cases." in pledge([promise(epsilon=0.01)])[0]
     assert "right in at most 74 of 100 cases." in pledge([promise()])[0]
     assert "may still be right nearly always: ε = 10 promises little." in pledge([promise(epsilon=10.0)])[0]
 
 
 @given(st.floats(1e-12, 1e6))
-def test_property_prices_are_never_shown_smaller_than_they_are(value):
+def test_property_prices_are_never_shown_smaller_than_they_are(value: Any) -> None:
     digits = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
-    def read(text):
+    def read(text: Any) -> Any:
         factor, _, power = text.replace(",", "").rpartition("10" if "⁻" in text else "\0")
         return float(power) if "⁻" not in text else float(factor.rstrip("·") or 1) * 10 ** int(power.translate(digits))
 
@@ -627,7 +629,7 @@ def test_property_prices_are_never_shown_smaller_than_they_are(value):
     assert value * 0.98 <= read(shown_number(value, -1)) <= value * (1 + 1e-6)
 
 
-def test_sites_whose_names_are_code_stay_text_in_the_panel(private):
+def test_sites_whose_names_are_code_stay_text_in_the_panel(private: Result) -> None:
     told = {
         HOSTILE: {
             **private.privacy["north"],
@@ -639,14 +641,14 @@ def test_sites_whose_names_are_code_stay_text_in_the_panel(private):
     assert Text(page).text.count(HOSTILE) >= 4
 
 
-def test_import_is_light():
+def test_import_is_light() -> None:
     slow = ("jinja2", "matplotlib", "pandas", "scipy")
     code = f"import sys, fedperi.report; print([name for name in {slow} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-def test_sites_that_dropped_out_are_named():
+def test_sites_that_dropped_out_are_named() -> None:
     base = small()
     assert "Not all sites took part" not in render_report(base)
     gone = [{"site": HOSTILE, "why": "it did not answer"}]

@@ -3,8 +3,10 @@
 import itertools
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from fedperi.search.phase1 import Step
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
+    pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason="chromium and chromedriver are not installed"),
 ]
 FLAGS = (
@@ -36,7 +39,7 @@ FLAGS = (
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from selenium.webdriver.chrome.service import Service
 
     options = webdriver.ChromeOptions()
@@ -55,7 +58,7 @@ def demo() -> Result:
     return fp.IPERI(bootstrap=5).fit({f"Hospital {k}": site for k, site in enumerate(sim.sites)})
 
 
-def protected(**options) -> Result:
+def protected(**options: Any) -> Result:
     """A small run under privacy at two sites."""
     tables = fp.simulate(3, clients=2, samples=3000, seed=1).sites
     privacy = fp.Privacy(1.0, 1e-6, bounds=dict.fromkeys(tables[0].columns, (-8, 8)), **options)
@@ -87,7 +90,7 @@ def made_up(variables: int, seed: int = 0) -> Result:
     )
 
 
-def opened(browser, page: str, folder: Path) -> None:
+def opened(browser: Any, page: str, folder: Path) -> None:
     """Load a page from disk, in a window of the usual size, with all logs emptied before."""
     file = folder / "report.html"
     file.write_text(page, encoding="utf-8")
@@ -97,11 +100,11 @@ def opened(browser, page: str, folder: Path) -> None:
     browser.get(file.as_uri())
 
 
-def one(browser, selector: str):
+def one(browser: Any, selector: str) -> Any:
     return browser.find_element("css selector", selector)
 
 
-def edge_of(browser, result: Result, first: str, second: str):
+def edge_of(browser: Any, result: Result, first: str, second: str) -> Any:
     """The drawn edge between two variables."""
     for edge in browser.find_elements("css selector", ".edge"):
         if edge.get_attribute("aria-label") in (
@@ -112,7 +115,7 @@ def edge_of(browser, result: Result, first: str, second: str):
     raise AssertionError(f"no edge between {first} and {second}")
 
 
-def click(browser, element) -> None:
+def click(browser: Any, element: Any) -> None:
     """Click an element where it is drawn: for a curved edge, half way along."""
     browser.execute_script(
         """const path = arguments[0].querySelector(".hit");
@@ -124,11 +127,11 @@ def click(browser, element) -> None:
     )
 
 
-def visible_entry(browser) -> str:
+def visible_entry(browser: Any) -> str:
     return " ".join(one(browser, "#details .entry:not([hidden])").text.split())
 
 
-def boxes(browser) -> np.ndarray:
+def boxes(browser: Any) -> np.ndarray:
     """Left, top, right, bottom of every drawn variable."""
     found = browser.execute_script(
         """return [...document.querySelectorAll("#graph .node rect")].map((r) => {
@@ -138,7 +141,9 @@ def boxes(browser) -> np.ndarray:
 
 
 @pytest.mark.parametrize("variables", [5, 12, 60])
-def test_it_loads_without_errors_or_requests_and_boxes_do_not_overlap(browser, tmp_path, variables):
+def test_it_loads_without_errors_or_requests_and_boxes_do_not_overlap(
+    browser: Any, tmp_path: Path, variables: int
+) -> None:
     opened(browser, render_report(made_up(variables)), tmp_path)
     assert browser.get_log("browser") == []
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
@@ -152,7 +157,7 @@ def test_it_loads_without_errors_or_requests_and_boxes_do_not_overlap(browser, t
     assert (apart | apart.T | np.eye(variables, dtype=bool)).all()
 
 
-def test_labels_fit_their_boxes(browser, tmp_path):
+def test_labels_fit_their_boxes(browser: Any, tmp_path: Path) -> None:
     names = [
         "systolic_blood_pressure_at_admission_in_mmHg",
         "WWWWWWWWWWWWWWW",
@@ -169,7 +174,7 @@ def test_labels_fit_their_boxes(browser, tmp_path):
     assert outside == []
 
 
-def test_toggles_change_the_marks_and_leave_the_places(browser, tmp_path, demo):
+def test_toggles_change_the_marks_and_leave_the_places(browser: Any, tmp_path: Path, demo: Result) -> None:
     opened(browser, render_report(demo), tmp_path)
     before = boxes(browser)
     graphs = {"cpdag": demo.cpdag, "phi": demo.phi_cpdag, "closed": demo.graph}
@@ -192,7 +197,7 @@ def test_toggles_change_the_marks_and_leave_the_places(browser, tmp_path, demo):
     assert browser.get_log("browser") == []
 
 
-def test_a_click_on_an_edge_shows_its_evidence(browser, tmp_path, demo):
+def test_a_click_on_an_edge_shows_its_evidence(browser: Any, tmp_path: Path, demo: Result) -> None:
     opened(browser, render_report(demo), tmp_path)
     evidence = next(edge for edge in demo.edges if edge.reason == "difference")
     assert visible_entry(browser).startswith("Why is an edge there?")
@@ -209,7 +214,7 @@ def test_a_click_on_an_edge_shows_its_evidence(browser, tmp_path, demo):
     assert visible_entry(browser).startswith("Why is an edge there?")
 
 
-def test_the_keyboard_reaches_every_variable_and_edge(browser, tmp_path, demo):
+def test_the_keyboard_reaches_every_variable_and_edge(browser: Any, tmp_path: Path, demo: Result) -> None:
     from selenium.webdriver.common.keys import Keys
 
     opened(browser, render_report(demo), tmp_path)
@@ -229,7 +234,7 @@ def test_the_keyboard_reaches_every_variable_and_edge(browser, tmp_path, demo):
     assert here.get_attribute("aria-pressed") == "false"
 
 
-def test_the_table_filters_sorts_and_opens_evidence(browser, tmp_path, demo):
+def test_the_table_filters_sorts_and_opens_evidence(browser: Any, tmp_path: Path, demo: Result) -> None:
     opened(browser, render_report(demo), tmp_path)
     one(browser, "#edges th:nth-child(3) button").click()
     gains = [
@@ -247,7 +252,7 @@ def test_the_table_filters_sorts_and_opens_evidence(browser, tmp_path, demo):
     assert visible_entry(browser).startswith(name)
 
 
-def contrast(browser, one_: str, two: str) -> float:
+def contrast(browser: Any, one_: str, two: str) -> float:
     """Contrast of two colours of the style sheet, as WCAG defines it."""
     light = []
     for name in (one_, two):
@@ -262,7 +267,7 @@ def contrast(browser, one_: str, two: str) -> float:
     return (max(light) + 0.05) / (min(light) + 0.05)
 
 
-def test_dark_and_light(browser, tmp_path, demo):
+def test_dark_and_light(browser: Any, tmp_path: Path, demo: Result) -> None:
     opened(browser, render_report(demo), tmp_path)
     colours = []
     for preferred in ("light", "dark"):
@@ -282,7 +287,7 @@ def test_dark_and_light(browser, tmp_path, demo):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_untrusted_names_run_nothing(browser, tmp_path, demo):
+def test_untrusted_names_run_nothing(browser: Any, tmp_path: Path, demo: Result) -> None:
     bad = "<script>document.title='stolen'</script><img src=x onerror=document.title='stolen'>"
     renamed = {n: getattr(demo, n).renamed({"age": bad}) for n in ("graph", "phi_cpdag", "cpdag", "dag")}
     result = replace(demo, **renamed, regrets={bad: 1.0}, edges=(), stability=())
@@ -293,7 +298,7 @@ def test_untrusted_names_run_nothing(browser, tmp_path, demo):
     assert browser.get_log("browser") == []
 
 
-def test_a_narrow_window_does_not_scroll_sideways(browser, tmp_path, demo):
+def test_a_narrow_window_does_not_scroll_sideways(browser: Any, tmp_path: Path, demo: Result) -> None:
     opened(browser, render_report(demo), tmp_path)
     try:
         size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
@@ -303,7 +308,7 @@ def test_a_narrow_window_does_not_scroll_sideways(browser, tmp_path, demo):
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_the_buttons_for_size_and_copy(browser, tmp_path, demo):
+def test_the_buttons_for_size_and_copy(browser: Any, tmp_path: Path, demo: Result) -> None:
     opened(browser, render_report(demo), tmp_path)
     width = one(browser, "#graph").size["width"]
     one(browser, "[data-zoom=in]").click()
@@ -316,7 +321,7 @@ def test_the_buttons_for_size_and_copy(browser, tmp_path, demo):
     assert browser.execute_script("return getSelection().toString()").startswith("Causal structure was estimated")
 
 
-def test_the_privacy_panel_of_a_private_run(browser, tmp_path):
+def test_the_privacy_panel_of_a_private_run(browser: Any, tmp_path: Path) -> None:
     result = protected(store=tmp_path / "store")
     opened(browser, render_report(result), tmp_path)
     assert browser.get_log("browser") == []
@@ -340,7 +345,7 @@ def test_the_privacy_panel_of_a_private_run(browser, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:test_seed")
-def test_not_private_is_loud_in_any_light_and_on_paper(browser, tmp_path):
+def test_not_private_is_loud_in_any_light_and_on_paper(browser: Any, tmp_path: Path) -> None:
     opened(browser, render_report(protected(test_seed=1)), tmp_path)
     assert browser.title.startswith("NOT PRIVATE")
     try:
@@ -364,7 +369,7 @@ def test_not_private_is_loud_in_any_light_and_on_paper(browser, tmp_path):
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
-def test_grades_of_mechanisms_look_different_and_tell_what_they_rest_on(browser, tmp_path):
+def test_grades_of_mechanisms_look_different_and_tell_what_they_rest_on(browser: Any, tmp_path: Path) -> None:
     result = by_hand()
     opened(browser, render_report(result), tmp_path)
 

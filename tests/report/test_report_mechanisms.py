@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from helpers.pages import HOSTILE, SITES, Text, by_hand, words_of
@@ -46,7 +47,7 @@ def entry(page: str, k: int) -> str:
     return words_of(page[start : page.index('<div class="entry"', start + 1)])
 
 
-def test_the_picture_tells_confirmed_resting_and_open_edges_apart():
+def test_the_picture_tells_confirmed_resting_and_open_edges_apart() -> None:
     page = render_report(by_hand())
     marks = drawn(page)
     assert marks["age dose"] == {"down"}
@@ -66,7 +67,7 @@ def test_the_picture_tells_confirmed_resting_and_open_edges_apart():
     assert "connected, direction open" not in words_of(render_report(sure))
 
 
-def test_warnings_come_first():
+def test_warnings_come_first() -> None:
     page = render_report(by_hand())
     text = words_of(page)
     assert text.index("Read this first 1 direction rests on Lyon alone") < text.index("The graph")
@@ -74,12 +75,12 @@ def test_warnings_come_first():
     assert "Read this first" not in words_of(render_report(by_hand(warnings=())))
 
 
-def test_the_page_counts_the_grades():
+def test_the_page_counts_the_grades() -> None:
     text = words_of(render_report(by_hand()))
     assert "3 edges 1 direction confirmed 1 rests on one site 1 open 3,000 rows at 3 sites; none left a site" in text
 
 
-def test_the_table_has_probabilities_grades_and_what_changes_them():
+def test_the_table_has_probabilities_grades_and_what_changes_them() -> None:
     page = render_report(by_hand())
     table = page[page.index('<table class="data" id="edges">') :]
     text = words_of(table[: table.index("</table>")])
@@ -93,7 +94,7 @@ def test_the_table_has_probabilities_grades_and_what_changes_them():
     assert "age, stroke 0.30" in words_of(page)
 
 
-def test_what_each_site_does_differently():
+def test_what_each_site_does_differently() -> None:
     text = words_of(render_report(by_hand()))
     start = text.index("What each site does differently")
     part = text[start : text.index("Edges Filter", start)]
@@ -106,7 +107,7 @@ def test_what_each_site_does_differently():
     assert "No difference between the sites shows in their data." in none
 
 
-def test_evidence_of_an_edge():
+def test_evidence_of_an_edge() -> None:
     page = render_report(by_hand())
     edges = shown_edges(by_hand(), [(e.upper, e.lower) for e in _edges(by_hand())])
     k = next(k for k, edge in enumerate(edges) if edge.second == "stroke")
@@ -122,11 +123,11 @@ def test_evidence_of_an_edge():
         assert part in said, said
 
 
-def _edges(result: Result):
+def _edges(result: Result) -> Any:
     return shown_edges(result, sorted(drawn_graph(result).directed))
 
 
-def test_what_the_sites_told_and_that_it_is_not_private():
+def test_what_the_sites_told_and_that_it_is_not_private() -> None:
     text = words_of(render_report(by_hand()))
     assert "its row count, and the means and covariances of its columns, 15 numbers." in text
     assert "Exact means and covariances are not private" in text
@@ -136,7 +137,7 @@ def test_what_the_sites_told_and_that_it_is_not_private():
 
 
 @pytest.mark.parametrize("made", ["by hand", "fitted"])
-def test_nothing_about_regrets_and_rounds(made, fitted):
+def test_nothing_about_regrets_and_rounds(made: str, fitted: Result) -> None:
     result = by_hand() if made == "by hand" else fitted
     page = render_report(result)
     text = f"{words_of(page[: page.index('For your paper')])} {methods_text(result)}".lower()
@@ -145,7 +146,7 @@ def test_nothing_about_regrets_and_rounds(made, fitted):
     assert 'class="curve"' not in page and 'id="views"' not in page and 'id="h-search"' not in page
 
 
-def test_one_and_two_sites_cannot_be_left_out():
+def test_one_and_two_sites_cannot_be_left_out() -> None:
     robust = Robustness("a", "b", "one site", "", ())
     assert grade_words(robust, 1) == "rests on one table"
     assert grade_words(robust, 2) == "rests on the difference between two sites"
@@ -156,7 +157,7 @@ def test_one_and_two_sites_cannot_be_left_out():
         assert f"Nothing that was tried: {said}" in text
 
 
-def test_counts_in_a_sentence():
+def test_counts_in_a_sentence() -> None:
     assert counted(by_hand()) == (
         "3 edges: 1 confirmed (the direction holds whichever site is left out), 1 that rests on one site, "
         "1 with an open direction."
@@ -177,7 +178,7 @@ def test_counts_in_a_sentence():
     assert "regret" not in text[: text.index("For your paper")]
 
 
-def test_evidence_in_words():
+def test_evidence_in_words() -> None:
     assert [evidence_words(nats) for nats in (-0.2, 2.9, 3.0, 6.9, 12.3, 1234.5)] == [
         "weak evidence (-0.2 nats)",
         "weak evidence (2.9 nats)",
@@ -188,7 +189,7 @@ def test_evidence_in_words():
     ]
 
 
-def test_methods_text_has_the_numbers_of_the_run():
+def test_methods_text_has_the_numbers_of_the_run() -> None:
     assert methods_text(by_hand()) == (
         "Causal structure was estimated with M-PERI as implemented in fedperi 9.9. 3 sites with 3,000 rows in total "
         "(500 to 1,500 each) took part, and 4 variables were studied. Each site gave one statement: its row count and "
@@ -203,7 +204,7 @@ def test_methods_text_has_the_numbers_of_the_run():
     )
 
 
-def test_assumptions_are_those_of_comparing_mechanisms():
+def test_assumptions_are_those_of_comparing_mechanisms() -> None:
     names = [one.name for one in assumptions({"name": "M-PERI", "data": "auto", "knowledge": {"tiers": []}})]
     assert names == [
         "No hidden common causes",
@@ -218,7 +219,7 @@ def test_assumptions_are_those_of_comparing_mechanisms():
     assert len(set(forms.values())) == 3
 
 
-def test_the_view_of_a_real_run_agrees_with_the_result(fitted):
+def test_the_view_of_a_real_run_agrees_with_the_result(fitted: Result) -> None:
     edges = _edges(fitted)
     view = mechanism_view(fitted, edges)
     assert view.confirmed + view.resting == len(fitted.graph.directed) and view.lines == len(fitted.graph.undirected)
@@ -231,12 +232,12 @@ def test_the_view_of_a_real_run_agrees_with_the_result(fitted):
     assert sorted((*view.sites, *view.alike)) == sorted(SITES)
 
 
-def test_a_result_read_back_gives_the_same_page(fitted):
+def test_a_result_read_back_gives_the_same_page(fitted: Result) -> None:
     for result in (fitted, by_hand()):
         assert render_report(Result.from_json(result.to_json())) == render_report(result)
 
 
-def test_identifiers_are_unique_and_nothing_is_loaded(fitted):
+def test_identifiers_are_unique_and_nothing_is_loaded(fitted: Result) -> None:
     page = render_report(fitted)
     parsed = Text(page)
     identifiers = [attrs["id"] for _, attrs in parsed.tags if "id" in attrs]
@@ -246,11 +247,11 @@ def test_identifiers_are_unique_and_nothing_is_loaded(fitted):
     assert set(re.findall(r"https?://[^\"' ]*", page)) == {"http://www.w3.org/2000/svg"}
 
 
-def test_untrusted_names_stay_text():
+def test_untrusted_names_stay_text() -> None:
     base = by_hand()
     names = {"age": HOSTILE, "dose": '" onmouseover="alert(1)', "smoker": "{{ 7*7 }}", "stroke": "</style><script>"}
 
-    def renamed(part):
+    def renamed(part: Any) -> Any:
         return part._replace(a=names[part.a], b=names[part.b])
 
     result = replace(

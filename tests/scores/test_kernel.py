@@ -294,7 +294,7 @@ class Table:
         self.names = tuple(f"v{i}" for i in range(p))
         self._rng = rng
 
-    def regrets(self, families):  # type: ignore[no-untyped-def]
+    def regrets(self, families: Any) -> Any:
         return [self._rng.normal(size=(2, len(nodes), 1 << free.shape[1])) for nodes, _, free in families]
 
 

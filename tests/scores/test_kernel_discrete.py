@@ -3,6 +3,7 @@
 import math
 import threading
 from collections import Counter
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -66,7 +67,7 @@ def by_definition(score: DiscreteScore, node: int, parents: int) -> float:
     configurations, size = math.prod(score._sizes[j] for j in inside), score._sizes[node]
     if score._kind == "bic":
         fit = sum(c * math.log(c / totals[given_]) for (given_, _), c in cells.items())
-        return fit - score._price * configurations * (size - 1)
+        return fit - score._price * configurations * (size - 1)  # type: ignore[no-any-return]
 
     def rising(count: int, shares: int) -> float:
         first = math.log(score._prior) - math.log(shares)
@@ -76,8 +77,8 @@ def by_definition(score: DiscreteScore, node: int, parents: int) -> float:
     return math.fsum(rising(count, configurations * size) for count in cells.values()) - row_by_row
 
 
-def close(found: object, expected: object) -> None:
-    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-8)
+def assert_close(found: object, expected: object) -> None:
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-8)  # type: ignore[call-overload]
 
 
 # -- the definition ----------------------------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ def test_single_answers_are_by_definition(
     queries = [(int(rng.integers(p)), int(rng.integers(1 << p))) for _ in range(4)]  # a node may be its own parent
     expected = [by_definition(score, *query) for query in queries]
     for found in both(lambda: score.local(queries)):
-        close(found, expected)
+        assert_close(found, expected)
 
 
 @given(scores(), st.integers(0, 8))
@@ -105,14 +106,14 @@ def test_lattices_are_by_definition(drawn: tuple[DiscreteScore, np.random.Genera
     rows = [shared, *(np.append(shared[:m], other) for other in shared[m:]), rng.permutation(p)]  # runs, and others
     nodes, candidates = np.array([row[0] for row in rows]), np.array([row[1:][:m] for row in rows], dtype=np.int64)
     compiled, plain = both(lambda: score.lattice(nodes, candidates))
-    close(compiled, plain)
+    assert_close(compiled, plain)
     assert compiled.shape == (len(rows), 1 << m)
     for row, node in enumerate(nodes.tolist()):
         for index in rng.integers(0, 1 << m, 3).tolist():
             parents = sum(1 << int(c) for t, c in enumerate(candidates[row]) if index >> t & 1)
-            close(compiled[row, index], by_definition(score, node, parents))
+            assert_close(compiled[row, index], by_definition(score, node, parents))
     for one, other in zip(*both(lambda: score.extremes(nodes, candidates)), strict=True):
-        close(one, other)
+        assert_close(one, other)
 
 
 @given(scores())
@@ -121,7 +122,7 @@ def test_candidates_may_be_there_twice(drawn: tuple[DiscreteScore, np.random.Gen
     score, rng = drawn
     p = len(score.names)
     nodes, candidates = rng.integers(0, p, 3), rng.integers(0, p, (3, int(rng.integers(0, 7))))
-    close(*both(lambda: score.lattice(nodes, candidates)))
+    assert_close(*both(lambda: score.lattice(nodes, candidates)))
 
 
 @given(scores(most_levels=60, most_count=2000))
@@ -132,10 +133,10 @@ def test_many_levels_and_large_counts(drawn: tuple[DiscreteScore, np.random.Gene
     p = len(score.names)
     node, *others = rng.permutation(p).tolist()
     queries = [(node, int(rng.integers(1 << p))) for _ in range(4)]
-    close(*both(lambda: score.local(queries)))
+    assert_close(*both(lambda: score.local(queries)))
     candidates = np.array([others[:6]], dtype=np.int64)
-    close(*both(lambda: score.lattice(np.array([node]), candidates)))
-    close(score.local(queries[:1])[0], by_definition(score, *queries[0]))
+    assert_close(*both(lambda: score.lattice(np.array([node]), candidates)))
+    assert_close(score.local(queries[:1])[0], by_definition(score, *queries[0]))
 
 
 @needs_loops
@@ -148,10 +149,10 @@ def test_more_pairs_than_numbers() -> None:
         table = table_of(codes, rng.integers(1, 4, rows), [size] * 9)
         for score in (DiscreteScore(table), DiscreteScore(table, "bic", penalty=0.1)):
             queries = [(node, int(rng.integers(1 << 9)) & ~(1 << node)) for node in range(9)]
-            close(*both(lambda: score.local(queries)))  # noqa: B023
+            assert_close(*both(lambda: score.local(queries)))  # noqa: B023
             nodes, candidates = np.array([0, 0, 8]), np.array([[1, 2, 3, 4, 5], [1, 2, 3, 4, 6], [0, 1, 2, 3, 4]])
-            close(*both(lambda: score.lattice(nodes, candidates)))  # noqa: B023
-            close(*both(lambda: score.with_one_more(2, 0b1000_0011, np.array([3, 4, 8]))))  # noqa: B023
+            assert_close(*both(lambda: score.lattice(nodes, candidates)))  # noqa: B023
+            assert_close(*both(lambda: score.with_one_more(2, 0b1000_0011, np.array([3, 4, 8]))))  # noqa: B023
 
 
 # -- changes of one parent ---------------------------------------------------------------------------------------------
@@ -170,15 +171,15 @@ def test_changes_of_one_parent_are_single_answers(drawn: tuple[DiscreteScore, np
     for _ in range(4):
         expected = [-np.inf if j == node else score.local([(node, parents ^ 1 << j)])[0] for j in range(p)]
         for found in both(followed.scores):
-            close(found, expected)
+            assert_close(found, expected)
         more = rng.permutation(others).astype(np.int64)
-        expected = score.local([(node, parents | 1 << j) for j in more.tolist()])  # some are parents already
+        expected = score.local([(node, parents | 1 << j) for j in more.tolist()])  # type: ignore[assignment]  # some are parents already
         for found in both(lambda: score.with_one_more(node, parents, more)):  # noqa: B023
-            close(found, expected)
+            assert_close(found, expected)
         outside = more[[not parents >> j & 1 for j in more.tolist()]] if len(more) else more
-        expected = score.local([(node, parents | 1 << j) for j in outside.tolist()])
+        expected = score.local([(node, parents | 1 << j) for j in outside.tolist()])  # type: ignore[assignment]
         for found in both(lambda: score.with_one_more(node, parents, outside)):  # noqa: B023
-            close(found, expected)
+            assert_close(found, expected)
         if not others:
             break
         other = int(rng.choice(others))
@@ -252,11 +253,11 @@ def test_priors_that_no_float_holds() -> None:
     sets = [everyone, everyone & ~2, (1 << 301) - 2, (1 << 320) - 2, 0]
     for found in both(lambda: DiscreteScore(table).local([(0, parents) for parents in sets])):
         # All rows differ in their parents: each leaves a uniform guess of 10 levels.
-        close(found[:-1], [rows * math.log(1 / size)] * 4)
+        assert_close(found[:-1], [rows * math.log(1 / size)] * 4)
     for found in both(lambda: DiscreteScore(table, "bic").local([(0, parents) for parents in sets])):
         assert np.isneginf(found).tolist() == [True, True, False, True, False]  # priced out
     for found in both(lambda: DiscreteScore(table, "bic", penalty=0).local([(0, parents) for parents in sets])):
-        close(found[:-1], [0.0] * 4)
+        assert_close(found[:-1], [0.0] * 4)
     # Two rows that agree in all parents: (row prior / 10)^2 / row prior is next to nothing, and so many orders small.
     codes = np.zeros((2, p), dtype=np.int64)
     codes[:, 0] = 0, 1
@@ -264,7 +265,7 @@ def test_priors_that_no_float_holds() -> None:
     row = -(p - 1) * math.log(size)
     expected = 2 * (row - math.log(size)) + math.log(2) - row - math.log(6)
     for found in both(lambda: twins.local([(0, everyone)])):
-        close(found, [expected])
+        assert_close(found, [expected])
     for found in both(lambda: twins.flips()[0].scores()[1:]):
         assert np.isfinite(found).all()
 
@@ -273,9 +274,9 @@ def test_a_variable_of_one_level_costs_nothing() -> None:
     rng = np.random.default_rng(3)
     table = table_of(rng.integers(0, 10, (50, 400)) * (np.arange(400) > 0), np.ones(50, int), [1, *[10] * 399])
     for kind in ("bic", "bdeu"):
-        score = DiscreteScore(table, kind)  # type: ignore[arg-type]
+        score = DiscreteScore(table, kind)
         for found in both(lambda: score.local([(0, 0), (0, 0b110), (0, (1 << 400) - 2)])):  # noqa: B023
-            close(found, [0.0] * 3)
+            assert_close(found, [0.0] * 3)
 
 
 @pytest.mark.parametrize("size", [0.0, -1.0, math.nan, math.inf])
@@ -289,8 +290,8 @@ def test_nothing_asked_is_nothing_answered() -> None:
     none = np.zeros(0, dtype=np.int64)
     for found in both(lambda: [score.local([]), score.with_one_more(0, 0, none)]):
         assert [len(one) for one in found] == [0, 0]
-    for found in both(lambda: score.lattice(none, np.zeros((0, 3), dtype=np.int64))):
-        assert found.shape == (0, 8)
+    for found in both(lambda: score.lattice(none, np.zeros((0, 3), dtype=np.int64))):  # type: ignore[assignment]
+        assert found.shape == (0, 8)  # type: ignore[attr-defined]
 
 
 @needs_loops
@@ -335,7 +336,7 @@ CODES, COUNTS, LEVELS = np.array([[0, 1], [1, 0]]), np.array([2, 3]), np.array([
         ((CODES, COUNTS, np.array([2**62, 2])), MemoryError, "^$"),
     ],
 )
-def test_tables_that_loops_refuse(arguments: tuple, error: type[Exception], says: str) -> None:
+def test_tables_that_loops_refuse(arguments: tuple[Any, ...], error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         loops.discrete(*arguments)
 

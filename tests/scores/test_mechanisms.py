@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from fedperi.tables.summaries import summaries
 from fedperi.tables.summary import Summary
 
 
-def tables(kind: str, sites: int, seed: int) -> list:
+def tables(kind: str, sites: int, seed: int) -> list[Any]:
     if kind == "clinic":
         return fp.clinic(sites=sites, rows=300, seed=seed).sites
     how = {"cut": {}, "drift": {"drift": 0.1, "intervention": "varied"}, "nothing": {"shared_mechanisms": "nothing"}}

@@ -280,5 +280,5 @@ def test_in_the_population_nothing_is_left_out(aggregate: str) -> None:
     rng = np.random.default_rng(77)
     for _ in range(40):
         dag, clients, moments = random_case(rng)
-        result = fp.IPERI(aggregate=aggregate).fit(oracle_sites(clients, moments))  # type: ignore[arg-type]
+        result = fp.IPERI(aggregate=aggregate).fit(oracle_sites(clients, moments))
         assert result.phi_cpdag == fp.phi_cpdag(dag, clients)

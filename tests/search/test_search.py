@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ class Sites:
         self.rounds = 0
         self.price = np.log(sum(map(len, tables))) / 2
 
-    def regrets(self, families: Sequence[tuple[NDArray, NDArray, NDArray]]) -> list[NDArray[np.float64]]:
+    def regrets(self, families: Sequence[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]) -> list[NDArray[np.float64]]:
         self.rounds += 1
         out = []
         for nodes, fixed, free in families:
@@ -47,7 +48,7 @@ class Sites:
     def objective(self, parents: Sequence[int]) -> float:
         sets = ParentSets(self, self.price, unconstrained(self.names))
         sets.fetch((node, into, 0) for node, into in enumerate(parents))
-        return -sum(sets.score(node, into) for node, into in enumerate(parents))
+        return -sum(sets.score(node, into) for node, into in enumerate(parents))  # type: ignore[misc]
 
 
 def sites(p: int, clients: int, samples: int, seed: int) -> tuple[Sites, fp.PDAG]:
@@ -109,7 +110,7 @@ def test_the_exact_order_is_the_best_of_all(p: int, seed: int, knows: bool) -> N
     class Random:
         names = tuple(f"v{i}" for i in range(p))
 
-        def regrets(self, families):  # type: ignore[no-untyped-def]
+        def regrets(self, families: Any) -> Any:
             return [rng.normal(size=(2, len(nodes), 1 << free.shape[1])) for nodes, _, free in families]
 
     edge = Knowledge(required=[("v0", "v1")]) if knows and p > 1 else Knowledge()
@@ -131,7 +132,7 @@ def test_equally_good_orders_go_by_number() -> None:
     class Even:
         names = ("A", "B", "C")
 
-        def regrets(self, families):  # type: ignore[no-untyped-def]
+        def regrets(self, families: Any) -> Any:
             """All parents are worth the same, but for rounding."""
             return [
                 1e-12 * np.random.default_rng(1).random((1, len(nodes), 1 << f.shape[1])) for nodes, _, f in families

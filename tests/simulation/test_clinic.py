@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ NAMES = ["stroke", "diabetes", "sepsis", "random"]
 
 
 @pytest.mark.parametrize("name", list(GRAPHS))
-def test_a_clinic_has_its_variables_edges_and_roles(name):
+def test_a_clinic_has_its_variables_edges_and_roles(name: Any) -> None:
     ward = fp.clinic(rows=300, graph=name)
     assert len(ward.sites) == 6 and ward.dag.is_dag
     assert 10 <= len(ward.names) <= 12 and 15 <= len(ward.dag) <= 22
@@ -41,7 +42,7 @@ def models() -> list[tuple[Variable, ...]]:
     return [*GRAPHS.values(), *(random_model(np.random.default_rng(seed)) for seed in range(50))]
 
 
-def test_mechanisms_are_well_formed():
+def test_mechanisms_are_well_formed() -> None:
     for model in models():
         seen: set[str] = set()
         for variable in model:
@@ -57,7 +58,7 @@ def test_mechanisms_are_well_formed():
             seen.add(variable.name)
 
 
-def test_random_clinics_differ():
+def test_random_clinics_differ() -> None:
     wards = [fp.clinic(rows=5, graph="random", seed=seed) for seed in range(40)]
     assert len({ward.dag for ward in wards}) == 40
     assert all(len(ward.names) == 10 and 8 <= len(ward.dag) <= 24 for ward in wards)
@@ -68,7 +69,7 @@ def test_random_clinics_differ():
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(3))
-def test_tables_are_ordinary(name, seed):
+def test_tables_are_ordinary(name: Any, seed: Any) -> None:
     ward = fp.clinic(rows=2000, graph=name, drift=0.1, seed=seed)
     for table in ward.sites:
         assert list(table.columns) == list(ward.names) and np.isfinite(table.to_numpy(dtype=float)).all()
@@ -90,7 +91,7 @@ def test_tables_are_ordinary(name, seed):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_same_seed_same_clinic_and_fewer_rows_are_the_beginning_of_more(name):
+def test_same_seed_same_clinic_and_fewer_rows_are_the_beginning_of_more(name: Any) -> None:
     first, second = (fp.clinic(4, [10, 20, 30, 40], graph=name, drift=0.1, seed=5) for _ in range(2))
     longer, other = fp.clinic(4, 50, graph=name, drift=0.1, seed=5), fp.clinic(4, 50, graph=name, drift=0.1, seed=6)
     for k in range(4):
@@ -100,7 +101,7 @@ def test_same_seed_same_clinic_and_fewer_rows_are_the_beginning_of_more(name):
     assert first.policies == longer.policies and first.models == longer.models
 
 
-def test_a_seed_keeps_its_meaning():
+def test_a_seed_keeps_its_meaning() -> None:
     # Pinned: a change here changes published tables. Say so in the changelog.
     ward = fp.clinic(3, 2, graph="sepsis", policies=1, seed=2)
     assert ward.targets == ((), (), ("noradrenaline",))
@@ -109,13 +110,13 @@ def test_a_seed_keeps_its_meaning():
     )
 
 
-def test_config_repeats_the_clinic_and_is_json():
+def test_config_repeats_the_clinic_and_is_json() -> None:
     ward = fp.clinic(np.int64(3), np.array([5, 6, 7]), graph="random", drift=np.float64(0.1), policies=2, seed=4)
     again = fp.clinic(**json.loads(json.dumps(ward.config)))
     assert all(a.equals(b) for a, b in zip(ward.sites, again.sites, strict=True)) and ward.config == again.config
 
 
-def test_logarithms_of_skewed_values_and_of_nothing_else():
+def test_logarithms_of_skewed_values_and_of_nothing_else() -> None:
     plain, logs = (fp.clinic(2, 50, policies=1, log=log) for log in (False, True))
     for a, b in zip(plain.sites, logs.sites, strict=True):
         for name, role in plain.roles.items():
@@ -125,7 +126,7 @@ def test_logarithms_of_skewed_values_and_of_nothing_else():
 # -- rows follow the mechanisms ---------------------------------------------------------------------------------------
 
 
-def test_values_by_hand():
+def test_values_by_hand() -> None:
     draws = np.array([[0.5, 0.9], [0.975, 0.1]])
     cause = Variable("a", "measured", "mmHg", 100, 10, 5, decimals=1)
     skewed = Variable("b", "skewed", "mg/l", 4.0, 0.5, 0.2, (Effect("a", 0.3),), decimals=3, least=0.001)
@@ -158,13 +159,13 @@ def test_values_by_hand():
         ("line", 9.0, 4.0),
     ],
 )
-def test_curves_by_hand(curve, at, value):
+def test_curves_by_hand(curve: str, at: float, value: Any) -> None:
     cause = Variable("a", "measured", "", 0, 1, 0, decimals=3, shift=at)
     effect = Variable("b", "measured", "", 0, 1, 0, (Effect("a", 1.0, curve),), decimals=9)
     assert draw_rows([cause, effect], np.full((1, 2), 0.5))["b"][0] == pytest.approx(value, abs=1e-8)
 
 
-def test_shares_and_counts_are_those_of_the_model():
+def test_shares_and_counts_are_those_of_the_model() -> None:
     n = 200_000
     rng = np.random.default_rng(0)
     cause = Variable("a", "yes/no", "", 0.5)
@@ -181,7 +182,7 @@ def test_shares_and_counts_are_those_of_the_model():
         assert rows["c"][here].var() == pytest.approx(variance, rel=0.05)
 
 
-def test_a_variable_is_independent_of_others_given_its_causes():
+def test_a_variable_is_independent_of_others_given_its_causes() -> None:
     # glucose has only bmi: the regression on bmi and everything before it gives the others nothing.
     ward = fp.clinic(1, 50_000, policies=0, log=True)
     table = ward.sites[0]
@@ -198,7 +199,7 @@ def test_a_variable_is_independent_of_others_given_its_causes():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_groups_are_what_policies_make(name):
+def test_groups_are_what_policies_make(name: Any) -> None:
     for seed in range(10):
         ward = fp.clinic(6, 5, graph=name, policies=4, case_mix=False, seed=seed)
         flat = [target for targets in ward.targets for target in targets]
@@ -216,7 +217,7 @@ def test_groups_are_what_policies_make(name):
             assert bool(lost) == bool(cuts) and ward.client_dags[k].directed <= ward.dag.directed
 
 
-def test_case_mix_is_of_age_and_sex_and_drift_of_everything():
+def test_case_mix_is_of_age_and_sex_and_drift_of_everything() -> None:
     alone = tuple((k,) for k in range(6))
     mixed = fp.clinic(6, 5, policies=0).groups
     assert {name for name, groups in mixed.items() if groups == alone} == {"age", "sex"}
@@ -226,7 +227,7 @@ def test_case_mix_is_of_age_and_sex_and_drift_of_everything():
     assert max(ages) - min(ages) > 4
 
 
-def test_drift_has_its_size():
+def test_drift_has_its_size() -> None:
     plain, other = (fp.clinic(200, 1, policies=0, case_mix=False, drift=drift) for drift in (0.0, 0.1))
     sizes = [
         np.log(new.size / old.size)
@@ -242,7 +243,7 @@ SAMPLE = Variable("x", "measured", "mmHg", 140, 20, 15, (Effect("age", 5.0), Eff
 
 @pytest.mark.parametrize("role", ["measured", "skewed", "yes/no", "count"])
 @pytest.mark.parametrize("kind", list(_KINDS))
-def test_every_policy_does_what_it_says(kind, role):
+def test_every_policy_does_what_it_says(kind: Any, role: str) -> None:
     old = replace(SAMPLE, role=role, typical=0.3 if role == "yes/no" else 140)
     for seed in range(10):
         new, words = _KINDS[kind](old, np.random.default_rng(seed))
@@ -256,7 +257,7 @@ def test_every_policy_does_what_it_says(kind, role):
         assert (new.effects == old.effects) == (kind in {"threshold", "assay", "narrow"})
 
 
-def test_policies_begin_again_when_the_variables_are_used_up():
+def test_policies_begin_again_when_the_variables_are_used_up() -> None:
     model = (replace(SAMPLE, effects=(), policies=("narrow",)),)
     drawn = draw_policies(model, 3, 3, np.random.default_rng(0))
     assert [record.variable for record, _ in drawn] == ["x"] * 3 and [record.site for record, _ in drawn] == [0, 1, 2]
@@ -264,7 +265,7 @@ def test_policies_begin_again_when_the_variables_are_used_up():
     assert sum(map(len, fp.clinic(12, 2, policies=12).targets)) == 12
 
 
-def test_any_site_may_have_a_policy():
+def test_any_site_may_have_a_policy() -> None:
     seen = {k for seed in range(40) for k, site in enumerate(fp.clinic(4, 1, policies=1, seed=seed).policies) if site}
     assert seen == {0, 1, 2, 3}
 
@@ -272,7 +273,7 @@ def test_any_site_may_have_a_policy():
 # -- files and bad input ----------------------------------------------------------------------------------------------
 
 
-def test_save_writes_tables_and_truth_that_read_back(tmp_path: Path):
+def test_save_writes_tables_and_truth_that_read_back(tmp_path: Path) -> None:
     ward = fp.clinic(3, 20, graph="diabetes", policies=2, drift=0.1, seed=3)
     place = ward.save(tmp_path / "data")
     known = json.loads((place / "truth.json").read_text(encoding="utf-8"))
@@ -287,7 +288,7 @@ def test_save_writes_tables_and_truth_that_read_back(tmp_path: Path):
         ward.save(place)
 
 
-def test_graph_of_reads_causes():
+def test_graph_of_reads_causes() -> None:
     model = (Variable("b", "yes/no", "", 0.5), Variable("a", "yes/no", "", 0.5, effects=(Effect("b", 1.0),)))
     assert graph_of(model, ["a", "b"]).directed == {("b", "a")}
 
@@ -306,7 +307,7 @@ def test_graph_of_reads_causes():
         ({"seed": 1.5}, "seed must be a whole number, not 1.5"),
     ],
 )
-def test_bad_arguments(arguments, message):
+def test_bad_arguments(arguments: Any, message: str) -> None:
     with pytest.raises(fp.InputError) as error:
         fp.clinic(**arguments)
     assert str(error.value) == message

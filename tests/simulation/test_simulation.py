@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -55,7 +56,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_same_seed_same_simulation_and_other_seed_another(options):
+def test_same_seed_same_simulation_and_other_seed_another(options: Any) -> None:
     first, second = simulate(6, 3, 50, seed=7, **options), simulate(6, 3, 50, seed=7, **options)
     other = simulate(6, 3, 50, seed=8, **options)
     for k in range(3):
@@ -65,7 +66,7 @@ def test_same_seed_same_simulation_and_other_seed_another(options):
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_a_site_depends_neither_on_later_sites_nor_on_other_sizes(options):
+def test_a_site_depends_neither_on_later_sites_nor_on_other_sizes(options: Any) -> None:
     few = simulate(6, 3, 50, seed=3, **options)
     many = simulate(6, 7, [11, 50, 80, 1, 2000, 3, 4], seed=3, **options)
     assert few.dag == many.dag
@@ -77,12 +78,12 @@ def test_a_site_depends_neither_on_later_sites_nor_on_other_sizes(options):
         pd.testing.assert_frame_equal(few.sites[k][:n], many.sites[k][:n], check_exact=True)
 
 
-def test_site_streams_differ():
+def test_site_streams_differ() -> None:
     sim = simulate(4, 3, 20, intervention="none")
     assert not sim.sites[0].equals(sim.sites[1]) and not sim.sites[1].equals(sim.sites[2])
 
 
-def test_the_global_random_state_is_neither_read_nor_moved():
+def test_the_global_random_state_is_neither_read_nor_moved() -> None:
     np.random.seed(1)  # noqa: NPY002
     first = simulate(5, 2, 20).sites[1]
     before = np.random.get_state()[1].tolist()  # noqa: NPY002
@@ -91,7 +92,7 @@ def test_the_global_random_state_is_neither_read_nor_moved():
     assert first.equals(second)
 
 
-def test_a_seed_keeps_its_meaning():
+def test_a_seed_keeps_its_meaning() -> None:
     # Pinned: a change here changes every published simulation. Raise the version and say so in the changelog.
     sim = simulate(4, 3, 2, seed=1)
     assert sorted(sim.dag.directed) == [("X0", "X3"), ("X2", "X0"), ("X2", "X1"), ("X2", "X3")]
@@ -118,14 +119,14 @@ def test_a_seed_keeps_its_meaning():
         )
     ),
 )
-def test_every_option_keeps_the_data_of_a_seed(options, sums):
+def test_every_option_keeps_the_data_of_a_seed(options: Any, sums: Any) -> None:
     # Pinned before the simulator learnt to shift means and to hide variables. One number a site: columns weighted 1..6.
     sim = simulate(6, 5, [40, 30, 20, 10, 5], seed=12, **options)
     found = [float((table.to_numpy() * np.arange(1, 7)).sum()) for table in sim.sites]
     assert found == pytest.approx(sums, rel=1e-9, abs=2e-9)
 
 
-def test_names_do_not_change_the_numbers():
+def test_names_do_not_change_the_numbers() -> None:
     plain, named = simulate(4, 3, 30, seed=5), simulate(["d", "c", "b", "a"], 3, 30, seed=5)
     names = dict(zip(plain.dag.names, named.dag.names, strict=True))
     assert plain.dag.renamed(names) == named.dag
@@ -134,7 +135,7 @@ def test_names_do_not_change_the_numbers():
         assert np.array_equal(a.to_numpy(), b.to_numpy()) and b.columns.tolist() == ["d", "c", "b", "a"]
 
 
-def test_config_repeats_the_simulation_and_is_json():
+def test_config_repeats_the_simulation_and_is_json() -> None:
     sim = simulate(["a", "b", "c", "d"], 3, np.array([5, 6, 7]), edges=np.float64(3), weights=[1, 2], seed=np.int64(4))
     again = simulate(**json.loads(json.dumps(sim.config)))
     assert all(a.equals(b) for a, b in zip(sim.sites, again.sites, strict=True)) and sim.config == again.config
@@ -148,7 +149,7 @@ def test_config_repeats_the_simulation_and_is_json():
 
 @given(p=sizes, share=st.floats(0, 1), seed=seeds, graph=st.sampled_from(["erdos-renyi", "scale-free"]))
 @settings(max_examples=60, deadline=None)
-def test_property_random_dags_follow_the_order(p, share, seed, graph):
+def test_property_random_dags_follow_the_order(p: Any, share: Any, seed: Any, graph: Any) -> None:
     rng = np.random.default_rng(seed)
     names = [f"X{i}" for i in range(p)]
     order = random_order(names, rng)
@@ -162,7 +163,7 @@ def test_property_random_dags_follow_the_order(p, share, seed, graph):
 
 @given(p=st.integers(3, 12), seed=seeds)
 @settings(max_examples=60, deadline=None)
-def test_property_shielding_leaves_no_v_structure_of_the_initial_dag(p, seed):
+def test_property_shielding_leaves_no_v_structure_of_the_initial_dag(p: Any, seed: Any) -> None:
     rng = np.random.default_rng(seed)
     names = [f"X{i}" for i in range(p)]
     order = random_order(names, rng)
@@ -178,26 +179,26 @@ def test_property_shielding_leaves_no_v_structure_of_the_initial_dag(p, seed):
 
 
 @pytest.mark.parametrize("graph", ["erdos-renyi", "scale-free"])
-def test_expected_number_of_edges_is_met(graph):
+def test_expected_number_of_edges_is_met(graph: str) -> None:
     counts = [len(simulate(10, 1, 1, edges=7.5, graph=graph, shield_colliders=False, seed=s).dag) for s in range(400)]
     # 45 pairs: the standard deviation of the mean is at most sqrt(7.5 * (1 - 7.5/45) / 400) = 0.125; five of them.
     assert np.mean(counts) == pytest.approx(7.5, abs=0.63)
 
 
-def test_default_is_one_edge_a_variable_as_far_as_there_are_pairs():
+def test_default_is_one_edge_a_variable_as_far_as_there_are_pairs() -> None:
     assert [len(simulate(p, 1, 1, shield_colliders=False).dag) for p in (1, 2, 3)] == [0, 1, 3]
     counts = [len(simulate(8, 1, 1, shield_colliders=False, seed=s).dag) for s in range(400)]
     assert np.mean(counts) == pytest.approx(8, abs=5 * np.sqrt(8 * (1 - 8 / 28) / 400))
 
 
-def test_shielding_adds_edges_to_the_same_random_dag():
+def test_shielding_adds_edges_to_the_same_random_dag() -> None:
     for seed in range(20):
         bare, shielded = (simulate(8, 1, 1, shield_colliders=flag, seed=seed).dag for flag in (False, True))
         assert bare.directed <= shielded.directed
         assert not fp.v_structures(bare) & fp.v_structures(shielded)
 
 
-def test_scale_free_graphs_have_hubs():
+def test_scale_free_graphs_have_hubs() -> None:
     def largest(graph: str) -> float:
         dags = [simulate(30, 1, 1, edges=30, graph=graph, shield_colliders=False, seed=s).dag for s in range(40)]
         return float(np.mean([dag.adjacency.sum(axis=1).max() for dag in dags]))
@@ -205,12 +206,12 @@ def test_scale_free_graphs_have_hubs():
     assert largest("scale-free") > 1.5 * largest("erdos-renyi")
 
 
-def test_no_index_bias_in_the_topological_order():
+def test_no_index_bias_in_the_topological_order() -> None:
     forward = [(i < j) for s in range(200) for i, j in np.argwhere(simulate(6, 1, 1, seed=s).dag.adjacency).tolist()]
     assert np.mean(forward) == pytest.approx(0.5, abs=0.1)
 
 
-def test_a_ready_graph_is_taken_as_it_is():
+def test_a_ready_graph_is_taken_as_it_is() -> None:
     collider = fp.PDAG.from_edges([("A", "C"), ("B", "C")])
     sim = simulate(collider, 3, 10)
     assert sim.dag == collider and sim.client_dags[0] is sim.dag
@@ -222,7 +223,7 @@ def test_a_ready_graph_is_taken_as_it_is():
 
 @given(p=sizes, seed=seeds)
 @settings(max_examples=60, deadline=None)
-def test_property_shielding_parents_are_those_whose_removal_creates_a_v_structure(p, seed):
+def test_property_shielding_parents_are_those_whose_removal_creates_a_v_structure(p: Any, seed: Any) -> None:
     dag = simulate(p, 1, 1, seed=seed).dag
     for target in dag.names:
         shields = set(shielding_parents(dag, target))
@@ -232,7 +233,7 @@ def test_property_shielding_parents_are_those_whose_removal_creates_a_v_structur
 
 @given(p=sizes, seed=seeds)
 @settings(max_examples=60, deadline=None)
-def test_property_targets_that_create_a_v_structure_come_first(p, seed):
+def test_property_targets_that_create_a_v_structure_come_first(p: Any, seed: Any) -> None:
     dag = simulate(p, 1, 1, seed=seed).dag
     ranking = structural_targets(dag, np.random.default_rng(seed))
     assert sorted(ranking) == sorted(name for name in dag.names if dag.parents(name))
@@ -240,7 +241,7 @@ def test_property_targets_that_create_a_v_structure_come_first(p, seed):
     assert creates == sorted(creates, reverse=True)
 
 
-def test_targets_go_through_the_ranking_and_begin_again():
+def test_targets_go_through_the_ranking_and_begin_again() -> None:
     for seed in range(30):
         sim = simulate(5, 12, 1, seed=seed)
         single = [target for targets in sim.targets[1:] for target in targets]
@@ -253,14 +254,14 @@ def test_targets_go_through_the_ranking_and_begin_again():
         assert creates == sorted(creates, reverse=True)
 
 
-def test_rankings_are_random_within_their_groups():
+def test_rankings_are_random_within_their_groups() -> None:
     fan = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("A", "D")])
     rankings = {structural_targets(fan, np.random.default_rng(s)) for s in range(100)}
     assert rankings == set(itertools.permutations(["B", "C", "D"]))
     assert {parametric_targets(fan, np.random.default_rng(s)) for s in range(100)} == {(*r, "A") for r in rankings}
 
 
-def test_structural_sites_lose_the_edges_into_their_targets():
+def test_structural_sites_lose_the_edges_into_their_targets() -> None:
     sim = simulate(TRIANGLE, 3, 10)
     assert sim.targets == ((), ("B",), ("C",))
     assert sim.kinds == ("none", "structural", "structural")
@@ -274,7 +275,7 @@ def test_structural_sites_lose_the_edges_into_their_targets():
 
 @given(seed=seeds)
 @settings(max_examples=60, deadline=None)
-def test_property_partial_removal_keeps_what_matters(seed):
+def test_property_partial_removal_keeps_what_matters(seed: Any) -> None:
     sim = simulate(7, 6, 1, removal="some", seed=seed)
     for dag, targets in zip(sim.client_dags[1:], sim.targets[1:], strict=True):
         for target in targets:
@@ -286,7 +287,7 @@ def test_property_partial_removal_keeps_what_matters(seed):
         assert all(dag.parents(name) == sim.dag.parents(name) for name in untouched)
 
 
-def test_partial_removal_reaches_every_subset_it_may():
+def test_partial_removal_reaches_every_subset_it_may() -> None:
     dag = fp.PDAG.from_edges([("A", "T"), ("B", "T"), ("C", "T"), ("A", "D"), ("T", "D")])
     drawn = {removed_parents(dag, "T", "some", np.random.default_rng(s)) for s in range(200)}
     assert drawn == {s for s in nonempty_subsets(("A", "B", "C")) if "A" in s}
@@ -295,7 +296,7 @@ def test_partial_removal_reaches_every_subset_it_may():
     assert drawn == {("A",), ("B",), ("A", "B")}
 
 
-def test_mixed_sites_alternate_and_use_both_rankings_from_the_top():
+def test_mixed_sites_alternate_and_use_both_rankings_from_the_top() -> None:
     mixed, structural, parametric = (
         simulate(6, 5, 10, intervention=kind, seed=2) for kind in ("mixed", "structural", "parametric")
     )
@@ -304,20 +305,20 @@ def test_mixed_sites_alternate_and_use_both_rankings_from_the_top():
     assert mixed.client_dags[2] == mixed.dag and mixed.client_dags[1] != mixed.dag
 
 
-def test_without_interventions_all_sites_are_observational():
+def test_without_interventions_all_sites_are_observational() -> None:
     sim = simulate(5, 3, 10, intervention="none")
     assert sim.kinds == ("none",) * 3 and sim.targets == ((),) * 3 and sim.client_dags == [sim.dag] * 3
     assert all(np.array_equal(w, sim.weights[0]) for w in sim.weights)
 
 
-def test_a_graph_without_edges_has_no_structural_target_but_a_parametric_one():
+def test_a_graph_without_edges_has_no_structural_target_but_a_parametric_one() -> None:
     assert simulate(3, 2, 5, edges=0).kinds == ("none", "none")
     assert simulate(1, 2, 5).targets == ((), ())
     sim = simulate(1, 2, 5, intervention="parametric")
     assert sim.targets == ((), ("X0",)) and sim.noise_scales[1][0] != 1
 
 
-def test_several_targets_a_site():
+def test_several_targets_a_site() -> None:
     dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C"), ("C", "D")])
     plans = plan_sites(dag, 4, targets_per_client=2)
     flat = [target for plan in plans for target in plan.targets]
@@ -326,7 +327,7 @@ def test_several_targets_a_site():
     assert [len(plan.targets) for plan in plan_sites(dag, 2, targets_per_client=4)] == [0, 3]
 
 
-def test_parametric_sites_keep_the_edges_and_change_the_mechanism():
+def test_parametric_sites_keep_the_edges_and_change_the_mechanism() -> None:
     for seed in range(20):
         sim = simulate(5, 4, 10, intervention="parametric", seed=seed)
         for k in range(1, 4):
@@ -345,7 +346,7 @@ def test_parametric_sites_keep_the_edges_and_change_the_mechanism():
 # -- mechanisms and data ----------------------------------------------------------------------------------------------
 
 
-def test_weights_lie_where_the_edges_are_and_in_their_range():
+def test_weights_lie_where_the_edges_are_and_in_their_range() -> None:
     for shared in (True, False):
         sims = [simulate(6, 3, 1, weights=(0.3, 0.4), shared_mechanisms=shared, seed=s) for s in range(20)]
         values = []
@@ -359,14 +360,14 @@ def test_weights_lie_where_the_edges_are_and_in_their_range():
         assert 0.3 < np.mean(np.array(values) > 0) < 0.7
 
 
-def test_structural_targets_keep_remaining_weights_and_unit_noise():
+def test_structural_targets_keep_remaining_weights_and_unit_noise() -> None:
     sim = simulate(7, 5, 1, removal="some", seed=1)
     for dag, weights, scales in zip(sim.client_dags, sim.weights, sim.noise_scales, strict=True):
         assert np.array_equal(weights, np.where(dag.adjacency, sim.weights[0], 0))
         assert (scales == 1).all()
 
 
-def test_generation_is_topological_by_hand():
+def test_generation_is_topological_by_hand() -> None:
     # 2 -> 0 -> 1 with weights 2 and 3, and 2 -> 1 with weight -1; noise 1, 10, 100.
     model = linear([[0, 3, 0], [0, 0, 0], [2, -1, 0]])
     assert model.order == (2, 0, 1)
@@ -374,7 +375,7 @@ def test_generation_is_topological_by_hand():
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "uniform"])
-def test_regression_on_parents_recovers_the_weights_against_index_order(noise):
+def test_regression_on_parents_recovers_the_weights_against_index_order(noise: str) -> None:
     chain = fp.PDAG.from_edges([("X3", "X2"), ("X2", "X1"), ("X3", "X1"), ("X1", "X0")], names=["X0", "X1", "X2", "X3"])
     n = 20_000
     sim = simulate(chain, 3, n, noise=noise, weights=(0.5, 1.0), seed=3)
@@ -389,7 +390,7 @@ def test_regression_on_parents_recovers_the_weights_against_index_order(noise):
 
 
 @pytest.mark.parametrize("intervention", ["structural", "parametric"])
-def test_sample_covariances_converge_to_the_implied_ones(intervention):
+def test_sample_covariances_converge_to_the_implied_ones(intervention: str) -> None:
     n = 200_000
     sim = simulate(6, 3, n, intervention=intervention, seed=11)
     for table, true in zip(sim.sites, sim.covariances, strict=True):
@@ -400,14 +401,14 @@ def test_sample_covariances_converge_to_the_implied_ones(intervention):
         assert (np.abs(table.mean().to_numpy()) <= 5 * np.sqrt(np.diag(true) / n)).all()
 
 
-def test_uniform_noise_is_uniform_with_variance_one():
+def test_uniform_noise_is_uniform_with_variance_one() -> None:
     x = simulate(1, 1, 50_000, noise="uniform").sites[0]["X0"]
     assert x.abs().max() <= np.sqrt(3)
     assert x.var() == pytest.approx(1, abs=5 * np.sqrt(0.8 / 50_000))  # kurtosis 1.8
     assert (x**4).mean() == pytest.approx(1.8, abs=0.05)
 
 
-def test_implied_covariance_by_hand():
+def test_implied_covariance_by_hand() -> None:
     # A -> B (2), A -> C (1), B -> C (-1); noise variances 1, 3, 5: B = 2A + b, C = A - B + c = -A - b + c.
     expected = [[1, 2, -1], [2, 7, -5], [-1, -5, 9]]
     assert implied_covariance([[0, 2, 1], [0, 0, -1], [0, 0, 0]], [1, 3, 5]).tolist() == expected
@@ -415,7 +416,7 @@ def test_implied_covariance_by_hand():
 
 @given(p=sizes, seed=seeds)
 @settings(max_examples=40, deadline=None)
-def test_property_implied_covariance_is_the_matrix_formula(p, seed):
+def test_property_implied_covariance_is_the_matrix_formula(p: Any, seed: Any) -> None:
     sim = simulate(p, 2, 1, intervention="parametric", seed=seed)
     for weights, scales, found in zip(sim.weights, sim.noise_scales, sim.covariances, strict=True):
         inverse = np.linalg.inv(np.eye(p) - weights)
@@ -424,7 +425,9 @@ def test_property_implied_covariance_is_the_matrix_formula(p, seed):
 
 @given(p=st.integers(2, 5), seed=seeds, removal=st.sampled_from(["all", "some"]), shield=st.booleans())
 @settings(max_examples=40, deadline=None)
-def test_property_partial_correlations_vanish_exactly_where_the_sites_dag_separates(p, seed, removal, shield):
+def test_property_partial_correlations_vanish_exactly_where_the_sites_dag_separates(
+    p: Any, seed: Any, removal: Any, shield: Any
+) -> None:
     sim = simulate(p, 3, 1, removal=removal, shield_colliders=shield, weights=(0.5, 1.0), seed=seed)
     for dag, covariance in zip(sim.client_dags, sim.covariances, strict=True):
         for i, j in itertools.combinations(range(p), 2):
@@ -437,7 +440,7 @@ def test_property_partial_correlations_vanish_exactly_where_the_sites_dag_separa
                 assert (abs(partial) < 1e-11) == separated
 
 
-def test_nonlinear_values_are_finite_and_sane_for_200_seeds():
+def test_nonlinear_values_are_finite_and_sane_for_200_seeds() -> None:
     for seed in range(200):
         p = 1 + seed % 20
         kind = ("structural", "parametric", "mixed")[seed % 3]
@@ -450,7 +453,7 @@ def test_nonlinear_values_are_finite_and_sane_for_200_seeds():
             assert (values.std(axis=0) > 0.2).all()
 
 
-def test_nonlinear_chain_of_squares_stays_tame():
+def test_nonlinear_chain_of_squares_stays_tame() -> None:
     chain = fp.PDAG.from_edges([(f"X{i}", f"X{i + 1}") for i in range(19)])
     for seed in range(10):
         sim = simulate(chain, 2, 500, mechanism="nonlinear", weights=(1.0, 1.0), seed=seed)
@@ -458,7 +461,7 @@ def test_nonlinear_chain_of_squares_stays_tame():
 
 
 @pytest.mark.parametrize(("function", "limit"), [("tanh", None), ("sin", None), ("square", 3.0)])
-def test_nonlinear_functions_by_hand(function, limit):
+def test_nonlinear_functions_by_hand(function: str, limit: Any) -> None:
     functions = np.array([[0, FUNCTIONS.index(function)], [0, 0]])
     model = Mechanism(np.array([[0, 0.5], [0, 0]]), functions, np.array([2.0, 1.0]), np.array([1.0, 3.0]))
     values = generate(model, np.array([[1.0, 1.0], [-20.0, 0.0]]))
@@ -467,7 +470,7 @@ def test_nonlinear_functions_by_hand(function, limit):
     assert values[:, 1].tolist() == pytest.approx([0.5 * plain(0.5) + 3.0, 0.5 * far])
 
 
-def test_nonlinear_edges_use_all_three_functions_and_sites_share_them():
+def test_nonlinear_edges_use_all_three_functions_and_sites_share_them() -> None:
     seen = set()
     for seed in range(10):
         sim = simulate(6, 3, 1, mechanism="nonlinear", seed=seed)
@@ -479,7 +482,7 @@ def test_nonlinear_edges_use_all_three_functions_and_sites_share_them():
     assert seen == set(FUNCTIONS)
 
 
-def test_unequal_sizes():
+def test_unequal_sizes() -> None:
     assert [len(site) for site in simulate(3, 3, [5, 1, 7]).sites] == [5, 1, 7]
     assert [len(site) for site in simulate(3, 2, (4, 4)).sites] == [4, 4]
 
@@ -489,7 +492,7 @@ def test_unequal_sizes():
 
 @pytest.mark.parametrize("mechanism", ["linear", "nonlinear"])
 @pytest.mark.parametrize("bins", [2, 5])
-def test_codes_are_the_bins_of_the_values_with_the_same_edges_everywhere(mechanism, bins):
+def test_codes_are_the_bins_of_the_values_with_the_same_edges_everywhere(mechanism: str, bins: int) -> None:
     plain = simulate(5, 3, 800, mechanism=mechanism, seed=4)
     cut = simulate(5, 3, 800, mechanism=mechanism, discretize=bins, seed=4)
     low, high = np.array(cut.bins).T
@@ -501,10 +504,10 @@ def test_codes_are_the_bins_of_the_values_with_the_same_edges_everywhere(mechani
     assert set(np.unique(cut.sites[0])) == set(range(bins))
 
 
-def test_values_outside_the_range_go_to_the_outer_bins():
+def test_values_outside_the_range_go_to_the_outer_bins() -> None:
     sim = simulate(1, 1, 20_000, discretize=5)
     plain = simulate(1, 1, 20_000)
-    ((low, high),) = sim.bins
+    ((low, high),) = sim.bins  # type: ignore[misc]
     x, codes = plain.sites[0]["X0"], sim.sites[0]["X0"]
     assert (x < low).any() and (x > high).any()
     assert (codes[x < low] == 0).all() and (codes[x > high] == 4).all()
@@ -513,22 +516,22 @@ def test_values_outside_the_range_go_to_the_outer_bins():
 # -- the result -------------------------------------------------------------------------------------------------------
 
 
-def test_covariances_of_other_models_are_an_error():
+def test_covariances_of_other_models_are_an_error() -> None:
     with pytest.raises(fp.InputError, match=r"^a non-linear simulation has no population covariance in closed form"):
         simulate(3, 2, 5, mechanism="nonlinear").covariances  # noqa: B018
     with pytest.raises(fp.InputError, match=r"^a discretised simulation has no population covariance in closed form"):
         simulate(3, 2, 5, discretize=2).covariances  # noqa: B018
 
 
-def test_a_simulation_is_frozen_and_its_arrays_read_only():
+def test_a_simulation_is_frozen_and_its_arrays_read_only() -> None:
     sim = simulate(3, 2, 5)
     with pytest.raises(AttributeError):
-        sim.dag = TRIANGLE
+        sim.dag = TRIANGLE  # type: ignore[misc]
     with pytest.raises(ValueError, match="read-only"):
         sim.weights[0][0, 0] = 1.0
 
 
-def test_repr_is_short():
+def test_repr_is_short() -> None:
     text = "Simulation(3 variables, 3 edges, 2 sites, 5 to 7 rows, no interventions, seed 3)"
     assert repr(simulate(3, 2, [5, 7], intervention="none", seed=3)) == text
     text = "Simulation(1 variable, 0 edges, 1 site, 2 rows each, structural interventions, seed 0)"
@@ -536,7 +539,7 @@ def test_repr_is_short():
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_save_writes_tables_and_truth_that_read_back(tmp_path: Path, options):
+def test_save_writes_tables_and_truth_that_read_back(tmp_path: Path, options: Any) -> None:
     sim = simulate(["a", "b", "café", "d,e"], 3, 20, **{"seed": 9} | options | {"edges": 4})
     place = sim.save(tmp_path / "new" / "data")
     assert sorted(path.name for path in place.iterdir()) == ["site_0.csv", "site_1.csv", "site_2.csv", "truth.json"]
@@ -553,14 +556,14 @@ def test_save_writes_tables_and_truth_that_read_back(tmp_path: Path, options):
     assert all(np.array_equal(a, b) for a, b in zip(known["weights"], sim.weights, strict=True))
 
 
-def test_save_pads_the_numbers_of_more_than_ten_sites(tmp_path: Path):
+def test_save_pads_the_numbers_of_more_than_ten_sites(tmp_path: Path) -> None:
     names = sorted(path.name for path in simulate(2, 11, 2).save(tmp_path / "eleven").iterdir())
     assert names == [f"site_{k:02}.csv" for k in range(11)] + ["truth.json"]
     names = sorted(path.name for path in simulate(2, 10, 2).save(tmp_path / "ten").iterdir())
     assert names == [f"site_{k}.csv" for k in range(10)] + ["truth.json"]
 
 
-def test_save_refuses_to_mix_and_replaces_on_request(tmp_path: Path):
+def test_save_refuses_to_mix_and_replaces_on_request(tmp_path: Path) -> None:
     place = tmp_path / "data"
     place.mkdir()
     (place / "notes.txt").write_text("mine")
@@ -579,7 +582,9 @@ def test_save_refuses_to_mix_and_replaces_on_request(tmp_path: Path):
 
 
 @pytest.mark.parametrize("fails_after", [0, 1, 3, 5])
-def test_a_failed_save_leaves_everything_as_it_was(tmp_path: Path, monkeypatch, fails_after):
+def test_a_failed_save_leaves_everything_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_after: int
+) -> None:
     place = simulate(3, 2, 4).save(tmp_path / "data")
     before = {path.name: path.read_bytes() for path in place.iterdir()}
     rename, calls = Path.rename, []
@@ -600,7 +605,7 @@ def test_a_failed_save_leaves_everything_as_it_was(tmp_path: Path, monkeypatch, 
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
-def test_save_onto_a_file_is_an_error(tmp_path: Path):
+def test_save_onto_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(fp.InputError, match=r"^cannot write the simulation to .*file: Not a directory$"):
         simulate(2, 1, 2).save(tmp_path / "file")
@@ -700,7 +705,7 @@ MIXED_GRAPH = fp.PDAG.from_edges(undirected=[("A", "B")])
         ({"seed": None}, "seed must be a whole number, not None"),
     ],
 )
-def test_bad_arguments(arguments, message):
+def test_bad_arguments(arguments: Any, message: str) -> None:
     with pytest.raises(fp.InputError) as error:
         simulate(**{"variables": 3, "clients": 2, "samples": 5} | arguments)
     assert str(error.value) == message
@@ -719,7 +724,7 @@ def test_bad_arguments(arguments, message):
         ([[0, 1e200], [0, 0]], [1, 1], "the covariance implied by the weights overflows; use smaller weights"),
     ],
 )
-def test_bad_models_have_no_covariance(weights, variances, message):
+def test_bad_models_have_no_covariance(weights: Any, variances: Any, message: str) -> None:
     with pytest.raises(fp.InputError) as error:
         implied_covariance(weights, variances)
     assert str(error.value) == message

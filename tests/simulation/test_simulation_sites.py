@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def same_but_for_targets(sim: fp.Simulation, site: int) -> bool:
 # -- interventions ----------------------------------------------------------------------------------------------------
 
 
-def test_strengths_change_clearly_and_nothing_else_does():
+def test_strengths_change_clearly_and_nothing_else_does() -> None:
     for seed, bounds in itertools.product(range(40), [(0.1, 1.0), (0.5, 0.5), (0.9, 1.0)]):
         sim = simulate(6, 4, 1, intervention="strengths", weights=bounds, targets_per_client=2, seed=seed)
         for k in range(1, 4):
@@ -46,7 +47,7 @@ def test_strengths_change_clearly_and_nothing_else_does():
                 assert (np.abs(new) >= bounds[0]).all() and (np.abs(new) <= bounds[1]).all()
 
 
-def test_a_shift_moves_the_mean_by_its_factor_both_ways_and_nothing_else():
+def test_a_shift_moves_the_mean_by_its_factor_both_ways_and_nothing_else() -> None:
     signs, targets = set(), set()
     for seed in range(30):
         sim = simulate(TRIANGLE, 4, 1, intervention="shift", shift=1.5, noise_levels=(0.5, 2.0), seed=seed)
@@ -62,7 +63,7 @@ def test_a_shift_moves_the_mean_by_its_factor_both_ways_and_nothing_else():
     assert signs == {True, False} and targets == {"A", "B", "C"}
 
 
-def test_a_scale_is_doubled_or_halved_or_what_the_caller_says():
+def test_a_scale_is_doubled_or_halved_or_what_the_caller_says() -> None:
     factors = set()
     for seed in range(20):
         for scale in (None, 3.0):
@@ -74,7 +75,7 @@ def test_a_scale_is_doubled_or_halved_or_what_the_caller_says():
     assert factors == {(None, 2.0), (None, 0.5), (3.0, 3.0)}
 
 
-def test_varied_sites_draw_every_change_that_the_parents_allow():
+def test_varied_sites_draw_every_change_that_the_parents_allow() -> None:
     seen: dict[int, set[str]] = {0: set(), 1: set(), 2: set()}
     for seed in range(100):
         sim = simulate(6, 5, 1, intervention="varied", targets_per_client=2, seed=seed)
@@ -90,7 +91,7 @@ def test_varied_sites_draw_every_change_that_the_parents_allow():
     assert seen[2] == seen[1] | {"some cut"}
 
 
-def test_changes_of_the_older_kinds_have_names_too():
+def test_changes_of_the_older_kinds_have_names_too() -> None:
     sim = simulate(6, 5, 1, intervention="mixed", removal="some", seed=4)
     for k in range(5):
         for target, change in sim.changes[k].items():
@@ -101,7 +102,7 @@ def test_changes_of_the_older_kinds_have_names_too():
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])
-def test_policies_are_taken_in_turn_and_are_the_same_in_all_parameters(kind):
+def test_policies_are_taken_in_turn_and_are_the_same_in_all_parameters(kind: Any) -> None:
     for seed in range(10):
         sim = simulate(6, 8, 1, intervention=kind, policies=3, targets_per_client=2, noise_levels=(0.5, 2), seed=seed)
         alone = simulate(6, 4, 1, intervention=kind, targets_per_client=2, noise_levels=(0.5, 2), seed=seed)
@@ -116,7 +117,7 @@ def test_policies_are_taken_in_turn_and_are_the_same_in_all_parameters(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])
-def test_without_an_observational_site_the_first_has_the_first_intervention(kind):
+def test_without_an_observational_site_the_first_has_the_first_intervention(kind: Any) -> None:
     usual = simulate(5, 4, 1, intervention=kind, seed=3)
     moved = simulate(5, 3, 1, intervention=kind, observational=False, seed=3)
     assert moved.targets == usual.targets[1:] and moved.kinds == usual.kinds[1:]
@@ -126,7 +127,7 @@ def test_without_an_observational_site_the_first_has_the_first_intervention(kind
 # -- noise, levels, units, drift --------------------------------------------------------------------------------------
 
 
-def test_student_noise_has_variance_one_and_heavy_tails():
+def test_student_noise_has_variance_one_and_heavy_tails() -> None:
     x = simulate(1, 1, 100_000, noise="student").sites[0]["X0"].to_numpy()
     # Quantiles have standard errors of a few per cent of these margins; the variance has a fourth moment only barely.
     for share, quantile in [(0.75, 0.7407), (0.975, 2.7764), (0.995, 4.6041)]:
@@ -136,8 +137,8 @@ def test_student_noise_has_variance_one_and_heavy_tails():
     assert np.array_equal(short, x[:10])
 
 
-def test_noise_levels_are_log_uniform_and_common():
-    levels = []
+def test_noise_levels_are_log_uniform_and_common() -> None:
+    levels: list[Any] = []
     for seed in range(200):
         sim = simulate(5, 3, 1, noise_levels=(0.1, 10), seed=seed)
         assert all(np.array_equal(scales, sim.noise_scales[0]) for scales in sim.noise_scales)
@@ -147,7 +148,7 @@ def test_noise_levels_are_log_uniform_and_common():
     assert (simulate(4, 1, 1, noise_levels=(0.3, 0.3)).noise_scales[0] == 0.3).all()
 
 
-def test_units_are_one_line_for_each_column_at_all_sites():
+def test_units_are_one_line_for_each_column_at_all_sites() -> None:
     options = {"intervention": "varied", "seed": 5}
     plain, other = simulate(5, 4, 50, **options), simulate(5, 4, 50, units=(0.01, 100), **options)
     units, offsets = other.recording.units, other.recording.offsets
@@ -157,11 +158,11 @@ def test_units_are_one_line_for_each_column_at_all_sites():
         assert np.array_equal(a.to_numpy() * units + offsets, b.to_numpy())
 
 
-def test_drift_changes_every_mechanism_a_little_at_every_site():
+def test_drift_changes_every_mechanism_a_little_at_every_site() -> None:
     plain = simulate(6, 40, 1, intervention="none", weights=(0.5, 1.0), noise_levels=(0.5, 2.0), seed=1)
     sim = simulate(6, 40, 1, intervention="none", weights=(0.5, 1.0), noise_levels=(0.5, 2.0), drift=0.1, seed=1)
     edges = sim.dag.adjacency
-    draws = []
+    draws: list[Any] = []
     for before, after in zip(plain.mechanisms, sim.mechanisms, strict=True):
         draws.extend(np.log(after.weights[edges] / before.weights[edges]))
         draws.extend(np.log(after.noise_scales / before.noise_scales))
@@ -172,7 +173,7 @@ def test_drift_changes_every_mechanism_a_little_at_every_site():
     assert all(groups == tuple((k,) for k in range(40)) for groups in sim.groups.values())
 
 
-def test_nothing_shared_means_nothing():
+def test_nothing_shared_means_nothing() -> None:
     sim = simulate(TRIANGLE, 5, 1, intervention="none", shared_mechanisms="nothing", seed=2)
     assert all(groups == tuple((k,) for k in range(5)) for groups in sim.groups.values())
     for part in ("noise_scales", "means"):
@@ -189,7 +190,7 @@ def test_nothing_shared_means_nothing():
 # -- what is hidden, and errors of measurement ------------------------------------------------------------------------
 
 
-def test_hidden_variables_are_common_causes_and_in_no_table():
+def test_hidden_variables_are_common_causes_and_in_no_table() -> None:
     for seed in range(40):
         plain = simulate(8, 4, 5, intervention="varied", seed=seed)
         sim = simulate(8, 4, 5, intervention="varied", hidden=2, seed=seed)
@@ -204,7 +205,7 @@ def test_hidden_variables_are_common_causes_and_in_no_table():
         assert sim.phi_cpdag.names == tuple(seen)
 
 
-def test_a_measurement_error_is_independent_noise_of_its_share():
+def test_a_measurement_error_is_independent_noise_of_its_share() -> None:
     n = 100_000
     plain, sim = (simulate(TRIANGLE, 2, n, measurement_error=share, units=(1, 9), seed=1) for share in (0.0, 0.5))
     for k in range(2):
@@ -221,7 +222,7 @@ def test_a_measurement_error_is_independent_noise_of_its_share():
 # -- population moments -----------------------------------------------------------------------------------------------
 
 
-def test_implied_mean_by_hand():
+def test_implied_mean_by_hand() -> None:
     # A -> B (2), A -> C (1), B -> C (-1): B = 2A + b, C = A - B + c.
     assert implied_mean([[0, 2, 1], [0, 0, -1], [0, 0, 0]], [1, 10, 100]).tolist() == [1, 12, 89]
 
@@ -235,7 +236,7 @@ def test_implied_mean_by_hand():
         {"intervention": "scale", "drift": 0.2, "hidden": 1, "measurement_error": 0.3, "units": (0.1, 10)},
     ],
 )
-def test_samples_converge_to_the_population(options):
+def test_samples_converge_to_the_population(options: Any) -> None:
     n = 100_000
     sim = simulate(6, 3, n, seed=11, **options)
     for table, (mean, covariance) in zip(sim.sites, sim.population, strict=True):
@@ -246,7 +247,7 @@ def test_samples_converge_to_the_population(options):
         assert (np.abs(np.cov(values, rowvar=False) - covariance) <= 6.5 * error).all()
 
 
-def test_population_is_the_matrix_formula():
+def test_population_is_the_matrix_formula() -> None:
     for seed in range(20):
         sim = simulate(5, 4, 1, intervention="varied", noise_levels=(0.5, 2), targets_per_client=2, seed=seed)
         for m, (mean, covariance) in zip(sim.mechanisms, sim.population, strict=True):
@@ -261,7 +262,7 @@ def test_population_is_the_matrix_formula():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("model", ["linear", "nonlinear"])
-def test_groups_are_the_classes_of_equal_columns(kind, model):
+def test_groups_are_the_classes_of_equal_columns(kind: Any, model: str) -> None:
     for seed in range(10):
         sim = simulate(5, 6, 1, intervention=kind, policies=2, mechanism=model, seed=seed)
         for j, name in enumerate(sim.dag.names):
@@ -281,7 +282,7 @@ def test_groups_are_the_classes_of_equal_columns(kind, model):
             assert all(not set(group) & touched or 0 not in group for group in groups)
 
 
-def test_a_cut_and_a_shift_at_the_same_variable_are_two_groups():
+def test_a_cut_and_a_shift_at_the_same_variable_are_two_groups() -> None:
     for seed in range(60):
         sim = simulate(fp.PDAG.from_edges([("A", "B")]), 8, 1, intervention="varied", seed=seed)
         cut = {k for k in range(8) if sim.changes[k].get("B") == "cut"}
@@ -291,7 +292,7 @@ def test_a_cut_and_a_shift_at_the_same_variable_are_two_groups():
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_truth_on_disk_has_targets_kinds_changes_and_groups(tmp_path: Path):
+def test_the_truth_on_disk_has_targets_kinds_changes_and_groups(tmp_path: Path) -> None:
     sim = simulate(6, 5, 4, intervention="varied", policies=2, hidden=1, units=(1, 9), drift=0.1, seed=3)
     known = json.loads((sim.save(tmp_path / "data") / "truth.json").read_text(encoding="utf-8"))
     assert known["kinds"] == list(sim.kinds) and known["targets"] == [list(t) for t in sim.targets]

@@ -9,12 +9,15 @@ import stat
 import string
 import zlib
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from helpers.command import fedperi_here
 from helpers.questions import one_family
+from helpers.sites import answering
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +33,6 @@ from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.steps import Beginning
 from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
 from fedperi.site.source import OTHERWISE
-from fedperi.site.work import SiteWork
 from fedperi.tables.schema import Column, Schema
 from fedperi.transports.flower.exchange import Peer
 from fedperi.transports.flower.transport import FlowerTransport
@@ -39,7 +41,7 @@ NONE = np.empty((1, 0), np.int64)
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch):
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the disk is most of the time of hundreds of messages, and not what is tested here."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
@@ -47,7 +49,7 @@ def _quick(monkeypatch):
 # -- item 1: nothing in a message changes how rows are read -----------------------------------------------------------
 
 
-def patients(n=300, seed=0):
+def patients(n: Any = 300, seed: Any = 0) -> Any:
     rng = np.random.default_rng(seed)
     age = rng.normal(60, 12, n).round(1)
     pressure = (100 + 0.5 * age + rng.normal(0, 12, n)).round(0)
@@ -58,10 +60,10 @@ def patients(n=300, seed=0):
 class Thief:
     """Reads the row of the oldest patient: narrow bounds make a column the indicator of a threshold."""
 
-    def __init__(self, site):
-        self.site, self.openings, self.replies, self.n = site, 0, set(), 0
+    def __init__(self, site: Any) -> None:
+        self.site, self.openings, self.replies, self.n = site, 0, set(), 0  # type: ignore[var-annotated]
 
-    def open(self, bounds, *questions):
+    def open(self, bounds: Any, *questions: Any) -> Any:
         columns = tuple(Column(c.name, "continuous", None, bounds.get(c.name)) for c in self.site.card.columns)
         self.openings += 1
         run = f"steal{self.openings}"
@@ -70,7 +72,7 @@ class Thief:
         self.replies.add(reply.get("refused", "answered"))
         return reply
 
-    def oldest(self):
+    def oldest(self) -> Any:
         """A site whose values all lie on one side of the bounds refuses, so refusals are a search for the maximum."""
         low, high = 0, 1300  # tenths of a year
         while high - low > 1:
@@ -79,7 +81,7 @@ class Thief:
             low, high = (low, middle) if refused else (middle, high)
         return low / 10
 
-    def odds(self, top, name, threshold, step):
+    def odds(self, top: Any, name: Any, threshold: Any, step: Any) -> Any:
         """How the one row of the oldest stands to the others beyond a threshold, from one regret; None if refused."""
         limits = {"age": (top - 0.06, top - 0.04), name: (threshold - step / 50, threshold + step / 50)}
         node = [c.name for c in self.site.card.columns].index(name)
@@ -90,7 +92,7 @@ class Thief:
         gain = (alone - given + np.log(reply["n"]) / 2) * 2 / reply["n"]
         return -np.expm1(-gain) * (reply["n"] - 1)
 
-    def cell(self, top, name, low, high, step):
+    def cell(self, top: Any, name: Any, low: Any, high: Any, step: Any) -> Any:
         """Binary search for the cell of the oldest in another column, on a grid of thresholds between its values."""
         grid = np.arange(low, high, step) + step / 2
         coarse = grid[:: max(1, len(grid) // 40)]
@@ -107,23 +109,23 @@ class Thief:
             inside, outside = (middle, outside) if above else (inside, middle)
         return round(float(grid[inside] + step / 2), 6)
 
-    def row(self):
+    def row(self) -> Any:
         top = self.oldest()
         return top, self.cell(top, "pressure", 60, 220, 1.0), self.cell(top, "crp", 0, 80, 0.1)
 
 
 @pytest.mark.parametrize("data", ["auto", "nonlinear"])
-def test_narrow_bounds_do_not_give_away_the_oldest_patient(tmp_path, data):
+def test_narrow_bounds_do_not_give_away_the_oldest_patient(tmp_path: Path, data: str) -> None:
     """Before: 108 openings gave age, pressure and CRP of the oldest patient exactly. Now all have the same refusal."""
     table = patients()
     truth = tuple(table.loc[table["age"].idxmax(), ["age", "pressure", "crp"]])
-    thief = Thief(SiteWork(table, name="north", store=tmp_path, data=data, policy=SitePolicy()))
+    thief = Thief(answering(table, name="north", store=tmp_path, data=data, policy=SitePolicy("regrets")))
     found = thief.row()
     assert found != truth
     assert len(thief.replies) == 1 and "answered" not in thief.replies, thief.replies
 
 
-def test_a_refusal_does_not_tell_whether_a_level_occurs(tmp_path):
+def test_a_refusal_does_not_tell_whether_a_level_occurs(tmp_path: Path) -> None:
     """Before: the table with the one row "pos" was refused, the table without it was answered."""
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"dose": rng.normal(size=100), "test": rng.choice(["neg", "trace"], 100)})
@@ -133,24 +135,24 @@ def test_a_refusal_does_not_tell_whether_a_level_occurs(tmp_path):
     asked = (Column("dose", "continuous"), Column("test", "categorical", ("neg", "trace", "other")))
     replies = []
     for at, rows in enumerate((table, with_it)):
-        site = SiteWork(rows, name="north", store=tmp_path / str(at), schema=schema)
+        site = answering(rows, name="north", store=tmp_path / str(at), schema=schema)
         replies.append(site.reply("open", wire.write(Opening("r", Settings("none"), asked))))
     assert replies[0] == replies[1]
     assert not any(word in replies[0]["refused"] for word in ("pos", "test", "other", "dose"))
 
 
 @pytest.fixture(scope="module")
-def honest(tmp_path_factory):
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A site of numbers and a category, and what it answers to an honest opening."""
     rng = np.random.default_rng(2)
     rows = pd.DataFrame({"age": rng.normal(60, 9, 80), "dose": rng.normal(size=80), "arm": rng.choice(["u", "v"], 80)})
     schema = Schema((Column("age", "continuous", bounds=(0, 120)), Column("arm", "categorical", ("u", "v", "w"))))
-    unlimited = SitePolicy(most_openings=10**6, most_messages=10**6)
-    site = SiteWork(rows, name="north", store=tmp_path_factory.mktemp("store"), schema=schema, policy=unlimited)
+    unlimited = SitePolicy("regrets", most_openings=10**6, most_messages=10**6)
+    site = answering(rows, name="north", store=tmp_path_factory.mktemp("store"), schema=schema, policy=unlimited)
     return site, opened(site, "honest", site.card.columns, "mixed")
 
 
-def opened(site, run, columns, data, penalty=1.0):
+def opened(site: Any, run: Any, columns: Any, data: Any, penalty: Any = 1.0) -> Any:
     questions = (one_family(0, 1, 2),) if len(columns) == 3 else ()
     return site.reply("open", wire.write(Opening(run, Settings("none", penalty=penalty), columns, data, questions)))
 
@@ -172,7 +174,9 @@ described = st.one_of(
     st.sampled_from([0.0, 1.0, 1.0, 1.0, 2.0]),
     st.integers(0, 10**9),
 )
-def test_property_a_message_gets_the_honest_answer_or_one_of_two_refusals(honest, columns, mix, data, penalty, number):
+def test_property_a_message_gets_the_honest_answer_or_one_of_two_refusals(
+    honest: Any, columns: Any, mix: Any, data: Any, penalty: Any, number: Any
+) -> None:
     """Whatever an opening says about columns changes neither what is answered nor how it is refused."""
     site, truth = honest
     if mix:  # near misses: some columns as they are
@@ -188,7 +192,7 @@ def test_property_a_message_gets_the_honest_answer_or_one_of_two_refusals(honest
         assert np.array_equal(reply["answer_0"], truth["answer_0"])
 
 
-def test_every_column_of_an_honest_opening_is_compared(honest):
+def test_every_column_of_an_honest_opening_is_compared(honest: Any) -> None:
     site, truth = honest
     age, dose, arm = site.card.columns
     same = (replace(age, bounds=None), dose, arm)  # sites need not have the same bounds where these decide nothing
@@ -210,11 +214,11 @@ def test_every_column_of_an_honest_opening_is_compared(honest):
         assert opened(site, f"as-{data}", site.card.columns, data)["refused"] == OTHERWISE
 
 
-def test_steps_read_the_rows_as_the_site_does(tmp_path):
+def test_steps_read_the_rows_as_the_site_does(tmp_path: Path) -> None:
     """The columns in ``begin`` choose an order, and nothing else."""
     rows = patients()
-    policy = SitePolicy(methods=("fedcdh",))
-    site = SiteWork(rows, name="north", store=tmp_path, policy=policy)
+    policy = SitePolicy("regrets", methods=("fedcdh",))
+    site = answering(rows, name="north", store=tmp_path, policy=policy)
     narrow = tuple(replace(column, bounds=(60.0, 60.1)) for column in site.card.columns)
     assert site.reply("begin", wire.write(Beginning("r", "fedcdh", narrow)))["refused"] == OTHERWISE
     turned = tuple(reversed(site.card.columns))
@@ -224,12 +228,12 @@ def test_steps_read_the_rows_as_the_site_does(tmp_path):
     assert np.array_equal(site.held.rows([c.name for c in turned], "fedcdh"), rows[["crp", "pressure", "age"]])
 
 
-def test_a_site_that_reads_its_table_in_another_way_does_not_go_on_with_a_run(tmp_path):
+def test_a_site_that_reads_its_table_in_another_way_does_not_go_on_with_a_run(tmp_path: Path) -> None:
     table = patients()
-    before = SiteWork(table, name="north", store=tmp_path)
+    before = answering(table, name="north", store=tmp_path)
     opening = wire.write(Opening("r", Settings("none"), before.card.columns))
     assert "refused" not in before.reply("open", opening)
-    after = SiteWork(table, name="north", store=tmp_path, data="nonlinear")
+    after = answering(table, name="north", store=tmp_path, data="nonlinear")
     told = after.reply("ask", wire.write(Asking("r", 1, (one_family(0, 1),))))["refused"]
     assert told == "the table, or how it is read, has changed since the run was opened; open a new run"
     told = after.reply("open", opening)["refused"]
@@ -241,13 +245,13 @@ def test_a_site_that_reads_its_table_in_another_way_does_not_go_on_with_a_run(tm
 GIVEN = "this site has given all that its owner allows over all runs; ask its owner for more"
 
 
-def test_openings_are_limited_over_all_runs_and_processes(tmp_path):
+def test_openings_are_limited_over_all_runs_and_processes(tmp_path: Path) -> None:
     """Before: 433 openings of 433 runs were answered. Now the limit holds across names of runs and restarts."""
     table = patients()
-    policy = SitePolicy(most_openings=5)
+    policy = SitePolicy("regrets", most_openings=5)
     answered = []
     for number in range(20):
-        site = SiteWork(table, name="north", store=tmp_path, policy=policy)  # a new process for every message
+        site = answering(table, name="north", store=tmp_path, policy=policy)  # a new process for every message
         chosen = Settings("consensus", alpha=0.01 + number / 100, local="pc")
         reply = site.reply("open", wire.write(Opening(f"run{number}", chosen, site.card.columns)))
         answered.append("refused" not in reply)
@@ -257,18 +261,18 @@ def test_openings_are_limited_over_all_runs_and_processes(tmp_path):
     assert "over all runs this site may answer 5 openings (--most-openings), and this would make it 6" in log
     again = wire.write(Opening("new-name", Settings("consensus", alpha=0.01, local="pc"), site.card.columns))
     assert "refused" not in site.reply("open", again)  # what was answered before tells nothing new
-    wider = SiteWork(table, name="north", store=tmp_path, policy=SitePolicy(most_openings=6))
+    wider = answering(table, name="north", store=tmp_path, policy=SitePolicy("regrets", most_openings=6))
     more = wire.write(Opening("more", Settings("none"), site.card.columns))
     assert site.reply("open", more)["refused"] == GIVEN
     assert "refused" not in wider.reply("open", more)
 
 
-def test_distinct_numbers_are_limited_over_all_runs_and_processes(tmp_path):
+def test_distinct_numbers_are_limited_over_all_runs_and_processes(tmp_path: Path) -> None:
     table = patients()
-    policy = SitePolicy(most_numbers=10)
+    policy = SitePolicy("regrets", most_numbers=10)
 
-    def ask(run, *questions):
-        site = SiteWork(table, name="north", store=tmp_path, policy=policy)
+    def ask(run: Any, *questions: Any) -> Any:
+        site = answering(table, name="north", store=tmp_path, policy=policy)
         site.reply("open", wire.write(Opening(run, Settings("none"), site.card.columns)))
         return site.reply("ask", wire.write(Asking(run, 1, questions)))
 
@@ -281,8 +285,8 @@ def test_distinct_numbers_are_limited_over_all_runs_and_processes(tmp_path):
     assert ask("r5", one_family(0, 1, 2))["answer_0"].tolist() == first["answer_0"].tolist()
 
 
-def test_counts_that_are_damaged_stop_a_site(tmp_path):
-    site = SiteWork(patients(), name="north", store=tmp_path)
+def test_counts_that_are_damaged_stop_a_site(tmp_path: Path) -> None:
+    site = answering(patients(), name="north", store=tmp_path)
     opening = wire.write(Opening("r", Settings("none"), site.card.columns))
     assert "refused" not in site.reply("open", opening)
     endless = '{"format": "fedperi.given", "version": 1, "openings": [], "rounds": [], "steps": 0, "numbers": 1e999}'
@@ -292,10 +296,10 @@ def test_counts_that_are_damaged_stop_a_site(tmp_path):
     assert "is damaged: restore it from a backup; nothing is sent" in site.log.path.read_text()
 
 
-def test_a_limit_is_a_whole_number():
+def test_a_limit_is_a_whole_number() -> None:
     for bad in (-1, 2.5, True, "many"):
         with pytest.raises(InputError, match="most_openings is a whole number, zero or positive, not"):
-            SitePolicy(most_openings=bad)
+            SitePolicy("regrets", most_openings=bad)
 
 
 # -- item 1: what the sites say about themselves must agree -----------------------------------------------------------
@@ -342,17 +346,19 @@ BARE = Column("age", "continuous")
         ),
     ],
 )
-def test_sites_that_take_columns_differently_are_named_before_anything_is_computed(cards, wishes, words):
+def test_sites_that_take_columns_differently_are_named_before_anything_is_computed(
+    cards: Any, wishes: Any, words: str
+) -> None:
     with pytest.raises(InputError) as caught:
         agree(cards, wishes)
     assert str(caught.value).startswith(words)
 
 
-def test_bounds_may_differ_where_they_decide_nothing():
+def test_bounds_may_differ_where_they_decide_nothing() -> None:
     assert agree([Card("n", (AGE,)), Card("s", (BARE,))]) == (BARE,)
 
 
-def test_a_penalty_is_the_sites():
+def test_a_penalty_is_the_sites() -> None:
     with pytest.raises(InputError) as caught:
         agree([Card("n", (AGE,))], penalty=2.0)
     assert str(caught.value).startswith(
@@ -369,16 +375,16 @@ def test_a_penalty_is_the_sites():
         ({"data": "cubic"}, "data is one of auto, linear, nonlinear, discrete, mixed; not 'cubic'"),
     ],
 )
-def test_options_of_a_site_are_checked_when_it_starts(tmp_path, options, words):
+def test_options_of_a_site_are_checked_when_it_starts(tmp_path: Path, options: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        SiteWork(patients(), name="north", store=tmp_path, **options)
+        answering(patients(), name="north", store=tmp_path, **options)
 
 
-def test_a_penalty_for_categories_alone_is_refused_when_the_site_starts(tmp_path):
+def test_a_penalty_for_categories_alone_is_refused_when_the_site_starts(tmp_path: Path) -> None:
     rows = pd.DataFrame({"a": ["u", "v"] * 20, "b": ["x", "x", "y", "y"] * 10})
     schema = Schema((Column("a", "categorical", ("u", "v")), Column("b", "categorical", ("x", "y"))))
     with pytest.raises(InputError, match="site 'north' has categories only, and their score has no price"):
-        SiteWork(rows, name="north", store=tmp_path, schema=schema, penalty=2.0)
+        answering(rows, name="north", store=tmp_path, schema=schema, penalty=2.0)
 
 
 # -- item 2: the weights of resampled rows are the site's secret ------------------------------------------------------
@@ -386,7 +392,7 @@ def test_a_penalty_for_categories_alone_is_refused_when_the_site_starts(tmp_path
 ROWS, DRAWS = 60, 300
 
 
-def drawn(site):
+def drawn(site: Any) -> Any:
     """The coordinator opens a run for every seed: rows drawn and gain of a parent, or the refusal."""
     rows, gains = [], []
     for seed in range(DRAWS):
@@ -401,19 +407,19 @@ def drawn(site):
     return np.array(rows), np.array(gains)
 
 
-def guessed_weights():
+def guessed_weights() -> Any:
     """Row weights as they were a public function of the seed."""
     seeds = [zlib.crc32(f"{seed} 0 north".encode()) for seed in range(DRAWS)]
     return np.array([np.random.default_rng(seed).poisson(1.0, ROWS) for seed in seeds])
 
 
-def influence_guessed(gains, weights):
+def influence_guessed(gains: Any, weights: Any) -> Any:
     """Regress the answers on the weights: the influence of every row."""
     return np.linalg.lstsq(np.column_stack([weights - 1.0, np.ones(DRAWS)]), gains, rcond=None)[0][:ROWS]
 
 
-def influence_true(table):
-    def gain(weights):
+def influence_true(table: Any) -> Any:
+    def gain(weights: Any) -> Any:
         moments = np.cov(table.to_numpy().T, aweights=weights)
         return -np.log1p(-(moments[0, 1] ** 2) / moments[0, 0] / moments[1, 1])
 
@@ -421,15 +427,15 @@ def influence_true(table):
     return np.array([gain(1 + step) - gain(1 - step) for step in steps])
 
 
-def two_columns():
+def two_columns() -> Any:
     rng = np.random.default_rng(3)
     x = rng.normal(size=ROWS)
     return pd.DataFrame({"x": x, "y": 0.4 * x + rng.normal(size=ROWS)})
 
 
-def test_a_bootstrap_is_refused_unless_the_owner_allows_it(tmp_path):
+def test_a_bootstrap_is_refused_unless_the_owner_allows_it(tmp_path: Path) -> None:
     """Before: it was answered by default."""
-    told = drawn(SiteWork(two_columns(), name="north", store=tmp_path))
+    told = drawn(answering(two_columns(), name="north", store=tmp_path))
     assert isinstance(told, str)
     assert told == (
         "a bootstrap is not allowed here: run with bootstrap=0, or ask the site's owner to allow it (fedperi site "
@@ -437,15 +443,15 @@ def test_a_bootstrap_is_refused_unless_the_owner_allows_it(tmp_path):
     )
 
 
-def test_answers_on_resampled_rows_do_not_tell_the_influence_of_a_row(tmp_path):
+def test_answers_on_resampled_rows_do_not_tell_the_influence_of_a_row(tmp_path: Path) -> None:
     """Before: correlation .983 with the true influences (.995 after 1,000 draws), and 1 with the numbers of rows drawn.
 
     The secret is fixed here, so the outcome is too, and no alarm can be false. With a random secret a correlation over
     60 rows exceeds .7 in fewer than 1 of 10^8 cases, and one over 300 draws .4 in fewer than 1 of 10^11.
     """
     table = two_columns()
-    policy = SitePolicy(bootstrap=True, most_openings=DRAWS)
-    site = SiteWork(table, name="north", store=tmp_path, policy=policy)
+    policy = SitePolicy("regrets", bootstrap=True, most_openings=DRAWS)
+    site = answering(table, name="north", store=tmp_path, policy=policy)
     site.place.write("resampling.secret", "5e" * 32)
     rows, gains = drawn(site)
     weights = guessed_weights()
@@ -455,12 +461,12 @@ def test_answers_on_resampled_rows_do_not_tell_the_influence_of_a_row(tmp_path):
     assert abs(told) < 0.4
 
 
-def test_the_secret_is_the_sites_and_stays(tmp_path):
+def test_the_secret_is_the_sites_and_stays(tmp_path: Path) -> None:
     table = two_columns()
-    policy = SitePolicy(bootstrap=True)
+    policy = SitePolicy("regrets", bootstrap=True)
 
-    def answer(store, name="north", rows=table):
-        site = SiteWork(rows, name=name, store=tmp_path / store, policy=policy)
+    def answer(store: Any, name: Any = "north", rows: Any = table) -> Any:
+        site = answering(rows, name=name, store=tmp_path / store, policy=policy)
         chosen = Settings("none", resample=5)
         reply = site.reply("open", wire.write(Opening("r", chosen, site.card.columns, "auto", (one_family(1, 0),))))
         return reply["answer_0"].tolist(), site.place.path / "resampling.secret"
@@ -471,7 +477,7 @@ def test_the_secret_is_the_sites_and_stays(tmp_path):
     assert len(bytes.fromhex(file.read_text())) == 32
     assert answer("b")[1].read_text() != file.read_text()
     file.write_text("short")
-    site = SiteWork(table, name="north", store=tmp_path / "a", policy=policy)
+    site = answering(table, name="north", store=tmp_path / "a", policy=policy)
     told = site.reply("open", wire.write(Opening("q", Settings("none", resample=6), site.card.columns)))
     assert "its own log says why" in told["refused"]
     assert "the secret for resampling rows, is damaged: restore it from a backup, or delete it" in (
@@ -479,7 +485,7 @@ def test_the_secret_is_the_sites_and_stays(tmp_path):
     )
 
 
-def test_in_one_process_the_seed_still_decides():
+def test_in_one_process_the_seed_still_decides() -> None:
     """Weights as in version 0.1: one party, which may repeat its draws."""
     sites = fp.simulate(4, clients=2, samples=100, seed=1).sites
     assert [fp.IPERI(bootstrap=4, seed=s).fit(sites).stability for s in (7, 7)] == [
@@ -493,22 +499,22 @@ def test_in_one_process_the_seed_still_decides():
 class Priced:
     """A site whose people read every price, and compare it with what the ledger then records."""
 
-    def __init__(self, folder, mechanism, **options):
+    def __init__(self, folder: Any, mechanism: Any, **options: Any) -> None:
         table = fp.simulate(3, clients=2, samples=2000, seed=1).sites[0]
         limits = dict.fromkeys(table.columns, (-8, 8))
         privacy = fp.Privacy(1.0, bounds=limits, mechanism=mechanism)
-        self.shown = []
-        self.site = SiteWork(table, name="north", store=folder, privacy=privacy, approve=self._look, **options)
+        self.shown: list[Any] = []
+        self.site = answering(table, name="north", store=folder, privacy=privacy, approve=self._look, **options)
 
-    def _look(self, what):
+    def _look(self, what: Any) -> Any:
         self.shown.append(what.split(". Price: ")[1])
         return True
 
     @property
-    def ledger(self):
+    def ledger(self) -> Any:
         return Budget.look(self.site.held._table, self.site.held.privacy).ledger
 
-    def send(self, kind, message):
+    def send(self, kind: Any, message: Any) -> Any:
         """Send a message: the reply, and what the ledger recorded meanwhile, as the prompt should have shown it."""
         before = self.ledger
         reply = self.site.reply(kind, wire.write(message))
@@ -516,11 +522,11 @@ class Priced:
         told = " and ".join(f"epsilon {price.epsilon:.6g}, delta {price.delta:g}" for price in paid)
         return reply, told, f"{self.ledger.spent:.6g}"
 
-    def opening(self, run, chosen=None, data="auto", questions=()):
+    def opening(self, run: Any, chosen: Any = None, data: Any = "auto", questions: Any = ()) -> Any:
         return Opening(run, chosen or Settings("adaptive"), self.site.card.columns, data, questions)
 
 
-def test_the_price_of_statistics_is_what_the_ledger_records(tmp_path):
+def test_the_price_of_statistics_is_what_the_ledger_records(tmp_path: Path) -> None:
     """Before: a second opening as 'nonlinear' was shown as "nothing", and cost epsilon 1 again (1.45 in all)."""
     priced = Priced(tmp_path, "statistics")
     reply, told, spent = priced.send("open", priced.opening("a"))
@@ -538,7 +544,7 @@ def test_the_price_of_statistics_is_what_the_ledger_records(tmp_path):
     assert len(priced.ledger.releases) == 1
 
 
-def test_the_price_of_every_answer_is_what_the_ledger_records(tmp_path):
+def test_the_price_of_every_answer_is_what_the_ledger_records(tmp_path: Path) -> None:
     """Before: shown as "at most epsilon 1" whatever it was; a new penalty paid again, and 1.0046 was spent in all."""
     priced = Priced(tmp_path, "regret")
     dag = np.zeros((3, 3), bool)
@@ -572,7 +578,7 @@ def test_the_price_of_every_answer_is_what_the_ledger_records(tmp_path):
     assert told == "" and priced.ledger.spent == spent
 
 
-def test_people_who_refuse_pay_nothing_for_answers(tmp_path):
+def test_people_who_refuse_pay_nothing_for_answers(tmp_path: Path) -> None:
     priced = Priced(tmp_path, "regret")
     priced.send("open", priced.opening("a"))
     spent = priced.ledger.spent
@@ -582,7 +588,7 @@ def test_people_who_refuse_pay_nothing_for_answers(tmp_path):
     assert told == "" and priced.ledger.spent == spent
 
 
-def test_a_run_that_was_approved_as_a_whole_cannot_be_opened_in_another_way(tmp_path):
+def test_a_run_that_was_approved_as_a_whole_cannot_be_opened_in_another_way(tmp_path: Path) -> None:
     """Somebody said "yes to all of this run": under the same name nothing else can be asked for."""
     priced = Priced(tmp_path, "regret")
     assert "refused" not in priced.send("open", priced.opening("a"))[0]
@@ -609,10 +615,10 @@ SPOOFS = [
 
 
 @pytest.mark.parametrize("name", SPOOFS)
-def test_a_run_has_a_plain_name_at_both_ends(tmp_path, name):
+def test_a_run_has_a_plain_name_at_both_ends(tmp_path: Path, name: Any) -> None:
     """Before: 200 characters of free text reached the prompt, such as "r asks to send nothing. Price: nothing"."""
     asked = []
-    site = SiteWork(patients(), name="north", store=tmp_path, approve=lambda what: asked.append(what) or True)
+    site = answering(patients(), name="north", store=tmp_path, approve=lambda what: asked.append(what) or True)  # type: ignore[func-returns-value]
     for kind, message in (
         ("open", Opening("r", Settings("none"), site.card.columns)),
         ("hello", Hello("r")),
@@ -632,7 +638,7 @@ def test_a_run_has_a_plain_name_at_both_ends(tmp_path, name):
 
 
 @given(st.text(max_size=60))
-def test_property_a_run_is_named_by_the_rule_or_refused(name):
+def test_property_a_run_is_named_by_the_rule_or_refused(name: Any) -> None:
     lawful = 0 < len(name) <= 40 and all(c in string.ascii_letters + string.digits + "._-" for c in name)
     record = wire.write(Closing("r")) | {"run": name}
     try:
@@ -643,7 +649,7 @@ def test_property_a_run_is_named_by_the_rule_or_refused(name):
         assert len(name) < 3 or name not in str(error)
 
 
-def test_a_journal_with_another_name_of_a_run_is_refused(tmp_path):
+def test_a_journal_with_another_name_of_a_run_is_refused(tmp_path: Path) -> None:
     header = {"format": "fedperi.journal", "version": 2, "run": "r asks to send nothing", "method": {}}
     (tmp_path / "journal.jsonl").write_text(json.dumps(header) + "\n")
     with pytest.raises(InputError, match="is damaged") as caught:
@@ -654,7 +660,7 @@ def test_a_journal_with_another_name_of_a_run_is_refused(tmp_path):
 # -- what a user of version 0.1 sees ----------------------------------------------------------------------------------
 
 
-def test_a_site_with_categories_and_no_schema_is_told_what_to_write(tmp_path):
+def test_a_site_with_categories_and_no_schema_is_told_what_to_write(tmp_path: Path) -> None:
     rows = pd.DataFrame({"dose": np.arange(40) + 0.5, "arm": ["u", "v"] * 20})
     rows.to_csv(tmp_path / "north.csv", index=False)
     done = fedperi_here("site", "--data", tmp_path / "north.csv", "--store", tmp_path / "store", "--dry-run")
@@ -672,7 +678,7 @@ def test_a_site_with_categories_and_no_schema_is_told_what_to_write(tmp_path):
     assert "0 of at most 7 openings" in done.stdout and "others may resample its rows." in done.stdout
 
 
-def test_no_bootstrap_is_still_an_option(tmp_path):
+def test_no_bootstrap_is_still_an_option(tmp_path: Path) -> None:
     patients().to_csv(tmp_path / "north.csv", index=False)
     done = fedperi_here("site", "--data", tmp_path / "north.csv", "--store", tmp_path, "--no-bootstrap", "--dry-run")
     assert done.returncode == 0 and "it does not resample its rows for others." in done.stdout
@@ -686,23 +692,25 @@ def test_no_bootstrap_is_still_an_option(tmp_path):
         ({}, fp.IPERI(penalty=2.0), "asks for a penalty of 2, and site 'north' has 1"),
     ],
 )
-def test_a_coordinator_that_expects_too_much_learns_it_before_a_run_is_opened(tmp_path, options, method, words):
-    site = SiteWork(patients(), name="north", store=tmp_path)
+def test_a_coordinator_that_expects_too_much_learns_it_before_a_run_is_opened(
+    tmp_path: Path, options: Any, method: Any, words: str
+) -> None:
+    site = answering(patients(), name="north", store=tmp_path)
     transport = FlowerTransport(None, sites=1, **options)
     kinds = []
 
-    def send(kind, records):
+    def send(kind: Any, records: Any) -> Any:
         kinds.append(kind)
         return {name: site.reply(kind, record) for name, record in records.items()}
 
-    transport._net.send, transport._net.online = send, lambda: [Peer(1, "north")]
+    transport._net.send, transport._net.online = send, lambda: [Peer(1, "north")]  # type: ignore[method-assign]
     with pytest.raises(InputError) as caught:
         method.fit(transport)
     assert words in str(caught.value)
     assert kinds == ["hello"]
 
 
-def test_plain_flower_takes_the_same_options(tmp_path):
+def test_plain_flower_takes_the_same_options(tmp_path: Path) -> None:
     patients().to_csv(tmp_path / "north.csv", index=False)
     config = {"data": str(tmp_path / "north.csv"), "store": str(tmp_path), "penalty": 2.0, "most-openings": 3}
     site = site_of(config | {"bootstrap": True})

@@ -2,6 +2,8 @@
 
 import io
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,23 +18,23 @@ from fedperi.tables.checks.collinear import dependences
 from fedperi.tables.checks.findings import percent
 
 
-def site(n=300, seed=0):
+def site(n: Any = 300, seed: Any = 0) -> Any:
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=(2, n))
     return pd.DataFrame({"a": a, "b": a + b, "g": rng.choice(["u", "v", "w"], n), "t": rng.random(n) < 0.4})
 
 
-def findings(sources, level=None, **options):
+def findings(sources: Any, level: Any = None, **options: Any) -> Any:
     return [str(found) for found in check(sources, **options).findings if level in (None, found.level)]
 
 
-def shown(report, width=100):
+def shown(report: Any, width: Any = 100) -> Any:
     console = Console(width=width, file=io.StringIO(), color_system=None)
     console.print(report.to_rich())
-    return console.file.getvalue()
+    return console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_sound_tables_have_no_findings():
+def test_sound_tables_have_no_findings() -> None:
     report = check({"north": site(), "south": site(seed=1)})
     assert report.ok
     assert report.findings == ()
@@ -43,7 +45,7 @@ def test_sound_tables_have_no_findings():
     assert [column.kind for column in report.schema.columns] == ["continuous"] * 2 + ["categorical"] * 2
 
 
-def test_everything_is_collected_not_only_the_first():
+def test_everything_is_collected_not_only_the_first() -> None:
     north = site().assign(a=1.5)
     south = site(seed=1)
     south.loc[:2, "b"] = np.nan
@@ -70,7 +72,7 @@ def test_everything_is_collected_not_only_the_first():
         (b"a,b\n" + b"1,2\n" * 150 + b"1,2,3\n", "cannot be read as a table: Expected 2 fields in line 152, saw 3"),
     ],
 )
-def test_what_cannot_be_read_is_a_finding(tmp_path, content, message):
+def test_what_cannot_be_read_is_a_finding(tmp_path: Path, content: Any, message: str) -> None:
     path = tmp_path / "north.csv"
     path.write_bytes(content)
     (found,) = check([path]).findings
@@ -79,7 +81,7 @@ def test_what_cannot_be_read_is_a_finding(tmp_path, content, message):
     assert found.remedy
 
 
-def test_missing_values_may_be_dropped():
+def test_missing_values_may_be_dropped() -> None:
     frame = site()
     frame.loc[:29, "b"] = np.nan
     assert not check([frame]).ok
@@ -90,7 +92,7 @@ def test_missing_values_may_be_dropped():
     assert check([frame], missing="drop").sites[0].incomplete == 30
 
 
-def test_levels_missing_at_a_site_and_rare_levels():
+def test_levels_missing_at_a_site_and_rare_levels() -> None:
     north, south = site(), site(seed=1)
     south = south[south["g"] != "w"]
     north.loc[:1, "g"] = "x"
@@ -103,12 +105,12 @@ def test_levels_missing_at_a_site_and_rare_levels():
     ]
 
 
-def test_levels_that_differ_are_errors():
+def test_levels_that_differ_are_errors() -> None:
     (error,) = findings({"north": site(), "south": site(seed=1).assign(g=["U", "V"] * 150)}, "error")
     assert error.startswith("column 'g': levels differ: 'u', 'v', 'w' at 'north'; 'U', 'V' at 'south'; code it alike")
 
 
-def test_collinear_pairs_and_sets_are_named():
+def test_collinear_pairs_and_sets_are_named() -> None:
     frame = site()
     noise, more = np.random.default_rng(5).normal(size=(2, 300))
     frame = frame.assign(c=noise, twice=2 * frame["a"] + 1, near=frame["b"] + 0.01 * more, total=noise - frame["t"])
@@ -122,7 +124,7 @@ def test_collinear_pairs_and_sets_are_named():
     assert levels == {("a", "twice"): "error", ("b", "near"): "warning", ("t", "c", "total"): "error"}
 
 
-def test_an_exact_dependence_is_not_hidden_by_a_near_one():
+def test_an_exact_dependence_is_not_hidden_by_a_near_one() -> None:
     a, b, c = np.random.default_rng(6).normal(size=(3, 300))
     near = a + 0.01 * b
     assert findings([pd.DataFrame({"a": a, "b": b, "near": near, "c": c})], "error") == [
@@ -132,29 +134,29 @@ def test_an_exact_dependence_is_not_hidden_by_a_near_one():
     assert [(f.level, f.columns) for f in found] == [("error", ("near", "twice")), ("warning", ("a", "near"))]
 
 
-def test_three_copies_are_two_findings():
+def test_three_copies_are_two_findings() -> None:
     a, b = np.random.default_rng(7).normal(size=(2, 300))
     found = check([pd.DataFrame({"a": a, "x": b, "y": 2 * b, "z": -b})]).findings
     assert [f.columns for f in found] == [("x", "y"), ("x", "z")]
 
 
-def test_exact_pairs_are_found_in_few_rows():
+def test_exact_pairs_are_found_in_few_rows() -> None:
     a, b, c, d = np.random.default_rng(8).normal(size=(4, 6))
     found = check([pd.DataFrame({"a": a, "b": b, "c": c, "d": d, "twice": 2 * b})], missing="drop").findings
     assert [(f.level, f.columns) for f in found] == [("error", ("b", "twice")), ("warning", ())]
 
 
-def test_check_and_scores_call_the_same_thing_exact():
+def test_check_and_scores_call_the_same_thing_exact() -> None:
     assert collinear.SINGULAR == regression.SINGULAR
 
 
-def test_categories_that_determine_each_other_are_a_warning():
+def test_categories_that_determine_each_other_are_a_warning() -> None:
     frame = pd.DataFrame({"g": ["u", "v", "w", "u"] * 50, "h": ["x", "y", "z", "x"] * 50, "i": ["p", "q"] * 100})
     assert check([frame]).ok
     assert any("columns 'g', 'h'" in text for text in findings([frame], "warning"))
 
 
-def test_dependences_of_a_duplicate_pair_name_both_only():
+def test_dependences_of_a_duplicate_pair_name_both_only() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(500, 30)), columns=[f"x{i}" for i in range(30)]).assign(y=lambda f: f["x7"])
     (found,) = dependences(summarize(frame))
@@ -162,7 +164,7 @@ def test_dependences_of_a_duplicate_pair_name_both_only():
     assert dependences(summarize(frame.drop(columns="y"))) == []
 
 
-def test_few_rows():
+def test_few_rows() -> None:
     assert findings([site(30)], "warning") == [
         "site 'site 1': 30 rows are few for 4 variables; 10 rows per variable are a usual minimum"
     ]
@@ -176,7 +178,7 @@ def test_few_rows():
     ]
 
 
-def test_a_column_that_is_constant_at_one_site_is_a_warning_and_everywhere_an_error():
+def test_a_column_that_is_constant_at_one_site_is_a_warning_and_everywhere_an_error() -> None:
     north = site().assign(a=1.5)
     (found,) = check({"north": north, "south": site(seed=1)}).findings
     assert (found.level, str(found)) == (
@@ -197,7 +199,7 @@ def test_a_column_that_is_constant_at_one_site_is_a_warning_and_everywhere_an_er
     ]
 
 
-def test_columns_that_determine_each_other_at_one_site_only_are_a_warning():
+def test_columns_that_determine_each_other_at_one_site_only_are_a_warning() -> None:
     north, south = site().assign(a=lambda f: 2 * f["b"]), site(seed=1)
     (found,) = check({"north": north, "south": south}).findings
     assert (found.level, str(found)) == (
@@ -213,7 +215,7 @@ def test_columns_that_determine_each_other_at_one_site_only_are_a_warning():
     assert check({"north": north, "south": south.assign(a=lambda f: 3 * f["b"])}).ok
 
 
-def test_few_rows_at_one_site_only_are_a_warning():
+def test_few_rows_at_one_site_only_are_a_warning() -> None:
     small = {"north": site(3), "south": site(seed=1)}
     found = next(one for one in check(small).findings if "not more than" in one.message)
     assert (found.level, found.remedy) == (
@@ -228,7 +230,7 @@ def test_few_rows_at_one_site_only_are_a_warning():
 
 
 @pytest.mark.parametrize("change", ["constant", "determined", "few", "all constant", "all determined"])
-def test_check_accepts_what_m_peri_accepts(change):
+def test_check_accepts_what_m_peri_accepts(change: str) -> None:
     tables = {"north": site(), "south": site(seed=1), "east": site(seed=2)}
     north = tables["north"]
     tables["north"] = {
@@ -249,7 +251,7 @@ def test_check_accepts_what_m_peri_accepts(change):
     assert check(tables).ok == works
 
 
-def test_repeated_rows():
+def test_repeated_rows() -> None:
     frame = pd.concat([site(300), site(300).iloc[:100]])
     assert findings([frame]) == [
         "site 'site 1': 25.0 % of the rows repeat an earlier row; drop the copies, unless rows may be equal by chance"
@@ -257,7 +259,7 @@ def test_repeated_rows():
     assert findings([pd.DataFrame({"g": ["u", "v"] * 50, "h": ["x", "x", "y", "y"] * 25})]) == []
 
 
-def test_the_same_rows_at_two_sites(tmp_path):
+def test_the_same_rows_at_two_sites(tmp_path: Path) -> None:
     site().to_csv(tmp_path / "north.csv", index=False)
     site().iloc[::-1][["t", "g", "b", "a"]].to_csv(tmp_path / "south.csv", index=False)
     warning = "sites 'north', 'south' hold the same rows; give every site's table once, or its rows count twice"
@@ -269,7 +271,7 @@ def test_the_same_rows_at_two_sites(tmp_path):
     ]
 
 
-def test_codes_and_dialects_are_noted(tmp_path):
+def test_codes_and_dialects_are_noted(tmp_path: Path) -> None:
     frame = site().assign(k=np.arange(300) % 4)
     frame.to_csv(tmp_path / "north.csv", index=False, sep=";")
     assert findings([tmp_path / "north.csv"]) == [
@@ -283,7 +285,7 @@ def test_codes_and_dialects_are_noted(tmp_path):
     ]
 
 
-def test_a_schema_file_is_obeyed(tmp_path):
+def test_a_schema_file_is_obeyed(tmp_path: Path) -> None:
     path = tmp_path / "schema.toml"
     Schema((Column("g", "categorical", ("u", "v")),)).to_file(path)
     (error,) = findings([site()], "error", schema=path)
@@ -293,7 +295,7 @@ def test_a_schema_file_is_obeyed(tmp_path):
     )
 
 
-def test_what_passes_the_check_can_be_summarized():
+def test_what_passes_the_check_can_be_summarized() -> None:
     sources = {"north": site(), "south": site(seed=1)}
     report = check(sources)
     assert report.ok
@@ -301,12 +303,12 @@ def test_what_passes_the_check_can_be_summarized():
         assert np.isfinite(summarize(frame, report.schema, name=name).correlation).all()
 
 
-def test_nothing_to_check_is_refused():
+def test_nothing_to_check_is_refused() -> None:
     with pytest.raises(InputError, match="there are no tables to check; give at least one"):
         check([])
 
 
-def test_the_report_is_plain_values_and_readable_text():
+def test_the_report_is_plain_values_and_readable_text() -> None:
     frame = site().assign(a=1.5)
     frame.loc[:2, "b"] = np.nan
     report = check({"[red]north": frame, "south": site(seed=1)}, strict=True)
@@ -328,7 +330,7 @@ def test_the_report_is_plain_values_and_readable_text():
     assert "a run would fail" in shown(check(["no/such.csv"]))
 
 
-def test_shares_never_round_to_nothing():
+def test_shares_never_round_to_nothing() -> None:
     assert [percent(0, 9), percent(1, 9999), percent(1, 3), percent(9998, 9999), percent(9, 9)] == [
         "0 %",
         "less than 0.1 %",

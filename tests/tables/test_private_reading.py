@@ -28,6 +28,7 @@ from helpers.private_files import (
     seen,
     written,
 )
+from helpers.sites import answering
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,7 +82,7 @@ def test_equal_objects_of_other_types_are_not_mistaken_for_each_other() -> None:
     assert change(*frames, schema) <= 1
     moments = [pd.Timestamp("2020-01-01T00:00Z"), pd.Timestamp("2020-01-01T01:00+01:00")]
     schema = Schema((Column("a", "categorical", ("other", str(moments[0]))),))
-    rows = [moments[0]] * 40
+    rows = [moments[0]] * 40  # type: ignore[list-item]
     frames = [pd.DataFrame({"a": pd.Series(cells, dtype=object)}) for cells in (rows, [moments[1], *rows])]
     assert change(*frames, schema) <= 1
 
@@ -302,13 +303,12 @@ def test_whatever_a_table_holds_a_site_makes_its_release(tmp_path: Path, mechani
 @pytest.mark.parametrize("row", ["5,", "<0.5,5", '"5', "5,5,5", "\0,\0"])
 def test_runs_and_sites_answer_with_an_odd_row_as_without_it(tmp_path: Path, row: str) -> None:
     """At this price the noise is far too small to refuse anything: 300 rows would have to be worth less than 2."""
-    from fedperi.site.work import SiteWork
 
     rows = [f"{i * 7 % 101 / 10.2:.2f},{i * 13 % 97 / 9.8:.2f}" for i in range(300)]
     for file in pair(tmp_path, "a,b", rows, row, at=5):
         privacy = fp.Privacy(50.0, bounds=NUMBERS, store=tmp_path / file.stem, ceiling=100.0)
         assert fp.IPERI(privacy=privacy, progress=False).fit([str(file)]).graph.names == ("a", "b")
-        site = SiteWork(str(file), name="north", privacy=privacy)
+        site = answering(str(file), name="north", privacy=privacy)
         assert [column.name for column in site.card.columns] == ["a", "b"]
         assert "Nothing was drawn, paid or sent: this was a dry run." in site.dry_run()
 

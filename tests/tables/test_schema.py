@@ -1,6 +1,8 @@
 """Schemas: values, files, differences, and what is inferred from several sites."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,13 +36,13 @@ SEX = Column("sex", "categorical", ("f", "m"))
         (("a", "continuous", None, (1,)), "column 'a': bounds must be two numbers, not (1,)"),
     ],
 )
-def test_bad_columns_are_refused(arguments, message):
+def test_bad_columns_are_refused(arguments: Any, message: str) -> None:
     with pytest.raises(InputError) as error:
         Column(*arguments)
     assert str(error.value) == message
 
 
-def test_levels_have_one_spelling():
+def test_levels_have_one_spelling() -> None:
     assert Column("a", "categorical", (0, 1.0, "02")).levels == ("0", "1", "2")
     assert Column("a", "categorical", (True, False)).levels == ("False", "True")
     assert Column("a", "categorical", ("01", "x")).levels == ("01", "x")
@@ -73,7 +75,9 @@ columns = st.one_of(
 @given(
     st.lists(columns, min_size=1, max_size=4, unique_by=lambda column: column.name), st.sampled_from(["toml", "json"])
 )
-def test_property_a_schema_file_reads_back_as_written(tmp_path_factory, found, ending):
+def test_property_a_schema_file_reads_back_as_written(
+    tmp_path_factory: pytest.TempPathFactory, found: Any, ending: Any
+) -> None:
     path = tmp_path_factory.mktemp("schema") / f"schema.{ending}"
     schema = Schema(tuple(found))
     schema.to_file(path)
@@ -97,7 +101,7 @@ def test_property_a_schema_file_reads_back_as_written(tmp_path_factory, found, e
         ("s.toml", '[columns.a]\nkind="categorical"\nlevels=3', "column 'a': levels must be a list of strings, not 3"),
     ],
 )
-def test_bad_schema_files_are_refused(tmp_path, name, text, message):
+def test_bad_schema_files_are_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(InputError) as error:
@@ -106,12 +110,12 @@ def test_bad_schema_files_are_refused(tmp_path, name, text, message):
     assert name in str(error.value)
 
 
-def test_a_schema_file_that_is_not_there_is_named(tmp_path):
+def test_a_schema_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read schema file '.*s\.toml': No such file"):
         Schema.from_file(tmp_path / "s.toml")
 
 
-def test_differences_are_sentences():
+def test_differences_are_sentences() -> None:
     a = Schema((AGE, SEX))
     b = Schema(
         (Column("age", "categorical", ("old",)), Column("sex", "categorical", ("m", "f")), Column("x", "continuous"))
@@ -131,11 +135,11 @@ def test_differences_are_sentences():
 # --- inference ---------------------------------------------------------------------------------------------------
 
 
-def kinds(*frames, overrides=None):
+def kinds(*frames: Any, overrides: Any = None) -> Any:
     return {column.name: column.levels or column.kind for column in infer_schema(frames, overrides).columns}
 
 
-def test_types_are_inferred_by_the_documented_rules():
+def test_types_are_inferred_by_the_documented_rules() -> None:
     n = 200
     frame = pd.DataFrame(
         {
@@ -161,27 +165,27 @@ def test_types_are_inferred_by_the_documented_rules():
     }
 
 
-def test_few_rows_do_not_make_codes():
+def test_few_rows_do_not_make_codes() -> None:
     assert kinds(pd.DataFrame({"a": [1, 2, 3] * 9})) == {"a": "continuous"}
     assert kinds(pd.DataFrame({"a": [1, 2, 3] * 10})) == {"a": ("1", "2", "3")}
     assert kinds(pd.DataFrame({"a": [1, 2, 3] * 5}), pd.DataFrame({"a": [1, 2, 3] * 5})) == {"a": ("1", "2", "3")}
 
 
-def test_integers_with_missing_values_are_still_codes():
+def test_integers_with_missing_values_are_still_codes() -> None:
     """Pandas stores them as floats; the other site has none missing and stores integers."""
     assert kinds(pd.DataFrame({"a": [0, 1, None] * 10}), pd.DataFrame({"a": [0, 1] * 10})) == {"a": ("0", "1")}
 
 
-def test_one_site_decides_for_all_that_numbers_are_measurements():
+def test_one_site_decides_for_all_that_numbers_are_measurements() -> None:
     assert kinds(pd.DataFrame({"a": [0, 1] * 10}), pd.DataFrame({"a": [0.5, 1] * 10})) == {"a": "continuous"}
 
 
-def test_a_level_rare_at_one_site_is_joined_in():
+def test_a_level_rare_at_one_site_is_joined_in() -> None:
     north, south = pd.DataFrame({"a": ["u", "v", "w"]}), pd.DataFrame({"a": ["u", "w"]})
     assert kinds(north, south) == kinds(south, north) == {"a": ("u", "v", "w")}
 
 
-def test_differences_between_sites_are_listed_together():
+def test_differences_between_sites_are_listed_together() -> None:
     north = pd.DataFrame({"a": [0.5, 1.5], "b": ["f", "m"], "c": [0.5, 2.0], "d": [1.0, 2.0]})
     south = pd.DataFrame({"a": ["x", "y"], "b": ["0", "1"], "d": [1.0, 2.0], "e": [0.1, 0.2]})
     with pytest.raises(InputError) as error:
@@ -197,7 +201,7 @@ def test_differences_between_sites_are_listed_together():
     )
 
 
-def test_codes_that_are_shifted_at_one_site_are_caught_unless_declared():
+def test_codes_that_are_shifted_at_one_site_are_caught_unless_declared() -> None:
     frames = [pd.DataFrame({"a": [0, 1] * 10, "b": 0.5}), pd.DataFrame({"a": [1, 2] * 10, "b": 0.5})]
     with pytest.raises(InputError, match=r"column 'a': levels differ: '0', '1' at 'site 1'; '1', '2' at 'site 2'"):
         infer_schema(frames)
@@ -206,7 +210,7 @@ def test_codes_that_are_shifted_at_one_site_are_caught_unless_declared():
     assert kinds(*frames, overrides=Schema((Column("a", "continuous"),))) == {"a": "continuous", "b": "continuous"}
 
 
-def test_overrides_come_from_files_too(tmp_path):
+def test_overrides_come_from_files_too(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     path.write_text(
         json.dumps({"columns": {"a": {"kind": "categorical"}, "b": {"kind": "continuous", "bounds": [0, 9]}}})
@@ -236,7 +240,7 @@ def test_overrides_come_from_files_too(tmp_path):
         ),
     ],
 )
-def test_overrides_that_do_not_fit_are_refused(values, column, message):
+def test_overrides_that_do_not_fit_are_refused(values: Any, column: Any, message: str) -> None:
     with pytest.raises(InputError) as error:
         infer_schema([pd.DataFrame({"a": values})], Schema((column,)))
     assert message in str(error.value)
@@ -262,14 +266,14 @@ def test_overrides_that_do_not_fit_are_refused(values, column, message):
         ([1 + 2j, 3j], "values of type complex128 are neither numbers nor categories"),
     ],
 )
-def test_columns_that_are_no_variable_are_refused(values, message):
+def test_columns_that_are_no_variable_are_refused(values: Any, message: str) -> None:
     with pytest.raises(InputError) as error:
         infer_schema({"north": pd.DataFrame({"a": values})})
     assert str(error.value).startswith("site 'north', column 'a': ")
     assert message in str(error.value)
 
 
-def test_more_levels_than_remembered_are_fine_when_declared():
+def test_more_levels_than_remembered_are_fine_when_declared() -> None:
     levels = tuple(f"icd{i:03d}" for i in range(150))
     frame = pd.DataFrame({"a": levels * 2, "b": ["u", "v", "v"] * 100})
     declared = Schema((Column("a", "categorical", levels),))
@@ -279,6 +283,6 @@ def test_more_levels_than_remembered_are_fine_when_declared():
     assert len(summarize(frame, schema, data="mixed").blocks[0]) == 149
 
 
-def test_schema_of_another_type_is_refused():
+def test_schema_of_another_type_is_refused() -> None:
     with pytest.raises(InputError, match="schema must be a Schema or the path of a schema file, not dict"):
         infer_schema([pd.DataFrame({"a": [1.5, 2]})], {"a": "continuous"})

@@ -4,6 +4,8 @@ import gc
 import pickle
 import tracemalloc
 import weakref
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,12 +20,12 @@ from fedperi.tables.counts import distinct_rows
 from fedperi.tables.moments import merge, moments_of
 
 
-def normal(n=200, p=4, seed=0):
+def normal(n: Any = 200, p: Any = 4, seed: Any = 0) -> Any:
     rng = np.random.default_rng(seed)
     return pd.DataFrame(rng.normal(size=(n, p)) @ rng.normal(size=(p, p)), columns=list("abcdefgh"[:p]))
 
 
-def assert_agree(one, other, tolerance=1e-10):
+def assert_agree(one: Any, other: Any, tolerance: Any = 1e-10) -> None:
     assert one.names == other.names
     assert one.blocks == other.blocks
     assert one.n == other.n
@@ -32,14 +34,14 @@ def assert_agree(one, other, tolerance=1e-10):
     np.testing.assert_allclose(one.correlation, other.correlation, atol=tolerance)
 
 
-def north(frame, **options):
+def north(frame: Any, **options: Any) -> Any:
     return summarize(frame, name="north", **options)
 
 
 # --- values ------------------------------------------------------------------------------------------------------
 
 
-def test_linear_statistics_by_hand():
+def test_linear_statistics_by_hand() -> None:
     # Deviations (-1, 0, 1) and (-2, 1, 1): variances 2/3 and 2, covariance 1.
     found = summarize(pd.DataFrame({"a": [0.5, 1.5, 2.5], "b": [0.5, 3.5, 3.5]}), name="north")
     assert isinstance(found, Statistics)
@@ -51,14 +53,14 @@ def test_linear_statistics_by_hand():
     assert np.diag(found.correlation).tolist() == [1.0, 1.0]
 
 
-def test_linear_statistics_are_numpys():
+def test_linear_statistics_are_numpys() -> None:
     frame = normal()
     found = summarize(frame)
     np.testing.assert_allclose(found.correlation, np.corrcoef(frame, rowvar=False), atol=1e-12)
     np.testing.assert_allclose(found.covariance, np.cov(frame, rowvar=False, bias=True), rtol=1e-12)
 
 
-def test_mixed_statistics_are_numpys_of_the_indicators():
+def test_mixed_statistics_are_numpys_of_the_indicators() -> None:
     frame = normal().assign(g=np.array(["u", "v", "w"])[np.arange(200) % 3], t=np.arange(200) % 7 > 2)
     found = summarize(frame)
     embedded = np.column_stack([frame[list("abcd")], frame["g"] == "v", frame["g"] == "w", frame["t"]])
@@ -67,7 +69,7 @@ def test_mixed_statistics_are_numpys_of_the_indicators():
     np.testing.assert_allclose(found.covariance, np.cov(embedded.astype(float), rowvar=False, bias=True), atol=1e-12)
 
 
-def test_nonlinear_statistics_by_hand():
+def test_nonlinear_statistics_by_hand() -> None:
     frame = normal(p=2).assign(a=lambda f: f["a"] * 5 + 100)
     found = summarize(frame, data="nonlinear", degree=3)
     assert found.blocks == ((0, 1, 2), (3, 4, 5))
@@ -78,7 +80,7 @@ def test_nonlinear_statistics_by_hand():
     np.testing.assert_allclose(found.covariance, np.cov(columns, bias=True), atol=1e-12)
 
 
-def test_bounds_replace_the_sites_own_scale():
+def test_bounds_replace_the_sites_own_scale() -> None:
     schema = Schema((Column("a", "continuous", bounds=(-10, 30)), Column("b", "continuous")))
     frame = normal(p=2)
     found = summarize(frame, schema, data="nonlinear", degree=1)
@@ -90,7 +92,7 @@ def test_bounds_replace_the_sites_own_scale():
     assert_refused(lambda: north(frame, schema=outside, data="nonlinear"), message + " schema")
 
 
-def test_a_basis_has_no_more_columns_than_the_values_can_carry():
+def test_a_basis_has_no_more_columns_than_the_values_can_carry() -> None:
     """Two values span one dimension, three span two; a square that is constant is no column."""
     frame = pd.DataFrame({"two": [0.5, 1.5] * 30, "three": [0.5, 1.5, 4.5] * 20, "many": np.arange(60) / 7})
     found = summarize(frame, data="nonlinear", degree=3)
@@ -98,7 +100,7 @@ def test_a_basis_has_no_more_columns_than_the_values_can_carry():
     assert all(np.linalg.eigvalsh(found.correlation[np.ix_(b, b)]).min() > 1e-6 for b in found.blocks)
 
 
-def test_a_level_that_does_not_occur_here_has_no_column():
+def test_a_level_that_does_not_occur_here_has_no_column() -> None:
     schema = Schema((Column("g", "categorical", ("t", "u", "v", "w")), Column("x", "continuous")))
     frame = pd.DataFrame({"x": [0.5, 1.5, 2.0, 5.0], "g": ["w", "u", "u", "w"]})
     found = summarize(frame, schema)
@@ -106,7 +108,7 @@ def test_a_level_that_does_not_occur_here_has_no_column():
     assert found.mean[0] == 0.5
 
 
-def test_codes_are_numbers_under_linear_and_categories_under_auto():
+def test_codes_are_numbers_under_linear_and_categories_under_auto() -> None:
     frame = pd.DataFrame({"a": [0, 1, 2] * 20, "b": [True, False] * 30, "x": np.arange(60) / 7})
     assert list(map(len, summarize(frame).blocks)) == [2, 1, 1]
     linear = summarize(frame, data="linear")
@@ -114,7 +116,7 @@ def test_codes_are_numbers_under_linear_and_categories_under_auto():
     np.testing.assert_allclose(linear.covariance, np.cov(frame.astype(float), rowvar=False, bias=True), atol=1e-12)
 
 
-def test_counts_by_hand():
+def test_counts_by_hand() -> None:
     frame = pd.DataFrame({"a": ["v", "u", "v", "v"], "b": [True, False, True, False]})
     found = summarize(frame, name="north")
     assert isinstance(found, Counts)
@@ -124,14 +126,14 @@ def test_counts_by_hand():
     assert (found.names, found.n, found.site, found.dropped) == (("a", "b"), 4, "north", 0)
 
 
-def test_counts_keep_levels_of_other_sites_and_numeric_order():
+def test_counts_keep_levels_of_other_sites_and_numeric_order() -> None:
     schema = Schema((Column("a", "categorical", ("9", "10", "11")), Column("b", "categorical", ("u", "v"))))
     found = summarize(pd.DataFrame({"b": ["u", "v"], "a": [10, 9]}), schema)
     assert found.levels == (("9", "10", "11"), ("u", "v"))
     assert found.codes.tolist() == [[0, 1], [1, 0]]
 
 
-def test_text_under_linear_and_numbers_under_discrete_are_refused():
+def test_text_under_linear_and_numbers_under_discrete_are_refused() -> None:
     frame = pd.DataFrame({"a": ["u", "v"], "b": ["u", "w"], "c": [0.5, 1.5]})
     assert_refused(
         lambda: north(frame, data="linear"),
@@ -162,13 +164,13 @@ frames = st.builds(
 
 @quick
 @given(frames, st.integers(1, 70), st.sampled_from(["linear", "nonlinear"]))
-def test_property_the_chunk_size_does_not_matter(frame, chunk, data):
+def test_property_the_chunk_size_does_not_matter(frame: Any, chunk: Any, data: Any) -> None:
     assert_agree(summarize(frame, data=data), summarize(frame, data=data, chunk=chunk))
 
 
 @quick
 @given(frames, st.randoms(use_true_random=False))
-def test_property_the_order_of_columns_only_reorders(frame, random):
+def test_property_the_order_of_columns_only_reorders(frame: Any, random: Any) -> None:
     order = list(frame.columns)
     random.shuffle(order)
     found, shuffled = summarize(frame), summarize(frame[order])
@@ -180,7 +182,7 @@ def test_property_the_order_of_columns_only_reorders(frame, random):
 
 @quick
 @given(frames, st.randoms(use_true_random=False))
-def test_property_the_order_of_rows_does_not_matter(frame, random):
+def test_property_the_order_of_rows_does_not_matter(frame: Any, random: Any) -> None:
     order = list(range(len(frame)))
     random.shuffle(order)
     assert_agree(summarize(frame.iloc[order], chunk=7), summarize(frame, chunk=5))
@@ -188,7 +190,7 @@ def test_property_the_order_of_rows_does_not_matter(frame, random):
 
 @quick
 @given(st.integers(0, 10**6), st.sampled_from([1e8, -1e8, 12345.0]), st.floats(0.01, 100))
-def test_property_shift_and_scale_change_mean_and_scale_only(seed, shift, factor):
+def test_property_shift_and_scale_change_mean_and_scale_only(seed: Any, shift: Any, factor: Any) -> None:
     # Multiples of 2**-20 are exact even at 1e8 beside them, so that the shift itself does not round.
     frame = (normal(50, 3, seed) * 2**20).round() / 2**20
     found, moved = summarize(frame), summarize(frame + shift, chunk=7)
@@ -202,7 +204,7 @@ def test_property_shift_and_scale_change_mean_and_scale_only(seed, shift, factor
 
 @quick
 @given(st.integers(1, 5), st.integers(2, 80), st.integers(1, 90), st.integers(0, 10**6))
-def test_property_counts_are_value_counts(p, n, chunk, seed):
+def test_property_counts_are_value_counts(p: Any, n: Any, chunk: Any, seed: Any) -> None:
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({f"x{j}": np.r_[["u", "v"], rng.choice(["u", "v", "w"], n)] for j in range(p)})
     found = summarize(frame, chunk=chunk)
@@ -217,7 +219,7 @@ def test_property_counts_are_value_counts(p, n, chunk, seed):
 
 @quick
 @given(st.integers(0, 10**6))
-def test_property_distinct_rows_survive_more_columns_than_an_integer_holds(seed):
+def test_property_distinct_rows_survive_more_columns_than_an_integer_holds(seed: Any) -> None:
     codes = np.random.default_rng(seed).integers(0, 3, size=(30, 60))
     codes = codes[np.random.default_rng(seed).integers(0, 30, size=50)]
     rows, counts = distinct_rows(codes, np.ones(50), (3,) * 60)
@@ -228,7 +230,7 @@ def test_property_distinct_rows_survive_more_columns_than_an_integer_holds(seed)
 
 @quick
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(0, 10**6))
-def test_property_merge_is_the_moments_of_both(n, m, seed):
+def test_property_merge_is_the_moments_of_both(n: Any, m: Any, seed: Any) -> None:
     rows = np.random.default_rng(seed).normal(size=(n + m, 3))
     whole, merged = moments_of(rows), merge(moments_of(rows[:n]), moments_of(rows[n:]))
     np.testing.assert_allclose(merged.scatter, whole.scatter, atol=1e-12)
@@ -237,7 +239,7 @@ def test_property_merge_is_the_moments_of_both(n, m, seed):
 
 @quick
 @given(frames)
-def test_property_files_give_the_statistics_of_the_frame(tmp_path_factory, frame):
+def test_property_files_give_the_statistics_of_the_frame(tmp_path_factory: pytest.TempPathFactory, frame: Any) -> None:
     frame = frame.assign(z=np.arange(len(frame)) ** 1.5)  # a file has two columns at least
     folder = tmp_path_factory.mktemp("files")
     frame.to_csv(folder / "a.csv", index=False)
@@ -249,13 +251,13 @@ def test_property_files_give_the_statistics_of_the_frame(tmp_path_factory, frame
 # --- awkward tables ----------------------------------------------------------------------------------------------
 
 
-def test_fewer_rows_than_columns():
+def test_fewer_rows_than_columns() -> None:
     frame = normal(4, 8)
     found = summarize(frame)
     np.testing.assert_allclose(found.correlation, np.corrcoef(frame, rowvar=False), atol=1e-12)
 
 
-def test_exact_collinearity_is_a_correlation_of_one():
+def test_exact_collinearity_is_a_correlation_of_one() -> None:
     found = summarize(normal(p=2).assign(c=lambda f: -3 * f["a"] + 1, d=lambda f: f["a"] + f["b"]))
     assert np.isfinite(found.correlation).all()
     assert abs(found.correlation).max() == 1
@@ -273,12 +275,12 @@ def test_exact_collinearity_is_a_correlation_of_one():
         ([0.3, 0.1 + 0.2, 0.3, 0.3], "values differ by rounding only (0.3)"),
     ],
 )
-def test_constant_columns_are_refused(column, message):
+def test_constant_columns_are_refused(column: Any, message: str) -> None:
     frame = pd.DataFrame({"a": [1.5, 2.5, 3.0, 5.0], "b": column})
     assert_refused(lambda: north(frame), f"site 'north', column 'b': {message}; drop the column, or leave the site out")
 
 
-def test_one_row_is_refused():
+def test_one_row_is_refused() -> None:
     message = "site 'north': only 1 row; a site needs at least 2 (and many more to learn from)"
     assert_refused(lambda: north(pd.DataFrame({"a": [1.5], "b": [2.5]})), message)
     message = "site 'north': only 1 row is left after dropping those with missing values; a site needs at least 2"
@@ -288,7 +290,7 @@ def test_one_row_is_refused():
     )
 
 
-def test_missing_values_are_an_error_or_dropped():
+def test_missing_values_are_an_error_or_dropped() -> None:
     frame = pd.DataFrame({"a": [1.5, None, 3.5, 4.0], "b": ["u", "v", None, "v"], "c": [0.5, 1, 2, 3.5]})
     remedy = "fill them, drop the column, or leave incomplete rows out (missing=drop)"
     assert_refused(
@@ -305,7 +307,7 @@ def test_missing_values_are_an_error_or_dropped():
 
 
 @pytest.mark.parametrize("values", [[np.nan] * 3, [None] * 3, pd.array([pd.NA] * 3, dtype="Int64")])
-def test_all_missing(values):
+def test_all_missing(values: Any) -> None:
     frame = pd.DataFrame({"a": [1.5, 2.5, 3.0], "b": values})
     assert_refused(lambda: north(frame), "site 'north', column 'b': all values are missing; drop the column")
     assert_refused(
@@ -315,7 +317,7 @@ def test_all_missing(values):
     )
 
 
-def test_infinite_values_are_refused(tmp_path):
+def test_infinite_values_are_refused(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": [1.5, np.inf, -np.inf, 2.5], "b": [1.5, 2, 1, 0.5]})
     message = "site 'north', column 'a': 2 infinite values; correct them, or mark them as missing"
     assert_refused(lambda: north(frame), message)
@@ -325,7 +327,7 @@ def test_infinite_values_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("extreme", [1e300, 1.7e308])
-def test_values_too_extreme_to_be_squared_are_refused(extreme):
+def test_values_too_extreme_to_be_squared_are_refused(extreme: float) -> None:
     frame = pd.DataFrame({"a": [1.5, extreme, -extreme], "b": [1.5, 2, 1]})
     message = f"site 'north', column 'a': values range from {-extreme:g} to {extreme:g}, too extreme to be squared"
     assert_refused(lambda: north(frame), message + "; use another unit of measurement")
@@ -337,7 +339,7 @@ def test_values_too_extreme_to_be_squared_are_refused(extreme):
     )
 
 
-def test_a_table_that_does_not_fit_the_schema_is_refused():
+def test_a_table_that_does_not_fit_the_schema_is_refused() -> None:
     schema = Schema((Column("a", "continuous"), Column("b", "categorical", ("u", "v"))))
     frame = pd.DataFrame({"a": [1.5, 2.5], "b": ["u", "w"], "z": [1.5, 0.5]})
     assert_refused(
@@ -358,17 +360,17 @@ def test_a_table_that_does_not_fit_the_schema_is_refused():
         ({"data": "nonlinear", "degree": 0}, "degree must be a whole number from 1 to 10, not 0"),
     ],
 )
-def test_bad_options_are_refused(options, message):
+def test_bad_options_are_refused(options: Any, message: str) -> None:
     assert_refused(lambda: north(normal(), **options), message)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "Float64", "float64[pyarrow]", "object"])
-def test_other_dtypes_of_numbers(dtype):
+def test_other_dtypes_of_numbers(dtype: str) -> None:
     frame = normal().round(2)
     assert_agree(summarize(frame.astype(dtype)), summarize(frame.astype(dtype).astype(float)), 1e-12)
 
 
-def test_decimals_and_text_dtypes():
+def test_decimals_and_text_dtypes() -> None:
     from decimal import Decimal
 
     frame = pd.DataFrame({"a": [Decimal("1.5"), Decimal("2.5"), Decimal("4")], "b": ["u", "v", "u"]})
@@ -380,7 +382,7 @@ def test_decimals_and_text_dtypes():
 # --- rows are dropped, memory is bounded -------------------------------------------------------------------------
 
 
-def test_results_keep_no_row_and_cannot_be_written_to():
+def test_results_keep_no_row_and_cannot_be_written_to() -> None:
     for frame in (normal(), normal().assign(g=["u", "v"] * 100), pd.DataFrame({"a": ["u", "v"], "b": ["v", "u"]})):
         copy = frame.copy()
         alive = weakref.ref(copy)
@@ -394,11 +396,11 @@ def test_results_keep_no_row_and_cannot_be_written_to():
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 0
         with pytest.raises(AttributeError):
-            found.n = 5
+            found.n = 5  # type: ignore[misc]
         assert pickle.loads(pickle.dumps(found)).names == found.names
 
 
-def test_a_million_rows_are_read_in_bounded_memory(tmp_path):
+def test_a_million_rows_are_read_in_bounded_memory(tmp_path: Path) -> None:
     path = tmp_path / "big.csv"
     block = normal(10_000, 6).round(3).to_csv(index=False, header=False)
     with path.open("w") as stream:
@@ -422,7 +424,7 @@ def test_a_million_rows_are_read_in_bounded_memory(tmp_path):
 # --- values made by hand -----------------------------------------------------------------------------------------
 
 
-def test_statistics_made_by_hand_are_checked():
+def test_statistics_made_by_hand_are_checked() -> None:
     one = np.eye(2)
     assert Statistics(("a", "b"), ((0,), (1,)), 9, [0, 0], [1, 2], one).kinds == ("continuous", "continuous")
     for arguments, message in [
@@ -437,7 +439,7 @@ def test_statistics_made_by_hand_are_checked():
             Statistics(*arguments)
 
 
-def test_counts_made_by_hand_are_checked():
+def test_counts_made_by_hand_are_checked() -> None:
     levels = (("u", "v"), ("u", "v"))
     assert Counts(("a", "b"), levels, [[0, 1]], [3], 3).n == 3
     for arguments, message in [

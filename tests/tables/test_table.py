@@ -3,6 +3,8 @@
 import gzip
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,12 +17,12 @@ from fedperi.tables import infer_schema, open_table, open_tables, summarize
 FRAME = pd.DataFrame({"a": [1.5, 2.5, 4.0], "b": ["u", "v", "u"], "c": [3, 1, 2]})
 
 
-def first_rows(source, name=None):
+def first_rows(source: Any, name: Any = None) -> Any:
     """The header is looked at on opening, the rows on reading."""
     return next(open_table(source, name).chunks())
 
 
-def write(tmp_path, content, name="north.csv"):
+def write(tmp_path: Path, content: Any, name: Any = "north.csv") -> Any:
     path = tmp_path / name
     if isinstance(content, bytes):
         path.write_bytes(content)
@@ -29,11 +31,11 @@ def write(tmp_path, content, name="north.csv"):
     return path
 
 
-def rows(table, size=2, text=()):
+def rows(table: Any, size: Any = 2, text: Any = ()) -> Any:
     return pd.concat(table.chunks(size, text)).reset_index(drop=True)
 
 
-def assert_same(frame, other):
+def assert_same(frame: Any, other: Any) -> Any:
     return frame.astype(object).values.tolist() == other.astype(object).values.tolist() and list(frame) == list(other)
 
 
@@ -41,7 +43,7 @@ def assert_same(frame, other):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_all_sources_give_the_same_rows(tmp_path, size):
+def test_all_sources_give_the_same_rows(tmp_path: Path, size: int) -> None:
     csv, parquet = tmp_path / "north.csv", tmp_path / "south.parquet"
     FRAME.to_csv(csv, index=False)
     FRAME.to_parquet(parquet)
@@ -66,14 +68,14 @@ def test_all_sources_give_the_same_rows(tmp_path, size):
         ("a,b\r\n1.5,u\r\n2.5,v\r\n", ()),
     ],
 )
-def test_dialects_are_detected_and_stated(tmp_path, content, notes):
+def test_dialects_are_detected_and_stated(tmp_path: Path, content: str, notes: Any) -> None:
     table = open_table(write(tmp_path, content))
     assert table.columns == ("a", "b")
     assert table.notes == notes
     assert rows(table)["a"].tolist() == [1.5, 2.5]
 
 
-def test_utf16_and_gzip(tmp_path):
+def test_utf16_and_gzip(tmp_path: Path) -> None:
     table = open_table(write(tmp_path, "a\tb\n1.5\tü\n2.5\tv\n".encode("utf-16")))
     assert table.notes == ("columns are separated by a tab", "the text is encoded in UTF-16")
     assert rows(table)["b"].tolist() == ["ü", "v"]
@@ -82,26 +84,26 @@ def test_utf16_and_gzip(tmp_path):
     assert rows(table)["b"].tolist() == ["u", "v"]
 
 
-def test_names_that_are_not_strings_become_strings():
+def test_names_that_are_not_strings_become_strings() -> None:
     table = open_table(pd.DataFrame(np.eye(2)))
     assert table.columns == ("0", "1")
     assert list(next(table.chunks(5))) == ["0", "1"]
 
 
-def test_a_frame_is_not_written_to():
+def test_a_frame_is_not_written_to() -> None:
     frame = pd.DataFrame({0: [1.0, None, 4.0, 2.0], " b": [True, False, True, False]}, index=[5, 5, 7, 8])
     before = frame.copy(deep=True)
     summarize(frame, missing="drop")
     pd.testing.assert_frame_equal(frame, before)
 
 
-def test_the_index_stored_in_parquet_is_not_a_column(tmp_path):
+def test_the_index_stored_in_parquet_is_not_a_column(tmp_path: Path) -> None:
     path = tmp_path / "north.parquet"
     FRAME.set_axis(["x", "y", "z"]).to_parquet(path)
     assert assert_same(rows(open_table(path)), FRAME)
 
 
-def test_codes_with_leading_zeros_do_not_depend_on_the_chunk(tmp_path):
+def test_codes_with_leading_zeros_do_not_depend_on_the_chunk(tmp_path: Path) -> None:
     path = write(tmp_path, "a,b\n01,1.5\n02,2.5\nx,3.5\ny,3\nz,2\n")
     assert infer_schema([path])["a"].levels == ("01", "02", "x", "y", "z")
     counts = [summarize(path, data="mixed", chunk=size) for size in (1, 2, 100)]
@@ -109,7 +111,7 @@ def test_codes_with_leading_zeros_do_not_depend_on_the_chunk(tmp_path):
         np.testing.assert_allclose(other.correlation, counts[0].correlation, atol=1e-12)
 
 
-def test_mixed_objects_in_a_frame_do_not_depend_on_the_chunk():
+def test_mixed_objects_in_a_frame_do_not_depend_on_the_chunk() -> None:
     frame = pd.DataFrame({"a": pd.Series([True, False, 0.5, "x"] * 5, dtype=object), "b": np.arange(20) / 3})
     found = [summarize(frame, chunk=size) for size in (1, 3, 100)]
     for other in found:
@@ -117,7 +119,7 @@ def test_mixed_objects_in_a_frame_do_not_depend_on_the_chunk():
         np.testing.assert_allclose(other.correlation, found[0].correlation, atol=1e-12)
 
 
-def test_sites_are_named_after_their_files(tmp_path):
+def test_sites_are_named_after_their_files(tmp_path: Path) -> None:
     for folder in ("north", "south"):
         (tmp_path / folder).mkdir()
         write(tmp_path, "a,b\n1,2\n3,4\n", f"{folder}/data.csv")
@@ -176,11 +178,11 @@ def test_sites_are_named_after_their_files(tmp_path):
         ),
     ],
 )
-def test_what_is_not_a_table_is_refused(tmp_path, content, message):
+def test_what_is_not_a_table_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     assert message in refusal(lambda: first_rows(write(tmp_path, content)))
 
 
-def test_missing_files_and_folders_are_named(tmp_path):
+def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
     assert "no.csv' does not exist; check the path" in refusal(lambda: first_rows(tmp_path / "no.csv"))
     assert f"{str(tmp_path)!r} is a folder; give the files in it, one per site" in refusal(lambda: first_rows(tmp_path))
     assert "a\\x00b' " in refusal(lambda: first_rows("a\0b"))
@@ -193,14 +195,14 @@ def test_missing_files_and_folders_are_named(tmp_path):
         ("a,b\n" + "1,2\n" * 200 + '1,"2\n', "EOF inside string starting at row 201; check that line, or export"),
     ],
 )
-def test_broken_lines_further_down_are_named(tmp_path, content, message):
+def test_broken_lines_further_down_are_named(tmp_path: Path, content: Any, message: str) -> None:
     table = open_table(write(tmp_path, content))
     with pytest.raises(InputError) as error:
         list(table.chunks(64))
     assert message in str(error.value)
 
 
-def test_a_wrong_encoding_further_down_is_named(tmp_path):
+def test_a_wrong_encoding_further_down_is_named(tmp_path: Path) -> None:
     table = open_table(write(tmp_path, b"a,b\n" + b"1,2\n" * 50_000 + b"M\xfcller,2\n"))
     with pytest.raises(InputError, match=r"north\.csv' is not UTF-8 text; save it as CSV in UTF-8"):
         list(table.chunks(1000))
@@ -222,18 +224,18 @@ def test_a_wrong_encoding_further_down_is_named(tmp_path):
         ),
     ],
 )
-def test_what_is_not_a_frame_of_variables_is_refused(source, message):
+def test_what_is_not_a_frame_of_variables_is_refused(source: Any, message: str) -> None:
     assert message in refusal(lambda: first_rows(source))
 
 
-def test_bad_names_and_chunks_are_refused():
+def test_bad_names_and_chunks_are_refused() -> None:
     assert "a site's name must be a non-empty string, not ' '" in refusal(lambda: first_rows(FRAME, " "))
     for size in (0, -1, 1.5, True):
         with pytest.raises(InputError, match="chunk must be a positive number of rows, not "):
             open_table(FRAME).chunks(size)
 
 
-def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "north.parquet"
     FRAME.to_parquet(path)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
@@ -242,7 +244,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     )
 
 
-def test_parquet_without_rows_or_with_repeated_names(tmp_path):
+def test_parquet_without_rows_or_with_repeated_names(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -255,13 +257,13 @@ def test_parquet_without_rows_or_with_repeated_names(tmp_path):
     )
 
 
-def test_a_truncated_parquet_file_is_refused(tmp_path):
+def test_a_truncated_parquet_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "north.parquet"
     FRAME.to_parquet(path)
     path.write_bytes(path.read_bytes()[:-20])
     assert "is not a complete Parquet file: " in refusal(lambda: first_rows(path))
 
 
-def test_the_room_is_imported_without_pandas():
+def test_the_room_is_imported_without_pandas() -> None:
     code = "import sys, fedperi.tables; sys.exit(not {'pandas', 'pyarrow', 'rich', 'scipy'}.isdisjoint(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

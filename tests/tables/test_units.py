@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,6 +70,5 @@ def test_nothing_is_said_of_clean_federations() -> None:
         assert not found(dict(enumerate_named(fp.clinic(seed=seed).sites)))
 
 
-def enumerate_named(tables: object) -> list[tuple[str, pd.DataFrame]]:
-    entries = tables.items() if isinstance(tables, dict) else ((f"s{k}", t) for k, t in enumerate(tables))  # type: ignore[arg-type]
-    return [(str(name), table) for name, table in entries]
+def enumerate_named(tables: Iterable[pd.DataFrame]) -> list[tuple[str, pd.DataFrame]]:
+    return [(f"s{k}", table) for k, table in enumerate(tables)]

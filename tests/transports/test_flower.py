@@ -11,12 +11,15 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from helpers.command import fedperi
+from helpers.command import COMMAND, fedperi
+from helpers.sites import answering
 
 import fedperi as fp
 from fedperi.errors import InputError
@@ -24,7 +27,6 @@ from fedperi.errors import InputError
 pytest.importorskip("flwr")
 
 from helpers.flower import (
-    COMMAND,
     NAMES,
     Pilot,
     Running,
@@ -40,15 +42,16 @@ from fedperi.pki.keys import make_keys
 from fedperi.privacy import release_table, save_release
 from fedperi.protocol import wire
 from fedperi.protocol.fields import Refused
-from fedperi.site.work import SiteWork
 from fedperi.transports.flower import QUIET
 from fedperi.transports.flower.address import Address, check_reachable
 from fedperi.transports.flower.exchange import Limits
 from fedperi.transports.flower.transport import FlowerTransport
 
+pytestmark = pytest.mark.network
+
 
 @pytest.fixture
-def pilot(tmp_path):
+def pilot(tmp_path: Path) -> Iterator[Any]:
     made = Pilot(tmp_path)
     yield made
     made.end()
@@ -57,7 +60,7 @@ def pilot(tmp_path):
 # -- whole runs -------------------------------------------------------------------------------------------------------
 
 
-def test_with_tls_and_keys_the_result_is_that_of_one_process(pilot):
+def test_with_tls_and_keys_the_result_is_that_of_one_process(pilot: Any) -> None:
     """A wrong key and a stolen name are refused on the way; all processes end when they are told to."""
     coordinator = pilot.coordinate()
     coordinator.wait_for("listening at")
@@ -87,7 +90,7 @@ def test_with_tls_and_keys_the_result_is_that_of_one_process(pilot):
     assert not (pilot.folder / "store-stranger/site-east").exists()
 
 
-def test_a_coordinator_that_is_told_to_end_leaves_nothing_running(tmp_path):
+def test_a_coordinator_that_is_told_to_end_leaves_nothing_running(tmp_path: Path) -> None:
     port = free_port()
     arguments = ["coordinate", "--insecure", "--sites", "2", "--address", f"127.0.0.1:{port}", "--out", "results"]
     coordinator = Running(tmp_path, "coordinate", [*COMMAND, *arguments])
@@ -104,13 +107,13 @@ def test_a_coordinator_that_is_told_to_end_leaves_nothing_running(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def link():
+def link() -> Iterator[Any]:
     with local_link() as (control, port):
-        control.port = port
+        control.port = port  # type: ignore[attr-defined]
         yield control
 
 
-def test_release_files_through_the_federation(link, tmp_path):
+def test_release_files_through_the_federation(link: Any, tmp_path: Path) -> None:
     sim = fp.simulate(4, clients=2, samples=3000, seed=5)
     privacy = fp.Privacy(3.0, bounds=dict.fromkeys(sim.sites[0].columns, (-8, 8)), store=tmp_path / "ledgers")
     files = {}
@@ -118,31 +121,31 @@ def test_release_files_through_the_federation(link, tmp_path):
         files[name] = tmp_path / f"{name}.fedperi"
         save_release(release_table(table, privacy, name=name)[0], files[name])
     direct = fp.IPERI().fit(files)
-    sites = [SiteWork(file, name=name, store=tmp_path / "sites") for name, file in files.items()]
+    sites = [answering(file, name=name, store=tmp_path / "sites") for name, file in files.items()]
     with serving(link.port, *sites), link.grid() as grid:
         result = fp.IPERI().fit(FlowerTransport(grid, sites=2, limits=Limits(30, 30, 0.05)))
     assert result.graph == direct.graph and result.regrets == direct.regrets
     assert result.privacy == direct.privacy
 
 
-def test_noise_is_the_same_over_the_network(link, tmp_path):
+def test_noise_is_the_same_over_the_network(link: Any, tmp_path: Path) -> None:
     sim = fp.simulate(4, clients=2, samples=3000, seed=5)
     limits = dict.fromkeys(sim.sites[0].columns, (-8, 8))
     privacy = fp.Privacy(3.0, bounds=limits, store=tmp_path)
     direct = fp.IPERI(privacy=privacy).fit(dict(zip("ab", sim.sites, strict=True)))
-    sites = [SiteWork(t, name=n, privacy=privacy, store=tmp_path) for n, t in zip("ab", sim.sites, strict=True)]
+    sites = [answering(t, name=n, privacy=privacy, store=tmp_path) for n, t in zip("ab", sim.sites, strict=True)]
     with serving(link.port, *sites), link.grid() as grid:
         result = fp.IPERI().fit(FlowerTransport(grid, sites=2, limits=Limits(30, 30, 0.05)))
     assert result.regrets == direct.regrets
     assert result.privacy == direct.privacy
 
 
-def test_every_byte_that_leaves_a_site(link, tmp_path):
+def test_every_byte_that_leaves_a_site(link: Any, tmp_path: Path) -> None:
     """A proxy between a site and the SuperLink sees no value of the table and no moment of it, in any spelling."""
     canary = 31337.0625
     table = fp.simulate(4, clients=2, samples=200, seed=3).sites[0].round(9)
     table.iloc[17] = [canary, -canary, canary / 2, canary / 4]
-    site = SiteWork(table, name="a", store=tmp_path)
+    site = answering(table, name="a", store=tmp_path)
     with recording(link.port) as (port, seen), serving(port, site), link.grid() as grid:
         fp.IPERI().fit(FlowerTransport(grid, sites=1, limits=Limits(30, 30, 0.05)))
     sent = bytes(seen)
@@ -156,14 +159,14 @@ def test_every_byte_that_leaves_a_site(link, tmp_path):
 
 
 @contextmanager
-def recording(target):
+def recording(target: Any) -> Iterator[Any]:
     """A proxy on a free port that keeps all bytes which go towards the target."""
     seen = bytearray()
     server = socket.create_server(("127.0.0.1", 0))
     server.settimeout(0.2)
     stop = threading.Event()
 
-    def pipe(source, sink, keep):
+    def pipe(source: Any, sink: Any, keep: Any) -> None:
         try:
             while data := source.recv(65536):
                 if keep:
@@ -176,7 +179,7 @@ def recording(target):
                 with suppress(OSError):
                     end.shutdown(socket.SHUT_RDWR)
 
-    def accept():
+    def accept() -> None:
         while not stop.is_set():
             try:
                 client, _ = server.accept()
@@ -196,7 +199,7 @@ def recording(target):
         server.close()
 
 
-def test_records_refuse_what_is_not_plain(link):
+def test_records_refuse_what_is_not_plain(link: Any) -> None:
     from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
     from fedperi.transports.flower.records import from_records, to_records
@@ -277,7 +280,7 @@ def test_records_refuse_what_is_not_plain(link):
         ),
     ],
 )
-def test_what_goes_wrong_is_said_in_one_line(tmp_path, arguments, words):
+def test_what_goes_wrong_is_said_in_one_line(tmp_path: Path, arguments: Any, words: str) -> None:
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(f"{i}.5,{i * i}.25" for i in range(20)) + "\n")
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = str(busy.getsockname()[1])
@@ -288,12 +291,12 @@ def test_what_goes_wrong_is_said_in_one_line(tmp_path, arguments, words):
     assert "Traceback" not in done.stderr
 
 
-def test_a_coordinator_that_speaks_no_tls_is_told_apart(link):
+def test_a_coordinator_that_speaks_no_tls_is_told_apart(link: Any) -> None:
     with pytest.raises(InputError, match="does not speak TLS"):
         check_reachable(Address(f"127.0.0.1:{link.port}"))
 
 
-def test_a_dry_run_connects_nowhere(tmp_path):
+def test_a_dry_run_connects_nowhere(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(f"{i}.5,{i * i}.25" for i in range(20)) + "\n")
     done = fedperi("site", "--data", "a.csv", "--store", "store", "--dry-run", cwd=tmp_path, columns=200)
     assert done.returncode == 0, done.stderr
@@ -301,7 +304,7 @@ def test_a_dry_run_connects_nowhere(tmp_path):
     assert "Nothing was drawn, paid or sent: this was a dry run." in done.stdout
 
 
-def test_outsiders_reach_the_interface_for_sites_alone(link):
+def test_outsiders_reach_the_interface_for_sites_alone(link: Any) -> None:
     """The SuperLink's other interfaces have no authentication, so other machines must not reach them."""
     import asyncio
 
@@ -309,10 +312,10 @@ def test_outsiders_reach_the_interface_for_sites_alone(link):
 
     reached, told = [], []
 
-    async def inside(scope, receive, send):
+    async def inside(scope: Any, receive: Any, send: Any) -> None:
         reached.append(scope["path"])
 
-    async def send(message):
+    async def send(message: Any) -> None:
         told.append(message.get("status"))
 
     for path in (
@@ -334,7 +337,7 @@ def test_outsiders_reach_the_interface_for_sites_alone(link):
     assert told.count(403) == 5
 
 
-def test_plain_flower_runs_our_app(tmp_path):
+def test_plain_flower_runs_our_app(tmp_path: Path) -> None:
     """`flwr run` on a SuperLink and a SuperNode of Flower's own, which start a process for every message."""
     from fedperi.transports.flower.bundle import write_bundle
 
@@ -351,7 +354,7 @@ def test_plain_flower_runs_our_app(tmp_path):
     common = {**os.environ, **QUIET, "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.05"}
     common["PATH"] = f"{tools}{os.pathsep}{common['PATH']}"
 
-    def start(label, *command):
+    def start(label: Any, *command: Any) -> Any:
         return subprocess.Popen(
             [tools / command[0], *command[1:]],
             env={**common, "FLWR_HOME": str(tmp_path / label)},
@@ -378,7 +381,7 @@ def test_plain_flower_runs_our_app(tmp_path):
     assert result.regrets == fp.IPERI().fit([tmp_path / "a.csv"]).regrets
 
 
-def test_plain_flower_reads_its_configuration(tmp_path):
+def test_plain_flower_reads_its_configuration(tmp_path: Path) -> None:
     from fedperi.cli.flower_apps import site_of
 
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(f"{i}.5,{i * i}.25" for i in range(20)) + "\n")

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,7 +107,7 @@ FIELDS = {
 }
 
 
-def found(name):
+def found(name: Any) -> Any:
     module, attribute = name.split(":")
     try:
         return getattr(importlib.import_module(module), attribute)
@@ -115,7 +116,7 @@ def found(name):
         pytest.fail(f"this Flower has no {name}. We need it because {purpose}: see transports/flower/inner.py")
 
 
-def flower_imports(path):
+def flower_imports(path: Any) -> Any:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "flwr" and not node.level:
@@ -125,12 +126,12 @@ def flower_imports(path):
 
 
 @pytest.mark.parametrize("name", USED)
-def test_what_we_import_exists(name):
+def test_what_we_import_exists(name: Any) -> None:
     assert found(name) is not None
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_clients_have_the_requests_that_we_make(name):
+def test_clients_have_the_requests_that_we_make(name: Any) -> None:
     client = found(name)
     missing = [request for request in REQUESTS[name].split() if not hasattr(client, request)]
     assert not missing, f"{name} has no request {missing}. We need it because {USED[name]}"
@@ -139,13 +140,13 @@ def test_clients_have_the_requests_that_we_make(name):
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_messages_have_the_fields_that_we_use(name):
+def test_messages_have_the_fields_that_we_use(name: Any) -> None:
     known = found(name).DESCRIPTOR.fields_by_name
     missing = [field for field in FIELDS[name].split() if field not in known]
     assert not missing, f"the message {name} has no field {missing}, which inner.py reads or writes"
 
 
-def test_a_grid_lets_us_replace_its_endless_retries():
+def test_a_grid_lets_us_replace_its_endless_retries() -> None:
     grid = found("flwr.superlink.grid:HttpGrid")("127.0.0.1:9", True, None, token="x")
     try:
         assert hasattr(grid, "_retry_invoker"), "a lost SuperLink would be waited for without end"
@@ -156,7 +157,7 @@ def test_a_grid_lets_us_replace_its_endless_retries():
         grid.close()
 
 
-def test_a_reply_can_be_taken_apart_and_put_together(monkeypatch):
+def test_a_reply_can_be_taken_apart_and_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """What `push_reply` and `pull_message` do with a message, without a network in between."""
     from flwr.app import ConfigRecord, Message, RecordDict
     from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree, iterate_object_tree
@@ -171,10 +172,10 @@ def test_a_reply_can_be_taken_apart_and_put_together(monkeypatch):
     tree = get_object_tree(message)
     assert {part.object_id for part in iterate_object_tree(tree)} == set(parts)
     again = inflate_object_from_contents(tree.object_id, parts)
-    assert again.content["values"]["protocol"] == 3
+    assert again.content["values"]["protocol"] == 3  # type: ignore[attr-defined]
 
 
-def test_the_superlink_is_served_by_a_function_that_we_can_replace():
+def test_the_superlink_is_served_by_a_function_that_we_can_replace() -> None:
     module = importlib.import_module("flwr.superlink.cli.flower_superlink")
     text = inspect.getsource(module)
     assert "uvicorn.run(" in text, "the guard in front of the SuperLink is put there by replacing uvicorn.run"
@@ -189,7 +190,7 @@ def test_the_superlink_is_served_by_a_function_that_we_can_replace():
 # -- one door, one range -----------------------------------------------------------------------------------------------
 
 
-def test_only_one_module_uses_inner_interfaces():
+def test_only_one_module_uses_inner_interfaces() -> None:
     public = {"flwr", "flwr.app"}
     for path in PACKAGE.rglob("*.py"):
         names = {name for name in flower_imports(path) if name.split(":")[0] not in public}
@@ -199,13 +200,13 @@ def test_only_one_module_uses_inner_interfaces():
             assert not names, f"{path} uses inner interfaces of Flower: move that to transports/flower/inner.py"
 
 
-def test_the_range_of_versions_is_one():
+def test_the_range_of_versions_is_one() -> None:
     project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert f"flwr{TESTED}" in project["optional-dependencies"]["flower"]
     assert f'dependencies = ["flwr{TESTED}"]' in FILES["pyproject.toml"]
 
 
-def test_another_version_of_flower_is_refused(monkeypatch):
+def test_another_version_of_flower_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda name: "1.42.0")
     with pytest.raises(InputError, match=r"Flower 1\.42\.0 is installed, .* tested with flwr>=1\.41,<1\.42"):
         need_flower()

@@ -15,6 +15,8 @@ from helpers.flower import NAMES, Pilot, Running, free_port, wait_until_free
 import fedperi as fp
 from fedperi.privacy import release_table
 
+pytestmark = [pytest.mark.network, pytest.mark.slow]
+
 BAD = ("nan", "shape", "fields", "text", "pickle")
 # Little noise, so that every draw of it finds the same graph, and with it a second round to be stopped in.
 NOISE = ("--bounds", "bounds.toml", "--epsilon", "1000", "--ceiling", "2000")

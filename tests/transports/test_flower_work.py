@@ -1,13 +1,17 @@
 """Methods without regrets over the network: their steps at the sites, and the results, those of one process."""
 
 import time
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from helpers.command import fedperi
 from helpers.questions import one_family
+from helpers.sites import answering
 
 import fedperi as fp
 from fedperi.errors import InputError
@@ -31,7 +35,7 @@ from fedperi.transports.flower.exchange import Limits
 from fedperi.transports.flower.transport import FlowerTransport
 from fedperi.transports.in_process import WorkInProcess
 
-ALL = SitePolicy(methods=tuple(WORKERS))
+ALL = SitePolicy("regrets", methods=tuple(WORKERS))
 LIMITS = Limits(connect=30, reply=60, poll=0.05)
 FEDDAG = fp.FedDAG(variant="linear", passes=1, steps=20, every=10)
 FEDCDH = fp.FedCDH(conditioning_features=20, features=5, deepest=1)
@@ -46,41 +50,41 @@ METHODS = {
 
 
 @pytest.fixture
-def tables():
+def tables() -> Any:
     return dict(zip(NAMES, fp.simulate(5, clients=3, samples=300, seed=4).sites, strict=True))
 
 
-def works(tables, folder, policy=ALL, **options):
-    return [SiteWork(table, name=name, store=folder, policy=policy, **options) for name, table in tables.items()]
+def works(tables: Any, folder: Any, policy: Any = ALL, **options: Any) -> Any:
+    return [answering(table, name=name, store=folder, policy=policy, **options) for name, table in tables.items()]
 
 
 class Wired:
     """Sites behind the protocol, without a network; with `forget`, in a new process for every message."""
 
-    def __init__(self, make, forget=False):
-        self.make, self.forget, self.sites, self.sent = make, forget, make(), []
+    def __init__(self, make: Any, forget: Any = False) -> None:
+        self.make, self.forget, self.sites, self.sent = make, forget, make(), []  # type: ignore[var-annotated]
 
-    def _tell(self, kind, message):
+    def _tell(self, kind: Any, message: Any) -> Any:
         if self.forget:
             self.sites = self.make()
         replies = [site.reply(kind, wire.write(message)) for site in self.sites]
         self.sent += replies
         return replies
 
-    def begin(self, worker):
+    def begin(self, worker: Any) -> Any:
         cards = [wire.read_card(reply, "a site") for reply in self._tell("hello", Hello("r"))]
         self.columns, self.number, self.worker = agree(cards), 0, worker_class(worker)
         names = [column.name for column in self.columns]
         replies = self._tell("begin", Beginning("r", worker, self.columns))
         return [wire.read_welcome(reply, "a site", names)[0] for reply in replies]
 
-    def perform(self, kind, payload):
+    def perform(self, kind: Any, payload: Any) -> Any:
         self.number += 1
         message = Doing("r", self.number, kind, payload)
         return [read_done(reply, "a site", self.worker.kinds[kind].sends) for reply in self._tell("step", message)]
 
 
-def same(result, direct):
+def assert_same(result: Any, direct: Any) -> None:
     assert result.graph == direct.graph
     assert (result.rounds, result.bytes, result.sites) == (direct.rounds, direct.bytes, direct.sites)
     assert result.history == direct.history  # objectives to the last bit
@@ -95,16 +99,16 @@ ANEW = [(name, True) for name in ("notears-admm", "notears-admm-mlp", "feddag", 
 
 
 @pytest.mark.parametrize(("name", "forget"), ONCE + ANEW)
-def test_the_protocol_changes_nothing(tables, tmp_path, name, forget):
+def test_the_protocol_changes_nothing(tables: Any, tmp_path: Path, name: Any, forget: Any) -> None:
     method = METHODS[name]
-    same(method.fit(Wired(lambda: works(tables, tmp_path), forget)), method.fit(tables))
+    assert_same(method.fit(Wired(lambda: works(tables, tmp_path), forget)), method.fit(tables))  # type: ignore[attr-defined]
 
 
-def test_a_step_whose_answer_was_lost_is_answered_the_same_again(tables, tmp_path):
+def test_a_step_whose_answer_was_lost_is_answered_the_same_again(tables: Any, tmp_path: Path) -> None:
     """The site was started anew, and the coordinator sends it the step again: nothing is counted twice."""
 
     class Twice(Wired):
-        def _tell(self, kind, message):
+        def _tell(self, kind: Any, message: Any) -> Any:
             first = super()._tell(kind, message)
             if kind != "step":
                 return first
@@ -117,37 +121,37 @@ def test_a_step_whose_answer_was_lost_is_answered_the_same_again(tables, tmp_pat
 
     for at, method in enumerate((METHODS["notears-admm"], FEDDAG)):  # a run's name stands for one run only
         folder = tmp_path / str(at)
-        same(method.fit(Twice(partial(works, tables, folder))), method.fit(tables))
+        assert_same(method.fit(Twice(partial(works, tables, folder))), method.fit(tables))  # type: ignore[attr-defined]
 
 
-def begun(table, folder, worker="notears-admm", policy=ALL, **options):
-    site = SiteWork(table, name="north", store=folder, policy=policy, **options)
+def begun(table: Any, folder: Any, worker: Any = "notears-admm", policy: Any = ALL, **options: Any) -> Any:
+    site = answering(table, name="north", store=folder, policy=policy, **options)
     return site, site.reply("begin", wire.write(Beginning("r", worker, site.card.columns)))
 
 
-def step(site, payload, kind="update", number=1):
+def step(site: Any, payload: Any, kind: Any = "update", number: Any = 1) -> Any:
     return site.reply("step", wire.write(Doing("r", number, kind, payload)))
 
 
 UPDATE = {"parameters": np.zeros((1, 25)), "rho": np.ones(1), "total": 900.0, "loops": False}
 
 
-def test_a_site_runs_no_method_without_privacy_unless_it_is_allowed(tables, tmp_path):
+def test_a_site_runs_no_method_without_privacy_unless_it_is_allowed(tables: Any, tmp_path: Path) -> None:
     words = "'fedcdh' is not private, and a site runs no such method unless its people allow it (fedperi site --allow)"
-    site, told = begun(tables["north"], tmp_path, "fedcdh", SitePolicy())
+    site, told = begun(tables["north"], tmp_path, "fedcdh", SitePolicy("regrets"))
     assert told["refused"] == f"{words}; allowed here: none"
     assert "refused 'begin'" in site.log.path.read_text()
-    allowed = SitePolicy(methods=("feddag", "notears-admm"))
+    allowed = SitePolicy("regrets", methods=("feddag", "notears-admm"))
     assert begun(tables["north"], tmp_path, "fedcdh", allowed)[1]["refused"] == (
         f"{words}; allowed here: feddag, notears-admm"
     )
     assert "refused" not in begun(tables["north"], tmp_path, "feddag", allowed)[1]
     assert begun(tables["north"], tmp_path, "os.system")[1]["refused"].startswith("'os.system' is not private")
     with pytest.raises(InputError, match=r"a site can allow notears-admm, .*; there is no method 'ges'"):
-        SitePolicy(methods=("ges",))
+        SitePolicy("regrets", methods=("ges",))
 
 
-def test_a_site_with_a_privacy_promise_runs_none_of_them(tables, tmp_path):
+def test_a_site_with_a_privacy_promise_runs_none_of_them(tables: Any, tmp_path: Path) -> None:
     from fedperi.privacy import release_table, save_release
 
     table = tables["north"]
@@ -157,7 +161,7 @@ def test_a_site_with_a_privacy_promise_runs_none_of_them(tables, tmp_path):
     save_release(release_table(table, privacy, name="north")[0], tmp_path / "north.fedperi")
     with pytest.raises(InputError, match="site 'north' keeps a privacy promise"):
         begun(tmp_path / "north.fedperi", tmp_path)
-    told = begun(tmp_path / "north.fedperi", tmp_path, policy=SitePolicy())[1]
+    told = begun(tmp_path / "north.fedperi", tmp_path, policy=SitePolicy("regrets"))[1]
     assert told["refused"].startswith("'notears-admm' is not private")
 
 
@@ -181,7 +185,7 @@ def test_a_site_with_a_privacy_promise_runs_none_of_them(tables, tmp_path):
         ({"run": "other"}, "the run 'other' was not opened here"),
     ],
 )
-def test_what_is_no_step_is_refused_in_words(tables, tmp_path, change, words):
+def test_what_is_no_step_is_refused_in_words(tables: Any, tmp_path: Path, change: Any, words: str) -> None:
     site, _ = begun(tables["north"], tmp_path)
     reply = site.reply("step", wire.write(Doing("r", 1, "update", UPDATE)) | change)
     assert set(reply) == {"protocol", "refused"}
@@ -189,11 +193,11 @@ def test_what_is_no_step_is_refused_in_words(tables, tmp_path, change, words):
     assert "out_parameters" in step(site, UPDATE)  # the site goes on, from where it was
 
 
-def test_values_of_a_step_that_do_not_fit_together_are_refused(tables, tmp_path):
+def test_values_of_a_step_that_do_not_fit_together_are_refused(tables: Any, tmp_path: Path) -> None:
     asked = []
 
     class Recording(WorkInProcess):
-        def perform(self, kind, payload):
+        def perform(self, kind: Any, payload: Any) -> Any:
             asked.append((kind, payload))
             return super().perform(kind, payload)
 
@@ -213,7 +217,7 @@ def test_values_of_a_step_that_do_not_fit_together_are_refused(tables, tmp_path)
     assert "a defect of fedperi" not in site.log.path.read_text()
 
 
-def test_runs_of_steps_and_runs_of_questions_are_told_apart(tables, tmp_path):
+def test_runs_of_steps_and_runs_of_questions_are_told_apart(tables: Any, tmp_path: Path) -> None:
     site, _ = begun(tables["north"], tmp_path)
     one = one_family(0, 1)
     words = "the run {!r} was not opened for this kind of message"
@@ -225,10 +229,10 @@ def test_runs_of_steps_and_runs_of_questions_are_told_apart(tables, tmp_path):
     assert step(site, UPDATE, number=2)["refused"] == "the run is closed; begin a new one"
 
 
-def test_people_are_told_what_a_step_sends_before_it_is_sent(tables, tmp_path):
+def test_people_are_told_what_a_step_sends_before_it_is_sent(tables: Any, tmp_path: Path) -> None:
     asked, answers = [], iter([True, False, True])
 
-    def people(what):
+    def people(what: Any) -> Any:
         asked.append(what)
         return next(answers)
 
@@ -247,8 +251,8 @@ def test_people_are_told_what_a_step_sends_before_it_is_sent(tables, tmp_path):
     assert "step 1 (update) of notears-admm: sent 25 numbers (weights of the site's own regressions). Sent 2" in text
 
 
-def test_the_policy_limits_steps_too(tables, tmp_path):
-    site, _ = begun(tables["north"], tmp_path, policy=SitePolicy(methods=("notears-admm",), most_numbers=60))
+def test_the_policy_limits_steps_too(tables: Any, tmp_path: Path) -> None:
+    site, _ = begun(tables["north"], tmp_path, policy=SitePolicy("regrets", methods=("notears-admm",), most_numbers=60))
     assert "out_parameters" in step(site, UPDATE)
     assert "out_parameters" in step(site, UPDATE, number=2)
     words = "this site has given all that its owner allows over all runs; ask its owner for more"
@@ -258,17 +262,17 @@ def test_the_policy_limits_steps_too(tables, tmp_path):
     assert site.reply("step", wire.write(Doing("q", 1, "update", UPDATE)))["refused"] == words  # nor in a new run
 
 
-def test_categories_and_other_columns_are_refused(tmp_path):
+def test_categories_and_other_columns_are_refused(tmp_path: Path) -> None:
     table = pd.DataFrame({"a": np.arange(20) + 0.5, "b": ["u", "v"] * 10})
     declared = (Column("a", "continuous"), Column("b", "categorical", ("u", "v")))
-    site = SiteWork(table, name="north", store=tmp_path, policy=ALL, schema=Schema(declared))
+    site = answering(table, name="north", store=tmp_path, policy=ALL, schema=Schema(declared))
     told = site.reply("begin", wire.write(Beginning("r", "fedcdh", declared)))
     assert told["refused"] == "fedcdh needs numbers, and the column 'b' is a category"
     told = site.reply("begin", wire.write(Beginning("r", "fedcdh", declared[:1])))
     assert told["refused"].startswith("the run does not take the columns as this site's own schema and options do")
 
 
-def test_nothing_but_declared_arrays_leaves_a_site(tmp_path):
+def test_nothing_but_declared_arrays_leaves_a_site(tmp_path: Path) -> None:
     canary = 31337.0625
     tables = dict(zip(NAMES, fp.simulate(4, clients=3, samples=200, seed=3).sites, strict=True))
     for table in tables.values():
@@ -276,7 +280,7 @@ def test_nothing_but_declared_arrays_leaves_a_site(tmp_path):
     values = {float(v) for table in tables.values() for v in table.to_numpy().ravel()}
     for name in ("notears-admm", "feddag", "fedcdh"):
         wired = Wired(partial(works, tables, tmp_path / name))
-        METHODS[name].fit(wired)
+        METHODS[name].fit(wired)  # type: ignore[attr-defined]
         known = {f"out_{array}" for kind in worker_class(name).kinds.values() for array in kind.sends}
         for reply in wired.sent:
             for key, value in reply.items():
@@ -301,7 +305,7 @@ def test_nothing_but_declared_arrays_leaves_a_site(tmp_path):
                     assert str(canary) not in str(value)
 
 
-def test_a_message_that_is_too_large_is_refused_with_a_remedy(tables, tmp_path):
+def test_a_message_that_is_too_large_is_refused_with_a_remedy(tables: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"'fourth' would send 8388609 numbers to every site, .*: ask for less"):
         write_doing(Doing("r", 1, "fourth", {"maps": np.zeros(MAX_NUMBERS + 1)}))
     site, _ = begun(tables["north"], tmp_path)
@@ -309,12 +313,12 @@ def test_a_message_that_is_too_large_is_refused_with_a_remedy(tables, tmp_path):
         site._steps._count("r", MAX_NUMBERS + 1)
 
 
-def test_sites_that_do_not_fit_together_are_refused():
+def test_sites_that_do_not_fit_together_are_refused() -> None:
     class Told:
-        def __init__(self, *welcomes):
+        def __init__(self, *welcomes: Any) -> None:
             self.welcomes = welcomes
 
-        def begin(self, worker):
+        def begin(self, worker: Any) -> Any:
             return list(self.welcomes)
 
     north = Welcome("north", ("a", "b"), 10)
@@ -334,20 +338,21 @@ def test_sites_that_do_not_fit_together_are_refused():
 
 
 @pytest.fixture(scope="module")
-def link():
+def link() -> Iterator[Any]:
     with local_link() as (control, port):
         yield control, port
 
 
-def test_over_the_network_the_result_is_that_of_one_process(link, tables, tmp_path):
+@pytest.mark.network
+def test_over_the_network_the_result_is_that_of_one_process(link: Any, tables: Any, tmp_path: Path) -> None:
     """Linear NOTEARS-ADMM, FedCDH and FedDAG, one after the other, through one transport."""
     control, port = link
     sites = works(tables, tmp_path)
     with serving(port, *sites), control.grid() as grid:
         transport = FlowerTransport(grid, sites=3, limits=LIMITS)
         for method in (METHODS["notears-admm"], FEDCDH, FEDDAG):
-            result = method.fit(transport)
-            same(result, method.fit(tables))
+            result = method.fit(transport)  # type: ignore[attr-defined]
+            assert_same(result, method.fit(tables))  # type: ignore[attr-defined]
             assert result.dropped == {}
     for site in sites:
         text = site.log.path.read_text()
@@ -355,11 +360,12 @@ def test_over_the_network_the_result_is_that_of_one_process(link, tables, tmp_pa
         assert text.count("closed, after") == 3
 
 
-def test_answers_are_in_the_order_of_the_sites(link, tables, tmp_path):
+@pytest.mark.network
+def test_answers_are_in_the_order_of_the_sites(link: Any, tables: Any, tmp_path: Path) -> None:
     control, port = link
     first, *others = works(tables, tmp_path)
 
-    def slow(kind, record):
+    def slow(kind: Any, record: Any) -> Any:
         time.sleep(0.5)
         return SiteWork.reply(first, kind, record)
 
@@ -371,19 +377,20 @@ def test_answers_are_in_the_order_of_the_sites(link, tables, tmp_path):
             assert np.allclose(answer["mean"], table.mean(), rtol=1e-12, atol=0)
 
 
-def test_a_refusal_and_a_lost_site_end_a_run_in_words(link, tables, tmp_path):
+@pytest.mark.network
+def test_a_refusal_and_a_lost_site_end_a_run_in_words(link: Any, tables: Any, tmp_path: Path) -> None:
     control, port = link
     *good, bad = works(tables, tmp_path)
-    closed = SiteWork(tables["south"], name="south", store=tmp_path)
+    closed = answering(tables["south"], name="south", store=tmp_path)
     with serving(port, *good, closed), control.grid() as grid:
         words = r"site 'south' refused: 'feddag' is not private.*; 2 of 3 sites are left, and 3 are needed"
         with pytest.raises(InputError, match=words):
             FEDDAG.fit(FlowerTransport(grid, sites=3, limits=LIMITS))
         result = FEDDAG.fit(FlowerTransport(grid, sites=3, min_sites=2, limits=LIMITS))
         assert result.sites == NAMES[:2] and list(result.dropped) == ["south"]
-        same(result, FEDDAG.fit({name: tables[name] for name in NAMES[:2]}))
+        assert_same(result, FEDDAG.fit({name: tables[name] for name in NAMES[:2]}))
 
-    def silent(kind, record):
+    def silent(kind: Any, record: Any) -> Any:
         if kind == "step" and record["number"] == 2:
             time.sleep(4)
         return SiteWork.reply(bad, kind, record)
@@ -396,7 +403,8 @@ def test_a_refusal_and_a_lost_site_end_a_run_in_words(link, tables, tmp_path):
             FEDDAG.fit(FlowerTransport(grid, sites=3, min_sites=2, limits=limits))
 
 
-def test_garbage_from_a_site_is_named(link, tables, tmp_path):
+@pytest.mark.network
+def test_garbage_from_a_site_is_named(link: Any, tables: Any, tmp_path: Path) -> None:
     control, port = link
     *good, bad = works(tables, tmp_path)
     answers = iter(
@@ -413,13 +421,14 @@ def test_garbage_from_a_site_is_named(link, tables, tmp_path):
                 FEDDAG.fit(FlowerTransport(grid, sites=3, limits=LIMITS))
 
 
-def test_messages_of_sixty_megabytes_arrive(link, tables, tmp_path):
+@pytest.mark.network
+def test_messages_of_sixty_megabytes_arrive(link: Any, tables: Any, tmp_path: Path) -> None:
     control, port = link
     (site,) = works({"north": tables["north"]}, tmp_path)
     many = np.arange(7_500_000, dtype=float)
     seen = []
 
-    def echo(kind, record):
+    def echo(kind: Any, record: Any) -> Any:
         if kind != "step":
             return SiteWork.reply(site, kind, record)
         seen.append(float(record["in_maps"][-1]))
@@ -434,7 +443,8 @@ def test_messages_of_sixty_megabytes_arrive(link, tables, tmp_path):
     assert np.array_equal(answer["fourth"], 2 * many)
 
 
-def test_with_tls_and_processes_the_command_runs_a_baseline(tmp_path):
+@pytest.mark.network
+def test_with_tls_and_processes_the_command_runs_a_baseline(tmp_path: Path) -> None:
     pilot = Pilot(tmp_path, p=4)
     try:
         coordinator = pilot.coordinate("--method", "fedcdh", "--seed", "3")
@@ -464,14 +474,14 @@ def test_with_tls_and_processes_the_command_runs_a_baseline(tmp_path):
         (["--method", "ges"], "method is one of iperi, peri, notears-admm, feddag, fedcdh; not 'ges'"),
     ],
 )
-def test_what_a_coordinator_cannot_do_is_said_in_one_line(tmp_path, arguments, words):
+def test_what_a_coordinator_cannot_do_is_said_in_one_line(tmp_path: Path, arguments: Any, words: str) -> None:
     done = fedperi("coordinate", "--insecure", "--sites", "2", "--out", "r", *arguments, cwd=tmp_path, columns=200)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == f"error: {words}"
     assert not (tmp_path / "r").exists()
 
 
-def test_a_site_can_allow_known_methods_only(tmp_path, tables):
+def test_a_site_can_allow_known_methods_only(tmp_path: Path, tables: Any) -> None:
     tables["north"].to_csv(tmp_path / "a.csv", index=False)
     dry = ("site", "--data", "a.csv", "--store", "s", "--dry-run")
     done = fedperi(*dry, "--allow", "ges", cwd=tmp_path, columns=200)
