@@ -16,8 +16,8 @@ import pytest
 from helpers.command import Done, fedperi_here
 from helpers.refusals import assert_refused
 from helpers.releases import assert_same, draw, forged
-
 from helpers.sites import answering
+
 from fedperi.errors import InputError
 from fedperi.pki.certificates import new_key, read_site_key
 from fedperi.pki.keys import make_keys
@@ -239,7 +239,7 @@ def test_a_site_key_that_others_can_read_is_refused(folder: Path, mode: int) -> 
 
 
 def serve(key: Path) -> None:
-        from fedperi.transports.flower.address import Address
+    from fedperi.transports.flower.address import Address
     from fedperi.transports.flower.node import serve
 
     table = pd.DataFrame({"a": [0.1, 0.5, 0.2], "b": [0.3, 0.1, 0.4]})

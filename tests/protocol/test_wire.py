@@ -266,9 +266,13 @@ def test_a_site_gives_a_refusal_or_an_answer_and_never_falls(site: Any, case: An
         (
             "hello",
             {"protocol": 1},
-            "the coordinator speaks version 1 of the protocol, and this side version 3: install",
+            "the coordinator speaks version 1 of the protocol, and this side version 4: install",
         ),
-        ("train", {}, "the coordinator sent a message of the unknown kind 'train'; known: hello, open, ask, begin"),
+        (
+            "train",
+            {},
+            "the coordinator sent a message of the unknown kind 'train'; known: hello, state, open",
+        ),
         ("hello", {"extra": 1}, "the 'hello' message of the coordinator holds the unknown value 'extra'"),
         ("hello", {"version": None}, "the 'hello' message of the coordinator has a 'version' that is no plain text of"),
         ("hello", {"run": "a\nb"}, "the 'hello' message of the coordinator has a 'run' that is no plain text of at"),
