@@ -23,6 +23,7 @@ settings.register_profile(
 )
 settings.load_profile("fedperi")
 
+os.environ["COLUMNS"] = "80"
 os.environ["FEDPERI_STORE"] = tempfile.mkdtemp(prefix="fedperi-tests-")
 atexit.register(shutil.rmtree, os.environ["FEDPERI_STORE"], ignore_errors=True)
 

@@ -4,17 +4,16 @@ import functools
 import json
 import math
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.command import fedperi_here
+from helpers.private_files import Recorder
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
-from typer.testing import CliRunner
 
 from fedperi.audit import bounds as audit_bounds
 from fedperi.audit import membership as audit
@@ -22,7 +21,6 @@ from fedperi.audit.bounds import foreseen
 from fedperi.audit.files import audit_files
 from fedperi.audit.membership import Claim, audit_answer, audit_statistics, measure, release_claim, worst_regrets
 from fedperi.audit.pairs import Neighbours, worst_case, worst_files
-from fedperi.cli import app
 from fedperi.errors import InputError
 from fedperi.privacy import accounting
 from fedperi.privacy.noise import SecureNoise
@@ -41,28 +39,6 @@ class HalfNoise(SecureNoise):
 
     def laplace(self, values: Any, scale: float) -> Any:
         return super().laplace(values, scale / 2)
-
-
-class Recorder:
-    """No noise: chooses what it is told to, and keeps what it is given."""
-
-    private = False
-
-    def __init__(self, choices: Sequence[int] = ()) -> None:
-        self.choices = list(choices)
-        self.scores: list[NDArray[np.int64]] = []
-        self.values = np.zeros(0, dtype=np.int64)
-
-    def gaussian(self, values: NDArray[np.int64], sensitivity: float, rho: float) -> NDArray[np.int64]:
-        self.values = values
-        return values
-
-    def select(self, scores: NDArray[np.int64], sensitivity: int, rho: float) -> int:
-        self.scores.append(scores)
-        return self.choices[len(self.scores) - 1]
-
-    def laplace(self, values: Any, scale: float) -> Any:
-        return values
 
 
 @pytest.fixture(autouse=True)
@@ -340,8 +316,8 @@ def test_the_bounds_on_what_one_row_changes_are_reached() -> None:
 
 def test_command_says_what_was_tried_and_found() -> None:
     # All pairs won would show 2.9 at this confidence: no false alarm is possible.
-    done = CliRunner().invoke(app, ["audit", "--epsilon", "8", "--runs", "60", "--confidence", "0.9999999999"])
-    assert done.exit_code == 0, done.output
+    done = fedperi_here("audit", "--epsilon", "8", "--runs", "60", "--confidence", "0.9999999999")
+    assert done.returncode == 0, done.stderr
     for words in (
         "Was one person in the table? (60 releases with and 60 without one telling row;",
         "mechanism 'statistics', the release of a whole table: claimed epsilon = 8, delta = 1e-06",
@@ -351,14 +327,14 @@ def test_command_says_what_was_tried_and_found() -> None:
         "without privacy: correlations to 0.0000 (median)",
         "No violation found. That is no proof",
     ):
-        assert words in done.output
+        assert words in done.stdout
 
 
 def test_command_fails_if_the_claim_is_violated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "SecureNoise", HalfNoise)
-    done = CliRunner().invoke(app, ["audit", "--epsilon", "8", "--runs", "450", "--json"])  # missed with 3.4e-11
-    assert done.exit_code == 1
-    found = json.loads(done.output)
+    done = fedperi_here("audit", "--epsilon", "8", "--runs", "450", "--json")  # missed with 3.4e-11
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
     assert found["violated"] is found["membership"]["release"]["violated"] is True
     assert found["membership"]["release"]["shaped"] > 8
 

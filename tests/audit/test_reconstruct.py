@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.questions import one_family
 
 import fedperi as fp
 from fedperi.audit.reconstruct import Closeness, SiteFound, closeness, reconstruct
@@ -13,7 +14,7 @@ from fedperi.coordinator.transcript import Transcript
 from fedperi.errors import InputError
 from fedperi.privacy.noise import SeededNoise
 from fedperi.privacy.release.release import Plan, Release, count_rows, draw_release
-from fedperi.protocol.messages import Families, Settings, Welcome
+from fedperi.protocol.messages import Settings, Welcome
 from fedperi.site.released import ReleasedSite
 from fedperi.tables import open_table
 from fedperi.tables.schema import Column, Schema
@@ -40,10 +41,9 @@ def test_three_variables_by_hand() -> None:
     gain[3] = -n / 2 * np.log(1 - (a**2 + b**2 - 2 * a * b * c) / (1 - c**2)) - 2 * price
     single = -n / 2 * np.log(1 - c**2) - price
     regrets = 7.5 - np.array([[list(gain.values())]])
-    empty = np.zeros((1, 0), dtype=np.int64)
     questions = [
-        Families(np.array([0]), empty, np.array([[1, 2]])),
-        Families(np.array([1]), empty, np.array([[2]])),
+        one_family(0, 1, 2),
+        one_family(1, 2),
     ]
     answers = [regrets, 3.0 - np.array([[[0.0, single]]])]
     welcome = Welcome("north", ("A", "B", "C"), n)

@@ -31,9 +31,10 @@ from fedperi.baselines.fedcdh.random_features import (
 from fedperi.baselines.fedcdh.skeleton import Bound, Skeleton, find_skeleton, gathered, join_site
 from fedperi.baselines.fedcdh.tests import Features, FeatureTests
 from fedperi.baselines.fedcdh.worker import FedCDHWorker
-from fedperi.coordinator.work import WorkCoordinator, WorkInProcess
+from fedperi.coordinator.work import WorkCoordinator
 from fedperi.errors import InputError
 from fedperi.report.words import methods_text
+from fedperi.transports.in_process import WorkInProcess
 
 SEED = 3
 SMALL = {"marginal_features": 3, "features": 4, "conditioning_features": 6}

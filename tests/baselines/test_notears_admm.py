@@ -16,8 +16,9 @@ from fedperi.baselines.notears_admm.method import MOST
 from fedperi.baselines.notears_admm.mlp import NotearsMLPWorker, first_parameters, parameter_count, squared_error
 from fedperi.baselines.notears_admm.server import Layout, Server, _Smooth
 from fedperi.baselines.notears_admm.worker import NotearsWorker, local_weights, second_moments
-from fedperi.coordinator.work import WorkCoordinator, WorkInProcess
+from fedperi.coordinator.work import WorkCoordinator
 from fedperi.methods.controls import each_alone
+from fedperi.transports.in_process import WorkInProcess
 
 CHAIN = fp.PDAG.from_edges([("A", "B"), ("B", "C")])
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from helpers.command import fedperi_here
 
 import fedperi as fp
 from fedperi.benchmark import scale
@@ -14,7 +14,6 @@ from fedperi.benchmark.contenders import CONTENDERS
 from fedperi.benchmark.experiments import NAMES, experiment, results_page, work
 from fedperi.benchmark.grid import run_grid, summarize_cells
 from fedperi.benchmark.page import Page, Request
-from fedperi.cli import app
 from fedperi.errors import InputError
 
 CALLS = []
@@ -110,14 +109,14 @@ def test_bad_options(tmp_path):
         (["cell", "--cell", '{"task": "fly"}'], "a cell has a 'task', one of fit, filter, "),
         (["cell", "--cell", '{"task": "fit"}'], "--cell lacks 'samples'"),
     ):
-        error = CliRunner().invoke(app, ["benchmark", *arguments]).exception
-        assert isinstance(error, InputError) and message in str(error), (arguments, error)
+        done = fedperi_here("benchmark", *arguments)
+        assert done.returncode == 2 and message in done.stderr, (arguments, done)
 
 
 def run(*arguments):
-    done = CliRunner().invoke(app, ["benchmark", *map(str, arguments)])
-    assert done.exit_code == 0, (done.output, done.exception)
-    return done.output
+    done = fedperi_here("benchmark", *arguments)
+    assert done.returncode == 0, done
+    return done.stdout
 
 
 def test_the_privacy_experiment(tmp_path):
@@ -239,11 +238,11 @@ def test_real_files_without_a_truth_and_with_categories(tmp_path):
     said = run("real", "--data", tmp_path, "--methods", "iperi,notears-admm", "--out", tmp_path / "out")
     assert "skeleton" not in said and "| NOTEARS-ADMM | failed: InputError: " in said
     (tmp_path / "truth.csv").write_text("from,to,type\nX0,X9,->\n")
-    done = CliRunner().invoke(app, ["benchmark", "real", "--data", str(tmp_path), "--out", str(tmp_path / "out")])
-    assert "the truth and site 'ward0' differ in the variable 'X1'" in str(done.exception)
+    done = fedperi_here("benchmark", "real", "--data", tmp_path, "--out", tmp_path / "out")
+    assert "the truth and site 'ward0' differ in the variable 'X1'" in done.stderr
     (tmp_path / "truth.csv").write_text("nonsense")
-    done = CliRunner().invoke(app, ["benchmark", "real", "--data", str(tmp_path), "--out", str(tmp_path / "out")])
-    assert "the truth file 'truth.csv' cannot be read: " in str(done.exception)
+    done = fedperi_here("benchmark", "real", "--data", tmp_path, "--out", tmp_path / "out")
+    assert "the truth file 'truth.csv' cannot be read: " in done.stderr
 
 
 def test_all_results_on_one_page(tmp_path):

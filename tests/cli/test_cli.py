@@ -6,14 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.command import fedperi
 
 import fedperi as fp
 from fedperi.cli.demo import HOSPITALS
-
-
-def fedperi(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from fedperi.cli import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
 
 
 def test_demo_finds_what_no_hospital_could(tmp_path: Path) -> None:

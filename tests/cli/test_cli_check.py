@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.command import fedperi
 
 from fedperi.tables import Schema
-
-
-def fedperi(*arguments: str, cwd: Path, columns: int = 80) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from fedperi.cli import main; main()", *arguments]
-    environment = {"COLUMNS": str(columns), "PATH": ""}
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, env=environment)
 
 
 def site(n: int = 300, seed: int = 0) -> pd.DataFrame:

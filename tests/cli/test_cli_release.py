@@ -6,9 +6,7 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.command import fedperi, fedperi_here
 
-from fedperi.cli import main
 from fedperi.privacy.release import site_release
 from fedperi.privacy.release.file import load_release, save_release, write_release
 from fedperi.privacy.release.release import count_rows
@@ -44,24 +42,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     signal.signal(signal.SIGINT, before)
 
 
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def fedperi(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command line in this process: loading OpenDP takes two seconds."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        monkeypatch.setattr(sys, "argv", ["fedperi", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return run
-
-
 def lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines()]
 
@@ -75,13 +55,7 @@ def spent(folder: Path) -> list[float]:
 
 def test_a_release_in_processes_of_its_own(folder: Path) -> None:
     """Made, made again, read: three processes, piped; the noise is drawn once."""
-
-    def process(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from fedperi.cli import main; main()", *arguments]
-        environment = {"COLUMNS": "80", "PATH": "", "FEDPERI_STORE": str(folder / "store")}
-        return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=120, env=environment)
-
-    made = process("release", "h1.csv", *ARGUMENTS, "--delta", "1e-6", "--out", "h1.fedperi")
+    made = fedperi("release", "h1.csv", *ARGUMENTS, "--delta", "1e-6", "--out", "h1.fedperi")
     assert (made.returncode, made.stderr) == (0, "")
     told = lines(made.stdout)
     share = re.fullmatch(r"  1,987 rows, (\d+\.\d) % of them longer than the limit and shortened\.", told.pop(6))
@@ -102,7 +76,7 @@ def test_a_release_in_processes_of_its_own(folder: Path) -> None:
     numbers = set(re.findall(r"[\d.]+", text))  # whole ones: noise may hold the same digits by chance
     assert "1987" not in numbers
     assert share[1] not in numbers
-    again = process("release", "h1.csv", *ARGUMENTS, "--out", "again.fedperi")
+    again = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "again.fedperi")
     assert (again.returncode, again.stderr) == (0, "")
     assert lines(again.stdout)[:2] == [
         "Wrote again.fedperi: noisy statistics of site 'h1'.",
@@ -111,7 +85,7 @@ def test_a_release_in_processes_of_its_own(folder: Path) -> None:
     assert "For this site only" not in again.stdout
     assert (folder / "again.fedperi").read_text() == text
     assert spent(folder) == [1.0]
-    shown = process("inspect", "h1.fedperi")
+    shown = fedperi("inspect", "h1.fedperi")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "\x1b" not in shown.stdout
     assert max(map(len, lines(shown.stdout))) <= 80
@@ -130,9 +104,9 @@ def test_a_release_in_processes_of_its_own(folder: Path) -> None:
     ]
 
 
-def test_a_dry_run_draws_and_writes_nothing(folder: Path, fedperi: Run) -> None:
+def test_a_dry_run_draws_and_writes_nothing(folder: Path) -> None:
     before = sorted(folder.rglob("*"))
-    code, out, err = fedperi("release", "h1.csv", *ARGUMENTS, "--ceiling", "3", "--dry-run")
+    code, out, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--ceiling", "3", "--dry-run")
     assert (code, err) == (0, "")
     assert lines(out) == [
         "A release of site 'h1': 3 columns, taken as mixed.",
@@ -143,13 +117,13 @@ def test_a_dry_run_draws_and_writes_nothing(folder: Path, fedperi: Run) -> None:
         "Nothing was drawn, paid or written: this was a dry run.",
     ]
     assert sorted(folder.rglob("*")) == before
-    fedperi("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
+    fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
     texts = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    code, out, err = fedperi("release", "h1.csv", *ARGUMENTS, "--ceiling", "3", "--dry-run")
+    code, out, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--ceiling", "3", "--dry-run")
     assert (code, err) == (0, "")
     assert lines(out)[1] == "It was drawn before: the same release again, no new price."
     assert lines(out)[3] == "Ceiling: 3; remaining: 2."
-    code, out, err = fedperi(
+    code, out, err = fedperi_here(
         "release", "h1.csv", "--epsilon", "4", "--bounds", "bounds.toml", "--ceiling", "3", "--dry-run"
     )
     assert code == 2
@@ -162,11 +136,13 @@ def test_a_dry_run_draws_and_writes_nothing(folder: Path, fedperi: Run) -> None:
         "its ceiling of epsilon 3 at delta 1e-06; nothing is released: ask for less, use what was released before, or "
         "have the site raise its ceiling\n"
     )
-    code, out, _ = fedperi("release", "h1.csv", "--epsilon", "40", "--bounds", "bounds.toml", "--dry-run", "--json")
+    code, out, _ = fedperi_here(
+        "release", "h1.csv", "--epsilon", "40", "--bounds", "bounds.toml", "--dry-run", "--json"
+    )
     assert code == 2
     told = json.loads(out)
     assert told["refused"].startswith("site 'h1' has spent epsilon 1; a release at epsilon 40")
-    code, _, err = fedperi("release", "h1.csv", *ARGUMENTS, "--ceiling", "11", "--dry-run")
+    code, _, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--ceiling", "11", "--dry-run")
     assert (code, err) == (
         2,
         "error: a ceiling of 11 is above the 10 of site 'h1', which its ledger keeps; ask for less, or let the site "
@@ -176,24 +152,24 @@ def test_a_dry_run_draws_and_writes_nothing(folder: Path, fedperi: Run) -> None:
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == texts
 
 
-def test_what_a_dry_run_finds_a_release_finds(folder: Path, fedperi: Run) -> None:
+def test_what_a_dry_run_finds_a_release_finds(folder: Path) -> None:
     large = ("--delta", "0.01", "--most-rows", "5000")
-    code, _, err = fedperi("release", "h1.csv", *ARGUMENTS, *large, "--dry-run")
-    assert (code, fedperi("release", "h1.csv", *ARGUMENTS, *large, "--out", "x")) == (2, (2, "", err))
+    code, _, err = fedperi_here("release", "h1.csv", *ARGUMENTS, *large, "--dry-run")
+    assert (code, fedperi_here("release", "h1.csv", *ARGUMENTS, *large, "--out", "x")) == (2, (2, "", err))
     assert err == (
         "error: delta = 0.01 is not below one over the number of rows, of which there may be 5000; that would allow to "
         "publish somebody's row as it is. Choose a smaller delta; 1e-6 is usual\n"
     )
 
 
-def test_prices_add_up_to_the_ceiling(folder: Path, fedperi: Run) -> None:
+def test_prices_add_up_to_the_ceiling(folder: Path) -> None:
     for epsilon, code in (("1", 0), ("2", 0), ("2.5", 2)):
         arguments = ("--epsilon", epsilon, "--bounds", "bounds.toml", "--ceiling", "3", "--out", f"{epsilon}.fedperi")
-        assert fedperi("release", "h1.csv", *arguments)[0] == code
+        assert fedperi_here("release", "h1.csv", *arguments)[0] == code
     assert not (folder / "2.5.fedperi").exists()
     assert spent(folder) == [1.0, 2.0]
     # The first release again, now with the ledger as it stands; the file of it is left alone.
-    code, out, _ = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "1.fedperi")
+    code, out, _ = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "1.fedperi")
     assert code == 0
     assert lines(out)[:4] == [
         "1.fedperi holds this release already, and was left as it is.",
@@ -204,12 +180,12 @@ def test_prices_add_up_to_the_ceiling(folder: Path, fedperi: Run) -> None:
     first = load_release("1.fedperi")
     assert first.ledger is not None
     assert len(first.ledger["releases"]) == 1
-    fedperi("release", "h1.csv", *ARGUMENTS, "--out", "newer.fedperi")
+    fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "newer.fedperi")
     newer = load_release("newer.fedperi")
     assert newer.ledger is not None
     assert len(newer.ledger["releases"]) == 2
     assert (newer.moments == first.moments).all()
-    told = " ".join(fedperi("inspect", "newer.fedperi")[1].split())
+    told = " ".join(fedperi_here("inspect", "newer.fedperi")[1].split())
     assert (
         "The site had given 2 releases of the table when the file was written: epsilon = 2.284 at delta = 1e-06, of 3 "
         "that it allows in all; 0.716 is left. Whoever has them all is held to this total, not to the price of "
@@ -217,24 +193,24 @@ def test_prices_add_up_to_the_ceiling(folder: Path, fedperi: Run) -> None:
     ) in told
 
 
-def test_json(folder: Path, fedperi: Run) -> None:
+def test_json(folder: Path) -> None:
     arguments = ("--name", "north", "--targets", "arm, age", "--data", "mixed", "--out", "h1.fedperi", "--json")
-    code, out, _ = fedperi("release", "h1.csv", *ARGUMENTS, *arguments)
+    code, out, _ = fedperi_here("release", "h1.csv", *ARGUMENTS, *arguments)
     told = json.loads(out)
     assert code == 0
     assert (told["site"], told["file"], told["kept"], told["written"]) == ("north", "h1.fedperi", False, True)
     assert told["for_the_site_only"]["rows"] == 1987
     assert load_release("h1.fedperi").targets == ("arm", "age")
-    code, out, _ = fedperi("release", "h1.csv", *ARGUMENTS, *arguments)
+    code, out, _ = fedperi_here("release", "h1.csv", *ARGUMENTS, *arguments)
     again = json.loads(out)
     assert (again["kept"], again["written"], again["for_the_site_only"]) == (True, False, None)
-    code, out, _ = fedperi("inspect", "h1.fedperi", "--json")
+    code, out, _ = fedperi_here("inspect", "h1.fedperi", "--json")
     seen = json.loads(out)
     assert (seen["site"], seen["private"], seen["price"]["epsilon"]) == ("north", True, 1.0)
     assert 1500 < seen["rows"] < 2500
     assert seen["membership_guess"]["by_promise"] == pytest.approx(np.e / (1 + np.e), abs=1e-5)
     assert seen["explanation"][0]["heading"] == "What this is"
-    code, out, _ = fedperi("release", "h1.csv", *ARGUMENTS, "--name", "north", "--dry-run", "--json")
+    code, out, _ = fedperi_here("release", "h1.csv", *ARGUMENTS, "--name", "north", "--dry-run", "--json")
     plan = json.loads(out)
     assert (plan["dry_run"], plan["kept"], plan["refused"]) == (True, True, None)
 
@@ -279,10 +255,8 @@ def test_json(folder: Path, fedperi: Run) -> None:
         ((*ARGUMENTS, "--store", "h1.csv", "--out", "x"), "the privacy store cannot use "),
     ],
 )
-def test_refusals_before_anything_is_drawn(
-    folder: Path, fedperi: Run, arguments: tuple[str, ...], message: str
-) -> None:
-    code, out, err = fedperi("release", "h1.csv", *arguments)
+def test_refusals_before_anything_is_drawn(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    code, out, err = fedperi_here("release", "h1.csv", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith(f"error: {message}")
     assert err.count("\n") == 1
@@ -291,7 +265,7 @@ def test_refusals_before_anything_is_drawn(
     assert not list(folder.glob("store/*/ledger/ledger.jsonl")) or spent(folder) == []
 
 
-def test_values_of_the_table_are_in_no_message(folder: Path, fedperi: Run) -> None:
+def test_values_of_the_table_are_in_no_message(folder: Path) -> None:
     rows = table()
     rows["age"] = rows["age"].astype(object)
     rows.loc[7, "age"] = "secret-value"
@@ -300,74 +274,76 @@ def test_values_of_the_table_are_in_no_message(folder: Path, fedperi: Run) -> No
         "site 'h1', column 'age': less than 0.1 % of the cells are no number (1 of 1987) and count as 60, the middle "
         "of the bounds; correct or fill them; --missing drop leaves their rows out"
     )
-    code, out, err = fedperi("release", "h1.csv", *ARGUMENTS, "--dry-run")
+    code, out, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--dry-run")
     assert (code, err) == (0, "")
     assert f"  {told}\n" in out
     assert "secret" not in out
-    code, out, err = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "x")
+    code, out, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "x")
     assert (code, err) == (0, "")
     assert f"  {told}\n" in out.split("For this site only, and not in the file:")[1]
     assert "secret" not in out + Path("x").read_text()
     rows.loc[7, "age"] = None
     rows.to_csv("h1.csv", index=False)
-    code, out, _ = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "y", "--missing", "drop", "--json")
+    code, out, _ = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "y", "--missing", "drop", "--json")
     secret = json.loads(out)["for_the_site_only"]
     assert (code, secret["rows"]) == (0, 1986)
     assert secret["findings"][0].endswith("(1 of 1987) and their rows are left out; correct them")
 
 
-def test_nothing_else_is_overwritten(folder: Path, fedperi: Run) -> None:
-    assert fedperi("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")[0] == 0
+def test_nothing_else_is_overwritten(folder: Path) -> None:
+    assert fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")[0] == 0
     text = Path("h1.fedperi").read_text()
     other = "error: --out 'h1.fedperi' holds another release; choose another name. Nothing was drawn or paid\n"
     dearer = ("--epsilon", "2", "--bounds", "bounds.toml", "--out", "h1.fedperi")
-    assert fedperi("release", "h1.csv", *dearer) == (2, "", other)
-    assert fedperi("release", "h1.csv", *ARGUMENTS, "--targets", "arm", "--out", "h1.fedperi") == (2, "", other)
+    assert fedperi_here("release", "h1.csv", *dearer) == (2, "", other)
+    assert fedperi_here("release", "h1.csv", *ARGUMENTS, "--targets", "arm", "--out", "h1.fedperi") == (2, "", other)
     assert spent(folder) == [1.0]
     table(seed=1).to_csv("h1.csv", index=False)  # another table, a ledger of its own
-    assert fedperi("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi") == (2, "", other)
+    assert fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi") == (2, "", other)
     assert not [entry for file in folder.glob("store/*/ledger/ledger.jsonl") for entry in file.read_text().splitlines()
                 if "price" in entry][1:]  # fmt: skip
     assert Path("h1.fedperi").read_text() == text
     table().to_csv("h1.csv", index=False)
     Path("h1.fedperi").write_text(text[:-100])
-    code, _, err = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
+    code, _, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
     assert (code, err) == (
         2,
         "error: --out 'h1.fedperi' is a release file that was cut off or changed; remove it, or choose another name\n",
     )
     Path("h1.fedperi").unlink()
-    assert fedperi("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")[0] == 0
+    assert fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")[0] == 0
     assert Path("h1.fedperi").read_text() == text
-    assert fedperi("release", "h1.fedperi", *ARGUMENTS, "--out", "x") == (
+    assert fedperi_here("release", "h1.fedperi", *ARGUMENTS, "--out", "x") == (
         2,
         "",
         "error: 'h1.fedperi' is a release file already; `fedperi inspect h1.fedperi` explains it\n",
     )
 
 
-def test_a_store_of_the_sites_own_holds_one_table(folder: Path, fedperi: Run) -> None:
+def test_a_store_of_the_sites_own_holds_one_table(folder: Path) -> None:
     own = ("--store", str(folder / "store"))
-    assert fedperi("release", "h1.csv", *ARGUMENTS, *own, "--out", "a.fedperi")[0] == 0
+    assert fedperi_here("release", "h1.csv", *ARGUMENTS, *own, "--out", "a.fedperi")[0] == 0
     table(seed=1).to_csv("h1.csv", index=False)
-    code, _, err = fedperi("release", "h1.csv", *ARGUMENTS, *own, "--out", "b.fedperi")
+    code, _, err = fedperi_here("release", "h1.csv", *ARGUMENTS, *own, "--out", "b.fedperi")
     assert code == 2
     assert "is that of another table; nothing is released" in err
-    assert fedperi("release", "h1.csv", *ARGUMENTS, *own, "--dry-run") == (2, "", err)
+    assert fedperi_here("release", "h1.csv", *ARGUMENTS, *own, "--dry-run") == (2, "", err)
     assert not Path("b.fedperi").exists()
 
 
-def test_a_ledger_that_was_edited(folder: Path, fedperi: Run) -> None:
-    fedperi("release", "h1.csv", *ARGUMENTS, "--out", "a.fedperi")
+def test_a_ledger_that_was_edited(folder: Path) -> None:
+    fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "a.fedperi")
     (file,) = folder.glob("store/*/ledger/ledger.jsonl")
     file.write_text(file.read_text().replace('"epsilon": 1.0', '"epsilon": 0.1'))
-    code, out, err = fedperi("release", "h1.csv", "--epsilon", "2", "--bounds", "bounds.toml", "--out", "b.fedperi")
+    code, out, err = fedperi_here(
+        "release", "h1.csv", "--epsilon", "2", "--bounds", "bounds.toml", "--out", "b.fedperi"
+    )
     assert (code, out) == (2, "")
     assert "is damaged or was edited" in err
     assert not Path("b.fedperi").exists()
 
 
-def test_a_disk_that_is_full_costs_nothing_twice(folder: Path, fedperi: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_costs_nothing_twice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     move = Path.replace
 
     def full(path: Path, target: Path) -> Path:
@@ -377,39 +353,39 @@ def test_a_disk_that_is_full_costs_nothing_twice(folder: Path, fedperi: Run, mon
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", full)
-        code, out, err = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
+        code, out, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
     assert (code, out) == (2, "")
     assert err == (
         "error: release file 'h1.fedperi': it cannot be written: No space left on device; choose another place\n"
     )
     assert not [path for path in folder.iterdir() if path.suffix in (".fedperi", ".part")]
-    code, out, _ = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
+    code, out, _ = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
     assert code == 0
     assert "It is the same release as before, no new price." in lines(out)
     assert spent(folder) == [1.0]
 
 
-def test_a_folder_that_cannot_be_written(folder: Path, fedperi: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    code, _, err = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "x")
+    code, _, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "x")
     assert (code, err) == (2, "error: --out 'x': the folder '.' cannot be written; choose another\n")
     assert not (folder / "store").exists()
 
 
-def test_interrupted_before_the_charge(folder: Path, fedperi: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_before_the_charge(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(*arguments: Any) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
         return count_rows(*arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(site_release, "count_rows", slow)
-        code, out, err = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
+        code, out, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
     assert (code, out, err) == (130, "", "interrupted: nothing was written\n")
     assert not Path("h1.fedperi").exists()
     assert spent(folder) == []
 
 
-def test_interrupted_after_the_charge(folder: Path, fedperi: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_after_the_charge(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The noise is still drawn and kept: what was paid for is there the next time."""
     draw = site_release.Pending._draw
 
@@ -419,52 +395,52 @@ def test_interrupted_after_the_charge(folder: Path, fedperi: Run, monkeypatch: p
 
     with monkeypatch.context() as patch:
         patch.setattr(site_release.Pending, "_draw", slow)
-        code, out, err = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
+        code, out, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
     assert (code, out, err) == (130, "", "interrupted: nothing was written\n")
     assert sorted(path.name for path in folder.iterdir()) == ["bounds.toml", "h1.csv", "store"]
     assert spent(folder) == [1.0]
-    code, out, _ = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
+    code, out, _ = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
     assert "It is the same release as before, no new price." in lines(out)
     assert spent(folder) == [1.0]
 
 
-def test_inspect_refuses_and_warns(folder: Path, fedperi: Run) -> None:
-    assert fedperi("inspect", "none.fedperi") == (
+def test_inspect_refuses_and_warns(folder: Path) -> None:
+    assert fedperi_here("inspect", "none.fedperi") == (
         2,
         "",
         "error: release file 'none.fedperi' does not exist; check the path\n",
     )
-    code, out, err = fedperi("inspect", "h1.csv")
+    code, out, err = fedperi_here("inspect", "h1.csv")
     assert (code, out) == (2, "")
     assert err.startswith(
         "error: release file 'h1.csv' is cut off or not JSON (line 1: Expecting value); have the site "
     )
-    fedperi("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
+    fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
     release = load_release("h1.fedperi")
     Path("weak.fedperi").write_text(write_release(replace(release, noise=release.noise / 2)))
-    code, out, err = fedperi("inspect", "weak.fedperi")
+    code, out, err = fedperi_here("inspect", "weak.fedperi")
     assert (code, out) == (2, "")
     assert "does not keep what it promises" in err
     save_release(replace(release, private=False), "test.fedperi")
-    code, out, _ = fedperi("inspect", "test.fedperi")
+    code, out, _ = fedperi_here("inspect", "test.fedperi")
     assert code == 0
     assert lines(out)[0] == "NOT PRIVATE"
     assert lines(out)[-1] == "NOT PRIVATE: its noise is from a test."
     save_release(replace(release, site="north\x1b[2J", targets=("arm",)), "escape.fedperi")
-    code, out, err = fedperi("inspect", "escape.fedperi")
+    code, out, err = fedperi_here("inspect", "escape.fedperi")
     assert (code, out) == (2, "")
     assert "as 'site', which must be the name of a site" in err
     assert "\x1b" not in err
     save_release(replace(release, site="north[red]", targets=("arm",)), "strange.fedperi")
-    code, out, _ = fedperi("inspect", "strange.fedperi")
+    code, out, _ = fedperi_here("inspect", "strange.fedperi")
     assert code == 0
     assert "[red]" in out  # a name, not markup
 
 
-def test_inspect_at_other_widths(folder: Path, fedperi: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    fedperi("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
+def test_inspect_at_other_widths(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
     for width in (40, 80, 120):
         monkeypatch.setenv("COLUMNS", str(width))
-        code, out, _ = fedperi("inspect", "h1.fedperi")
+        code, out, _ = fedperi_here("inspect", "h1.fedperi")
         assert code == 0
         assert max(len(line) for line in lines(out)) <= width

@@ -3,12 +3,11 @@
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from test_cli import fedperi
+from helpers.command import COMMAND, fedperi
 
 import fedperi as fp
 
@@ -351,7 +350,7 @@ def test_out_is_needed(hospitals: Path) -> None:
 
 
 def test_interrupting_leaves_a_clear_line_and_no_files(hospitals: Path) -> None:
-    command = [sys.executable, "-c", "from fedperi.cli import main; main()", "run", *files(hospitals)]
+    command = [*COMMAND, "run", *files(hospitals)]
     process = subprocess.Popen(
         [*command, *IPERI, "--out", "results", "--bootstrap", "100000"],
         cwd=hospitals,

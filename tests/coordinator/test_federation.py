@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.graphs import dags, random_dag, subdags
+from helpers.questions import families, one_parent_set
+from helpers.refusals import assert_refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedperi as fp
-from fedperi.coordinator.coordinator import Coordinator, InProcess
+from fedperi.coordinator.coordinator import Coordinator
 from fedperi.coordinator.transcript import Replay
 from fedperi.graph import bits
 from fedperi.graph.equivalence import consistent_extension
@@ -40,6 +42,7 @@ from fedperi.scores.masking import (
     supported_subsets,
 )
 from fedperi.simulation import implied_covariance
+from fedperi.transports.in_process import InProcess
 
 TRIANGLE = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
 
@@ -56,18 +59,10 @@ def opened(dag: fp.PDAG, masking: str, *, seed: int = 0, n: float = 1e10, **opti
     return site
 
 
-def families(nodes: Any, fixed: Any, free: Any) -> Families:
-    return Families(np.array(nodes), np.array(fixed), np.array(free))
-
-
-def single(node: int, parents: tuple[int, ...]) -> Families:
-    return families([node], np.array([parents], dtype=np.int64).reshape(1, -1), np.zeros((1, 0), dtype=np.int64))
-
-
 def regret(site: fp.OracleSite, dag: fp.PDAG) -> float:
     """Total regret of a DAG at a site, asked one parent set at a time."""
     parents = [tuple(np.flatnonzero(dag.adjacency[:, i]).tolist()) for i in range(len(dag.names))]
-    return float(sum(site.answer(single(i, into))[0, 0] for i, into in enumerate(parents)))
+    return float(sum(site.answer(one_parent_set(i, *into))[0, 0] for i, into in enumerate(parents)))
 
 
 # -- masks, by hand ---------------------------------------------------------------------------------------------------
@@ -130,7 +125,7 @@ def test_regrets_by_brute_force(masking: str) -> None:
         for node in range(5):
             others = [j for j in range(5) if j != node]
             for parents in (s for k in range(5) for s in combinations(others, k)):
-                given_ = site.answer(single(node, parents))[0, 0]
+                given_ = site.answer(one_parent_set(node, *parents))[0, 0]
 
                 def local(inside: tuple[int, ...], node: int = node, score: GaussianScore = score) -> float:
                     return float(score.local([(node, sum(1 << j for j in inside))])[0])
@@ -171,14 +166,16 @@ def test_a_sites_own_dag_is_without_regret(masking: str) -> None:
 
 def test_a_declared_target_has_no_parents_and_the_others_keep_theirs() -> None:
     site = opened(TRIANGLE, "adaptive", targets=["C"])
-    nothing, both = site.answer(single(2, ()))[0, 0], site.answer(single(2, (0, 1)))[0, 0]
+    nothing, both = site.answer(one_parent_set(2))[0, 0], site.answer(one_parent_set(2, 0, 1))[0, 0]
     assert both == nothing
-    assert site.answer(single(1, (0,)))[0, 0] < site.answer(single(1, ()))[0, 0]
+    assert site.answer(one_parent_set(1, 0))[0, 0] < site.answer(one_parent_set(1))[0, 0]
     # B is declared intact, so that a parent which explains nothing has its full price.
     cut = opened(fp.mutilate(TRIANGLE, "B"), "adaptive", targets=[])
-    assert cut.answer(single(1, (0,)))[0, 0] - cut.answer(single(1, ()))[0, 0] == pytest.approx(np.log(1e10) / 2)
+    assert cut.answer(one_parent_set(1, 0))[0, 0] - cut.answer(one_parent_set(1))[0, 0] == pytest.approx(
+        np.log(1e10) / 2
+    )
     unknown = opened(fp.mutilate(TRIANGLE, "B"), "adaptive")
-    assert unknown.answer(single(1, (0,)))[0, 0] - unknown.answer(single(1, ()))[0, 0] == INTERVENTION_PRICE
+    assert unknown.answer(one_parent_set(1, 0))[0, 0] - unknown.answer(one_parent_set(1))[0, 0] == INTERVENTION_PRICE
 
 
 # -- phase 2 ----------------------------------------------------------------------------------------------------------
@@ -369,11 +366,12 @@ def test_answers_that_do_not_fit(change: Callable[[np.ndarray], Any]) -> None:
     assert str(caught.value) == "site 'odd' gave an answer that does not fit the question"
 
 
-class Fixed:
+class Fixed(Replay):
     """A transport that says what it was told to say."""
 
     def __init__(self, welcomes: list[Welcome], answers: Any = ()) -> None:
         self.welcomes, self.answers = welcomes, answers
+        self._sites = welcomes
 
     def open(self, settings: Settings) -> list[Welcome]:
         return self.welcomes
@@ -435,7 +433,7 @@ def test_rounds_and_queries_are_counted() -> None:
     empty = families(np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0), dtype=np.int64))
     assert coordinator.ask([empty]) == []
     assert (coordinator.rounds, coordinator.queries) == (0, 0)
-    first, second = coordinator.ask([families([0, 1], [[1], [2]], [[2], [0]]), single(2, ())])
+    first, second = coordinator.ask([families([0, 1], [[1], [2]], [[2], [0]]), one_parent_set(2)])
     assert first.shape == (2, 2, 2)
     assert second.shape == (2, 1, 1)
     assert (coordinator.rounds, coordinator.queries, coordinator.bytes) == (1, 5, 40)
@@ -545,48 +543,52 @@ def tables(count: int = 2, p: int = 4, n: int = 100) -> list[pd.DataFrame]:
     return list(fp.simulate(p, count, n, seed=1).sites)
 
 
-def assert_refused(sites: Any, message: str, **options: Any) -> None:
-    with pytest.raises(fp.InputError) as caught:
-        fp.IPERI(**options).fit(sites)
-    assert str(caught.value) == message
+def fit(sites: Any, **options: Any) -> fp.Result:
+    return fp.IPERI(**options).fit(sites)
 
 
 def test_what_is_no_list_of_sites() -> None:
     first, second = tables()
-    assert_refused([], "a federation needs at least one site; the list is empty")
-    assert_refused({}, "a federation needs at least one site; the list is empty")
-    assert_refused(first, "give a list of tables, one per site, not a single table")
-    assert_refused("north.csv", "give a list of tables, one per site, not a single table")
-    assert_refused(fp.Site(first), "give a list of sites, even if there is only one")
-    assert_refused(None, "sites must be a list of tables, files or sites, not NoneType")
-    assert_refused(5, "sites must be a list of tables, files or sites, not int")
-    assert_refused([first, 5], "a table must be a pandas DataFrame or the path of a CSV or Parquet file, not int")
+    assert_refused(lambda: fit([]), "a federation needs at least one site; the list is empty")
+    assert_refused(lambda: fit({}), "a federation needs at least one site; the list is empty")
+    assert_refused(lambda: fit(first), "give a list of tables, one per site, not a single table")
+    assert_refused(lambda: fit("north.csv"), "give a list of tables, one per site, not a single table")
+    assert_refused(lambda: fit(fp.Site(first)), "give a list of sites, even if there is only one")
+    assert_refused(lambda: fit(None), "sites must be a list of tables, files or sites, not NoneType")
+    assert_refused(lambda: fit(5), "sites must be a list of tables, files or sites, not int")
     assert_refused(
-        [fp.Site(first, name="north"), fp.Site(second, name="north")],
+        lambda: fit([first, 5]), "a table must be a pandas DataFrame or the path of a CSV or Parquet file, not int"
+    )
+    assert_refused(
+        lambda: fit([fp.Site(first, name="north"), fp.Site(second, name="north")]),
         "two sites are called 'north': give each a name of its own",
     )
     assert_refused(
-        [fp.OracleSite(first.cov(), 100, list(first.columns), name="north"), fp.Site(second, name="north")],
+        lambda: fit(
+            [fp.OracleSite(first.cov(), 100, list(first.columns), name="north"), fp.Site(second, name="north")]
+        ),
         "two sites are called 'north': give each a name of its own",
     )
-    assert_refused([fp.OracleSite(np.eye(2), 9)] * 2, "two sites are called 'oracle': give each a name of its own")
+    assert_refused(
+        lambda: fit([fp.OracleSite(np.eye(2), 9)] * 2), "two sites are called 'oracle': give each a name of its own"
+    )
 
 
 def test_sites_that_do_not_fit_together() -> None:
     first, second = tables()
     assert_refused(
-        [first, second.rename(columns={"X0": "Z"})],
+        lambda: fit([first, second.rename(columns={"X0": "Z"})]),
         "2 problems:\n"
         "  - column 'X0': present at 'site 1' but not at 'site 2'; give all sites the same columns\n"
         "  - column 'Z': present at 'site 2' but not at 'site 1'; give all sites the same columns",
     )
     assert_refused(
-        [first, second.assign(X1=np.where(second.X1 > 0, "u", "v"))],
+        lambda: fit([first, second.assign(X1=np.where(second.X1 > 0, "u", "v"))]),
         "column 'X1': numbers at 'site 1' but text such as 'u', 'v' at 'site 2'; store it alike at all sites, or "
         "declare it in a schema",
     )
     assert_refused(
-        [fp.OracleSite(np.eye(2), 9, ["X0", "Z"], name="theory"), first[["X0", "X1"]]],
+        lambda: fit([fp.OracleSite(np.eye(2), 9, ["X0", "Z"], name="theory"), first[["X0", "X1"]]]),
         "the sites have different variables (only at 'theory': Z; only at 'site 1': X1)",
     )
 
@@ -595,22 +597,21 @@ def test_sites_with_too_few_rows() -> None:
     first, second = tables()
     for options in ({}, {"masking": "consensus"}, {"masking": "none"}):
         assert_refused(
-            [first, second[:3]],
+            lambda options=options: fit([first, second[:3]], **options),
             "site 'site 2' has 3 rows for 4 variables, too few to learn from: give it more rows, or leave the site or "
             "some variables out",
-            **options,
         )
         for rows in range(4, 12):  # few, but no nonsense
             regrets = fp.IPERI(**options).fit([first, second[:rows]]).regrets  # type: ignore[arg-type]
             assert np.isfinite(list(regrets.values())).all()
     assert_refused(
-        [first, second[:5]],
+        lambda: fit([first, second[:5]], data="nonlinear"),
         "site 'site 2' has 5 rows for 4 variables of up to 3 columns each, too few to learn from: give it more rows, "
         "or leave the site or some variables out",
-        data="nonlinear",
     )
     assert_refused(
-        [first, second[:1]], "site 'site 2': only 1 row; a site needs at least 2 (and many more to learn from)"
+        lambda: fit([first, second[:1]]),
+        "site 'site 2': only 1 row; a site needs at least 2 (and many more to learn from)",
     )
 
 
@@ -701,7 +702,7 @@ def endless(statistics: Any) -> fp.PDAG:
     ],
 )
 def test_local_methods_that_return_no_graph(method: Callable[[Any], Any], message: str) -> None:
-    assert_refused(tables(), message, masking="consensus", local=method)
+    assert_refused(lambda: fit(tables(), masking="consensus", local=method), message)
 
 
 def test_a_local_method_of_ones_own() -> None:
@@ -718,10 +719,9 @@ def test_the_penalty_reaches_the_local_graph_and_is_refused_where_it_means_nothi
     assert len(fp.IPERI(**options).fit(sim.sites[:1]).graph) == len(fp.ges(sim.sites[0], penalty=20)) < len(sim.dag)
     words = pd.DataFrame({"a": ["u", "v"] * 20, "b": ["x", "x", "y", "y"] * 10})
     assert_refused(
-        [words],
+        lambda: fit([words], penalty=2.0),
         "site 'site 1' has categories only, and their score has no price that penalty=2 could multiply; use "
         "data='mixed', or leave penalty at 1",
-        penalty=2.0,
     )
 
 

@@ -18,15 +18,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.questions import one_family, open_orientations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedperi as fp
-from fedperi.coordinator.coordinator import Coordinator, InProcess, check_together
+from fedperi.coordinator.coordinator import Coordinator, check_together
 from fedperi.coordinator.plausible import check_answers, largest_regret
 from fedperi.errors import InputError
 from fedperi.graph import bits
 from fedperi.protocol.messages import Families, Floats, Orientations, Question, Settings, Welcome
+from fedperi.transports.in_process import InProcess
 
 MEGA = 1 << 20
 
@@ -376,8 +378,8 @@ def test_few_sites_and_equal_sites_give_no_warning() -> None:
     assert fp.IPERI().fit(dict.fromkeys("abcd", table)).warnings == ()
 
 
-ONE = Families(np.array([0]), np.empty((1, 0), int), np.array([[1, 2]]))
-DIRECTED = Orientations(np.zeros((3, 3), bool), np.array([0]), np.zeros((1, 3), int))
+ONE = one_family(0, 1, 2)
+DIRECTED = open_orientations(3)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, 1e308, -1e308, 1e6, -1e6])
@@ -472,7 +474,7 @@ def test_the_bound_is_what_the_formula_says() -> None:
 def test_a_lying_site_drops_out_of_a_run_over_a_network(tmp_path: Path) -> None:
     """With --min-sites the run goes on without it; nothing that it said is kept."""
     pytest.importorskip("flwr")
-    from flower_helpers import local_link, serving
+    from helpers.flower import local_link, serving
 
     from fedperi.site.work import SiteWork
     from fedperi.transports.flower.exchange import Limits

@@ -3,12 +3,10 @@
 Every process is ended by the test that started it, and every wait has a limit.
 """
 
-import os
 import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import fedperi as fp
+from helpers.command import COMMAND
 
 pytest.importorskip("flwr")
 
@@ -30,7 +29,6 @@ from fedperi.transports.flower.node import serve
 
 LIMIT = 120.0
 NAMES = ("east", "north", "south")
-COMMAND = [sys.executable, "-c", "from fedperi.cli import main; main()"]
 
 
 def free_port() -> int:
@@ -53,15 +51,6 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 def wait_until_free(port: int) -> None:
     wait_until(lambda: is_free(port))
-
-
-def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run `fedperi` to its end."""
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        cwd=folder, capture_output=True, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL,
-        env={**os.environ, "COLUMNS": "200"},
-    )  # fmt: skip
 
 
 class Running:

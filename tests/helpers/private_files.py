@@ -6,6 +6,7 @@ import functools
 import gzip
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,12 @@ remembered_rho = functools.lru_cache(zcdp_rho)
 
 
 class Recorder:
-    """No noise: chooses what it is told to, and keeps what it is given."""
+    """No noise: chooses what it is told to, in turn, and keeps what it is given."""
 
     private = False
 
-    def __init__(self) -> None:
+    def __init__(self, choices: Sequence[int] = (160, 100)) -> None:
+        self.choices = choices
         self.scores: list[NDArray[np.int64]] = []
         self.values = np.zeros(0, dtype=np.int64)
 
@@ -49,7 +51,7 @@ class Recorder:
 
     def select(self, scores: NDArray[np.int64], sensitivity: int, rho: float) -> int:
         self.scores.append(scores)
-        return (100, 160)[len(self.scores) % 2]
+        return self.choices[(len(self.scores) - 1) % len(self.choices)]
 
     def laplace(self, values: Any, scale: float) -> Any:
         return values

@@ -13,10 +13,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from helpers.command import fedperi_here
 
 import fedperi as fp
-from fedperi.cli import app
 from fedperi.coordinator.journal import Journal
 from fedperi.errors import InputError
 from fedperi.names import name_problem
@@ -101,8 +100,8 @@ def test_what_others_wrote_is_quoted_in_one_way() -> None:
 def test_the_coordinators_key_is_not_for_others_either(tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
     keys = tmp_path / "keys"
-    made = CliRunner().invoke(app, ["keys", "--host", "localhost", "--sites", "north", "--out", str(keys)])
-    assert made.exit_code == 0
+    made = fedperi_here("keys", "--host", "localhost", "--sites", "north", "--out", keys)
+    assert made.returncode == 0, made.stderr
     mine = keys / "coordinator"
     certificates = Certificates(mine / "ca.pem", mine / "server.pem", mine / "server.key")
     certificates.check()
@@ -133,8 +132,8 @@ def test_a_complex_number_in_one_row_does_not_change_the_others() -> None:
 
 def test_who_has_no_bounds_is_told_the_option_of_the_command_line_too(tmp_path: Path) -> None:
     pd.DataFrame({"age": [1.5, 2.5], "dose": [0.5, 1.5]}).to_csv(tmp_path / "north.csv", index=False)
-    done = CliRunner().invoke(app, ["site", "--data", str(tmp_path / "north.csv"), "--epsilon", "1", "--dry-run"])
-    assert '(--bounds bounds.toml with the line "age" = [0, 120])' in str(done.exception) + done.output
+    done = fedperi_here("site", "--data", tmp_path / "north.csv", "--epsilon", "1", "--dry-run")
+    assert '(--bounds bounds.toml with the line "age" = [0, 120])' in done.stderr
 
 
 @pytest.mark.parametrize("missing", ["flwr", "cryptography"])

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.questions import all_families, open_orientations
 
 import fedperi as fp
-from fedperi.coordinator.coordinator import InProcess
 from fedperi.methods import federate
 from fedperi.privacy import release_table, save_release
-from fedperi.protocol.messages import Families, Orientations, Settings
+from fedperi.protocol.messages import Settings
 from fedperi.scores import _kernel as kernel
 from fedperi.tables import in_threads
-from fedperi.transports.threaded import Threaded
+from fedperi.transports.in_process import InProcess, Threaded
 
 COLLIDER = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
 
@@ -55,15 +55,6 @@ def assert_jobs_change_nothing(method: fp.IPERI, sites: Callable[[], Any], jobs:
 def told(result: fp.Result) -> list[dict[str, Any]]:
     """What sites tell of their privacy, but for the name of the release, which every drawing has anew."""
     return [{**site, "release": None} for site in (result.privacy or {}).values()]
-
-
-def families(p: int = 3) -> Families:
-    others = np.array([[j for j in range(p) if j != i] for i in range(p)])
-    return Families(np.arange(p), np.zeros((p, 0), dtype=np.int64), others)
-
-
-def orientations(p: int = 3) -> Orientations:
-    return Orientations(np.zeros((p, p), dtype=bool), np.array([0]), np.zeros((1, p), dtype=np.int64))
 
 
 def oracles(count: int = 3, kind: type[fp.OracleSite] = fp.OracleSite) -> list[fp.OracleSite]:
@@ -135,10 +126,10 @@ def test_what_takes_no_time_is_not_handed_to_threads(monkeypatch):
 def test_threads_give_the_same_answers():
     with Threaded(oracles(5), 2) as transport:
         transport.open(Settings("adaptive"))
-        answers = transport.ask([families(), orientations()])
+        answers = transport.ask([all_families(), open_orientations()])
         alone = InProcess(oracles(5))
         alone.open(Settings("adaptive"))
-        for mine, theirs in zip(answers, alone.ask([families(), orientations()]), strict=True):
+        for mine, theirs in zip(answers, alone.ask([all_families(), open_orientations()]), strict=True):
             assert [one.tobytes() for one in mine] == [other.tobytes() for other in theirs]
         assert transport.fingerprints() == alone.fingerprints()
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.command import fedperi_here
 from helpers.oracles import oracle_sites, random_case
 
 import fedperi as fp
@@ -410,15 +411,11 @@ def test_notebooks_get_a_picture() -> None:
 
 
 def test_the_report_command_writes_the_page_anew(tmp_path: Path) -> None:
-    from typer.testing import CliRunner
-
-    from fedperi.cli import app
-
     result = fp.IPERI().fit(fp.simulate(4, clients=2, samples=300, seed=1).sites)
     result.save(tmp_path)
     (tmp_path / "report.html").unlink()
-    assert CliRunner().invoke(app, ["report", str(tmp_path)]).exit_code == 0
+    assert fedperi_here("report", tmp_path).returncode == 0
     assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    failed = CliRunner().invoke(app, ["report", str(tmp_path / "nowhere")])
-    assert isinstance(failed.exception, fp.InputError)
-    assert "cannot be read" in str(failed.exception)
+    failed = fedperi_here("report", tmp_path / "nowhere")
+    assert failed.returncode == 2
+    assert "cannot be read" in failed.stderr

@@ -8,12 +8,12 @@ import socket
 import ssl
 import stat
 import subprocess
-import sys
 import threading
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from helpers.command import fedperi
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -276,7 +276,7 @@ def test_renewal_can_change_the_names(pilot: Path) -> None:
 
 def test_renewal_that_was_cut_off_can_be_repeated(pilot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = content(pilot)
-    replace = module._replace
+    replace = module.write_whole
 
     def cut(path: Path, text: bytes) -> None:
         if path.name == "server.pem":
@@ -284,7 +284,7 @@ def test_renewal_that_was_cut_off_can_be_repeated(pilot: Path, monkeypatch: pyte
         replace(path, text)
 
     with monkeypatch.context() as broken:
-        broken.setattr(module, "_replace", cut)
+        broken.setattr(module, "write_whole", cut)
         with pytest.raises(InputError, match="No space left on device"):
             make_keys(pilot, renew=True)
     made = make_keys(pilot, renew=True)
@@ -489,26 +489,21 @@ def test_property_any_text_is_a_good_name_or_an_input_error(text: str) -> None:
         assert Path(good).name == good
 
 
-def fedperi(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from fedperi.cli import main; main()", *arguments]
-    return subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=60)
-
-
 def test_command_line(tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
-    done = fedperi(tmp_path, "keys", "--host", HOST, "--ip", "10.0.0.5", "--sites", "north, south", "--out", "keys")
+    done = fedperi("keys", "--host", HOST, "--ip", "10.0.0.5", "--sites", "north, south", "--out", "keys", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"certificate for {HOST}, 10.0.0.5, until 20" in done.stdout
     assert "keys/sites/south: hand this folder to site south" in done.stdout.replace("\\", "/")
     assert "ca.key is the secret of the whole pilot" in done.stdout
     assert "PRIVATE" not in done.stdout
-    again = fedperi(tmp_path, "keys", "--host", HOST, "--sites", "north", "--out", "keys")
+    again = fedperi("keys", "--host", HOST, "--sites", "north", "--out", "keys", cwd=tmp_path)
     assert (again.returncode, again.stdout) == (2, "")
     assert again.stderr == (
         "error: 'keys' has a certificate for the coordinator already: give --renew to replace it, or leave out --host "
         "and --ip to add sites only\n"
     )
-    assert fedperi(tmp_path, "keys", "--out", "keys", "--renew").returncode == 0
+    assert fedperi("keys", "--out", "keys", "--renew", cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -524,7 +519,7 @@ def test_command_line(tmp_path: Path) -> None:
     ],
 )
 def test_command_line_refuses(tmp_path: Path, arguments: list[str], message: str) -> None:
-    done = fedperi(tmp_path, "keys", *arguments)
+    done = fedperi("keys", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -565,7 +560,7 @@ def test_commands_of_the_guide_run_in_order(tmp_path: Path) -> None:
     lines = [line for block in blocks for line in block.splitlines() if not line.startswith("#")]
     assert len(lines) == 3
     for line in lines:
-        done = fedperi(tmp_path, *line.split()[1:])
+        done = fedperi(*line.split()[1:], cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, ""), line
     shake_hands(tmp_path / "keys" / "coordinator", tmp_path / "keys" / "sites" / "valley" / "ca.pem", HOST)
 

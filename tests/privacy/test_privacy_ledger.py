@@ -551,7 +551,7 @@ def test_a_crash_while_a_ledger_begins(tmp_path: Path) -> None:
 
 
 def test_a_crash_while_charging_counts_at_most_what_was_charged(tmp_path: Path) -> None:
-    places = [Store(tmp_path / str(step)).place("h1", TABLE) for step in range(16)]
+    places = [Store(tmp_path / str(step)).place("h1", TABLE) for step in range(24)]
     for place in places:
         opened(place).charge(ONE, "before the crash")
     died = deaths(places, "charge")

@@ -11,11 +11,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.questions import all_families, one_parent_set
+from helpers.refusals import refusal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedperi as fp
-from fedperi.coordinator.coordinator import Coordinator, InProcess
+from fedperi.coordinator.coordinator import Coordinator
 from fedperi.errors import InputError
 from fedperi.privacy import Ceiling, lemma_sensitivity
 from fedperi.privacy.accounting import Price, spent, zcdp_rho
@@ -36,6 +38,7 @@ from fedperi.scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
 from fedperi.search.screening import FULL
 from fedperi.site.noisy import NoisySite
 from fedperi.tables import open_table
+from fedperi.transports.in_process import InProcess
 
 MASKINGS = ("none", "consensus", "adaptive")
 
@@ -53,12 +56,6 @@ def quiet_site(table, privacy, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return NoisySite(open_table(table, options.pop("name", "north")), privacy, **options)
-
-
-def everything(p):
-    """Every parent set of every node."""
-    others = np.array([[j for j in range(p) if j != i] for i in range(p)], dtype=np.int64)
-    return Families(np.arange(p), np.zeros((p, 0), dtype=np.int64), others)
 
 
 def directions(p, seed=0):
@@ -209,7 +206,7 @@ def test_a_neighbouring_table_changes_no_exact_answer_of_a_site_by_more(masking,
     table = mixed_table()
     rows = [(-5.0, "x", 5.0), (1e300, "?", -1e300), (0.0, "w", 0.0), (4.0, "u", -4.0)]
     privacy, run = asked(table, epsilon, bounds=MIXED, test_seed=1), Settings(masking)
-    for question in (everything(3), directions(3)):
+    for question in (all_families(3), directions(3)):
         site, before = exact_answers(table, None, privacy, run, question, targets)
         bound = site.privacy["sensitivity"]
         for row in rows:
@@ -237,7 +234,7 @@ def test_which_sets_are_compared_does_not_depend_on_the_rows(masking, targets):
     for dag in (question.dag, question.dag.T):
         assert twin._own_directions(dag) == site._own_directions(dag)
     assert [twin._counting(node) for node in range(3)] == [site._counting(node) for node in range(3)]
-    assert list(twin._asked(everything(3))) == list(site._asked(everything(3)))
+    assert list(twin._asked(all_families(3))) == list(site._asked(all_families(3)))
     for told in ("answers_planned", "sensitivity", "noise_scale", "ridge", "rows"):
         assert twin.privacy[told] == site.privacy[told]
 
@@ -248,7 +245,7 @@ def test_collinear_columns_are_no_error_that_would_tell_of_the_rows():
     site = quiet_site(table, asked(table, 1e5, test_seed=1))
     with pytest.warns(UserWarning, match="NOTHING in this run is private"):
         site.open(Settings("adaptive"), site.names)
-        assert np.isfinite(site.answer(everything(3))).all()
+        assert np.isfinite(site.answer(all_families(3))).all()
 
 
 # -- the budget -----------------------------------------------------------------------------------------------------
@@ -306,7 +303,7 @@ def test_a_run_that_asks_all_that_was_planned_spends_its_epsilon(tmp_path, epsil
     welcome = site.open(Settings("none"), site.names)
     assert welcome.privacy["answers_used"] == 0
     assert welcome.privacy["answers_planned"] == 3 * 4
-    site.answer(everything(3))
+    site.answer(all_families(3))
     told = site.privacy
     assert told["answers_used"] == 12
     releases = told["ledger"]["releases"]
@@ -323,8 +320,8 @@ def test_the_noise_has_the_scale_that_it_is_paid_for(tmp_path):
     privacy = asked(table, 1.0, store=tmp_path)
     site = quiet_site(table, privacy)
     site.open(Settings("adaptive"), site.names)
-    noisy = site.answer(everything(8)).ravel()
-    exact = super(NoisySite, site)._regrets(everything(8)).ravel()
+    noisy = site.answer(all_families(8)).ravel()
+    exact = super(NoisySite, site)._regrets(all_families(8)).ravel()
     # 1024 draws: the mean of |noise| / scale is 1, give or take 1 / 32; six times that is never reached.
     assert np.abs(noisy - exact).mean() / site.privacy["noise_scale"] == pytest.approx(1, abs=6 / 32)
 
@@ -334,7 +331,7 @@ def test_the_noise_has_the_scale_that_it_is_paid_for(tmp_path):
 
 def ask_all(site, masking="adaptive", names=None):
     site.open(Settings(masking), names or site.names)
-    return [site.answer(everything(len(site.names))), site.answer(directions(len(site.names)))]
+    return [site.answer(all_families(len(site.names))), site.answer(directions(len(site.names)))]
 
 
 @pytest.mark.parametrize("masking", ["adaptive", "consensus"])
@@ -349,11 +346,11 @@ def test_the_same_question_gets_the_same_answer_at_no_new_price(tmp_path, maskin
             assert (one == other).all()
         assert again.privacy["ledger"]["releases"] == paid
     # One by one, and with the variables in another order, they are the same questions.
-    single = Families(np.array([0]), np.array([[2]]), np.zeros((1, 0), dtype=np.int64))
+    single = one_parent_set(0, 2)
     assert site.answer(single)[0, 0] == first[0][0, 2]
     turned = quiet_site(table, privacy)
     turned.open(Settings(masking), site.names[::-1])
-    single = Families(np.array([2]), np.array([[0]]), np.zeros((1, 0), dtype=np.int64))
+    single = one_parent_set(2, 0)
     assert turned.answer(single)[0, 0] == first[0][0, 2]
     assert turned.privacy["ledger"]["releases"] == paid
 
@@ -364,7 +361,7 @@ def test_questions_that_a_mask_makes_the_same_are_paid_once(tmp_path):
     site = quiet_site(table, asked(table, 5.0, store=tmp_path), local=lambda statistics: empty)
     welcome = site.open(Settings("consensus"), site.names)
     assert welcome.privacy["answers_planned"] == 3
-    answers = site.answer(everything(3))
+    answers = site.answer(all_families(3))
     assert (answers == answers[:, :1]).all()
     assert site.privacy["answers_used"] == 3
     # Without an edge of its own the site has no direction to miss, which is known without the rows.
@@ -403,21 +400,15 @@ def test_processes_give_one_answer_and_pay_once_even_at_the_same_time(tmp_path):
 # -- refusals -------------------------------------------------------------------------------------------------------
 
 
-def refused(action):
-    with pytest.raises(InputError) as error:
-        action()
-    return str(error.value)
-
-
 def test_more_answers_than_planned_are_refused_before_release(tmp_path):
     table = table_of()
     site = quiet_site(table, asked(table, 2.0, store=tmp_path, answers=13))
     site.open(Settings("adaptive"), site.names)
-    single = Families(np.array([0]), np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0), dtype=np.int64))
+    single = one_parent_set(0)
     site.answer(single)
     paid = site.privacy["ledger"]["releases"]
     site._plan = RegretPlan(site._plan.epsilon, site._plan.delta, site._plan.own, 11)  # 1 + 11 more is one too many
-    assert refused(lambda: site.answer(everything(3))) == (
+    assert refusal(lambda: site.answer(all_families(3))) == (
         "site 'north': epsilon = 2 was divided among 11 answers; 1 are given, and 11 more are asked. Nothing of these "
         "is released; plan for more with Privacy(..., answers=...), or use mechanism='statistics', which answers any "
         "number at one price"
@@ -430,14 +421,14 @@ def test_more_answers_than_planned_are_refused_before_release(tmp_path):
 def test_the_ceiling_is_kept_before_release(tmp_path):
     table = table_of()
     privacy = asked(table, 2.0, store=tmp_path, ceiling=2)
-    words = refused(lambda: quiet_site(table, asked(table, 3.0, store=tmp_path, ceiling=2)))
+    words = refusal(lambda: quiet_site(table, asked(table, 3.0, store=tmp_path, ceiling=2)))
     assert words.startswith("site 'north' has spent epsilon 0; a release at epsilon 3, delta 1e-06 would bring it to ")
     site = quiet_site(table, privacy)
     site.open(Settings("none"), site.names)
-    site.answer(everything(3))
+    site.answer(all_families(3))
     paid = site.privacy["ledger"]["releases"]
     other = quiet_site(table, privacy)
-    words = refused(lambda: other.open(Settings("adaptive", penalty=2.0), other.names))  # other questions, a new price
+    words = refusal(lambda: other.open(Settings("adaptive", penalty=2.0), other.names))  # other questions, a new price
     assert words.startswith("site 'north' has spent epsilon ")
     assert f"above its ceiling of epsilon 2 at delta {Ceiling().delta:g}; nothing is released" in words
     assert quiet_site(table, privacy)._pending.budget.ledger.summary()["releases"] == paid
@@ -448,9 +439,9 @@ def test_a_bootstrap_and_too_many_variables_are_refused(tmp_path):
     privacy = asked(table, 2.0, store=tmp_path)
     words = "site 'table1': a bootstrap under mechanism='regret' would cost the whole budget again for every replicate"
     site = quiet_site(table, privacy, name="table1")
-    assert refused(lambda: site.open(Settings("adaptive", resample=1), site.names)).startswith(words)
+    assert refusal(lambda: site.open(Settings("adaptive", resample=1), site.names)).startswith(words)
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 13)), columns=[f"v{i}" for i in range(13)])
-    assert refused(lambda: quiet_site(wide, asked(wide, 2.0, store=tmp_path / "wide"))).startswith(
+    assert refusal(lambda: quiet_site(wide, asked(wide, 2.0, store=tmp_path / "wide"))).startswith(
         "site 'north' has 13 variables; with more than 12 it is not known beforehand how many answers a run asks for. "
         "Say among how many to share the budget, such as Privacy(..., answers=20000)"
     )
@@ -460,10 +451,10 @@ def test_damaged_answers_are_refused(tmp_path):
     table = table_of()
     site = quiet_site(table, asked(table, 2.0, store=tmp_path))
     site.open(Settings("none"), site.names)
-    site.answer(everything(3))
+    site.answer(all_families(3))
     for text in ("{", "[1]", '{"set:0:0": "x"}'):
         site._pending.budget.place.keep(site._known_under, text)
-        assert refused(lambda: site.open(Settings("none"), site.names)).startswith(
+        assert refusal(lambda: site.open(Settings("none"), site.names)).startswith(
             "the answers that site 'north' has kept are damaged; nothing is released"
         )
 
@@ -472,7 +463,7 @@ def test_too_few_rows_are_refused():
     table = table_of(4, rows=5)
     site = quiet_site(table, asked(table, 1e4, test_seed=1))
     with pytest.warns(UserWarning):
-        words = refused(lambda: site.open(Settings("adaptive"), site.names))
+        words = refusal(lambda: site.open(Settings("adaptive"), site.names))
     assert words.startswith("site 'north' has 5 rows, as far as the noise lets it be known, too few for 4 columns")
 
 
@@ -496,13 +487,13 @@ def test_answers_approach_the_exact_regrets_of_bounded_rows():
     table = pd.DataFrame({"a": a, "b": np.where(rng.random(4000) < 0.4, other, a), "c": c})
     plain = fp.Site(table, name="north")
     plain.open(Settings("none"), tuple(table.columns))
-    exact = plain.answer(everything(3))
+    exact = plain.answer(all_families(3))
     errors = []
     for epsilon in (1e2, 1e4, 1e6):
         site = quiet_site(table, asked(table, epsilon, bounds=dict.fromkeys(table.columns, (-2, 2)), test_seed=2))
         with pytest.warns(UserWarning):
             site.open(Settings("none"), site.names)
-            errors.append(np.abs(np.diff(site.answer(everything(3)) - exact, axis=1)).max())
+            errors.append(np.abs(np.diff(site.answer(all_families(3)) - exact, axis=1)).max())
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 0.05 * np.abs(np.diff(exact, axis=1)).max()
 

@@ -2,54 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
 import re
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
+from helpers.refusals import refusal as words_of_refusal
+from helpers.releases import assert_same, draw, forged, table, with_ledger
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedperi.errors import InputError
 from fedperi.names import name_problem
 from fedperi.privacy.accounting import Price, zcdp_rho
-from fedperi.privacy.bounds import as_bounds
-from fedperi.privacy.ledger import Ceiling, Ledger
-from fedperi.privacy.noise import SeededNoise
 from fedperi.privacy.release.explain import about, explain, guesses, printable
 from fedperi.privacy.release.file import is_release, load_release, read_release, save_release, write_release
-from fedperi.privacy.release.release import Plan, Release, count_rows, draw_release
-from fedperi.privacy.store import Store
+from fedperi.privacy.release.release import Plan, Release
 from fedperi.tables import Column, Schema
 from fedperi.tables.bounded import CONSTANT, GRID, bounded_moments, fingerprint
 from fedperi.tables.readers.private import is_number, limits
 from fedperi.tables.table import open_table
 
 AGAIN = "have the site run `fedperi release` again: it writes the same release, at no new price"
-BOUNDS = {"age": (0, 120), "größe": (0, 250), "arm": ["placebo", "low", "high"]}
-
-
-def table(n: int = 1987) -> pd.DataFrame:
-    rng = np.random.default_rng(0)
-    age = rng.normal(60, 10, n)
-    return pd.DataFrame({"age": age, "größe": 40 + age / 2 + rng.normal(0, 8, n), "arm": rng.choice(BOUNDS["arm"], n)})
-
-
-def draw(private: bool = True, epsilon: float = 1.0) -> Release:
-    plan = Plan.of(as_bounds(BOUNDS), "auto", epsilon, 1e-6)
-    rows = open_table(table(), "north")
-    with pytest.warns(UserWarning, match="NOTHING in this run is private"):
-        noise = SeededNoise(1)
-    release, _ = draw_release(rows, plan, count_rows(rows, plan, "error")[0], noise, "error", ("arm",))
-    return replace(release, private=private, identifier="0123456789abcdef", created="2026-11-03", version="1.0")
 
 
 @pytest.fixture(scope="module")
@@ -57,29 +37,8 @@ def release() -> Release:
     return draw()
 
 
-def sealed(content: dict[str, Any]) -> str:
-    """The text of an edited content, with the checksum calculated again as a forger would."""
-    content = {key: value for key, value in content.items() if key != "checksum"}
-    plain = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**content, "checksum": f"sha256:{hashlib.sha256(plain.encode()).hexdigest()}"})
-
-
-def forged(release: Release, change: Callable[[dict[str, Any]], object]) -> str:
-    content = json.loads(write_release(release))
-    change(content)
-    return sealed(content)
-
-
-def assert_same(one: Release, other: Release) -> None:
-    for field in fields(Release):
-        a, b = getattr(one, field.name), getattr(other, field.name)
-        assert np.array_equal(a, b) if field.name == "moments" else a == b, field.name
-
-
 def refusal(text: str) -> str:
-    with pytest.raises(InputError) as caught:
-        read_release(text, "h1.fedperi")
-    message = str(caught.value)
+    message = words_of_refusal(lambda: read_release(text, "h1.fedperi"))
     assert message.startswith("release file 'h1.fedperi' ")
     return message.removeprefix("release file 'h1.fedperi' ")
 
@@ -512,14 +471,6 @@ def test_fields_that_are_missing_strange_or_too_many(release: Release, change: A
     assert refusal(forged(release, change)) == f"{message}; {AGAIN}"
 
 
-def with_ledger(release: Release, tmp_path: Path, releases: int = 1) -> Release:
-    place = Store(tmp_path / "store").place("north", "0" * 64)
-    ledger = Ledger.open(place, site="north", table="0" * 64, ceiling=Ceiling(5))
-    for number in range(releases):
-        ledger = ledger.charge(release.price, f"release {number + 1}")
-    return replace(release, ledger=ledger.summary())
-
-
 def test_the_ledger_comes_along_without_the_tables_fingerprint(release: Release, tmp_path: Path) -> None:
     one = with_ledger(release, tmp_path, 2)
     text = write_release(one)
@@ -620,6 +571,7 @@ def test_errors_of_the_disk_are_told(release: Release, tmp_path: Path, monkeypat
     assert not is_release(file)
     with pytest.raises(InputError, match="cannot be read: Permission denied; check its permissions"):
         load_release(file)
+    monkeypatch.setattr("fedperi.disk.os.open", denied)
     with pytest.raises(InputError, match="it cannot be written: Permission denied; choose another place"):
         save_release(release, tmp_path / "h2.fedperi")
 

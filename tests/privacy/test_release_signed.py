@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from test_release_file import assert_same, draw, sealed
-from typer.testing import CliRunner
+from helpers.command import Done, fedperi_here
+from helpers.refusals import assert_refused
+from helpers.releases import assert_same, draw, forged
 
-from fedperi.cli import app
 from fedperi.errors import InputError
 from fedperi.pki.certificates import new_key, read_site_key
 from fedperi.pki.keys import make_keys
@@ -45,13 +44,6 @@ def signed(release: Release, keys: Path) -> Release:
     return sign_release(release, read_site_key(keys / "sites/north/north.key"))
 
 
-def edited(release: Release, change: Callable[[dict[str, Any]], object]) -> str:
-    """An edited file with the checksum calculated again: what anyone on its way can do."""
-    content = json.loads(write_release(release))
-    change(content)
-    return sealed(content)
-
-
 def halved(content: dict[str, Any]) -> None:
     triangle = content["moments"]["lower_triangle"]
     triangle[2][1] = -triangle[2][1]
@@ -62,10 +54,10 @@ def halved(content: dict[str, Any]) -> None:
 
 def test_an_edited_file_is_refused_if_it_was_signed(signed: Release, release: Release) -> None:
     # What an unsigned file proves: nothing about who wrote it. The explanation and `fedperi inspect` say so.
-    forged = read_release(edited(release, halved), "h1.fedperi")
-    assert not np.array_equal(forged.moments, release.moments) and forged.signature is None
+    other = read_release(forged(release, halved), "h1.fedperi")
+    assert not np.array_equal(other.moments, release.moments) and other.signature is None
     with pytest.raises(InputError, match="was changed after it was signed: its signature does not fit"):
-        read_release(edited(signed, halved), "h1.fedperi")
+        read_release(forged(signed, halved), "h1.fedperi")
 
 
 @pytest.mark.parametrize("field", ["site", "identifier", "created", "fedperi", "targets", "private"])
@@ -114,7 +106,7 @@ def take_off(content: dict[str, Any]) -> None:
 )
 def test_broken_signatures(signed: Release, change: Any, why: str) -> None:
     with pytest.raises(InputError, match=why):
-        read_release(edited(signed, change), "h1.fedperi")
+        read_release(forged(signed, change), "h1.fedperi")
 
 
 def test_a_roster_says_whose_key_it_is(signed: Release, release: Release, keys: Path, tmp_path: Path) -> None:
@@ -187,40 +179,40 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def fedperi(command: str) -> Any:
-    return CliRunner().invoke(app, command.split())
+def shell(line: str) -> Done:
+    return fedperi_here(*line.split())
 
 
 def test_sites_sign_and_a_run_checks(folder: Path, keys: Path) -> None:
     release = "release {0}.csv --epsilon 2 --bounds bounds.toml --store store"
     for name in ("north", "south"):
-        done = fedperi(f"{release.format(name)} --out {name}.fedperi --key {keys}/sites/{name}/{name}.key")
-        assert done.exit_code == 0, done.output
-        assert "Signed with the key SHA256:" in done.output
+        done = shell(f"{release.format(name)} --out {name}.fedperi --key {keys}/sites/{name}/{name}.key")
+        assert done.returncode == 0, done.stdout
+        assert "Signed with the key SHA256:" in done.stdout
     roster = keys / "coordinator/sites"
-    assert fedperi(f"inspect north.fedperi --site-keys {roster}").exit_code == 0
-    assert json.loads(fedperi("inspect north.fedperi --json").output)["signed_by"].startswith("SHA256:")
+    assert shell(f"inspect north.fedperi --site-keys {roster}").returncode == 0
+    assert json.loads(fedperi_here(*["inspect", "north.fedperi", "--json"]).stdout)["signed_by"].startswith("SHA256:")
     run = f"run north.fedperi south.fedperi --method iperi --site-keys {roster} --out"
-    done = fedperi(f"{run} one")
-    assert done.exit_code == 0 and "Not signed" not in done.output, done.output
+    done = shell(f"{run} one")
+    assert done.returncode == 0 and "Not signed" not in done.stdout, done.stdout
     assert json.loads((folder / "one/result.json").read_text())["privacy"]["north"]["signed_by"].startswith("SHA256:")
     # Written again without a key: the same release, not signed, and the run with a roster refuses it.
-    done = fedperi(f"{release.format('south')} --out bare.fedperi")
-    assert done.exit_code == 0 and "Not signed: anyone on its way could edit it" in done.output
-    refused = fedperi(f"{run.replace('south.fedperi', 'bare.fedperi')} two")
-    assert isinstance(refused.exception, InputError) and "'bare.fedperi' is not signed" in str(refused.exception)
+    done = shell(f"{release.format('south')} --out bare.fedperi")
+    assert done.returncode == 0 and "Not signed: anyone on its way could edit it" in done.stdout
+    refused = shell(f"{run.replace('south.fedperi', 'bare.fedperi')} two")
+    assert refused.returncode == 2 and "'bare.fedperi' is not signed" in refused.stderr
     assert not (folder / "two").exists()
-    done = fedperi("run north.fedperi bare.fedperi --method iperi --out three")
-    assert done.exit_code == 0 and "Not signed: the release of south. Anyone could have edited" in done.output
-    assert "It is not signed" in fedperi("inspect bare.fedperi").output
+    done = fedperi_here(*["run", "north.fedperi", "bare.fedperi", "--method", "iperi", "--out", "three"])
+    assert done.returncode == 0 and "Not signed: the release of south. Anyone could have edited" in done.stdout
+    assert "It is not signed" in fedperi_here(*["inspect", "bare.fedperi"]).stdout
     # A file that is there is left alone, and no signature is taken off or put on silently.
-    again = fedperi(f"{release.format('south')} --out south.fedperi --key {keys}/sites/south/south.key")
-    assert again.exit_code == 0 and "was left as it is" in again.output
+    again = shell(f"{release.format('south')} --out south.fedperi --key {keys}/sites/south/south.key")
+    assert again.returncode == 0 and "was left as it is" in again.stdout
     for out in ("south.fedperi", f"bare.fedperi --key {keys}/sites/south/south.key"):
-        refused = fedperi(f"{release.format('south')} --out {out}")
-        assert isinstance(refused.exception, InputError) and "choose another name" in str(refused.exception)
-    refused = fedperi(f"run north.csv south.csv --method iperi --site-keys {roster} --out four")
-    assert isinstance(refused.exception, InputError) and "--site-keys is about releases" in str(refused.exception)
+        refused = shell(f"{release.format('south')} --out {out}")
+        assert refused.returncode == 2 and "choose another name" in refused.stderr
+    refused = shell(f"run north.csv south.csv --method iperi --site-keys {roster} --out four")
+    assert refused.returncode == 2 and "--site-keys is about releases" in refused.stderr
 
 
 # From item 16: keys that others can read
@@ -232,26 +224,17 @@ def test_a_site_key_that_others_can_read_is_refused(folder: Path, mode: int) -> 
     make_keys(folder / "keys", hosts=["coordinator.example.org"], sites=["north"])
     key = folder / "keys/sites/north/north.key"
     key.chmod(mode)
-    for use in (
-        lambda: read_site_key(key),
-        lambda: serve(key),
-        lambda: raised(f"release north.csv --epsilon 1 --bounds bounds.toml --store store --out x --key {key}"),
-    ):
-        with pytest.raises(InputError) as caught:
-            use()
-        assert str(caught.value) == (
-            f"the key {str(key)!r} can be read or changed by others on this machine (mode {mode:o}): run chmod 600 "
-            f"{key}; if others may have seen it, ask for a new key"
-        )
+    message = (
+        f"the key {str(key)!r} can be read or changed by others on this machine (mode {mode:o}): run chmod 600 "
+        f"{key}; if others may have seen it, ask for a new key"
+    )
+    assert_refused(lambda: read_site_key(key), message)
+    assert_refused(lambda: serve(key), message)
+    done = shell(f"release north.csv --epsilon 1 --bounds bounds.toml --store store --out x --key {key}")
+    assert done == (2, "", f"error: {message}\n")
     assert not (folder / "store").exists() and not (folder / "x").exists()
     key.chmod(0o400)
     assert public_text(read_site_key(key)) == read_roster(folder / "keys/coordinator/sites")["north"]
-
-
-def raised(command: str) -> None:
-    done = fedperi(command)
-    assert done.exception is not None
-    raise done.exception
 
 
 def serve(key: Path) -> None:

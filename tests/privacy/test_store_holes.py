@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from helpers.command import fedperi, fedperi_here
 
 import fedperi as fp
-from fedperi.cli import app
 from fedperi.errors import InputError
 from fedperi.privacy.release.file import load_release
 from fedperi.privacy.release.site_release import Budget, Pending, prepare_release, release_table
@@ -75,8 +72,8 @@ def test_a_ceiling_that_is_raised_under_one_name_is_raised_under_all(tmp_path: P
     table().to_csv(tmp_path / "copy.csv", index=False)
     (tmp_path / "bounds.toml").write_text("a = [-5, 5]\nb = [-5, 5]\n")
     command = f"release {tmp_path}/copy.csv --out {tmp_path}/x.fedperi --epsilon 1.5 --bounds {tmp_path}/bounds.toml"
-    done = CliRunner().invoke(app, f"{command} --store {tmp_path} --ceiling 4 --raise-ceiling".split())
-    assert done.exit_code == 0, done.output
+    done = fedperi_here(*command.split(), "--store", tmp_path, "--ceiling", 4, "--raise-ceiling")
+    assert done.returncode == 0, done.stderr
     for name in ("h1", "copy", "third"):
         assert Budget.look(open_table(table(), name), privacy(tmp_path)).ledger.ceiling.epsilon == 4
 
@@ -171,24 +168,22 @@ def test_the_loser_of_two_processes_says_so_and_writes_nothing(tmp_path: Path, m
     (tmp_path / "bounds.toml").write_text("a = [-5, 5]\nb = [-5, 5]\n")
     command = ["release", str(tmp_path / "h1.csv"), "--epsilon", "1", "--bounds", str(tmp_path / "bounds.toml")]
     command += ["--store", str(tmp_path / "store"), "--out"]
-    code = "from fedperi.cli import main; main()"
     draw = Pending.draw
 
     def overtaken(pending: Pending) -> Any:
-        winner = [sys.executable, "-c", code, *command, str(tmp_path / "first.fedperi")]
-        subprocess.run(winner, check=True, capture_output=True)
+        assert fedperi(*command, tmp_path / "first.fedperi").returncode == 0
         return draw(pending)
 
     monkeypatch.setattr(Pending, "draw", overtaken)
-    loser = CliRunner().invoke(app, [*command, str(tmp_path / "second.fedperi")])
+    loser = fedperi_here(*command, tmp_path / "second.fedperi")
     assert not (tmp_path / "second.fedperi").exists()
-    assert isinstance(loser.exception, InputError) and "spent 0" not in loser.output
-    assert str(loser.exception) == (
-        "site 'h1': another process made this release at the same moment, and paid for it; nothing was paid twice and "
-        "nothing was written here: run the command again, it writes the same release at no new price"
+    assert loser.returncode == 2 and "spent 0" not in loser.stdout
+    assert loser.stderr == (
+        "error: site 'h1': another process made this release at the same moment, and paid for it; nothing was paid "
+        "twice and nothing was written here: run the command again, it writes the same release at no new price\n"
     )
     monkeypatch.undo()
-    again = CliRunner().invoke(app, [*command, str(tmp_path / "second.fedperi"), "--json"])
-    assert again.exit_code == 0 and json.loads(again.output)["ledger"]["spent"] == pytest.approx(1.0)
+    again = fedperi_here(*command, tmp_path / "second.fedperi", "--json")
+    assert again.returncode == 0 and json.loads(again.stdout)["ledger"]["spent"] == pytest.approx(1.0)
     one, other = (load_release(tmp_path / f"{name}.fedperi") for name in ("first", "second"))
     assert one.identifier == other.identifier and one.ledger == other.ledger

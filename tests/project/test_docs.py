@@ -6,11 +6,10 @@ Python blocks of docs/*.md are doctests, which pytest collects by itself.
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from helpers.command import Done, fedperi
 
 import fedperi as fp
 
@@ -40,17 +39,7 @@ def expanded(arguments: list[str], place: Path) -> list[str]:
     return out
 
 
-def run(arguments: list[str], place: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from fedperi.cli import main; main()", *expanded(arguments, place)],
-        cwd=place,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
-def follow(page: str, place: Path) -> list[subprocess.CompletedProcess[str]]:
+def follow(page: str, place: Path) -> list[Done]:
     """Do what a page says, in order: write the files that it shows, run the commands that it gives."""
     done = []
     for language, text in blocks(DOCS / page):
@@ -60,7 +49,7 @@ def follow(page: str, place: Path) -> list[subprocess.CompletedProcess[str]]:
             (place / name[1]).write_text(text, encoding="utf-8")
         elif language == "sh":
             for arguments in commands(text):
-                result = run(arguments, place)
+                result = fedperi(*expanded(arguments, place), cwd=place)
                 assert result.returncode == 0, (page, arguments, result.stderr)
                 assert result.stderr == "", (page, arguments)
                 done.append(result)
@@ -92,7 +81,7 @@ def test_quick_start_runs_and_says_what_it_shows(tmp_path: Path) -> None:
 def test_the_benchmark_page_runs(tmp_path: Path) -> None:
     """All but its first block, which takes hours."""
     told = [text for language, text in blocks(DOCS / "benchmark.md") if language == "sh"][1:]
-    done = [run(arguments, tmp_path) for text in told for arguments in commands(text)]
+    done = [fedperi(*expanded(arguments, tmp_path), cwd=tmp_path) for text in told for arguments in commands(text)]
     assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * 3
     assert '"found": {"shd": ' in done[0].stdout and "| I-PERI (ours) |" in done[2].stdout
 

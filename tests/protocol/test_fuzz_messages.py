@@ -1,6 +1,6 @@
 """The message decoder against anything: a message that is finite and can be written again, or a refusal in words.
 
-Seeds and times as in test_fuzz_release.py. There are no false alarms: whatever the seed, a failure is a defect.
+Seeds and times: helpers/fuzzing.py.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.fuzzing import LITERALS, ODD, fuzz, mutate
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from test_fuzz_release import LITERALS, ODD, fuzz, mutate
 
 import fedperi as fp
 from fedperi.cli.common.outcome import summarize

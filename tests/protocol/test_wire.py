@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.questions import any_families, any_orientations, one_family
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,11 +18,12 @@ import fedperi as fp
 from fedperi.coordinator.agreement import Wishes, agree
 from fedperi.coordinator.ahead import first_look
 from fedperi.coordinator.journal import Journal, settings_key
+from fedperi.coordinator.plausible import WIDEST
 from fedperi.errors import InputError
 from fedperi.graph.knowledge import unconstrained
 from fedperi.protocol import wire
 from fedperi.protocol.fields import PROTOCOL, Refused
-from fedperi.protocol.messages import MAX_SET, Families, Orientations, Settings, Welcome
+from fedperi.protocol.messages import MAX_SET, Families, Settings, Welcome
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.questions import Answers, read_answers, write_answers
 from fedperi.protocol.steps import Beginning, Doing, read_done
@@ -39,27 +41,7 @@ words = st.text(st.characters(categories=("L", "N", "P", "S"), max_codepoint=0x2
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@st.composite
-def families(draw, p=5):
-    fixed, free = draw(st.integers(0, 2)), draw(st.integers(0, 2))
-    rows = [draw(st.permutations(range(p)))[: 1 + fixed + free] for _ in range(draw(st.integers(0, 4)))]
-    table = np.array(rows, np.int64).reshape(len(rows), 1 + fixed + free)
-    return Families(table[:, 0], table[:, 1 : 1 + fixed], table[:, 1 + fixed :])
-
-
-@st.composite
-def orientations(draw, p=5):
-    order = draw(st.permutations(range(p)))
-    upper = np.triu(np.array(draw(st.lists(st.booleans(), min_size=p * p, max_size=p * p))).reshape(p, p), 1)
-    dag = upper[np.ix_(np.argsort(order), np.argsort(order))]
-    nodes = np.array(draw(st.lists(st.integers(0, p - 1), max_size=4)), np.int64)
-    marks = np.array(draw(st.lists(st.integers(0, 3), min_size=p * len(nodes), max_size=p * len(nodes))), np.int64)
-    marks = marks.reshape(len(nodes), p)
-    marks[np.arange(len(nodes)), nodes] = 0
-    return Orientations(dag, nodes, marks)
-
-
-questions = st.lists(st.one_of(families(), orientations()), max_size=3).map(tuple)
+questions = st.lists(st.one_of(any_families(), any_orientations()), max_size=3).map(tuple)
 columns = st.lists(words.filter(lambda w: w.strip()), min_size=1, max_size=4, unique=True).map(
     lambda names: tuple(Column(name, "continuous", bounds=(0.0, 1.5) if len(name) % 2 else None) for name in names)
 )
@@ -122,7 +104,7 @@ def test_a_card_is_read_as_it_was_written(site, own, promise):
 def test_a_welcome_is_read_as_it_was_written(site, n, targets, privacy):
     welcome = Welcome(site, NAMES, n, None if targets is None else tuple(targets), privacy)
     assert wire.read_welcome(wire.write_welcome(welcome), "somebody", NAMES) == (welcome, None)
-    one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1]]))
+    one = one_family(0, 1)
     record = wire.write_welcome(welcome, Answers([np.array([[0.5, math.inf]])], {"spent": 2}))
     again, answers = wire.read_welcome(record, "somebody", NAMES, [one])
     assert (again, answers.privacy, answers.arrays[0].tolist()) == (welcome, {"spent": 2}, [[0.5, math.inf]])
@@ -246,7 +228,7 @@ def test_whatever_is_no_message_is_refused_in_words(case):
 @given(mutated())
 def test_whatever_a_site_sends_is_read_or_refused_in_words(case):
     _, record = case
-    one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1]]))
+    one = one_family(0, 1)
     readers = [
         lambda: wire.read_card(record, "site 'x'"),
         lambda: wire.read_welcome(record, "site 'x'", NAMES),
@@ -309,7 +291,7 @@ def test_too_much_is_refused_before_it_is_computed():
 
 @pytest.mark.parametrize("bad", [math.nan, -math.inf])
 def test_a_regret_that_is_no_number_is_refused(bad):
-    one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1]]))
+    one = one_family(0, 1)
     with pytest.raises(Refused, match="the 'ask' message of site 'x' has an answer that is not a finite number"):
         read_answers(write_answers(Answers([np.array([[0.0, bad]])])), "site 'x'", [one])
 
@@ -352,8 +334,16 @@ class Wired:
         self.told = [reply.privacy for reply in replies]
         return [reply.arrays for reply in replies]
 
+    widest, counted, dropped = WIDEST, True, ()
+
     def privacy(self):
         return self.told
+
+    def fingerprints(self):
+        return [None] * len(self.sites)
+
+    def close(self):
+        self.closed = True
 
 
 def zlib_of(chosen):
@@ -537,7 +527,7 @@ def test_what_the_policy_forbids_is_refused_before_anything_is_read(tmp_path):
 
 def test_questions_with_the_opening_are_checked_before_anything_is_paid(tmp_path):
     table = fp.simulate(3, clients=2, samples=500, seed=1).sites[0]
-    one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1, 2]]))
+    one = one_family(0, 1, 2)
     privacy = fp.Privacy(1.0, bounds=dict.fromkeys(table.columns, (-8, 8)), store=tmp_path)
     answers = iter([True, False])
     asked = []
@@ -617,7 +607,7 @@ def test_a_table_that_changes_in_a_run_is_noticed(tmp_path):
     site = SiteWork(table, name="north", store=tmp_path)
     site.reply("open", wire.write(Opening("r", Settings("adaptive"), site.card.columns)))
     changed = SiteWork(table * 2, name="north", store=tmp_path)
-    one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1]]))
+    one = one_family(0, 1)
     reply = changed.reply("ask", wire.write(Asking("r", 1, (one,))))
     assert reply["refused"] == "the table, or how it is read, has changed since the run was opened; open a new run"
 
@@ -801,7 +791,7 @@ def test_the_coordinator_can_declare_nothing_for_a_site():
 
 # -- journal ----------------------------------------------------------------------------------------------------------
 
-ONE = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1]]))
+ONE = one_family(0, 1)
 
 
 def test_a_journal_remembers_across_processes(tmp_path):

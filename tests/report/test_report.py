@@ -4,12 +4,12 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import combinations, pairwise
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from helpers.pages import HOSTILE, Text, words_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,7 +34,6 @@ from fedperi.search.phase1 import Step
 
 mpl.use("Agg")
 NAMES = list("abcde")
-HOSTILE = "<script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
@@ -73,31 +72,6 @@ def small(**changes) -> Result:
         },
     }
     return Result(**{**values, **changes})
-
-
-class Text(HTMLParser):
-    """The elements of a page, and the text outside scripts and styles."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text, self.inside = "", ""
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self.inside = tag
-
-    def handle_endtag(self, tag):
-        self.inside = ""
-
-    def handle_data(self, data):
-        if self.inside not in ("script", "style"):
-            self.text += " " + data
-
-
-def words_of(page: str) -> str:
-    return " ".join(Text(page).text.split())
 
 
 # -- layout -----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.pages import by_hand
 
 import fedperi as fp
 from fedperi.cli.demo import EDGES
@@ -364,8 +365,6 @@ def test_not_private_is_loud_in_any_light_and_on_paper(browser, tmp_path):
 
 
 def test_grades_of_mechanisms_look_different_and_tell_what_they_rest_on(browser, tmp_path):
-    from test_report_mechanisms import by_hand
-
     result = by_hand()
     opened(browser, render_report(result), tmp_path)
 

@@ -14,12 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.command import fedperi_here
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import fedperi as fp
-from fedperi.cli import app
 from fedperi.coordinator.coordinator import check_together
 from fedperi.errors import InputError
 from fedperi.graph.formats import from_csv, to_csv
@@ -75,9 +74,9 @@ def written(folder: Path, names: list[str], stems: tuple[str, ...] = ("north", "
 
 def told(arguments: list[str], code: int = 0) -> str:
     """What a command prints, in a terminal wide enough for all of it."""
-    done = CliRunner().invoke(app, arguments, env={"COLUMNS": "400", "TERM": "dumb"}, catch_exceptions=False)
-    assert done.exit_code == code, done.output
-    return done.output
+    done = fedperi_here(*arguments, columns=400)
+    assert done.returncode == code, done
+    return done.stdout + done.stderr
 
 
 # -- item 10: markup in names ---------------------------------------------------------------------------------------

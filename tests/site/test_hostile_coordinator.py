@@ -13,19 +13,19 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.command import fedperi_here
+from helpers.questions import one_family
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import fedperi as fp
-from fedperi.cli import app
 from fedperi.cli.flower_apps import site_of
 from fedperi.coordinator.agreement import Wishes, agree
 from fedperi.coordinator.journal import Journal
 from fedperi.errors import InputError
 from fedperi.privacy.release.site_release import Budget
 from fedperi.protocol import wire
-from fedperi.protocol.messages import Families, Orientations, Settings
+from fedperi.protocol.messages import Orientations, Settings
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.steps import Beginning
 from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
@@ -42,11 +42,6 @@ NONE = np.empty((1, 0), np.int64)
 def _quick(monkeypatch):
     """Waiting for the disk is most of the time of hundreds of messages, and not what is tested here."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
-
-
-def one(node, *parents):
-    """The question for a node with all subsets of some parents."""
-    return Families(np.array([node]), NONE, np.array([parents], dtype=np.int64).reshape(1, -1))
 
 
 # -- item 1: nothing in a message changes how rows are read -----------------------------------------------------------
@@ -88,7 +83,7 @@ class Thief:
         """How the one row of the oldest stands to the others beyond a threshold, from one regret; None if refused."""
         limits = {"age": (top - 0.06, top - 0.04), name: (threshold - step / 50, threshold + step / 50)}
         node = [c.name for c in self.site.card.columns].index(name)
-        reply = self.open(limits, one(node, 0))
+        reply = self.open(limits, one_family(node, 0))
         if "refused" in reply:
             return None
         alone, given = reply["answer_0"][0]
@@ -156,7 +151,7 @@ def honest(tmp_path_factory):
 
 
 def opened(site, run, columns, data, penalty=1.0):
-    questions = (one(0, 1, 2),) if len(columns) == 3 else ()
+    questions = (one_family(0, 1, 2),) if len(columns) == 3 else ()
     return site.reply("open", wire.write(Opening(run, Settings("none", penalty=penalty), columns, data, questions)))
 
 
@@ -235,7 +230,7 @@ def test_a_site_that_reads_its_table_in_another_way_does_not_go_on_with_a_run(tm
     opening = wire.write(Opening("r", Settings("none"), before.card.columns))
     assert "refused" not in before.reply("open", opening)
     after = SiteWork(table, name="north", store=tmp_path, data="nonlinear")
-    told = after.reply("ask", wire.write(Asking("r", 1, (one(0, 1),))))["refused"]
+    told = after.reply("ask", wire.write(Asking("r", 1, (one_family(0, 1),))))["refused"]
     assert told == "the table, or how it is read, has changed since the run was opened; open a new run"
     told = after.reply("open", opening)["refused"]
     assert told == "a run of this name was opened here before, in another way or for another table: choose a new name"
@@ -277,13 +272,13 @@ def test_distinct_numbers_are_limited_over_all_runs_and_processes(tmp_path):
         site.reply("open", wire.write(Opening(run, Settings("none"), site.card.columns)))
         return site.reply("ask", wire.write(Asking(run, 1, questions)))
 
-    first = ask("r1", one(0, 1, 2))
-    assert np.array_equal(ask("r2", one(0, 1, 2))["answer_0"], first["answer_0"])  # not counted again
-    assert "refused" not in ask("r3", one(1, 0, 2))
-    assert ask("r4", one(2, 0, 1))["refused"] == GIVEN
-    assert "refused" not in ask("r4", one(2, 0))
-    assert ask("r5", one(2, 1))["refused"] == GIVEN
-    assert ask("r5", one(0, 1, 2))["answer_0"].tolist() == first["answer_0"].tolist()
+    first = ask("r1", one_family(0, 1, 2))
+    assert np.array_equal(ask("r2", one_family(0, 1, 2))["answer_0"], first["answer_0"])  # not counted again
+    assert "refused" not in ask("r3", one_family(1, 0, 2))
+    assert ask("r4", one_family(2, 0, 1))["refused"] == GIVEN
+    assert "refused" not in ask("r4", one_family(2, 0))
+    assert ask("r5", one_family(2, 1))["refused"] == GIVEN
+    assert ask("r5", one_family(0, 1, 2))["answer_0"].tolist() == first["answer_0"].tolist()
 
 
 def test_counts_that_are_damaged_stop_a_site(tmp_path):
@@ -396,7 +391,8 @@ def drawn(site):
     rows, gains = [], []
     for seed in range(DRAWS):
         chosen = Settings("none", resample=seed)
-        reply = site.reply("open", wire.write(Opening(f"d{seed}", chosen, site.card.columns, "auto", (one(1, 0),))))
+        opening = Opening(f"d{seed}", chosen, site.card.columns, "auto", (one_family(1, 0),))
+        reply = site.reply("open", wire.write(opening))
         if "refused" in reply:
             return reply["refused"]
         alone, given = reply["answer_0"][0]
@@ -466,7 +462,7 @@ def test_the_secret_is_the_sites_and_stays(tmp_path):
     def answer(store, name="north", rows=table):
         site = SiteWork(rows, name=name, store=tmp_path / store, policy=policy)
         chosen = Settings("none", resample=5)
-        reply = site.reply("open", wire.write(Opening("r", chosen, site.card.columns, "auto", (one(1, 0),))))
+        reply = site.reply("open", wire.write(Opening("r", chosen, site.card.columns, "auto", (one_family(1, 0),))))
         return reply["answer_0"].tolist(), site.place.path / "resampling.secret"
 
     first, file = answer("a")
@@ -530,13 +526,13 @@ def test_the_price_of_statistics_is_what_the_ledger_records(tmp_path):
     reply, told, spent = priced.send("open", priced.opening("a"))
     assert told == "epsilon 1, delta 1e-06"
     assert priced.shown == [f"{told}; ledger: spent 0 of 10, and {spent} after it."]
-    reply, told, _ = priced.send("ask", Asking("a", 1, (one(0, 1, 2),)))
+    reply, told, _ = priced.send("ask", Asking("a", 1, (one_family(0, 1, 2),)))
     assert (told, priced.shown[-1].split(",")[0]) == ("", "nothing")
     for opening in (priced.opening("b", data="nonlinear"), priced.opening("c", Settings("adaptive", penalty=2.0))):
         reply, told, _ = priced.send("open", opening)
         assert "refused" in reply and told == ""
     assert len(priced.shown) == 2  # nobody is asked about what is refused anyway
-    reply, told, _ = priced.send("open", priced.opening("d", Settings("none"), questions=(one(1, 0),)))
+    reply, told, _ = priced.send("open", priced.opening("d", Settings("none"), questions=(one_family(1, 0),)))
     assert "refused" not in reply and told == ""
     assert [words.split(",")[0] for words in priced.shown[2:]] == ["nothing", "nothing"]
     assert len(priced.ledger.releases) == 1
@@ -550,13 +546,13 @@ def test_the_price_of_every_answer_is_what_the_ledger_records(tmp_path):
     apart = Orientations(dag, np.arange(3), np.zeros((3, 3), np.int64))
     messages = [
         ("open", priced.opening("a")),
-        ("ask", Asking("a", 1, (one(0, 1, 2), one(1, 0), one(1, 0)))),
-        ("ask", Asking("a", 2, (one(0, 1), one(1, 0, 2)))),  # in part known already
-        ("ask", Asking("a", 3, (one(0, 1, 2),))),  # known already
+        ("ask", Asking("a", 1, (one_family(0, 1, 2), one_family(1, 0), one_family(1, 0)))),
+        ("ask", Asking("a", 2, (one_family(0, 1), one_family(1, 0, 2)))),  # in part known already
+        ("ask", Asking("a", 3, (one_family(0, 1, 2),))),  # known already
         ("ask", Asking("a", 4, (apart, apart))),  # what is new depends on the noise
-        ("open", priced.opening("b", questions=(one(0, 1), one(2, 0, 1)))),
+        ("open", priced.opening("b", questions=(one_family(0, 1), one_family(2, 0, 1)))),
         ("open", priced.opening("c", Settings("none"))),
-        ("ask", Asking("c", 1, (one(0, 1, 2),))),
+        ("ask", Asking("c", 1, (one_family(0, 1, 2),))),
     ]
     prices = []
     for kind, message in messages:
@@ -581,7 +577,7 @@ def test_people_who_refuse_pay_nothing_for_answers(tmp_path):
     priced.send("open", priced.opening("a"))
     spent = priced.ledger.spent
     priced.site._approve = lambda what: False
-    reply, told, _ = priced.send("ask", Asking("a", 1, (one(0, 1, 2),)))
+    reply, told, _ = priced.send("ask", Asking("a", 1, (one_family(0, 1, 2),)))
     assert reply["refused"] == "the people at this site did not approve it"
     assert told == "" and priced.ledger.spent == spent
 
@@ -620,7 +616,7 @@ def test_a_run_has_a_plain_name_at_both_ends(tmp_path, name):
     for kind, message in (
         ("open", Opening("r", Settings("none"), site.card.columns)),
         ("hello", Hello("r")),
-        ("ask", Asking("r", 1, (one(0, 1),))),
+        ("ask", Asking("r", 1, (one_family(0, 1),))),
         ("close", Closing("r")),
         ("begin", Beginning("r", "fedcdh", site.card.columns)),
     ):
@@ -658,32 +654,28 @@ def test_a_journal_with_another_name_of_a_run_is_refused(tmp_path):
 # -- what a user of version 0.1 sees ----------------------------------------------------------------------------------
 
 
-def cli(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 def test_a_site_with_categories_and_no_schema_is_told_what_to_write(tmp_path):
     rows = pd.DataFrame({"dose": np.arange(40) + 0.5, "arm": ["u", "v"] * 20})
     rows.to_csv(tmp_path / "north.csv", index=False)
-    done = cli("site", "--data", tmp_path / "north.csv", "--store", tmp_path / "store", "--dry-run")
-    assert done.exit_code != 0
-    words = str(done.exception)
-    assert words.startswith("site 'north', column 'arm': a category, and its levels are declared nowhere.")
+    done = fedperi_here("site", "--data", tmp_path / "north.csv", "--store", tmp_path / "store", "--dry-run")
+    assert done.returncode == 2
+    words = done.stderr
+    assert words.startswith("error: site 'north', column 'arm': a category, and its levels are declared nowhere.")
     assert "`fedperi check FILE --write-schema schema.toml` begins one" in words
     assert not any(f"'{level}'" in words for level in "uv")
-    made = cli("check", tmp_path / "north.csv", "--write-schema", tmp_path / "schema.toml")
-    assert made.exit_code == 0, made.output
+    made = fedperi_here("check", tmp_path / "north.csv", "--write-schema", tmp_path / "schema.toml")
+    assert made.returncode == 0, made.stderr
     again = ("--schema", tmp_path / "schema.toml", "--most-openings", 7, "--bootstrap", "--penalty", 2)
-    done = cli("site", "--data", tmp_path / "north.csv", "--store", tmp_path / "store", "--dry-run", *again)
-    assert done.exit_code == 0, done.output
-    assert "that it takes them as 'mixed' with a penalty of 2" in done.output
-    assert "0 of at most 7 openings" in done.output and "others may resample its rows." in done.output
+    done = fedperi_here("site", "--data", tmp_path / "north.csv", "--store", tmp_path / "store", "--dry-run", *again)
+    assert done.returncode == 0, done.stderr
+    assert "that it takes them as 'mixed' with a penalty of 2" in done.stdout
+    assert "0 of at most 7 openings" in done.stdout and "others may resample its rows." in done.stdout
 
 
 def test_no_bootstrap_is_still_an_option(tmp_path):
     patients().to_csv(tmp_path / "north.csv", index=False)
-    done = cli("site", "--data", tmp_path / "north.csv", "--store", tmp_path, "--no-bootstrap", "--dry-run")
-    assert done.exit_code == 0 and "it does not resample its rows for others." in done.output
+    done = fedperi_here("site", "--data", tmp_path / "north.csv", "--store", tmp_path, "--no-bootstrap", "--dry-run")
+    assert done.returncode == 0 and "it does not resample its rows for others." in done.stdout
 
 
 @pytest.mark.parametrize(

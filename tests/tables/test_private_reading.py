@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.command import fedperi_here
 from helpers.private_files import (
     CODES,
     MIXED,
@@ -29,10 +30,8 @@ from helpers.private_files import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import fedperi as fp
-from fedperi.cli import app
 from fedperi.errors import InputError
 from fedperi.privacy import plan_release, release_table
 from fedperi.privacy.owner import owner_findings
@@ -398,12 +397,12 @@ def test_commands_tell_the_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("COLUMNS", "400")
     written(tmp_path, ODD_TABLE, "h1.csv")
     written(tmp_path, BOUNDS, "bounds.toml")
-    done = CliRunner().invoke(app, [*command, "--bounds", "bounds.toml"])
-    assert done.exit_code == (2 if command[0] == "check" else 0), done.output
-    said = " ".join(done.output.split())
+    done = fedperi_here(*command, "--bounds", "bounds.toml")
+    assert done.returncode == (2 if command[0] == "check" else 0), done
+    said = " ".join(done.stdout.split())
     for words in TOLD:
         what = words.split(": ", 1)[-1]
-        assert what in said, done.output
+        assert what in said
 
 
 def test_a_declared_mark_is_another_release(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.refusals import refusal
 
 from fedperi import InputError
 from fedperi.tables import infer_schema, open_table, open_tables, summarize
@@ -14,11 +15,9 @@ from fedperi.tables import infer_schema, open_table, open_tables, summarize
 FRAME = pd.DataFrame({"a": [1.5, 2.5, 4.0], "b": ["u", "v", "u"], "c": [3, 1, 2]})
 
 
-def assert_refused(source, message, name=None):
-    with pytest.raises(InputError) as error:
-        next(open_table(source, name).chunks())  # the header is looked at on opening, the rows on reading
-    assert message in str(error.value), str(error.value)
-    return str(error.value)
+def first_rows(source, name=None):
+    """The header is looked at on opening, the rows on reading."""
+    return next(open_table(source, name).chunks())
 
 
 def write(tmp_path, content, name="north.csv"):
@@ -178,13 +177,13 @@ def test_sites_are_named_after_their_files(tmp_path):
     ],
 )
 def test_what_is_not_a_table_is_refused(tmp_path, content, message):
-    assert_refused(write(tmp_path, content), message)
+    assert message in refusal(lambda: first_rows(write(tmp_path, content)))
 
 
 def test_missing_files_and_folders_are_named(tmp_path):
-    assert_refused(tmp_path / "no.csv", "no.csv' does not exist; check the path")
-    assert_refused(tmp_path, f"{str(tmp_path)!r} is a folder; give the files in it, one per site")
-    assert_refused("a\0b", "a\\x00b' ")
+    assert "no.csv' does not exist; check the path" in refusal(lambda: first_rows(tmp_path / "no.csv"))
+    assert f"{str(tmp_path)!r} is a folder; give the files in it, one per site" in refusal(lambda: first_rows(tmp_path))
+    assert "a\\x00b' " in refusal(lambda: first_rows("a\0b"))
 
 
 @pytest.mark.parametrize(
@@ -224,11 +223,11 @@ def test_a_wrong_encoding_further_down_is_named(tmp_path):
     ],
 )
 def test_what_is_not_a_frame_of_variables_is_refused(source, message):
-    assert_refused(source, message)
+    assert message in refusal(lambda: first_rows(source))
 
 
 def test_bad_names_and_chunks_are_refused():
-    assert_refused(FRAME, "a site's name must be a non-empty string, not ' '", " ")
+    assert "a site's name must be a non-empty string, not ' '" in refusal(lambda: first_rows(FRAME, " "))
     for size in (0, -1, 1.5, True):
         with pytest.raises(InputError, match="chunk must be a positive number of rows, not "):
             open_table(FRAME).chunks(size)
@@ -238,7 +237,9 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     path = tmp_path / "north.parquet"
     FRAME.to_parquet(path)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    assert_refused(path, "is a Parquet file and pyarrow is not installed; pip install 'fedperi[parquet]'")
+    assert "is a Parquet file and pyarrow is not installed; pip install 'fedperi[parquet]'" in refusal(
+        lambda: first_rows(path)
+    )
 
 
 def test_parquet_without_rows_or_with_repeated_names(tmp_path):
@@ -247,16 +248,18 @@ def test_parquet_without_rows_or_with_repeated_names(tmp_path):
 
     path = tmp_path / "north.parquet"
     FRAME.iloc[:0].to_parquet(path)
-    assert_refused(path, "has columns but no rows; a site needs at least 2")
+    assert "has columns but no rows; a site needs at least 2" in refusal(lambda: first_rows(path))
     pq.write_table(pa.Table.from_arrays([pa.array([1.0, 2.0])] * 3, names=["x", "x", "x"]), path)
-    assert_refused(path, "site 'north': 3 columns are named 'x'; rename them so that every name is unique")
+    assert "site 'north': 3 columns are named 'x'; rename them so that every name is unique" in refusal(
+        lambda: first_rows(path)
+    )
 
 
 def test_a_truncated_parquet_file_is_refused(tmp_path):
     path = tmp_path / "north.parquet"
     FRAME.to_parquet(path)
     path.write_bytes(path.read_bytes()[:-20])
-    assert_refused(path, "is not a complete Parquet file: ")
+    assert "is not a complete Parquet file: " in refusal(lambda: first_rows(path))
 
 
 def test_the_room_is_imported_without_pandas():

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.command import fedperi
 
 import fedperi as fp
 from fedperi.errors import InputError
@@ -30,7 +31,6 @@ from helpers.flower import (
     free_port,
     is_free,
     local_link,
-    run,
     serving,
     wait_until,
     wait_until_free,
@@ -282,7 +282,7 @@ def test_what_goes_wrong_is_said_in_one_line(tmp_path, arguments, words):
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = str(busy.getsockname()[1])
         filled = [a.replace("PORT", port).replace("FREE", str(free_port())) for a in arguments]
-        done = run(tmp_path, *filled)
+        done = fedperi(*filled, cwd=tmp_path, columns=200)
     assert done.returncode == 2, done.stderr
     assert f"error: {words.replace('PORT', port)}" in done.stderr
     assert "Traceback" not in done.stderr
@@ -295,7 +295,7 @@ def test_a_coordinator_that_speaks_no_tls_is_told_apart(link):
 
 def test_a_dry_run_connects_nowhere(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(f"{i}.5,{i * i}.25" for i in range(20)) + "\n")
-    done = run(tmp_path, "site", "--data", "a.csv", "--store", "store", "--dry-run")
+    done = fedperi("site", "--data", "a.csv", "--store", "store", "--dry-run", cwd=tmp_path, columns=200)
     assert done.returncode == 0, done.stderr
     assert "Site 'a' would tell the coordinator:" in done.stdout
     assert "Nothing was drawn, paid or sent: this was a dry run." in done.stdout

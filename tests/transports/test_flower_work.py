@@ -6,19 +6,21 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.command import fedperi
+from helpers.questions import one_family
 
 import fedperi as fp
 from fedperi.errors import InputError
 
 pytest.importorskip("flwr")
 
-from helpers.flower import NAMES, Pilot, local_link, run, serving
+from helpers.flower import NAMES, Pilot, local_link, serving
 
 from fedperi.coordinator.agreement import agree
-from fedperi.coordinator.work import WorkCoordinator, WorkInProcess
+from fedperi.coordinator.work import WorkCoordinator
 from fedperi.protocol import wire
 from fedperi.protocol.fields import MAX_NUMBERS, PROTOCOL, Refused
-from fedperi.protocol.messages import Families, Settings, Welcome
+from fedperi.protocol.messages import Settings, Welcome
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.steps import Beginning, Doing, read_done, write_doing
 from fedperi.protocol.wire import Asking, Closing, Hello, Opening
@@ -27,6 +29,7 @@ from fedperi.site.work import SiteWork
 from fedperi.tables.schema import Column, Schema
 from fedperi.transports.flower.exchange import Limits
 from fedperi.transports.flower.transport import FlowerTransport
+from fedperi.transports.in_process import WorkInProcess
 
 ALL = SitePolicy(methods=tuple(WORKERS))
 LIMITS = Limits(connect=30, reply=60, poll=0.05)
@@ -212,7 +215,7 @@ def test_values_of_a_step_that_do_not_fit_together_are_refused(tables, tmp_path)
 
 def test_runs_of_steps_and_runs_of_questions_are_told_apart(tables, tmp_path):
     site, _ = begun(tables["north"], tmp_path)
-    one = Families(np.array([0]), np.empty((1, 0), np.int64), np.array([[1]]))
+    one = one_family(0, 1)
     words = "the run {!r} was not opened for this kind of message"
     assert site.reply("ask", wire.write(Asking("r", 1, (one,))))["refused"] == words.format("r")
     site.reply("open", wire.write(Opening("q", Settings("adaptive"), site.card.columns)))
@@ -462,7 +465,7 @@ def test_with_tls_and_processes_the_command_runs_a_baseline(tmp_path):
     ],
 )
 def test_what_a_coordinator_cannot_do_is_said_in_one_line(tmp_path, arguments, words):
-    done = run(tmp_path, "coordinate", "--insecure", "--sites", "2", "--out", "r", *arguments)
+    done = fedperi("coordinate", "--insecure", "--sites", "2", "--out", "r", *arguments, cwd=tmp_path, columns=200)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == f"error: {words}"
     assert not (tmp_path / "r").exists()
@@ -470,7 +473,8 @@ def test_what_a_coordinator_cannot_do_is_said_in_one_line(tmp_path, arguments, w
 
 def test_a_site_can_allow_known_methods_only(tmp_path, tables):
     tables["north"].to_csv(tmp_path / "a.csv", index=False)
-    done = run(tmp_path, "site", "--data", "a.csv", "--store", "s", "--allow", "ges", "--dry-run")
+    dry = ("site", "--data", "a.csv", "--store", "s", "--dry-run")
+    done = fedperi(*dry, "--allow", "ges", cwd=tmp_path, columns=200)
     assert done.returncode == 2 and "a site can allow notears-admm," in done.stderr
-    done = run(tmp_path, "site", "--data", "a.csv", "--store", "s", "--allow", "fedcdh", "--dry-run")
+    done = fedperi(*dry, "--allow", "fedcdh", cwd=tmp_path, columns=200)
     assert "on begin and step: what fedcdh sends, NOT PRIVATE" in done.stdout

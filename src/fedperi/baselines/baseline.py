@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..coordinator.work import WorkCoordinator, WorkInProcess, WorkTransport
+from ..coordinator.work import WorkCoordinator, WorkTransport
 from ..errors import InputError
 from ..graph.equivalence import consistent_extension, cpdag
 from ..graph.pdag import PDAG
@@ -18,18 +18,11 @@ from ..methods.manifest import record
 from ..methods.result import Result
 from ..search.phase1 import Step
 from ..site.released import ReleasedSite
-from ..site.site import Site, digest
+from ..site.site import Site
+from ..transports.in_process import WorkInProcess
 
 if TYPE_CHECKING:
     from ..tables.checks.profile import Missing
-
-
-class Tables(WorkInProcess):
-    """Workers in this process, over tables that were read as numbers; knows hashes of them for the manifest."""
-
-    def fingerprints(self) -> list[str]:
-        """Identify the rows of every site; never sent over a network."""
-        return [digest(self._names, len(rows), rows) for rows in self._rows.values()]
 
 
 def work_transport(
@@ -72,7 +65,7 @@ def work_transport(
         tables[site.name] = site.table
     if not tables:
         raise InputError("a federation needs at least one site; the list is empty")
-    return Tables(*numeric_rows(tables, schema, missing, method))
+    return WorkInProcess(*numeric_rows(tables, schema, missing, method))
 
 
 def baseline_result(
@@ -102,10 +95,8 @@ def baseline_result(
         Whether the run ended by itself.
     """
     transport = coordinator.transport
-    marks = transport.fingerprints() if isinstance(transport, Tables) else [None] * len(coordinator.sites)
-    dropped = [dict(entry) for entry in getattr(transport, "dropped", ())]
-    if hasattr(transport, "end"):  # sites over a network are told that the run is over
-        transport.end()
+    marks, dropped = transport.fingerprints(), [dict(entry) for entry in transport.dropped]
+    transport.close()
     dag = member(graph)
     return Result(
         graph=graph,

@@ -1,8 +1,8 @@
-"""ClientApp and ServerApp, for those who run Flower's own SuperLink, SuperNodes and ``flwr run``.
+"""ClientApp and ServerApp, for people who run Flower's own SuperLink, SuperNodes and ``flwr run``.
 
 A SuperNode starts a process for every message; `SiteWork` keeps what must last on the site's disk. How a site is set
 up comes from its ``--node-config``, what is run from ``--run-config``. A SuperNode executes the bundle that the
-SuperLink sends, so a site that uses one trusts whoever may start runs there; `fedperi site` does not need that trust.
+SuperLink sends, so a site that uses one trusts anyone who may start runs there; `fedperi site` needs no such trust.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from ..transports.flower import need_flower
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from flwr.clientapp import ClientApp
-    from flwr.serverapp import ServerApp
+    from flwr import clientapp, serverapp
 
 _NODE = ("data", "name", "store", "schema", "missing", "data-type", "targets", "penalty", "require-privacy", "allow")
 _LIMITS = ("bootstrap", "most-openings", "most-messages", "most-numbers")
@@ -43,15 +42,15 @@ _METHOD = (
 )
 
 
-def client_app() -> ClientApp:
+def client_app() -> clientapp.ClientApp:
     """Make the ClientApp: one query for each message of the protocol."""
     need_flower()
+    from flwr import clientapp
     from flwr.app import Context, Message
-    from flwr.clientapp import ClientApp
 
     from ..transports.flower.records import from_records, to_records
 
-    app = ClientApp()
+    app = clientapp.ClientApp()
 
     def answer(kind: str, message: Message, context: Context) -> Message:
         site = site_of(context.node_config)
@@ -109,15 +108,15 @@ def site_of(config: Mapping[str, Any]) -> SiteWork:
     )
 
 
-def server_app() -> ServerApp:
+def server_app() -> serverapp.ServerApp:
     """Make the ServerApp: wait for the sites, search, write the results."""
     need_flower()
+    from flwr import serverapp
     from flwr.app import Context
-    from flwr.serverapp import Grid, ServerApp
 
-    app = ServerApp()
+    app = serverapp.ServerApp()
 
-    def main(grid: Grid, context: Context) -> None:
+    def main(grid: serverapp.Grid, context: Context) -> None:
         find(grid, context.run_config)
 
     app.main()(main)

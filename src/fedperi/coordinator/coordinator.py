@@ -1,8 +1,8 @@
-"""The coordinator's side of a run: it asks all sites in rounds, counts, and remembers every word."""
+"""The coordinator's side of a run: it asks all sites in rounds, counts, and keeps a transcript."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,8 +11,7 @@ from ..errors import InputError
 from ..names import check_name
 from ..protocol.messages import Floats, Question, Settings, Welcome
 from ..protocol.questions import shape
-from ..site.site import Respondent
-from .plausible import WIDEST, check_answers, check_rows
+from .plausible import check_answers, check_rows
 from .transcript import Transcript
 
 
@@ -23,47 +22,28 @@ class Transport(Protocol):
         """Begin a run at every site."""
 
     def ask(self, questions: Sequence[Question]) -> Iterable[Sequence[Floats]]:
-        """Put the same questions to every site: one list of answers a site, in the order of the welcomes."""
+        """Put the same questions to every site: one list of answers per site, in the order of the welcomes."""
 
+    def close(self) -> None:
+        """Tell the sites that the run is over."""
 
-class InProcess:
-    """Sites in this process: for simulation, tests, and tables that happen to lie in one place."""
+    def privacy(self) -> Sequence[dict[str, Any] | None]:
+        """Return what each site says about its privacy by now; answers may have cost something since the welcome."""
 
-    def __init__(self, sites: Sequence[Respondent]) -> None:
-        self._sites = list(sites)
+    def fingerprints(self) -> Sequence[str | None]:
+        """Identify what each site answers from, where that is known here; never sent over a network."""
 
     @property
-    def sites(self) -> tuple[Respondent, ...]:
-        """The sites."""
-        return tuple(self._sites)
-
-    def open(self, settings: Settings) -> list[Welcome]:
-        """Begin a run at every site, with the variables in the order of the first one."""
-        names = common_names([(site.name, site.names) for site in self._sites])
-        return [site.open(settings, names) for site in self._sites]
+    def dropped(self) -> Sequence[Mapping[str, str]]:
+        """Sites that were to take part and do not, each with its name (`site`) and the reason (`why`)."""
 
     @property
     def widest(self) -> int:
-        """Columns, or levels, of the widest variable, as the sites score it since they were opened."""
-        return max((site.widest for site in self._sites), default=1)
+        """Columns, or levels, of the widest variable, at most."""
 
     @property
     def counted(self) -> bool:
-        """Whether a site may score by counts, since it was opened."""
-        return any(site.counted for site in self._sites)
-
-    def fingerprints(self) -> list[str]:
-        """Identify what the sites answer from, for the manifest of a run in one place; never sent over a network."""
-        return [site.fingerprint() for site in self._sites]
-
-    def privacy(self) -> list[dict[str, Any] | None]:
-        """Return what the sites tell about their privacy by now; answers may have cost something since the welcome."""
-        return [site.privacy for site in self._sites]
-
-    def ask(self, questions: Sequence[Question]) -> Iterator[list[Floats]]:
-        """Put the same questions to every site, one after the other, as answers are taken."""
-        for site in self._sites:
-            yield [site.answer(question) for question in questions]
+        """Whether a site may score by counts."""
 
 
 class Coordinator:
@@ -105,15 +85,14 @@ class Coordinator:
         return self.sites[0].names
 
     def ask(self, questions: Sequence[Question]) -> list[Floats]:
-        """Ask every site, as one round; answers to one question are stacked, one row a site."""
+        """Ask every site, as one round; answers to one question are stacked, one row per site."""
         questions = [question for question in questions if question.answers]
         if not questions:
             return []
         self.look()
-        # Answers are large: each is put in its row while it is at hand, and let go.
+        # Answers are large: each is copied to its row when it arrives, and not kept.
         stacked = [np.empty((len(self.sites), *shape(question))) for question in questions]
-        widest: int = getattr(self.transport, "widest", WIDEST)
-        counted: bool = getattr(self.transport, "counted", True)
+        widest, counted = self.transport.widest, self.transport.counted
         count = 0
         for count, mine in enumerate(self.transport.ask(questions), start=1):
             if count > len(self.sites):

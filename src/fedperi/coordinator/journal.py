@@ -7,7 +7,6 @@ search again with those that are left. Questions are told apart by what they ask
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import disk
 from ..errors import InputError
 from ..protocol.messages import Floats, Question, Settings, Welcome, is_run, question_key
 from ..protocol.questions import Answers
@@ -116,12 +116,7 @@ class Journal:
             header = {"format": FORMAT, "version": VERSION, "run": self.run, "method": self.method}
             text = json.dumps(header) + "\n" + text
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            with os.fdopen(handle, "ab") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
+            disk.append(self.path, text.encode())
         except OSError as error:
             raise InputError(f"the journal {str(self.path)!r} cannot be written: {error.strerror or error}") from None
 

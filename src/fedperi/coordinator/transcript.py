@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..protocol.messages import Families, Floats, Question, Settings, Welcome
+from .plausible import WIDEST
 
 FORMAT, VERSION = "fedperi.transcript", 1
 
@@ -94,6 +95,19 @@ class Replay:
                 raise InputError(f"the transcript is of a run with {name}={was!r}, not {value!r}: repeat it as it was")
         self._next = 0
         return self._sites
+
+    widest, counted, dropped = WIDEST, True, ()  # a transcript does not say how sites scored
+
+    def close(self) -> None:
+        """Do nothing: there is nobody to tell."""
+
+    def privacy(self) -> list[dict[str, Any] | None]:
+        """Return what the sites said about their privacy when the run was opened."""
+        return [site.privacy for site in self._sites]
+
+    def fingerprints(self) -> list[None]:
+        """Return None for every site: a transcript holds no hash of a table."""
+        return [None] * len(self._sites)
 
     def ask(self, questions: Sequence[Question]) -> list[list[Floats]]:
         """Answer the next round; it must be the one that was recorded."""

@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..protocol.messages import Welcome
 from ..protocol.steps import normal
-from ..protocol.worker import Payload, State
-from ..protocol.workers import worker_class
+from ..protocol.worker import Payload
 from .coordinator import check_together
 
 
@@ -31,6 +29,16 @@ class WorkTransport(Protocol):
 
     def perform(self, kind: str, payload: Payload) -> list[Payload]:
         """Send a step to all sites: one answer each, in the order of the welcomes."""
+
+    def close(self) -> None:
+        """Tell the sites that the run is over."""
+
+    def fingerprints(self) -> Sequence[str | None]:
+        """Identify what each site computes from, where that is known here; never sent over a network."""
+
+    @property
+    def dropped(self) -> Sequence[Mapping[str, str]]:
+        """Sites that were to take part and do not, each with its name (`site`) and the reason (`why`)."""
 
 
 @dataclass
@@ -79,33 +87,3 @@ class WorkCoordinator:
 def _fits(value: object, shape: Sequence[int]) -> bool:
     array = np.asarray(value)
     return array.dtype.kind in "fiub" and array.shape == tuple(shape) and bool(np.isfinite(array).all())
-
-
-class WorkInProcess:
-    """Workers in this process: for simulation, tests, and tables that happen to lie in one place.
-
-    Parameters
-    ----------
-    rows : mapping of str to array
-        For every site its table as numbers, columns in one order.
-    names : sequence of str
-        The variables.
-    """
-
-    def __init__(self, rows: Mapping[str, NDArray[np.float64]], names: Sequence[str]) -> None:
-        self._rows, self._names = dict(rows), tuple(names)
-
-    def begin(self, worker: str) -> list[Welcome]:
-        """Begin a run of a method at every site."""
-        make = worker_class(worker)
-        self._workers = [make(rows, site) for site, rows in self._rows.items()]
-        self._states: list[State] = [{} for _ in self._workers]
-        return [Welcome(site, self._names, len(rows)) for site, rows in self._rows.items()]
-
-    def perform(self, kind: str, payload: Payload) -> list[Payload]:
-        """Send a step to all sites."""
-        answers = []
-        for at, worker in enumerate(self._workers):
-            answer, self._states[at] = worker.perform(kind, payload, self._states[at])
-            answers.append(answer)
-        return answers

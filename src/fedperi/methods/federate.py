@@ -9,17 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ..coordinator.coordinator import InProcess, Transport
+from ..coordinator.coordinator import Transport
 from ..errors import InputError
 from ..graph.pdag import PDAG
 from ..names import check_name
 from ..scores import _kernel as kernel
-from ..site.factory import as_release, make_site, prepare_private_site
+from ..site.factory import NAMED, as_statement, make_site, prepare_private_site
 from ..site.released import ReleasedSite
 from ..site.site import Respondent, Site
+from ..site.summarised import SummarySite
 from ..tables.in_threads import cores
 from ..tables.reading import Reading
-from ..transports.threaded import Threaded
+from ..transports.in_process import InProcess, Threaded
 
 if TYPE_CHECKING:
     from ..privacy import Privacy
@@ -102,7 +103,7 @@ def as_transport(
     respondents, reading = as_respondents(sites), Reading.of(schema, data, missing)
     _same_schema([site for site in respondents if isinstance(site, ReleasedSite)])
     for site in respondents:
-        if isinstance(site, ReleasedSite):
+        if isinstance(site, ReleasedSite | SummarySite):
             site.local = local
     if privacy is not None:
         return InProcess(_protected(respondents, privacy, reading, local))
@@ -168,7 +169,6 @@ def as_respondents(sites: Any) -> list[Respondent]:
 
 
 def _respondents(sites: Any) -> list[Respondent]:
-    from ..privacy import Release
     from ..tables.table import named_sources
 
     if isinstance(sites, Respondent):
@@ -179,12 +179,7 @@ def _respondents(sites: Any) -> list[Respondent]:
         raise InputError(f"sites must be a list of tables, files or sites, not {type(sites).__name__}")
     if hasattr(sites, "columns") or isinstance(sites, str):
         named_sources(cast(Any, sites))  # a single table or path: raises, and says what to give instead
-    entries = [as_release(entry) or entry for entry in sites]
-    sources: list[Any] = [entry for entry in entries if not isinstance(entry, Respondent | Release)]
+    entries = [as_statement(entry) or entry for entry in sites]
+    sources: list[Any] = [entry for entry in entries if not isinstance(entry, NAMED)]
     named = iter(named_sources(sources))
-    return [make_site(entry) if isinstance(entry, Respondent | Release) else _named(next(named)) for entry in entries]
-
-
-def _named(entry: tuple[str, Any]) -> Respondent:
-    name, source = entry
-    return make_site(source, name)
+    return [make_site(entry, None if isinstance(entry, NAMED) else next(named)[0]) for entry in entries]

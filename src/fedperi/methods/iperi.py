@@ -259,7 +259,7 @@ class IPERI:
             **reasons_by_difference(directions, names, sites),
             **_reasons_in_common(found.parents, names, constraints),
         }
-        return Result(
+        result = Result(
             graph=graph,
             phi_cpdag=phi,
             cpdag=cpdag,
@@ -276,6 +276,8 @@ class IPERI:
             transcript=coordinator.transcript,
             privacy=_privacy(coordinator),
         )
+        coordinator.transport.close()
+        return result
 
     def _without(
         self, coordinator: Coordinator, constraints: Constraints, found: Found, result: Result, site: int
@@ -399,8 +401,7 @@ def _regrets(sets: ParentSets, parents: Sequence[int]) -> list[float]:
 
 def _privacy(coordinator: Coordinator) -> dict[str, dict[str, Any]] | None:
     """What every site tells about its privacy, at the end of the run; None if none has any."""
-    ask: Callable[[], list[dict[str, Any] | None]] | None = getattr(coordinator.transport, "privacy", None)
-    told = [site.privacy for site in coordinator.sites] if ask is None else ask()
+    told = coordinator.transport.privacy()
     if all(one is None for one in told):
         return None
     return {

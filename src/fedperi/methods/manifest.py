@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._version import __version__
-from ..coordinator.coordinator import Coordinator, InProcess
+from ..coordinator.coordinator import Coordinator
 from ..protocol.messages import Welcome
 from ..scores import _kernel as kernel
 from ..site.site import digest
@@ -25,8 +25,8 @@ def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]
     is about the others alone.
     """
     transport = coordinator.transport
-    marks = transport.fingerprints() if isinstance(transport, InProcess) else [None] * len(coordinator.sites)
-    dropped = [dict(entry) for entry in getattr(transport, "dropped", ())]
+    marks = transport.fingerprints()
+    dropped = [dict(entry) for entry in transport.dropped]
     return {**record(method, coordinator.names, coordinator.sites, marks), "dropped": dropped}
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from .. import disk
 from ..errors import InputError
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -137,11 +138,8 @@ def write_files(folder: Path, files: dict[str, bytes]) -> None:
             path = folder / name
             for parent in reversed(path.relative_to(folder).parents[:-1]):
                 _make_folder(folder / parent, made)
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                made.append(path)
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            disk.write_new(path, content)
+            made.append(path)
     except BaseException:
         for path in reversed(made):
             with contextlib.suppress(OSError):
@@ -153,14 +151,6 @@ def _make_folder(path: Path, made: list[Path]) -> None:
     if not path.is_dir():
         path.mkdir(mode=0o700)
         made.append(path)
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Put new content in place of a file's: after a crash at any moment it has the old one or the new one, whole."""
-    new = path.with_name(f".new-{path.name}")
-    new.unlink(missing_ok=True)
-    write_files(new.parent, {new.name: content})
-    new.replace(path)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..disk import write_whole
 from ..errors import InputError
 from .certificates import (
     CA_DAYS,
@@ -31,7 +32,6 @@ from .certificates import (
 from .folder import checked, explained, has_begun, key_folder, write_files
 from .folder import host_name as _host
 from .folder import ip_address as _address
-from .folder import replace_file as _replace
 from .folder import site_name as _site
 from .texts import CA_README as _CA_README
 from .texts import COORDINATOR_README as _COORDINATOR_README
@@ -195,7 +195,7 @@ def _extend(
     write_files(folder, {**former, **pairs})
     # The key first: cut off between the two, the pair does not match, which a SuperLink says, and --renew mends.
     for name in sorted(server):
-        _replace(folder / name, server[name])
+        write_whole(folder / name, server[name])
     return Keys(folder, hosts, addresses, until, fingerprint(ca), prints, aside)
 
 

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import disk
 from ..errors import InputError
-from .locks import REMEDY, explained, locked
+
+REMEDY = "choose a folder that you can write, by the store option or the environment variable FEDPERI_STORE"
 
 _DIGITS = 32  # of a fingerprint, in the name of a folder
 
@@ -169,7 +171,8 @@ class Place:
     def write(self, name: str, text: str) -> None:
         """Write a file of the place: after a crash at any moment it has its old content or the new one, whole."""
         self._make()
-        _write(self.path / name, text)
+        with explained(self.path / name):
+            disk.write_whole(self.path / name, _encoded(text))
 
     def create(self, folder: str, texts: dict[str, str]) -> None:
         """Write a folder with files, which after a crash at any moment is there with all of them or not at all."""
@@ -177,9 +180,9 @@ class Place:
         with explained(self.path / folder):
             made = Path(tempfile.mkdtemp(prefix=".new-", dir=self.path))
             for name, text in texts.items():
-                _write(made / name, text)
+                disk.write_whole(made / name, _encoded(text))
             made.rename(self.path / folder)
-            _sync_folder(self.path)
+            disk.sync_folder(self.path)
 
     @contextlib.contextmanager
     def locked(self, seconds: float = 60.0) -> Iterator[None]:
@@ -200,7 +203,16 @@ class Place:
         ['lock']
         """
         self._make()
-        with locked(self.path / "lock", seconds):
+        path = self.path / "lock"
+        with contextlib.ExitStack() as held:
+            try:
+                with explained(path):
+                    held.enter_context(disk.locked(path, seconds))
+            except disk.Busy:
+                raise InputError(
+                    f"another run has held the lock {str(path)!r} for {seconds:g} s: wait for it to end, or end it; "
+                    "the lock then opens by itself"
+                ) from None
             yield
 
     def _make(self) -> None:
@@ -240,27 +252,26 @@ def _file(key: str) -> str:
     return f"kept-{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def _write(path: Path, text: str) -> None:
-    with explained(path):
-        handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)  # mode 0600
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(text.encode("utf-8", "surrogatepass"))
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
-        _sync_folder(path.parent)
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
-def _sync_folder(path: Path) -> None:
-    """Make the names in a folder durable; Windows cannot open one, and needs it less."""
-    if os.name == "posix":
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what the disk refuses into words.
+
+    Examples
+    --------
+    >>> with explained(Path("store/ledger")):
+    ...     raise PermissionError(13, "Permission denied")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: the privacy store cannot use 'store/ledger' (Permission denied): choose a folder ...
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError(f"the privacy store cannot use {str(path)!r} ({reason}): {REMEDY}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"the privacy store cannot read {str(path)!r}, it is not text: restore it") from None

@@ -16,7 +16,7 @@ from ..names import plain as plain
 from ..strict import Unreadable, is_number, read_json, write_json
 from ..tables.schema import Column
 
-PROTOCOL = 3
+PROTOCOL = 4
 
 MAX_NUMBERS = 1 << 23
 """Numbers in a message: 64 MiB. All pairs of parents among 200 variables are half of it."""
@@ -85,6 +85,13 @@ class Fields:
         value = self._take(key)
         if not isinstance(value, str) or not 0 < len(value) <= limit or not all(map(plain, value)):
             self.wrong(f"has a {key!r} that is no plain text of at most {limit} characters")
+        return value
+
+    def document(self, key: str, limit: int) -> str:
+        """Take a long text, which its reader checks."""
+        value = self._take(key)
+        if not isinstance(value, str) or not 0 < len(value) <= limit:
+            self.wrong(f"has a {key!r} that is no text of at most {limit} characters")
         return value
 
     def name(self, key: str) -> str:

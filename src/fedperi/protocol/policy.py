@@ -10,6 +10,15 @@ from .fields import Refused, shown
 from .messages import Settings
 from .workers import WORKERS
 
+CHANNEL_WORDS = {
+    "release": "one statement, once: means and covariances with noise, under a stated privacy promise",
+    "moments": "one statement, once: EXACT means, variances and covariances of all columns. Not private: who knows all "
+    "rows but one can compute that row",
+    "regrets": "answers to questions that the coordinator chooses, in rounds. Without noise they tell nearly all "
+    "correlations",
+}
+"""What each channel gives away, in words for a site's owner."""
+
 
 class Exhausted(Refused):
     """A limit over all runs is reached: the coordinator hears just that, and `owner` says how to raise it."""
@@ -25,6 +34,8 @@ class SitePolicy:
 
     Parameters
     ----------
+    channel : {"release", "moments", "regrets"}
+        What the site gives: one private release, one exact summary, or answers to questions in rounds.
     privacy_required : bool
         Whether answers without noise are refused.
     maskings : tuple of str
@@ -40,12 +51,13 @@ class SitePolicy:
 
     Examples
     --------
-    >>> SitePolicy(maskings=("adaptive",)).check_open(Settings("none"))
+    >>> SitePolicy("regrets", maskings=("adaptive",)).check_open(Settings("none"))
     Traceback (most recent call last):
     ...
     fedperi.protocol.fields.Refused: the masking 'none' is not allowed here; allowed: adaptive
     """
 
+    channel: str = "release"
     privacy_required: bool = False
     maskings: tuple[str, ...] = MASKINGS
     bootstrap: bool = False
@@ -58,6 +70,8 @@ class SitePolicy:
         unknown = [name for name in self.methods if name not in WORKERS]
         if unknown:
             raise InputError(f"a site can allow {', '.join(WORKERS)}; there is no method {unknown[0]!r}")
+        if self.channel not in CHANNEL_WORDS:
+            raise InputError(f"channel is one of {', '.join(CHANNEL_WORDS)}, not {self.channel!r}")
         for name in ("privacy_required", "bootstrap"):  # "false" is a text, and would pass for true
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} is true or false, not {getattr(self, name)!r}")
@@ -66,8 +80,18 @@ class SitePolicy:
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise InputError(f"{name} is a whole number, zero or positive, not {value!r}")
 
+    def check_statement(self) -> None:
+        """Raise if the site gives no statement."""
+        if self.channel == "regrets":
+            raise Refused("this site answers questions, and gives no statement: coordinate with --channel regrets")
+
     def check_open(self, settings: Settings) -> None:
         """Raise if a run with these settings is not allowed."""
+        if self.channel != "regrets":
+            raise Refused(
+                "this site gives one statement and answers no questions: coordinate without --channel regrets, or ask "
+                "its owner to start it with --channel regrets"
+            )
         if settings.masking not in self.maskings:
             allowed = ", ".join(self.maskings)
             raise Refused(f"the masking {settings.masking!r} is not allowed here; allowed: {allowed}")

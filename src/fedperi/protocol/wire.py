@@ -1,11 +1,13 @@
 """The protocol between coordinator and sites: what each message holds, as plain values and arrays, and what is refused.
 
-Six messages, each with one reply; a transport carries them and knows nothing else:
+Seven messages, each with one reply; a transport carries them and knows nothing else:
 
 =========  ==============================================  ===========================================================
 message    the coordinator says                            the site replies
 =========  ==============================================  ===========================================================
 ``hello``  its version                                     its version, name, how it takes its columns, what it allows
+``state``  the columns agreed on                           its statement: a release, or an exact summary; all that
+                                                           methods need that ask no questions
 ``open``   the settings of a run, the columns agreed on,   a `Welcome`: rows, declared targets, privacy; and its
            and perhaps the first questions                 answers, if there are questions
 ``ask``    questions about candidate parents, directions   one number for each thing asked, and its privacy by now
@@ -39,9 +41,15 @@ from .messages import Question, Settings, Welcome, is_run
 from .questions import Answers, answers_in, read_questions, write_answers, write_questions
 from .steps import Beginning, Doing, read_doing, write_doing
 
-KINDS = ("hello", "open", "ask", "begin", "step", "close")
+KINDS = ("hello", "state", "open", "ask", "begin", "step", "close")
+
+CHANNELS = ("release", "moments", "regrets")
+"""What a site may give: a private release, an exact summary, or answers to questions."""
 
 DATA = ("auto", "linear", "nonlinear", "discrete", "mixed")
+
+LONGEST_STATEMENT = 1 << 25
+"""Characters of a statement: 1,000 columns have 500,000 covariances."""
 
 RUN_RULE = "1 to 40 letters, digits, dots, underscores and hyphens"
 
@@ -63,7 +71,7 @@ class Card:
 
     Levels are those that a schema declares. Levels found in a table are values of it, and are not sent. `data` is how
     the columns are taken, `penalty` multiplies the price of an edge, `bootstrap` says whether rows may be resampled:
-    the site's owner decides about all of them, and the coordinator learns them here.
+    `channel` is what the site gives. The site's owner decides about all of them, and the coordinator learns them here.
     """
 
     site: str
@@ -73,6 +81,15 @@ class Card:
     data: str = "linear"
     penalty: float = 1.0
     bootstrap: bool = False
+    channel: str = "release"
+
+
+@dataclass(frozen=True)
+class Stating:
+    """Asks for a site's statement. The columns repeat what the sites have said; a site compares, and obeys none."""
+
+    run: str
+    columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True)
@@ -107,7 +124,7 @@ class Closing:
     run: str
 
 
-Message = Hello | Opening | Asking | Beginning | Doing | Closing
+Message = Hello | Stating | Opening | Asking | Beginning | Doing | Closing
 
 
 def refusal(reason: str) -> Record:
@@ -116,7 +133,7 @@ def refusal(reason: str) -> Record:
     Examples
     --------
     >>> refusal("this site answers no bootstrap")
-    {'protocol': 3, 'refused': 'this site answers no bootstrap'}
+    {'protocol': 4, 'refused': 'this site answers no bootstrap'}
     """
     text = "".join(c if plain(c) else " " for c in reason)
     return {"protocol": PROTOCOL, "refused": text[:2000] or "no reason was given"}
@@ -128,7 +145,7 @@ def write(message: Message) -> Record:
     Examples
     --------
     >>> write(Closing("r1"))
-    {'protocol': 3, 'run': 'r1'}
+    {'protocol': 4, 'run': 'r1'}
     """
     if not is_run(message.run):
         raise InputError(f"a run's name is {RUN_RULE}, not {shown(message.run)}")
@@ -142,6 +159,8 @@ def write(message: Message) -> Record:
         record |= {"resample": resample, "columns": _columns_text(message.columns), "data": message.data}
     if isinstance(message, Opening | Asking):
         return record | {"number": message.number, **write_questions(message.questions)}
+    if isinstance(message, Stating):
+        return record | {"columns": _columns_text(message.columns)}
     if isinstance(message, Beginning):
         return record | {"worker": message.worker, "columns": _columns_text(message.columns)}
     return record | write_doing(message) if isinstance(message, Doing) else record
@@ -152,12 +171,12 @@ def read(kind: str, record: Mapping[str, Any], sender: str = "the coordinator", 
 
     Examples
     --------
-    >>> read("close", {"protocol": 3, "run": "r1"})
+    >>> read("close", {"protocol": 4, "run": "r1"})
     Closing(run='r1')
     >>> read("close", {"protocol": 1, "run": "r1"})
     Traceback (most recent call last):
     ...
-    fedperi.protocol.fields.Refused: the coordinator speaks version 1 of the protocol, and this side version 3: ...
+    fedperi.protocol.fields.Refused: the coordinator speaks version 1 of the protocol, and this side version 4: ...
     """
     if kind not in KINDS:
         raise Refused(f"{sender} sent a message of the unknown kind {shown(kind)}; known: {', '.join(KINDS)}")
@@ -169,6 +188,8 @@ def read(kind: str, record: Mapping[str, Any], sender: str = "the coordinator", 
         return fields.done(Hello(run, fields.text("version", MAX_NAME)))
     if kind == "close":
         return fields.done(Closing(run))
+    if kind == "state":
+        return fields.done(Stating(run, fields.columns("columns")))
     if kind == "open":
         return fields.done(_read_opening(fields, run))
     if kind == "begin":
@@ -189,6 +210,7 @@ def write_card(card: Card) -> Record:
         "data": card.data,
         "penalty": float(card.penalty),
         "bootstrap": int(card.bootstrap),
+        "channel": card.channel,
     }
 
 
@@ -199,7 +221,7 @@ def read_card(record: Mapping[str, Any], sender: str) -> Card:
     --------
     >>> read_card(write_card(Card("north", (Column("age", "continuous"),))), "node 1").columns
     (Column(name='age', kind='continuous', levels=None, bounds=None),)
-    >>> read_card({"protocol": 3, "refused": "not today"}, "node 1")
+    >>> read_card({"protocol": 4, "refused": "not today"}, "node 1")
     Traceback (most recent call last):
     ...
     fedperi.protocol.fields.Refused: node 1 refused: not today
@@ -208,7 +230,25 @@ def read_card(record: Mapping[str, Any], sender: str) -> Card:
     version, site = fields.text("version", MAX_NAME), fields.name("site")
     columns, promise = fields.columns("columns"), fields.privacy("promise")
     data, penalty = fields.choice("data", DATA[1:]), fields.number("penalty")
-    return fields.done(Card(site, columns, promise, version, data, penalty, bool(fields.integer("bootstrap", 0, 1))))
+    bootstrap, channel = bool(fields.integer("bootstrap", 0, 1)), fields.choice("channel", CHANNELS)
+    return fields.done(Card(site, columns, promise, version, data, penalty, bootstrap, channel))
+
+
+def write_statement(text: str) -> Record:
+    """Write a site's reply to ``state``."""
+    return {"protocol": PROTOCOL, "statement": text}
+
+
+def read_statement(record: Mapping[str, Any], sender: str) -> str:
+    """Read a site's reply to ``state``: a text, which `fedperi.privacy.statement` reads strictly.
+
+    Examples
+    --------
+    >>> read_statement(write_statement("{}"), "site 'north'")
+    '{}'
+    """
+    fields = Fields(record, sender, "state")
+    return fields.done(fields.document("statement", LONGEST_STATEMENT))
 
 
 def write_welcome(welcome: Welcome, answers: Answers | None = None) -> Record:

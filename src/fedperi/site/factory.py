@@ -6,35 +6,40 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from ..privacy import Release
+from ..tables.summary import Summary
 from .released import ReleasedSite
 from .site import Respondent, Site
+from .summarised import SummarySite
 
 if TYPE_CHECKING:
     from ..graph.pdag import PDAG
-    from ..privacy import Privacy, Release
+    from ..privacy import Privacy
     from ..tables.reading import Reading
     from ..tables.table import Table
 
 
-def as_release(source: Any) -> Release | None:
-    """Take a release, or read its file; None if this is something else.
+NAMED = (Respondent, Release, Summary)
+"""What brings the name of its site."""
+
+
+def as_statement(source: Any) -> Summary | Release | None:
+    """Take what a site said, a release or a summary, or read its file; None if this is something else.
 
     Examples
     --------
-    >>> as_release("north.csv") is None
+    >>> as_statement("north.csv") is None
     True
     """
-    from ..privacy import Release, is_release, load_release
+    from ..privacy.statement import is_statement, load_statement
 
-    if isinstance(source, Release):
-        return source
-    if isinstance(source, str | PathLike) and is_release(source):
-        return load_release(source)
-    return None
+    if isinstance(source, str | PathLike) and is_statement(source):
+        return load_statement(source)
+    return source if isinstance(source, Summary | Release) else None
 
 
 def make_site(source: Any, name: str | None = None) -> Respondent:
-    """Make a site of a DataFrame, a path, a release or a table; a site stays as it is, but for its name.
+    """Make a site of a table (DataFrame, path) or of what a site said; a site stays as it is, but for its name.
 
     Examples
     --------
@@ -42,11 +47,14 @@ def make_site(source: Any, name: str | None = None) -> Respondent:
     >>> make_site(pd.DataFrame({"a": [1.5, 2.5]}), "north").name
     'north'
     """
+    said = None if isinstance(source, Respondent) else as_statement(source)
+    site: Respondent
     if isinstance(source, Respondent):
         site = source
+    elif said is None:
+        site = Site(source, name=name)
     else:
-        release = as_release(source)
-        site = Site(source, name=name) if release is None else ReleasedSite(release)
+        site = SummarySite(said) if isinstance(said, Summary) else ReleasedSite(said)
     if name is not None:
         site.name = name
     return site

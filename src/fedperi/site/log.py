@@ -1,16 +1,16 @@
-"""A site's log of what it was asked and what it sent, in words, for the people who answer for its data.
+"""A site's log of what it was asked and what it sent, in words, for the people who are responsible for its data.
 
-One line a message. No value of the table is in it: who was asked by which run, how many numbers left, how many bytes
+One line per message. No value of the table is in it: who was asked by which run, how many numbers left, how many bytes
 that was, and what it cost in privacy.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from .. import disk
 from ..errors import InputError
 
 
@@ -40,12 +40,7 @@ class SiteLog:
         when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
         line = f"{when} UTC  run {run}: {what}".replace("\n", " ")
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            with os.fdopen(handle, "ab") as file:
-                file.write((line + "\n").encode("utf-8", "replace"))
-                file.flush()
-                os.fsync(file.fileno())
+            disk.append(self.path, (line + "\n").encode("utf-8", "replace"))
         except OSError as error:
             raise InputError(
                 f"the log {str(self.path)!r} cannot be written ({error.strerror or error}); nothing is sent without it"

@@ -6,7 +6,7 @@ import hashlib
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -260,10 +260,10 @@ class Site(Respondent):
         from ..tables import summarize
 
         def read(seed: int | None) -> Statistics | Counts:
-            return _enough(summarize(self.table, name=self.name, resample=seed, **self.reading.arguments))
+            return enough_rows(summarize(self.table, name=self.name, resample=seed, **self.reading.arguments))
 
         if resample is None:
-            return read(None) if self.known is None else _enough(self.known)
+            return read(None) if self.known is None else enough_rows(self.known)
         for attempt in range(DRAWS):
             try:
                 return read(self._seed(resample, attempt))
@@ -381,7 +381,10 @@ class OracleSite(Respondent):
         return self._cpdag if self._cpdag is not None else ges_fit(score).graph
 
 
-def _enough(summary: Statistics | Counts) -> Statistics | Counts:
+Kept = TypeVar("Kept", "Statistics", "Counts", "Statistics | Counts")
+
+
+def enough_rows(summary: Kept) -> Kept:
     """Return the statistics of a table, if it has the rows to judge each of its variables."""
     widest = max((len(block) for block in getattr(summary, "blocks", ())), default=1)
     if summary.n < max(len(summary.names), 2 * widest):

@@ -19,12 +19,13 @@ from ..protocol.messages import Question
 from ..protocol.policy import Exhausted, SitePolicy
 from ..protocol.questions import Answers, write_answers
 from ..protocol.steps import Beginning, Doing
-from ..protocol.wire import Asking, Closing, Hello, Message, Opening, Record
+from ..protocol.wire import Asking, Closing, Hello, Message, Opening, Record, Stating
 from .given import Account
 from .log import SiteLog
 from .runs import Runs
 from .site import Respondent
 from .source import AnswerSource
+from .stating import check_channel, statement_text
 from .steps import StepSide
 from .words import IN_THE_LOG, asked_words, promise_words, spent_words
 
@@ -58,6 +59,8 @@ class SiteWork:
         Noise, and its price. The site decides about it alone.
     policy : SitePolicy
         What is allowed.
+    key : private key, optional
+        Signs the site's statement.
     approve : callable, optional
         Gets what is about to be sent, in words, and says whether it may be.
     tell : callable, optional
@@ -71,7 +74,7 @@ class SiteWork:
     >>> [column.name for column in wire.read_card(site.reply("hello", wire.write(Hello("r1"))), "north").columns]
     ['X0', 'X1', 'X2']
     >>> site.reply("close", {"protocol": 7, "run": "r1"})["refused"]
-    'the coordinator speaks version 7 of the protocol, and this side version 3: install the same fedperi on both ...'
+    'the coordinator speaks version 7 of the protocol, and this side version 4: install the same fedperi on both ...'
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class SiteWork:
         penalty: float = 1.0,
         privacy: Privacy | None = None,
         policy: SitePolicy | None = None,
+        key: Any = None,
         approve: Callable[[str], bool] | None = None,
         tell: Callable[[str], None] | None = None,
     ) -> None:
@@ -105,7 +109,10 @@ class SiteWork:
             required=self.policy.privacy_required,
         )
         self.name, self.place = self.held.name, self.held.place
-        self.card = replace(self.held.card, bootstrap=self.policy.bootstrap)
+        check_channel(self.held, self.policy.channel)
+        self.card = replace(self.held.card, bootstrap=self.policy.bootstrap, channel=self.policy.channel)
+        self._key = key
+        self.stated = False  # whether the statement was given since this site was started
         self.log = SiteLog(self.place.path / "log.txt")
         self._runs = Runs(self.place, self.held.identity)
         self.account = Account(self.place, self.held.identity, self.policy)
@@ -166,6 +173,8 @@ class SiteWork:
     def _answered(self, message: Message) -> tuple[Record, str]:
         if isinstance(message, Hello):
             return wire.write_card(self.card), "told the coordinator our name, columns and privacy promise."
+        if isinstance(message, Stating):
+            return self._stated(message)
         if isinstance(message, Opening):
             return self._opened(message)
         if isinstance(message, Asking):
@@ -173,6 +182,18 @@ class SiteWork:
         if isinstance(message, Beginning):
             return self._steps.begin(message)
         return self._steps.perform(message) if isinstance(message, Doing) else self._closed(message)
+
+    def _stated(self, message: Stating) -> tuple[Record, str]:
+        self.policy.check_statement()
+        self.held.check_columns(message.columns)
+        if self.held.fingerprint() != self.held.mark:
+            raise Refused("the table has changed since this site was started: start it again")
+        channel = self.policy.channel
+        what = "noisy means and covariances" if channel == "release" else "EXACT means and covariances, NOT PRIVATE"
+        self._ask_people(message.run, f"send this site's one statement: {what}", self.held.quote_opening)
+        text = statement_text(self.held, channel, self._key)
+        self.stated = True
+        return wire.write_statement(text), f"gave our statement: {what}."
 
     def _opened(self, message: Opening) -> tuple[Record, str]:
         settings, questions = message.settings, message.questions

@@ -179,8 +179,8 @@ class Embedding:
 def common_embedding(schema: Schema, profiles: Sequence[TableProfile], data: Data, degree: int) -> Embedding:
     """Choose the block of every column, the same for all sites.
 
-    Indicators are those of all levels that occur anywhere, without the first. A curve reaches over all sites together;
-    a number that has two values has none.
+    Indicators are those of all levels in the schema, without the first. A curve reaches over all sites together; a
+    number that has two values has none.
 
     Examples
     --------
@@ -188,17 +188,16 @@ def common_embedding(schema: Schema, profiles: Sequence[TableProfile], data: Dat
     >>> from fedperi.tables import open_table
     >>> from fedperi.tables.checks.profile import scan
     >>> tables = [open_table(pd.DataFrame({"b": levels})) for levels in (["u", "v"], ["v", "w"])]
-    >>> schema = Schema((Column("b", "categorical", ("t", "u", "v", "w")),))
+    >>> schema = Schema((Column("b", "categorical", ("u", "v", "w")),))
     >>> common_embedding(schema, [scan(table) for table in tables], "mixed", 3).blocks[0].shown
-    (2, 3)
+    (1, 2)
     """
     _check_words(schema, data, "all sites")
 
     def block(column: Column) -> Block:
         parts = [profile.columns[column.name] for profile in profiles]
         if column.levels is not None and data != "linear":
-            counts = np.sum([part.counts(column.levels) for part in parts], axis=0)
-            return OneHot(column, tuple(np.flatnonzero(counts)[1:].tolist()))
+            return OneHot(column, tuple(range(1, len(column.levels))))
         if data != "nonlinear" or two_values(parts):
             return Linear(column)
         if column.bounds is not None:

@@ -230,11 +230,7 @@ def _count(
 def embedded_statistics(moments: Moments, embedding: Embedding, profile: TableProfile) -> Statistics:
     variance = np.diag(moments.scatter) / moments.n
     scale = np.sqrt(variance)
-    root = np.sqrt(np.diag(moments.scatter))
-    safe = np.where(root > 0, root, 1.0)
-    correlation = np.clip(moments.scatter / np.outer(safe, safe), -1, 1)
-    correlation = (correlation + correlation.T) / 2
-    np.fill_diagonal(correlation, 1.0)
+    correlation = correlation_of(moments.scatter)
     kept = []
     for block, columns in zip(embedding.blocks, embedding.positions, strict=True):
         if isinstance(block, Basis):
@@ -258,6 +254,22 @@ def embedded_statistics(moments: Moments, embedding: Embedding, profile: TablePr
         profile.dropped,
         profile.site,
     )
+
+
+def correlation_of(scatter: Floats) -> Floats:
+    """Return correlations; those of a column that does not vary are zero.
+
+    Examples
+    --------
+    >>> correlation_of(np.array([[4.0, 1.0], [1.0, 1.0]])).tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
+    """
+    root = np.sqrt(np.diag(scatter))
+    safe = np.where(root > 0, root, 1.0)
+    correlation: Floats = np.clip(scatter / np.outer(safe, safe), -1, 1)
+    correlation = (correlation + correlation.T) / 2
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
 
 
 def _independent(columns: list[int], correlation: Floats) -> tuple[int, ...]:

@@ -9,16 +9,16 @@ import numpy as np
 from ..errors import InputError
 from ..option_values import DATA, check_one_of
 from .checks.faults import constant_everywhere, faults
-from .checks.findings import raise_errors
+from .checks.findings import Finding, raise_errors
 from .checks.profile import Missing, TableProfile
-from .embedding import Curve, Data, Embedding, common_embedding, two_values
+from .embedding import Block, Curve, Data, Embedding, OneHot, common_embedding, two_values
 from .encode import read_rows
 from .infer import SchemaLike, as_schema, unify
 from .moments import Moments, stream_moments
 from .schema import Kind, Schema
-from .summary import Summary
+from .summary import Summary, covariance_of
 from .survey import FirstReading, for_each_table, read_all
-from .table import CHUNK, Source, Table, open_tables
+from .table import CHUNK, Source, Table, open_table, open_tables
 
 DEGREE = 3
 """Highest degree of the polynomials for ``data="nonlinear"``."""
@@ -51,14 +51,29 @@ def summaries(
     >>> [summary.constant for summary in summaries({"north": north, "south": south})]
     [(), ('dose',)]
     """
+    return present_levels(_summaries(open_tables(tables), as_schema(schema), data, missing, jobs))
+
+
+def summary_alone(table: Source, schema: SchemaLike | None, data: Data, missing: Missing, name: str | None) -> Summary:
+    """Summarise one table; see `Summary.of`."""
+    opened, given = open_table(table, name), as_schema(schema)
+    # One table does not tell the range of all: without public bounds, curves of two summaries cannot be compared.
+    if data == "auto" and not (given is not None and _bounded(given, opened.columns)):
+        data = "mixed"
+    return _summaries([opened], given, data, missing, 1, alone=True)[0]
+
+
+def _summaries(
+    opened: Sequence[Table], given: Schema | None, data: Data, missing: Missing, jobs: int, alone: bool = False
+) -> list[Summary]:
     check_one_of("data", data, DATA)
-    given, opened = as_schema(schema), open_tables(tables)
     curves = data in ("auto", "nonlinear")
     read = read_all(opened, given, missing, ["spread" if curves else "moments"], jobs=jobs)
     profiles = [reading.profile for _, reading in read]
     agreed, findings = unify(profiles, given)
     found = [finding for profile in profiles for finding in faults(profile, agreed, missing, constants=False)]
-    raise_errors([*findings, *found] or constant_everywhere(profiles, agreed))
+    # A site alone cannot know whether a column is constant everywhere; of a category it needs to be told all levels.
+    raise_errors([*findings, *found] or (_single_levels if alone else constant_everywhere)(profiles, agreed))
     if not agreed.columns:
         raise InputError("the tables have no columns that could be analysed")
     kind: Data = "nonlinear" if curves else "mixed" if data == "discrete" else data
@@ -77,22 +92,67 @@ def summaries(
     return for_each_table(jobs, opened, summarise, read)
 
 
+def _single_levels(profiles: Sequence[TableProfile], schema: Schema) -> list[Finding]:
+    names = tuple(column.name for column in schema.columns if column.levels is not None and len(column.levels) < 2)
+    remedy = "declare all levels that sites may have in a schema"
+    return [Finding("error", profiles[0].site, names, "one level only", remedy)] if names else []
+
+
+def _bounded(schema: Schema, columns: Iterable[str]) -> bool:
+    """Whether a schema declares all columns, with bounds for every column of numbers."""
+    return all(name in schema and (schema[name].kind == "categorical" or schema[name].bounds) for name in columns)
+
+
+def present_levels(parts: Sequence[Summary]) -> list[Summary]:
+    """Leave out indicators of levels that occur at no site, and that of the first level that occurs.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import Column
+    >>> schema = Schema((Column("arm", "categorical", ("t", "u", "v", "w")),))
+    >>> parts = [Summary.of(pd.DataFrame({"arm": levels}), schema) for levels in (["u", "v"], ["v", "u", "u"])]
+    >>> [part.blocks for part in parts], [part.mean.round(2).tolist() for part in present_levels(parts)]
+    ([((0, 1, 2),), ((0, 1, 2),)], [[0.5], [0.33]])
+    """
+    first = parts[0]
+    shown = np.any([part.mean > 0 for part in parts], axis=0)
+    kept = []
+    for block, unit in zip(first.blocks, first.units, strict=True):
+        columns = [column for column in block if shown[column]] if unit.startswith("OneHot") else list(block)
+        if columns and unit.startswith("OneHot"):
+            base = any(part.n * (1 - part.mean[list(block)].sum()) > 0.5 for part in parts)
+            columns = columns if base else columns[1:]
+        kept.append(columns or list(block[:1]))  # constant everywhere, which is refused elsewhere
+    return (
+        list(parts) if kept == [list(block) for block in first.blocks] else [part.with_columns(kept) for part in parts]
+    )
+
+
 def _summary(
     site: str, schema: Schema, embedding: Embedding, moments: Moments, dropped: int, kinds: tuple[Kind, ...]
 ) -> Summary:
-    covariance = moments.scatter / moments.n
-    # What varies by rounding only does not vary.
-    flat = np.diag(covariance) <= (1e-13 * np.abs(moments.mean)) ** 2
-    covariance[flat, :] = covariance[:, flat] = 0.0
-    units = tuple(
-        f"{type(block).__name__} {block.basis.origin:g} {block.basis.reach:g}"
-        if isinstance(block, Curve)
-        else type(block).__name__
-        for block in embedding.blocks
-    )
+    covariance = covariance_of(moments.n, moments.mean, moments.scatter)
     return Summary(
-        site, schema.names, embedding.positions, moments.n, moments.mean, covariance, kinds, units, dropped=dropped
+        site,
+        schema.names,
+        embedding.positions,
+        moments.n,
+        moments.mean,
+        covariance,
+        kinds,
+        tuple(map(_unit, embedding.blocks)),
+        dropped=dropped,
+        schema=schema,
+        scatter=moments.scatter,
     )
+
+
+def _unit(block: Block) -> str:
+    """Say how a variable was embedded, so that two sites' columns can be told apart."""
+    if isinstance(block, Curve):
+        return f"Curve {block.basis.origin!r} {block.basis.reach!r}"
+    return f"OneHot {block.column.levels}" if isinstance(block, OneHot) else type(block).__name__
 
 
 def _kinds(schema: Schema, profiles: Sequence[TableProfile]) -> tuple[Kind, ...]:

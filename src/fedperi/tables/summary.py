@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,8 @@ from .checks.profile import Missing
 from .embedding import Data
 from .frozen import frozen
 from .infer import SchemaLike
-from .schema import Kind
-from .table import Source, open_table
+from .schema import Kind, Schema
+from .table import Source
 
 Floats = NDArray[np.float64]
 
@@ -53,6 +54,12 @@ class Summary:
         Variables that the site declares to have set.
     dropped : int
         Rows left out because a value was missing.
+    schema : Schema, optional
+        What is declared about the columns. Needed to write the summary to a file.
+    scatter : array, shape (q, q), optional
+        n times the covariances, as they were added up: what a file holds, so that nothing is rounded twice. Read-only.
+    signature : object, optional
+        Who signed the file that it was read from.
 
     Examples
     --------
@@ -75,9 +82,14 @@ class Summary:
     units: tuple[str, ...] = ()
     targets: tuple[str, ...] | None = None
     dropped: int = 0
+    schema: Schema | None = None
+    scatter: Floats | None = None
+    signature: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean", frozen(self.mean, np.float64))
+        if self.scatter is not None:
+            object.__setattr__(self, "scatter", frozen(self.scatter, np.float64))
         object.__setattr__(self, "covariance", frozen(self.covariance, np.float64))
         object.__setattr__(self, "kinds", tuple(self.kinds) or ("continuous",) * len(self.names))
         object.__setattr__(self, "units", tuple(self.units) or ("column",) * len(self.names))
@@ -117,6 +129,21 @@ class Summary:
             block[:1] if unit.startswith("Curve") else block
             for block, unit in zip(self.blocks, self.units, strict=True)
         ]
+        return replace(
+            self.with_columns(kept),
+            units=tuple("Linear" if unit.startswith("Curve") else unit for unit in self.units),
+        )
+
+    def with_columns(self, kept: Sequence[Sequence[int]]) -> Summary:
+        """Keep some of the columns of every variable.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> summary = Summary.of(pd.DataFrame({"age": [41.5, 37.0, 60.25], "arm": ["u", "v", "w"]}))
+        >>> summary.blocks, summary.with_columns([(0,), (2,)]).blocks
+        (((0,), (1, 2)), ((0,), (1,)))
+        """
         columns = [column for block in kept for column in block]
         ends = np.cumsum([0, *map(len, kept)]).tolist()
         return replace(
@@ -124,7 +151,7 @@ class Summary:
             blocks=tuple(tuple(range(start, end)) for start, end in pairwise(ends)),
             mean=self.mean[columns],
             covariance=self.covariance[np.ix_(columns, columns)],
-            units=tuple("Linear" if unit.startswith("Curve") else unit for unit in self.units),
+            scatter=None if self.scatter is None else self.scatter[np.ix_(columns, columns)],
         )
 
     @property
@@ -165,11 +192,23 @@ class Summary:
         -------
         Summary
         """
-        from .summaries import summaries
+        from .summaries import summary_alone
 
-        opened = open_table(table, name)
-        # One table does not tell the range of all: polynomials of two summaries could not be compared.
-        return summaries({opened.name: opened}, schema, data="mixed" if data == "auto" else data, missing=missing)[0]
+        return summary_alone(table, schema, data, missing, name)
+
+
+def covariance_of(n: float, mean: Floats, scatter: Floats) -> Floats:
+    """Return covariances; what varies by rounding only does not vary.
+
+    Examples
+    --------
+    >>> covariance_of(2, np.array([1e8, 0.0]), np.array([[1e-18, 0.0], [0.0, 3.0]])).tolist()
+    [[0.0, 0.0], [0.0, 1.5]]
+    """
+    covariance: Floats = scatter / n
+    flat = np.diag(covariance) <= (1e-13 * np.abs(mean)) ** 2
+    covariance[flat, :] = covariance[:, flat] = 0.0
+    return covariance
 
 
 def check_alike(parts: Sequence[Summary]) -> None:

@@ -12,10 +12,11 @@ from ...errors import InputError
 from ...names import check_name
 from ...site.released import ReleasedSite
 from ...site.site import OracleSite, Site
+from ...site.summarised import SummarySite
 from ...tables.checks.collinear import SINGULAR, dependences
 from ...tables.checks.findings import quoted
 from ...tables.statistics import Statistics
-from ...tables.summaries import summaries
+from ...tables.summaries import present_levels, summaries
 from ...tables.summary import Summary, check_alike
 from ..federate import as_respondents
 
@@ -56,7 +57,7 @@ def statements(sites: Any, *, schema: Any = None, data: Any = "auto", missing: A
             raise InputError(f"site {name!r} is a release: M-PERI cannot use noisy summaries yet; {ELSEWHERE}")
         if isinstance(entry, Site):
             tables[name] = entry
-        elif not isinstance(entry, Summary | OracleSite):
+        elif not isinstance(entry, Summary | OracleSite | SummarySite):
             raise InputError(f"site {name!r} gives no summary, and M-PERI works with nothing else; {ELSEWHERE}")
     rows = {name: site.table for name, site in tables.items()}
     read = summaries(rows, schema, data=data, missing=missing) if rows else []
@@ -66,10 +67,13 @@ def statements(sites: Any, *, schema: Any = None, data: Any = "auto", missing: A
             found[name] = replace(entry.summary(), site=name)
         elif isinstance(entry, Summary):
             found[name] = replace(entry, site=name)
+        elif isinstance(entry, SummarySite):
+            found[name] = replace(entry.summary, site=name)
     parts = [found[name] for name in entries]
     if not all(part.curved for part in parts):  # only tables that are read together have polynomials
         parts = [part.straight() for part in parts]
     check_alike(parts)
+    parts = present_levels(parts)
     _check_determined([part.straight() for part in parts])
     return parts
 

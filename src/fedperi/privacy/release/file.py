@@ -6,12 +6,11 @@ contradict the numbers, or that holds a field more, is not read; nor is one whos
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
 from os import PathLike
 from pathlib import Path
 
+from ... import disk
 from ...errors import InputError
 from .reader import AGAIN, largest_text, read_release, refusal
 from .release import Release
@@ -38,20 +37,12 @@ def save_release(release: Release, path: str | PathLike[str]) -> None:
     if not target.parent.is_dir():
         refuse(f"there is no folder {str(target.parent)!r}; make it first")
     text = write_release(release).encode()
-    beside = target.parent / f".{secrets.token_hex(8)}.part"
     try:
         if target.is_symlink() or target.exists():
             if target.is_file() and target.read_bytes() == text:
                 return
             refuse("something else is there already; remove it, or choose another name")
-        try:
-            with beside.open("xb") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
+        disk.write_whole(target, text, mode=0o666)  # less what the user's umask takes away: it is to be sent
     except OSError as error:
         refuse(f"it cannot be written: {error.strerror or error}; choose another place")
 

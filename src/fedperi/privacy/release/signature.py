@@ -21,6 +21,7 @@ from ...errors import InputError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
+    from ...tables.summary import Summary
     from .release import Release
 
 _PURPOSE = b"fedperi.release signature 1\n"  # the key also signs requests to a coordinator: neither is the other
@@ -151,7 +152,7 @@ def read_roster(folder: str | os.PathLike[str]) -> Roster:
     return found
 
 
-def check_signer(release: Release, roster: Roster) -> None:
+def check_signer(release: Release | Summary, roster: Roster) -> None:
     """Raise unless a release is signed by the key that the roster has for its site; for "release file ..."."""
     if release.site not in roster:
         raise InputError(

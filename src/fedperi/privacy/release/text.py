@@ -78,7 +78,7 @@ def write_release(release: Release) -> str:
     if release.signature is not None:
         content["signature"] = release.signature.value
     content["checksum"] = checksum(content)
-    return _layout(content, 0) + "\n"
+    return layout(content, 0) + "\n"
 
 
 def content_of(release: Release) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def checksum(content: dict[str, Any]) -> str:
     return f"sha256:{hashlib.sha256(canonical(content).encode()).hexdigest()}"
 
 
-def _layout(value: Any, depth: int) -> str:
+def layout(value: Any, depth: int) -> str:
     """JSON for people: one item of a list a line, numbers below each other, no invisible characters."""
     line = _line(value)
     if not isinstance(value, dict | list) or not value:
@@ -158,7 +158,7 @@ def _layout(value: Any, depth: int) -> str:
     elif short and depth > 1:
         return line
     else:
-        items = [f"{_line(key)}: {_layout(item, depth + 1)}" for key, item in value.items()]
+        items = [f"{_line(key)}: {layout(item, depth + 1)}" for key, item in value.items()]
     space = "  " * (depth + 1)
     return f"{line[0]}\n{space}" + f",\n{space}".join(items) + f"\n{space[2:]}{line[-1]}"
 

@@ -1,7 +1,8 @@
 """The federation over a network, carried by Flower (the extra ``fedperi[flower]``).
 
-`transport` puts the protocol of `fedperi.protocol.wire` on a Flower grid; `node` and `link` are what `fedperi site`
-and `fedperi coordinate` run; `client_app` and `server_app` are the same for those who run Flower themselves.
+`transport` puts the protocol of `fedperi.protocol.wire` on a Flower grid; `node` and `link` are what `fedperi site` and
+`fedperi coordinate` run; `fedperi.cli.flower_apps` is the same for people who run Flower themselves. Only `inner`
+uses interfaces that Flower does not promise to keep.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ QUIET = {
     "FLWR_DISABLE_UPDATE_CHECK": "1",
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
 }
-"""What every Flower process of ours is told: report nothing, ask nobody for updates, install nothing."""
+"""Environment of every Flower process that we start: no telemetry, no search for updates, no installation."""
+
+
+TESTED = ">=1.41,<1.42"
+"""Versions of Flower whose inner interfaces are those that we use; the same range as in pyproject.toml."""
 
 
 def need_flower() -> None:
-    """Raise unless Flower is there, in a version whose inner interfaces are those that we use.
-
-    Sites and coordinator speak Flower's network interfaces themselves, so that no process of ours ever loads code that
-    came over the network; these interfaces are not among what Flower promises to keep.
+    """Raise unless Flower is installed, in a version that fedperi is tested with.
 
     Examples
     --------
@@ -30,6 +32,7 @@ def need_flower() -> None:
     ...     assert "fedperi[flower]" in str(error)
     """
     import os
+    from importlib.metadata import version
 
     os.environ.update(QUIET)
     try:
@@ -39,15 +42,9 @@ def need_flower() -> None:
             "the network needs Flower, which is not installed: pip install 'fedperi[flower]' (or exchange release "
             "files, which need no network: fedperi release)"
         ) from None
-    try:
-        from flwr.supercore.control import ControlHttpClient  # noqa: F401
-        from flwr.supercore.runtime import RuntimeHttpClient  # noqa: F401
-        from flwr.superlink.grid import HttpGrid  # noqa: F401
-        from flwr.supernode.fleet_http_client import FleetHttpClient  # noqa: F401
-    except ImportError as error:
-        from importlib.metadata import version
-
+    found = version("flwr")
+    if found.split(".")[:2] != TESTED.removeprefix(">=").partition(",")[0].split("."):
         raise InputError(
-            f"Flower {version('flwr')} has other inner interfaces than the 1.41 that this fedperi knows ({error}): "
-            "pip install 'flwr>=1.41,<1.42', or a newer fedperi"
-        ) from None
+            f"Flower {found} is installed, and this fedperi is tested with flwr{TESTED}: pip install "
+            "'fedperi[flower]', or use a newer fedperi"
+        )

@@ -1,6 +1,6 @@
-"""The app bundle that Flower wants for every run: a page of settings, and two lines that name the installed fedperi.
+"""The app bundle that Flower needs for every run: a page of settings, and two lines that name the installed fedperi.
 
-`fedperi site` and `fedperi coordinate` never load it. It is for those who run Flower's own SuperLink and SuperNodes.
+`fedperi site` and `fedperi coordinate` never load it. It is for people who run Flower's own SuperLink and SuperNodes.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from pathlib import Path
 
 from ..._version import __version__
 from ...errors import InputError
+from . import TESTED
 
 _SETTINGS = f"""[project]
 name = "fedperi-app"
 version = "{__version__}"
 description = "Federated causal discovery: the fedperi that is installed on every machine does the work."
 license = {{file = "LICENSE"}}
-dependencies = ["flwr>=1.41,<2"]
+dependencies = ["flwr{TESTED}"]
 
 [build-system]
 requires = ["hatchling"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ...errors import InputError
 from ...names import visible
@@ -15,12 +15,24 @@ from .records import from_records, to_records
 
 if TYPE_CHECKING:
     from flwr.app import Message
-    from flwr.serverapp import Grid
 
 T = TypeVar("T")
 
 COURTESY = 3.0
 """Seconds that sites get to take a message whose reply is not needed."""
+
+
+class Grid(Protocol):
+    """What we use of Flower's grid (`flwr.serverapp.Grid`)."""
+
+    def get_nodes(self) -> Iterable[Any]:
+        """Return the nodes that are connected: `node_id`, `public_key`, `last_activated_at`."""
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        """Send messages, and return their identifiers."""
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        """Return the replies to these messages that have arrived."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +73,7 @@ class Exchange:
 
     Parameters
     ----------
-    grid : flwr.serverapp.Grid
+    grid : Grid
         The grid.
     keys : mapping of bytes to str, optional
         Public keys of the sites and their names.

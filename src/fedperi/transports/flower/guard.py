@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from ...protocol.fields import MAX_TEXT
+from .inner import run_superlink
 
 FOR_SITES = "/v1/fleet/"
 
@@ -152,19 +153,8 @@ def _end_with_parent() -> None:
 
 def main() -> None:
     """Run the SuperLink with the guard in front."""
-    import uvicorn
-    from flwr.superlink.cli.flower_superlink import flower_superlink
-
     _end_with_parent()
-    serve = uvicorn.run
-
-    def run(app: Any, **options: Any) -> None:
-        # No proxy headers: whoever connects could otherwise claim to be this machine. No line in the log for every
-        # look for messages: sites look several times a second.
-        serve(guarded(app), **{**options, "proxy_headers": False, "access_log": False})
-
-    uvicorn.run = run
-    flower_superlink()
+    run_superlink(guarded)
 
 
 if __name__ == "__main__":

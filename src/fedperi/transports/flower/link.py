@@ -6,7 +6,6 @@ search runs right here. So nobody executes the bundle that a run of Flower needs
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import signal
@@ -15,7 +14,6 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -25,7 +23,7 @@ from typing import Any
 
 from ...errors import InputError
 from ...pki.certificates import check_unshared, need_cryptography
-from . import QUIET, need_flower
+from . import QUIET, inner, need_flower
 from .bundle import FILES
 
 START = 60.0
@@ -213,100 +211,22 @@ class Control:
         self._address, self._secret = address, secret
         self._root = None if certificates is None else certificates.ca.read_bytes()
 
-    def _client(self, of: Any, component: str, *interceptors: Any) -> Any:
-        from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
-
-        return of.from_server_address(
-            server_address=self._address,
-            insecure=self._root is None,
-            root_certificates=self._root,
-            interceptors=[RuntimeVersionHttpInterceptor(component_name=component), *interceptors],
-        )
-
     def register(self, name: str, key: bytes) -> None:
         """Let the site of this key connect."""
         import httpx
-        from flwr.proto.control_pb2 import RegisterNodeRequest
-        from flwr.supercore.control import ControlHttpClient
 
-        with self._client(ControlHttpClient, "flwr CLI") as client:
-            try:
-                client.RegisterNode(RegisterNodeRequest(public_key=key, name=name))
-            except httpx.HTTPError as error:
-                raise InputError(f"the key of site {name!r} was not accepted by the SuperLink: {error}") from None
+        try:
+            inner.register_node(self._address, self._root, name, key)
+        except httpx.HTTPError as error:
+            raise InputError(f"the key of site {name!r} was not accepted by the SuperLink: {error}") from None
 
     @contextmanager
     def grid(self) -> Iterator[Any]:
         """Begin a run, take its task, and give its grid."""
-        import httpx
-        from flwr.common.constant import SubStatus
-        from flwr.common.serde import run_from_proto
-        from flwr.proto.runtime_pb2 import PullTaskInputRequest, PushTaskOutputRequest
-        from flwr.supercore.retry import RetryInvoker, exponential
-        from flwr.supercore.task_identity import TaskIdentity
-        from flwr.superlink.grid import HttpGrid
-
-        self._start_run()
-        grid = HttpGrid(self._address, self._root is None, self._root, token=self._take_task())
-        # Flower's own retries last for ever, and answer a lost authorization with a signal to this process.
-        grid._retry_invoker = RetryInvoker(
-            lambda: exponential(max_delay=2), httpx.TransportError, max_tries=None, max_time=30
-        )
-        client = grid._runtime_client
-        task = client.PullTaskInput(PullTaskInputRequest())
-        TaskIdentity.task_id, TaskIdentity.run_id = task.task_id, task.run.run_id
-        TaskIdentity.node_id = task.context.node_id
-        grid.set_run(run_from_proto(task.run))
-        done = threading.Event()
-        threading.Thread(target=_beat, args=(client, done), daemon=True).start()
-        status, details = SubStatus.FAILED, "stopped"
-        try:
+        if not inner.start_run(self._address, self._root, FILES):
+            raise InputError("the SuperLink did not begin a run")
+        token = inner.acquire_task(self._address, self._root, self._secret, START)
+        if token is None:
+            raise InputError(f"the SuperLink gave no task within {START:g} s")
+        with inner.open_grid(self._address, self._root, token) as grid:
             yield grid
-            status, details = SubStatus.COMPLETED, ""
-        finally:
-            done.set()
-            grid._retry_invoker.max_tries = 1
-            with suppress(httpx.HTTPError):
-                client.PushTaskOutput(PushTaskOutputRequest(sub_status=status, details=details))
-            with suppress(httpx.HTTPError):
-                grid.close()
-
-    def _start_run(self) -> None:
-        from flwr.cli.build import build_fab_from_files
-        from flwr.common.serde import fab_to_proto, user_config_to_proto
-        from flwr.proto.control_pb2 import StartRunRequest
-        from flwr.supercore.control import ControlHttpClient
-        from flwr.supercore.fab import Fab
-
-        bundle = build_fab_from_files({name: text.encode() for name, text in FILES.items()})[0]
-        fab = fab_to_proto(Fab(hashlib.sha256(bundle).hexdigest(), bundle, {}))
-        with self._client(ControlHttpClient, "flwr CLI") as client:
-            request = StartRunRequest(fab=fab, override_config=user_config_to_proto({}), federation="", app_spec="")
-            if not client.StartRun(request).run_id:
-                raise InputError("the SuperLink did not begin a run")
-
-    def _take_task(self) -> str:
-        from flwr.proto.runtime_pb2 import AcquireTaskRequest
-        from flwr.supercore.interceptors import SuperExecAuthHttpInterceptor
-        from flwr.supercore.runtime import RuntimeHttpClient
-
-        only_we = SuperExecAuthHttpInterceptor(
-            master_secret=self._secret, protected_methods=frozenset({"/flwr.proto.Runtime/AcquireTask"})
-        )
-        end = time.monotonic() + START
-        with self._client(RuntimeHttpClient, "SuperExec", only_we) as client:
-            while time.monotonic() < end:
-                taken = client.AcquireTask(AcquireTaskRequest(supported_task_types=["flwr-serverapp"]))
-                if taken.HasField("task"):
-                    return str(taken.token)
-                time.sleep(0.1)
-        raise InputError(f"the SuperLink gave no task within {START:g} s")
-
-
-def _beat(client: Any, done: threading.Event) -> None:
-    import httpx
-    from flwr.proto.runtime_pb2 import SendTaskHeartbeatRequest
-
-    while not done.wait(5.0):
-        with suppress(httpx.HTTPError, RuntimeError):
-            client.SendTaskHeartbeat(SendTaskHeartbeatRequest())

@@ -1,6 +1,6 @@
 """A site as a Flower node, in one process: it pulls messages, answers them by `SiteWork`, and runs no code but ours.
 
-A SuperNode of Flower fetches the app bundle of every run from the SuperLink and executes it; whoever controls the
+A SuperNode of Flower fetches the app bundle of every run from the SuperLink and executes it; anyone who controls the
 SuperLink controls what runs at the site. This node speaks the same network interface, never asks for the bundle, and
 answers the six messages of our protocol. Connections go out from the site only.
 """
@@ -26,7 +26,7 @@ BUSY = 120.0
 
 UNKNOWN_KEY = 3 * HEARTBEAT
 """Seconds for which a site whose key is refused tries again: the coordinator may be just registering it, or may not
-have noticed yet that this site was killed and started anew, which takes it two heartbeats."""
+have noticed yet that this site was killed and restarted, which takes two heartbeats."""
 
 
 def serve(
@@ -64,43 +64,54 @@ def serve(
     need_flower()
     key = None if address.key is None else read_site_key(address.key)
     stop = stop or threading.Event()
-    lost = time.monotonic()
-    refused: float | None = None
-    told = ""
+    patience = _Patience(wait, note)
     while not stop.is_set():
-        joined, heard = False, threading.Event()
+        connection, heard = False, threading.Event()
         try:
             check_reachable(address)
             with connected(address, key) as node:
                 note(f"connected to {address.coordinator} as site {work.name!r}, waiting for messages.")
-                told, refused, joined = "", None, True
+                patience.restart()
+                connection = True
                 _answer_all(work, node, stop, poll, heard)
             return
-        except Unauthorized as error:
-            refused = refused or time.monotonic()
-            if time.monotonic() - refused > UNKNOWN_KEY:
-                raise InputError(str(error)) from None
-            reason = str(error)
-        except Away as error:
-            reason, refused = str(error), None
-        now = time.monotonic()
-        if joined:
-            lost = now  # there was a connection, so the patience begins anew
-            reason += "" if heard.is_set() else _UNHEARD
-        if now - lost > wait:
-            raise InputError(f"{reason}; gave up after {wait:g} s") from None
-        if reason != told:
-            note(f"{reason}; trying again.")
-            told = reason
+        except (Unauthorized, Away) as error:
+            patience.use(error, _UNHEARD if connection and not heard.is_set() else "")
         stop.wait(1.0)
 
 
-_UNHEARD = "; no message came: a run that has begun goes on without this site, which waits for the next one"
+_UNHEARD = "; no message came: a run that has begun continues without this site, which waits for the next one"
+
+
+class _Patience:
+    """How long a site tries again, and what it says about it: every reason once."""
+
+    def __init__(self, wait: float, note: Callable[[str], None]) -> None:
+        self._wait, self._note = wait, note
+        self._lost: float | None = time.monotonic()
+        self._refused: float | None = None
+        self._said = ""
+
+    def restart(self) -> None:
+        """Forget all failures: there is a connection."""
+        self._lost, self._refused, self._said = None, None, ""
+
+    def use(self, error: Exception, more: str) -> None:
+        """Take note of a failure; raise if there have been failures for too long."""
+        now, reason = time.monotonic(), f"{error}{more}"
+        self._lost = now if self._lost is None else self._lost
+        self._refused = (self._refused or now) if isinstance(error, Unauthorized) else None
+        if self._refused is not None and now - self._refused > UNKNOWN_KEY:
+            raise InputError(reason) from None
+        if now - self._lost > self._wait:
+            raise InputError(f"{reason}; gave up after {self._wait:g} s") from None
+        if reason != self._said:
+            self._note(f"{reason}; trying again.")
+            self._said = reason
 
 
 def _answer_all(work: SiteWork, node: FleetNode, stop: threading.Event, poll: float, heard: threading.Event) -> None:
     from flwr.app import Error, Message
-    from flwr.supercore.inflatable.inflatable_utils import ObjectPullError
 
     from .records import from_records, to_records
 
@@ -108,8 +119,8 @@ def _answer_all(work: SiteWork, node: FleetNode, stop: threading.Event, poll: fl
     while not stop.is_set():
         try:
             message = node.receive()
-        except (ObjectPullError, RunOver):
-            continue  # the run ended while its message was on the way
+        except RunOver:
+            continue
         if message is None:
             stop.wait(poll if time.monotonic() < busy + BUSY else 8 * poll)
             continue

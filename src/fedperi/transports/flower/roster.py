@@ -11,11 +11,9 @@ from ...coordinator.journal import Journal
 from ...errors import InputError
 from ...protocol import wire
 from ...protocol.wire import Card, Hello, Record
-from .exchange import Exchange, Limits, Peer
+from .exchange import Exchange, Grid, Limits, Peer
 
 if TYPE_CHECKING:
-    from flwr.serverapp import Grid
-
     from ...tables.schema import Column
 
 T = TypeVar("T")

@@ -19,12 +19,10 @@ from ...protocol.steps import Beginning, Doing, read_done
 from ...protocol.wire import Asking, Closing, Opening, Record
 from ...protocol.worker import Payload, Worker
 from ...protocol.workers import worker_class
-from .exchange import Limits, Traffic
+from .exchange import Grid, Limits, Traffic
 from .roster import Roster
 
 if TYPE_CHECKING:
-    from flwr.serverapp import Grid
-
     from ...tables.schema import Schema
 
 T = TypeVar("T")
@@ -103,6 +101,7 @@ class FlowerTransport:
         )
         self._net = self._roster.net
         self._current = ""
+        self._open_run = ""
         self._settings: Settings | None = None
         self._begun = 0
         self._worker: type[Worker] | None = None
@@ -164,6 +163,7 @@ class FlowerTransport:
         lost = self._roster.read(replies, reading, keep)
         if lost and not first:
             raise SitesChanged
+        self._open_run = self._run
         if unknown and ahead:
             self._say_round()
         welcomes = [self.journal.welcome(self._current, site) for site in self.sites]
@@ -195,10 +195,8 @@ class FlowerTransport:
         return [[self._known(site, question) for question in questions] for site in self.sites]
 
     def privacy(self) -> list[dict[str, Any] | None]:
-        """Return what each site told last about its privacy, and tell the sites that the run is over."""
-        told = [self.journal.privacy(self._current, site) for site in self.sites]
-        self._close(self._run)
-        return told
+        """Return what each site said last about its privacy."""
+        return [self.journal.privacy(self._current, site) for site in self.sites]
 
     @property
     def _run(self) -> str:
@@ -228,6 +226,7 @@ class FlowerTransport:
         welcomes: dict[str, Welcome] = {}
         replies = self._net.send("begin", dict.fromkeys(self.sites, record))
         self._roster.read(replies, lambda site, reply: _welcome(site, reply, names)[0], welcomes.__setitem__)
+        self._open_run = self._steps
         return [welcomes[site] for site in self.sites]
 
     def perform(self, kind: str, payload: Payload) -> list[Payload]:
@@ -253,18 +252,21 @@ class FlowerTransport:
             self._note(f"step {self._number} ({kind}): {self._words()}.")
         return answers
 
-    def end(self) -> None:
-        """Tell the sites that a run of steps is over."""
-        self._close(self._steps)
-
     @property
     def _steps(self) -> str:
         return f"{self.journal.run}.steps{self._begun}"
 
     # -- both -----------------------------------------------------------------------------------------------------
 
-    def _close(self, run: str) -> None:
-        self._net.tell("close", dict.fromkeys(self.sites, wire.write(Closing(run))))
+    def close(self) -> None:
+        """Tell the sites that the run is over."""
+        if self._open_run:
+            self._net.tell("close", dict.fromkeys(self.sites, wire.write(Closing(self._open_run))))
+            self._open_run = ""
+
+    def fingerprints(self) -> list[None]:
+        """Return None for every site: hashes of their tables stay at the sites."""
+        return [None] * len(self.sites)
 
     def _say_round(self) -> None:
         traffic, p = self.traffic, len(self._roster.columns or ())

@@ -1,0 +1,104 @@
+"""The one way to write files that must survive a crash, and to keep other processes out meanwhile.
+
+Functions raise `OSError`; each caller says in its own words which file that was and what to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+
+class Busy(Exception):
+    """Another process or thread holds a lock."""
+
+
+def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Write a file: after a crash at any moment it has its old content or the new one, whole.
+
+    By default only its owner can read it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder) / "ledger", b"1")
+    ...     os.listdir(folder)
+    ['ledger']
+    """
+    new = path.with_name(f".new-{secrets.token_hex(8)}")
+    write_new(new, content, mode)
+    try:
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def write_new(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Write a file where there is none yet: all of it, or after a failure none."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        _write(handle, content)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise
+
+
+def append(path: Path, content: bytes) -> None:
+    """Add to the end of a file that only its owner can read; it is made if there is none."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _write(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), content)
+
+
+def _write(handle: int, content: bytes) -> None:
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable; Windows cannot open one, and needs it less."""
+    if os.name == "posix":
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def locked(path: Path, seconds: float) -> Iterator[None]:
+    """Keep all other threads and processes that lock the same file waiting; may be nested.
+
+    Raises
+    ------
+    Busy
+        If another holder did not let go in time.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, locked(Path(folder) / "lock", 1.0):
+    ...     os.listdir(folder)
+    ['lock']
+    """
+    from filelock import FileLock, Timeout
+
+    # One object for all uses of a file, so that a nested use is recognised; the system frees the lock of a process
+    # that has ended.
+    lock = FileLock(path, mode=0o600, is_singleton=True)
+    try:
+        lock.acquire(timeout=seconds, poll_interval=0.02)
+    except Timeout:
+        raise Busy(str(path)) from None
+    try:
+        yield
+    finally:
+        lock.release()

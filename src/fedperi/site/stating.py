@@ -1,0 +1,96 @@
+"""A site's one statement: made once, shown to its owner, signed, kept, and the same whenever it is asked for again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from ..tables.checks.findings import raise_errors
+from ..tables.disclosure import disclosure_findings
+
+if TYPE_CHECKING:
+    from ..privacy.statement import Statement
+    from ..tables.summary import Summary
+    from ..tables.table import Table
+    from .source import AnswerSource
+
+OWNER_DECIDES = (
+    "say what this site may give: --epsilon with --bounds for a private release (the default), --channel moments for "
+    "exact means and covariances, or --channel regrets for answers to the coordinator's questions"
+)
+
+
+def statement_text(held: AnswerSource, channel: str, key: Any = None) -> str:
+    """Return the text of a site's statement: what was given before, or a new one, which is kept.
+
+    Parameters
+    ----------
+    held : AnswerSource
+        The site's table or release.
+    channel : {"release", "moments"}
+        What its owner allows.
+    key : private key, optional
+        Signs the statement.
+
+    Raises
+    ------
+    InputError
+        If the owner has not said at which price, the budget is exhausted, or the disclosure checks forbid it.
+    """
+    from ..privacy.statement import sign_statement, write_statement
+
+    name = f"statement {channel} {held.identity}"
+    with held.place.locked():
+        kept = held.place.kept(name)
+        if kept is None:
+            statement = make_statement(held, channel)
+            kept = write_statement(statement if key is None else sign_statement(statement, key))
+            held.place.keep(name, kept)
+    return kept
+
+
+def make_statement(held: AnswerSource, channel: str) -> Statement:
+    """Draw a release, or summarise a table exactly after the disclosure checks."""
+    if channel == "moments":
+        reading = held.reading
+        return exact_summary(held.table, held.schema, reading.data, reading.missing, held.targets)
+    return held.release()
+
+
+def exact_summary(table: Table, schema: Any, data: Any, missing: Any, targets: tuple[str, ...] | None) -> Summary:
+    """Summarise a table exactly; raise if the disclosure checks forbid it to leave.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.tables import open_table
+    >>> table = open_table(fp.simulate(3, clients=2, samples=20, seed=1).sites[0], "north")
+    >>> exact_summary(table, None, "auto", "error", None)
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: site 'north': an exact summary of 3 columns needs 30 rows, and there are fewer; leave ...
+    """
+    from dataclasses import replace
+
+    from ..tables.summary import Summary
+
+    summary = replace(Summary.of(table, schema, data=data, missing=missing, name=table.name), targets=targets)
+    raise_errors(disclosure_findings(summary))
+    return summary
+
+
+def check_channel(held: AnswerSource, channel: str) -> None:
+    """Raise unless a site can give what its channel says; before anybody connects."""
+    if channel == "release":
+        if held.bare:
+            raise InputError(f"site {held.name!r}: {OWNER_DECIDES}")
+        if held.pays_per_answer:
+            raise InputError(
+                f"site {held.name!r}: noise on every answer needs questions; use --channel regrets, or leave the "
+                "mechanism at 'statistics'"
+            )
+    if channel == "moments" and not held.bare:
+        raise InputError(
+            f"site {held.name!r}: --channel moments gives exact moments, and a price was set for noise; leave out one "
+            "of the two"
+        )

@@ -1,0 +1,154 @@
+"""Whether an exact summary may leave a site, by the rules of statistical offices and of DataSHIELD.
+
+An exact summary holds, for every level of a category and every pair of levels of two categories, how many rows have
+them. A count of 1 to `FEWEST` - 1 points at single people. Counts of zero point at nobody. Sums over few rows with many
+columns can be solved for the rows themselves; so there must be `ROWS_PER_COLUMN` rows for every column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .checks.findings import Finding
+
+if TYPE_CHECKING:
+    from .summary import Summary
+
+Floats = NDArray[np.float64]
+
+FEWEST = 5
+"""Rows that a level, or a pair of levels, must have if it has any. DataSHIELD's usual limit is 3,
+offices ask for 3 to 10."""
+
+ROWS_PER_COLUMN = 10
+"""Rows that there must be for every column of the embedded table."""
+
+Level = tuple[str, str]
+"""A variable and one of its levels."""
+
+
+def disclosure_findings(summary: Summary, two_values: Mapping[str, tuple[float, float]] | None = None) -> list[Finding]:
+    """Say what forbids an exact summary to leave: errors, each with the remedy. The words hold no count and no cell.
+
+    Parameters
+    ----------
+    summary : Summary
+        With its schema, which names the levels.
+    two_values : mapping of str to (float, float), optional
+        Columns of numbers that have two values only at the site, with these values: they are indicators in figures.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import fedperi as fp
+    >>> table = pd.DataFrame({"age": range(40), "arm": ["u"] * 20 + ["v"] * 18 + ["w"] * 2})
+    >>> for finding in disclosure_findings(fp.Summary.of(table, name="north")):
+    ...     print(finding)
+    site 'north', column 'arm': level 'w' has 1 to 4 rows; merge it with level 'v', or leave the column out
+    """
+    columns = len(summary.mean)
+    found = []
+    if summary.n < ROWS_PER_COLUMN * columns:
+        found.append(
+            Finding(
+                "error",
+                summary.site,
+                (),
+                f"an exact summary of {columns} columns needs {ROWS_PER_COLUMN * columns} rows, and there are fewer",
+                "leave columns out, merge levels, or release with noise",
+            )
+        )
+    levels, counts = level_counts(summary, two_values or {})
+    few = (counts >= 1) & (counts < FEWEST)
+    rare = [at for at in range(len(levels)) if few[at, at]]
+    for at in rare:
+        found.append(_rare_level(summary.site, levels, counts, at))
+    for i in range(len(levels)):
+        for j in range(i):
+            if few[i, j] and levels[i][0] != levels[j][0] and i not in rare and j not in rare:
+                found.append(_rare_pair(summary.site, levels, counts, i, j))
+    return found
+
+
+def level_counts(
+    summary: Summary, two_values: Mapping[str, tuple[float, float]]
+) -> tuple[list[Level], NDArray[np.int64]]:
+    """Count the rows of every level, and of every pair of levels, as anyone can from an exact summary.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import fedperi as fp
+    >>> levels, counts = level_counts(fp.Summary.of(pd.DataFrame({"a": ["u", "v", "v"], "b": ["x", "x", "y"]})), {})
+    >>> levels
+    [('a', 'u'), ('a', 'v'), ('b', 'x'), ('b', 'y')]
+    >>> counts.tolist()
+    [[1, 0, 1, 0], [0, 2, 1, 1], [1, 1, 2, 0], [0, 1, 0, 1]]
+    """
+    if summary.schema is None:
+        raise InputError(f"site {summary.site!r}: the summary names no levels; make it with `Summary.of`")
+    size = len(summary.mean)
+    levels: list[Level] = []
+    rows: list[Floats] = []  # each level's indicator as a linear function of (1, embedded columns)
+    for column, block in zip(summary.schema.columns, summary.blocks, strict=True):
+        if column.levels is not None and len(block) == len(column.levels) - 1:
+            parts = [_unit(size, 1 + at) for at in block]
+            rows += [_unit(size, 0) - sum(parts, np.zeros(size + 1)), *parts]
+            levels += [(column.name, level) for level in column.levels]
+        elif column.name in two_values:
+            low, high = two_values[column.name]
+            upper = (_unit(size, 1 + block[0]) - low * _unit(size, 0)) / (high - low)
+            rows += [_unit(size, 0) - upper, upper]
+            levels += [(column.name, f"{low:g}"), (column.name, f"{high:g}")]
+    indicators = np.array(rows).reshape(len(rows), size + 1)
+    sums = np.empty((size + 1, size + 1))
+    sums[0, 0] = summary.n
+    sums[0, 1:] = sums[1:, 0] = summary.n * summary.mean
+    sums[1:, 1:] = summary.n * (summary.covariance + np.outer(summary.mean, summary.mean))
+    return levels, np.rint(indicators @ sums @ indicators.T).astype(np.int64)
+
+
+def _unit(size: int, at: int) -> Floats:
+    out = np.zeros(size + 1)
+    out[at] = 1.0
+    return out
+
+
+def _rare_level(site: str, levels: list[Level], counts: NDArray[np.int64], at: int) -> Finding:
+    variable, level = levels[at]
+    remedy = _merging(levels, counts, at)
+    remedy = f"{remedy}, or leave the column out" if remedy else "leave the column out, or release with noise"
+    return Finding("error", site, (variable,), f"level {level!r} has 1 to {FEWEST - 1} rows", remedy)
+
+
+def _rare_pair(site: str, levels: list[Level], counts: NDArray[np.int64], i: int, j: int) -> Finding:
+    by_rows = sorted((i, j), key=lambda at: int(counts[at, at]))
+    merging = [f"{words} of {levels[at][0]!r}" for at in by_rows if (words := _merging(levels, counts, at))]
+    remedy = f"{merging[0]}, or leave" if merging else "leave"
+    (a, level_a), (b, level_b) = levels[j], levels[i]
+    return Finding(
+        "error",
+        site,
+        (a, b),
+        f"levels {level_a!r} and {level_b!r} occur together in 1 to {FEWEST - 1} rows",
+        f"{remedy} one of the columns out, or release with noise",
+    )
+
+
+def _merging(levels: list[Level], counts: NDArray[np.int64], at: int) -> str:
+    """Say with which level of its variable to merge a level: the rarest that occurs. Nothing, if there are only two."""
+    variable = levels[at][0]
+    others = [other for other, (name, _) in enumerate(levels) if name == variable and other != at]
+    if len(others) < 2:
+        return ""
+    other = min(others, key=lambda o: (counts[o, o] == 0, counts[o, o]))
+    return (
+        f"merge it with level {levels[other][1]!r}"
+        if counts[at, at] < FEWEST
+        else (f"merge level {levels[at][1]!r} with level {levels[other][1]!r}")
+    )

@@ -1,0 +1,60 @@
+"""From a summary in common units to the statistics of one site alone, bit by bit those that `summarize` gives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import InputError
+from .statistics import Statistics, correlation_of
+from .summary import Summary
+
+
+def statistics_of(summary: Summary) -> Statistics:
+    """Return the statistics that a site's scores need: its own levels only, without curves, whatever the units.
+
+    Raises
+    ------
+    InputError
+        If a variable is constant at the site: scores of one site alone cannot use it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": [41.5, 37.0, 60.25, 50.0], "arm": ["u", "v", "w", "v"]})
+    >>> statistics_of(Summary.of(table)).blocks
+    ((0,), (1, 2))
+    """
+    straight = summary.straight()
+    own = straight.with_columns([_own_columns(straight, at) for at in range(len(straight.names))])
+    constant = [
+        name
+        for name, block in zip(own.names, own.blocks, strict=True)
+        if not np.diag(own.covariance)[list(block)].all()
+    ]
+    if constant:
+        raise InputError(
+            f"site {summary.site!r}, column {constant[0]!r}: all values are the same, and this method needs values "
+            "that differ at every site; use M-PERI, or leave the column or the site out"
+        )
+    scatter = own.n * own.covariance if own.scatter is None else own.scatter
+    return Statistics(
+        own.names,
+        own.blocks,
+        int(own.n),
+        own.mean,
+        np.sqrt(np.diag(scatter) / own.n),
+        correlation_of(scatter),
+        tuple("categorical" if unit.startswith("OneHot") else "continuous" for unit in own.units),
+        own.dropped,
+        own.site,
+    )
+
+
+def _own_columns(summary: Summary, at: int) -> list[int]:
+    """Indicators of the levels that the site has, without the first of them; other columns as they are."""
+    block = list(summary.blocks[at])
+    if not summary.units[at].startswith("OneHot"):
+        return block
+    present = [column for column in block if summary.mean[column] > 0]
+    base = summary.n * (1 - summary.mean[block].sum()) > 0.5
+    return (present if base else present[1:]) or block[:1]

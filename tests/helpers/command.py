@@ -1,0 +1,77 @@
+"""The command line, in a process of its own as a user runs it, or in this process, which is faster."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
+
+from fedperi.cli import main
+
+COMMAND = [sys.executable, "-c", "from fedperi.cli import main; main()"]
+# What Python itself does not show to a user.
+HIDDEN = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
+
+
+class Done(NamedTuple):
+    """How a command ended, and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def fedperi(*arguments: object, cwd: Path | None = None, columns: int | None = None, timeout: float = 120) -> Done:
+    """Run `fedperi` in a process of its own, with output to pipes."""
+    ended = subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **_width(columns)},
+    )
+    return Done(ended.returncode, ended.stdout, ended.stderr)
+
+
+def fedperi_here(*arguments: object, cwd: Path | None = None, columns: int | None = None) -> Done:
+    """Run `fedperi` in this process: nothing is imported again, and parts of it can be replaced by a test.
+
+    Warnings go to standard error, as in a process of its own.
+    """
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    handler = signal.getsignal(signal.SIGINT)
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        contextlib.chdir(cwd or Path.cwd()),
+        patch.object(sys, "argv", ["fedperi", *map(str, arguments)]),
+        patch.dict(os.environ, _width(columns)),
+        warnings.catch_warnings(),
+    ):
+        warnings.resetwarnings()
+        for category in HIDDEN:
+            warnings.simplefilter("ignore", category)
+        warnings.showwarning = lambda message, category, *rest: print(f"{category.__name__}: {message}", file=err)
+        try:
+            main()
+            code: object = 0
+        except SystemExit as ended:
+            code = ended.code
+        finally:
+            signal.signal(signal.SIGINT, handler)
+    texts = (stream.buffer.getvalue().decode("utf-8").replace(os.linesep, "\n") for stream in (out, err))  # type: ignore[attr-defined]
+    return Done(int(code or 0), *texts)  # type: ignore[call-overload]
+
+
+def _width(columns: int | None) -> dict[str, str]:
+    return {} if columns is None else {"COLUMNS": str(columns)}

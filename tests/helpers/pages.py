@@ -1,0 +1,94 @@
+"""Pages of a report: their elements and words, and a result by hand to show."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import fedperi as fp
+from fedperi.methods import EdgeEvidence, Result
+from fedperi.methods.parts import Difference, Groups, PairProbability, Robustness
+from fedperi.search.phase1 import Step
+
+HOSTILE = "<script>alert(1)</script>"
+SITES = ("Brest", "Lyon", "Metz")
+
+
+class Text(HTMLParser):
+    """The elements of a page, and the text outside scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text, self.inside = "", ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.inside = tag
+
+    def handle_endtag(self, tag):
+        self.inside = ""
+
+    def handle_data(self, data):
+        if self.inside not in ("script", "style"):
+            self.text += " " + data
+
+
+def words_of(page: str) -> str:
+    return " ".join(Text(page).text.split())
+
+
+def by_hand(**changes) -> Result:
+    """age -> dose confirmed, dose -> stroke by Lyon alone, age -- smoker open; Metz has one dose."""
+    names = ["age", "dose", "smoker", "stroke"]
+    graph = fp.PDAG.from_edges([("age", "dose"), ("dose", "stroke")], [("age", "smoker")], names)
+    dag = fp.PDAG.from_edges([("age", "dose"), ("dose", "stroke"), ("age", "smoker")], names=names)
+    values = {
+        "graph": graph,
+        "phi_cpdag": graph,
+        "cpdag": fp.cpdag(dag),
+        "dag": dag,
+        "regrets": {},
+        "rounds": 1,
+        "queries": 15,
+        "bytes": 0,
+        "history": (Step("first search", 1, -50.0), Step("restart", 1, -51.0)),
+        "edges": (
+            EdgeEvidence("age", "dose", True, 120.4, (), "mechanisms", "holds whichever site is left out", ("Metz",)),
+            EdgeEvidence("dose", "stroke", True, 6.7, (), "mechanisms", "rests on Lyon alone", ("Lyon", "Metz")),
+            EdgeEvidence("smoker", "age", False, 2.0, (), "", ""),
+        ),
+        "method": {"name": "M-PERI", "data": "auto", "sharing": "auto", "confidence": 0.95, "seed": 3},
+        "manifest": {
+            "fedperi": "9.9",
+            "sites": [{"site": site, "n": 500 * (k + 1), "targets": None} for k, site in enumerate(SITES)],
+        },
+        "probable": (
+            PairProbability("age", "dose", 0.98, 0.02, 0.0),
+            PairProbability("age", "smoker", 0.4, 0.55, 0.05),
+            PairProbability("age", "stroke", 0.2, 0.1, 0.7),
+            PairProbability("dose", "smoker", 0.01, 0.01, 0.98),
+            PairProbability("dose", "stroke", 0.9, 0.07, 0.03),
+            PairProbability("smoker", "stroke", 0.0, 0.0, 1.0),
+        ),
+        "differences": (
+            Difference("Lyon", "stroke", "shifted", 9.04, "At Lyon, stroke is less likely by 0.1 than elsewhere."),
+            Difference("Metz", "dose", "constant", float("inf"), "At Metz, dose has one value only."),
+        ),
+        "groups": (
+            Groups("age", (SITES,), ()),
+            Groups("dose", (("Brest",), ("Lyon",)), ("Metz",)),
+            Groups("smoker", (SITES,), ()),
+            Groups("stroke", (("Brest", "Metz"), ("Lyon",)), ()),
+        ),
+        "robustness": (
+            Robustness("age", "dose", "confirmed", "", ()),
+            Robustness("dose", "stroke", "one site", "Lyon", ("without Lyon: the arrow turns round",)),
+            Robustness(
+                "smoker", "age", "", "", ("without Brest: the direction is open", "without Lyon: the arrow turns round")
+            ),
+        ),
+        "warnings": ("1 direction rests on Lyon alone: without it, it is lost.",),
+        "sampling": {"exact": True, "chains_differ": 0.0},
+    }
+    return Result(**{**values, **changes})

@@ -1,0 +1,214 @@
+"""What we rely on in Flower without its promise: each inner interface, and what breaks when it changes.
+
+`fedperi.transports.flower.inner` is the only module that uses these. When a test here fails after an update of Flower,
+its message says which part of the network has to be looked at; when all pass, raise the range in pyproject.toml and
+`TESTED`.
+"""
+
+import ast
+import importlib
+import inspect
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import fedperi
+from fedperi.errors import InputError
+
+pytest.importorskip("flwr")
+
+from fedperi.transports import flower
+from fedperi.transports.flower import TESTED, inner, link, need_flower
+from fedperi.transports.flower.bundle import FILES
+
+PACKAGE = Path(fedperi.__file__).parent
+
+CONTROL, TASK = "the coordinator registers sites and begins runs", "the coordinator takes the task of its run"
+CONNECT, PULL, PUSH = "a site connects to the coordinator", "a site receives messages", "a site sends replies"
+
+USED = {
+    "flwr.superlink.cli.flower_superlink:flower_superlink": "the coordinator starts its SuperLink",
+    "flwr.proto.control_pb2:RegisterNodeRequest": CONTROL,
+    "flwr.proto.control_pb2:StartRunRequest": CONTROL,
+    "flwr.supercore.control:ControlHttpClient": CONTROL,
+    "flwr.cli.build:build_fab_from_files": "a run of Flower needs an app bundle",
+    "flwr.supercore.fab:Fab": "a run of Flower needs an app bundle",
+    "flwr.common.serde:fab_to_proto": "a run of Flower needs an app bundle",
+    "flwr.common.serde:user_config_to_proto": CONTROL,
+    "flwr.proto.runtime_pb2:AcquireTaskRequest": TASK,
+    "flwr.supercore.interceptors:SuperExecAuthHttpInterceptor": "nobody else can take the task of a run",
+    "flwr.supercore.interceptors:RuntimeVersionHttpInterceptor": "a SuperLink answers only clients of its version",
+    "flwr.supercore.runtime:RuntimeHttpClient": TASK,
+    "flwr.common.constant:SubStatus": "the end of a run is reported",
+    "flwr.common.serde:run_from_proto": TASK,
+    "flwr.proto.runtime_pb2:PullTaskInputRequest": TASK,
+    "flwr.proto.runtime_pb2:PushTaskOutputRequest": "the end of a run is reported",
+    "flwr.proto.runtime_pb2:SendTaskHeartbeatRequest": "a run is kept alive",
+    "flwr.supercore.retry:RetryInvoker": "a SuperLink that is gone is an error after 30 s, not an endless wait",
+    "flwr.supercore.retry:exponential": "a SuperLink that is gone is an error after 30 s, not an endless wait",
+    "flwr.supercore.task_identity:TaskIdentity": "the grid knows its task",
+    "flwr.superlink.grid:HttpGrid": "the coordinator sends messages to sites",
+    "flwr.supercore.primitives.asymmetric:generate_key_pairs": CONNECT,
+    "flwr.supercore.primitives.asymmetric:public_key_to_bytes": CONNECT,
+    "flwr.supernode.fleet_http_client:FleetHttpClient": CONNECT,
+    "flwr.supernode.node_auth_http_interceptor:NodeAuthHttpInterceptor": "a site signs its requests with its key",
+    "flwr.proto.fleet_pb2:ActivateNodeRequest": CONNECT,
+    "flwr.proto.fleet_pb2:RegisterNodeFleetRequest": CONNECT,
+    "flwr.proto.node_pb2:Node": CONNECT,
+    "flwr.proto.fleet_pb2:DeactivateNodeRequest": "a site signs off",
+    "flwr.proto.fleet_pb2:UnregisterNodeFleetRequest": "a site signs off",
+    "flwr.proto.heartbeat_pb2:SendNodeHeartbeatRequest": "a site is known to be alive",
+    "flwr.common.serde:message_from_proto": PULL,
+    "flwr.proto.fleet_pb2:PullMessagesRequest": PULL,
+    "flwr.supercore.inflatable.inflatable_object:iterate_object_tree": PULL,
+    "flwr.supercore.inflatable.inflatable_protobuf_utils:make_confirm_message_received_fn_protobuf": PULL,
+    "flwr.supercore.inflatable.inflatable_protobuf_utils:make_pull_object_fn_protobuf": PULL,
+    "flwr.supercore.inflatable.inflatable_utils:ObjectPullError": PULL,
+    "flwr.supercore.inflatable.inflatable_utils:inflate_object_from_contents": PULL,
+    "flwr.supercore.inflatable.inflatable_utils:pull_objects": PULL,
+    "flwr.app.message:remove_content_from_message": PUSH,
+    "flwr.common.serde:message_to_proto": PUSH,
+    "flwr.proto.fleet_pb2:PushMessagesRequest": PUSH,
+    "flwr.supercore.inflatable.inflatable_object:get_all_nested_objects": PUSH,
+    "flwr.supercore.inflatable.inflatable_object:get_object_tree": PUSH,
+    "flwr.supercore.inflatable.inflatable_object:no_object_id_recompute": PUSH,
+    "flwr.supercore.inflatable.inflatable_protobuf_utils:make_push_object_fn_protobuf": PUSH,
+    "flwr.supercore.error:FlowerError": "a site explains why the coordinator refused it",
+}
+
+REQUESTS = {
+    "flwr.supercore.control:ControlHttpClient": "RegisterNode StartRun",
+    "flwr.supercore.runtime:RuntimeHttpClient": "AcquireTask PullTaskInput PushTaskOutput SendTaskHeartbeat",
+    "flwr.supernode.fleet_http_client:FleetHttpClient": "RegisterNode ActivateNode SendNodeHeartbeat DeactivateNode "
+    "UnregisterNode PullMessages PullObject ConfirmMessageReceived PushMessages PushObject",
+}
+
+FIELDS = {
+    "flwr.proto.control_pb2:RegisterNodeRequest": "public_key name",
+    "flwr.proto.control_pb2:StartRunRequest": "fab override_config federation app_spec",
+    "flwr.proto.control_pb2:StartRunResponse": "run_id",
+    "flwr.proto.runtime_pb2:AcquireTaskRequest": "supported_task_types",
+    "flwr.proto.runtime_pb2:AcquireTaskResponse": "task token",
+    "flwr.proto.runtime_pb2:PullTaskInputResponse": "task_id run context",
+    "flwr.proto.runtime_pb2:PushTaskOutputRequest": "sub_status details",
+    "flwr.proto.fleet_pb2:ActivateNodeRequest": "public_key heartbeat_interval",
+    "flwr.proto.fleet_pb2:ActivateNodeResponse": "node_id",
+    "flwr.proto.fleet_pb2:PullMessagesResponse": "messages_list message_object_trees",
+    "flwr.proto.fleet_pb2:PushMessagesRequest": "node messages_list message_object_trees clientapp_runtime_list",
+    "flwr.proto.fleet_pb2:PushMessagesResponse": "objects_to_push session_id",
+    "flwr.proto.heartbeat_pb2:SendNodeHeartbeatRequest": "node heartbeat_interval",
+    "flwr.proto.node_pb2:NodeInfo": "node_id public_key last_activated_at",
+}
+
+
+def found(name):
+    module, attribute = name.split(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError):
+        purpose = USED.get(name, "messages between coordinator and sites")
+        pytest.fail(f"this Flower has no {name}. We need it because {purpose}: see transports/flower/inner.py")
+
+
+def flower_imports(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "flwr" and not node.level:
+            yield from (f"{node.module}:{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (f"{alias.name}:" for alias in node.names if alias.name.split(".")[0] == "flwr")
+
+
+@pytest.mark.parametrize("name", USED)
+def test_what_we_import_exists(name):
+    assert found(name) is not None
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_clients_have_the_requests_that_we_make(name):
+    client = found(name)
+    missing = [request for request in REQUESTS[name].split() if not hasattr(client, request)]
+    assert not missing, f"{name} has no request {missing}. We need it because {USED[name]}"
+    known = inspect.signature(client.from_server_address).parameters
+    assert {"server_address", "insecure", "root_certificates", "interceptors"} <= set(known) or "args" in known
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_messages_have_the_fields_that_we_use(name):
+    known = found(name).DESCRIPTOR.fields_by_name
+    missing = [field for field in FIELDS[name].split() if field not in known]
+    assert not missing, f"the message {name} has no field {missing}, which inner.py reads or writes"
+
+
+def test_a_grid_lets_us_replace_its_endless_retries():
+    grid = found("flwr.superlink.grid:HttpGrid")("127.0.0.1:9", True, None, token="x")
+    try:
+        assert hasattr(grid, "_retry_invoker"), "a lost SuperLink would be waited for without end"
+        assert hasattr(grid._runtime_client, "SendTaskHeartbeat"), "the run's own client is needed for its heartbeats"
+        for name in ("get_nodes", "push_messages", "pull_messages", "set_run", "close"):
+            assert callable(getattr(grid, name, None)), f"the grid has no {name}: see transports/flower/exchange.py"
+    finally:
+        grid.close()
+
+
+def test_a_reply_can_be_taken_apart_and_put_together(monkeypatch):
+    """What `push_reply` and `pull_message` do with a message, without a network in between."""
+    from flwr.app import ConfigRecord, Message, RecordDict
+    from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree, iterate_object_tree
+    from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
+
+    task = found("flwr.supercore.task_identity:TaskIdentity")
+    for name in ("_task_id", "_run_id", "_node_id"):
+        monkeypatch.setattr(task, name, 1)  # put back at the end: other tests may be in the middle of a run
+    message = Message(RecordDict({"values": ConfigRecord({"protocol": 3})}), 1, "query.hello")
+    assert "_message_id" in message.metadata.__dict__, "a message keeps its identifier elsewhere: replies get lost"
+    parts = {name: part.deflate() for name, part in get_all_nested_objects(message).items()}
+    tree = get_object_tree(message)
+    assert {part.object_id for part in iterate_object_tree(tree)} == set(parts)
+    again = inflate_object_from_contents(tree.object_id, parts)
+    assert again.content["values"]["protocol"] == 3
+
+
+def test_the_superlink_is_served_by_a_function_that_we_can_replace():
+    module = importlib.import_module("flwr.superlink.cli.flower_superlink")
+    text = inspect.getsource(module)
+    assert "uvicorn.run(" in text, "the guard in front of the SuperLink is put there by replacing uvicorn.run"
+    command = [sys.executable, "-c", "from flwr.superlink.cli.flower_superlink import *; flower_superlink()", "--help"]
+    shown = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env={**os.environ, **flower.QUIET}
+    ).stdout
+    for option in re.findall(r'"(--[a-z-]+)"', inspect.getsource(link._start)):
+        assert option in shown, f"flower-superlink has no option {option}, with which link.py starts it"
+
+
+# -- one door, one range -----------------------------------------------------------------------------------------------
+
+
+def test_only_one_module_uses_inner_interfaces():
+    public = {"flwr", "flwr.app"}
+    for path in PACKAGE.rglob("*.py"):
+        names = {name for name in flower_imports(path) if name.split(":")[0] not in public}
+        if path == Path(inner.__file__):
+            assert names == set(USED), "the table of this file does not list what inner.py imports"
+        else:
+            assert not names, f"{path} uses inner interfaces of Flower: move that to transports/flower/inner.py"
+
+
+def test_the_range_of_versions_is_one():
+    project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert f"flwr{TESTED}" in project["optional-dependencies"]["flower"]
+    assert f'dependencies = ["flwr{TESTED}"]' in FILES["pyproject.toml"]
+
+
+def test_another_version_of_flower_is_refused(monkeypatch):
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "1.42.0")
+    with pytest.raises(InputError, match=r"Flower 1\.42\.0 is installed, .* tested with flwr>=1\.41,<1\.42"):
+        need_flower()
+    monkeypatch.undo()
+    need_flower()
+    assert flower.TESTED == TESTED
