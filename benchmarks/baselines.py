@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--controls", action="store_true")
-    parser.add_argument("--edges", help="LOW,HIGH: only seeds whose DAG has so many edges")
+    parser.add_argument("--edges", help="LOW,HIGH: only seeds whose DAG has a number of edges in this range")
     given = parser.parse_args()
     which = f"{given.count} seeds from {given.first}" + (f", {given.edges} edges" if given.edges else "")
     print(f"{which}, K = {given.clients}, n = {given.samples}; ± standard deviation\n")

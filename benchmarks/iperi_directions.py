@@ -24,8 +24,9 @@ import fedperi as fp
 from fedperi.cli.demo import EDGES
 from fedperi.coordinator.coordinator import Coordinator
 from fedperi.graph.knowledge import unconstrained
+from fedperi.methods.assembly import common_graph
 from fedperi.methods.federate import as_transport
-from fedperi.methods.iperi import _common, _Oracle
+from fedperi.methods.oracle import CoordinatorOracle
 from fedperi.search import confidence
 from fedperi.search.phase2 import orient_by_differences
 
@@ -46,9 +47,9 @@ Tables = list[pd.DataFrame]
 def at_shares(tables: Tables, method: fp.IPERI) -> tuple[fp.PDAG, list[fp.PDAG]]:
     """The common CPDAG, and the closed graph for every share; phase 1 runs once."""
     coordinator = Coordinator(as_transport(tables), method._settings())
-    oracle, free = _Oracle(coordinator), unconstrained(coordinator.names)
+    oracle, free = CoordinatorOracle(coordinator), unconstrained(coordinator.names)
     found = method._phase_1(oracle, free, lambda step: None, lambda so_far: None)
-    common = _common(found.parents, coordinator.names, free)
+    common = common_graph(found.parents, coordinator.names, free)
     graphs = []
     usual = confidence.CONFIDENCE
     try:
@@ -116,7 +117,7 @@ def changed(sims: Iterable[fp.Simulation], change: Callable[[pd.DataFrame], pd.D
 
 
 def with_error(seeds: range, size: float) -> list[Tables]:
-    """Blood pressure with measurement error, of so many of its standard deviations."""
+    """Blood pressure with measurement error, in units of its standard deviation."""
     out = []
     for seed, sim in zip(seeds, simulated(seeds), strict=True):
         rng = np.random.default_rng(seed)

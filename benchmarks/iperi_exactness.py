@@ -23,7 +23,7 @@ from fedperi.benchmark.exactness import ROWS, SETTINGS, case, oracle_sites
 from fedperi.coordinator.coordinator import Coordinator, InProcess
 from fedperi.graph import bits
 from fedperi.graph.knowledge import unconstrained
-from fedperi.methods.iperi import _Oracle
+from fedperi.methods.oracle import CoordinatorOracle
 from fedperi.protocol.messages import Settings
 from fedperi.search.families import ParentSets
 from fedperi.search.worst import EDGE_PRICE, site_regrets
@@ -35,7 +35,7 @@ def site_totals(sites: list[fp.OracleSite], dag: fp.PDAG, masking: str) -> NDArr
     """Each site's regret of a DAG, largest first."""
     coordinator = Coordinator(InProcess(sites), Settings(masking))
     price = float(np.log(ROWS * len(sites))) / 2 if masking == "adaptive" else EDGE_PRICE
-    sets = ParentSets(_Oracle(coordinator), price, unconstrained(coordinator.names))
+    sets = ParentSets(CoordinatorOracle(coordinator), price, unconstrained(coordinator.names))
     parents = bits.columns(dag.adjacency)
     sets.fetch((node, into, 0) for node, into in enumerate(parents))
     return np.sort(site_regrets(sets, parents, edge_price=0.0))[::-1]

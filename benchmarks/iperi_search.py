@@ -20,7 +20,7 @@ from fedperi.coordinator.coordinator import Coordinator
 from fedperi.graph import bits
 from fedperi.graph.knowledge import unconstrained
 from fedperi.methods.federate import as_transport
-from fedperi.methods.iperi import _Oracle
+from fedperi.methods.oracle import CoordinatorOracle
 from fedperi.protocol.messages import MAX_SET, Settings
 from fedperi.search.families import ParentSets
 
@@ -31,7 +31,7 @@ def objective(tables: list[pd.DataFrame], dag: fp.PDAG) -> float:
     """Total regret of a DAG with the price of its edges, as `IPERI()` counts them; smaller is better."""
     coordinator = Coordinator(as_transport(tables), Settings("adaptive"))
     price = float(np.log(sum(site.n for site in coordinator.sites))) / 2
-    sets = ParentSets(_Oracle(coordinator), price, unconstrained(coordinator.names))
+    sets = ParentSets(CoordinatorOracle(coordinator), price, unconstrained(coordinator.names))
     parents = bits.columns(dag.reordered(coordinator.names).adjacency)
     sets.fetch((node, into, 0) for node, into in enumerate(parents))
     return -sum(sets.score(node, into) or 0.0 for node, into in enumerate(parents))

@@ -117,7 +117,7 @@ class TooSlowError(Exception):
 
 @contextmanager
 def within(seconds: float | None) -> Iterator[None]:
-    """Raise `TooSlowError` after so many seconds of CPU time in this process."""
+    """Raise `TooSlowError` when this process has used `seconds` of CPU time."""
     if seconds is None:
         yield
         return

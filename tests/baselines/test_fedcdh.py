@@ -28,7 +28,7 @@ from fedperi.baselines.fedcdh.random_features import (
     solve,
     standardised,
 )
-from fedperi.baselines.fedcdh.skeleton import Bound, Skeleton, find_skeleton, gathered, join_site
+from fedperi.baselines.fedcdh.skeleton import Bound, SkeletonSearch, find_skeleton, gathered, join_site
 from fedperi.baselines.fedcdh.tests import Features, FeatureTests
 from fedperi.baselines.fedcdh.worker import FedCDHWorker
 from fedperi.coordinator.work import WorkCoordinator
@@ -375,7 +375,7 @@ def joined(*edges, nodes):
 def test_the_site_gives_directions():
     """site -> 0 - 1, site and 1 apart given 0: 0 -> 1."""
     adjacent = joined((0, 1), (2, 0), nodes=3)
-    marks, skeleton = Marks(adjacent), Skeleton(adjacent, {(1, 2): [(frozenset({0}), 0.5)]})
+    marks, skeleton = Marks(adjacent), SkeletonSearch(adjacent, {(1, 2): [(frozenset({0}), 0.5)]})
     marks.direct(2, 0)
     direct_colliders(marks, skeleton, faithful=False)
     close_under_meek(marks)
@@ -387,10 +387,10 @@ def test_contradicting_colliders_the_surer_one_wins():
     adjacent = joined((0, 1), (1, 2), (2, 3), nodes=5)
     sets = {(0, 2): [(frozenset(), 0.2)], (1, 3): [(frozenset(), 0.9)]}
     marks = Marks(adjacent)
-    assert direct_colliders(marks, Skeleton(adjacent, sets), faithful=False) == [(0, 1, 2)]
+    assert direct_colliders(marks, SkeletonSearch(adjacent, sets), faithful=False) == [(0, 1, 2)]
     assert marks.arrow(1, 2) and marks.arrow(3, 2)
     marks = Marks(adjacent)
-    assert direct_colliders(marks, Skeleton(adjacent, sets), faithful=True) == [(1, 2, 3)]
+    assert direct_colliders(marks, SkeletonSearch(adjacent, sets), faithful=True) == [(1, 2, 3)]
 
 
 def test_change_directs_lines_or_faithfully_joins_what_is_apart():

@@ -14,8 +14,8 @@ from scipy.linalg import expm
 import fedperi as fp
 from fedperi.baselines.baseline import work_transport
 from fedperi.baselines.feddag import method as feddag
-from fedperi.baselines.feddag.method import LINEAR, MASKED, PUBLISHED, raise_price_of_cycles
 from fedperi.baselines.feddag.networks import CHUNK, Networks, initial_weights, layer_shapes, split, weight_count
+from fedperi.baselines.feddag.schedule import LINEAR, MASKED, PUBLISHED, raise_price_of_cycles
 from fedperi.baselines.feddag.worker import Adam, FedDAGWorker, acyclicity, sigmoid
 from fedperi.coordinator.work import WorkCoordinator
 from fedperi.protocol.workers import worker_class

@@ -14,7 +14,7 @@ import fedperi as fp
 from fedperi.baselines.baseline import acyclic, member, work_transport
 from fedperi.baselines.notears_admm.method import MOST
 from fedperi.baselines.notears_admm.mlp import NotearsMLPWorker, first_parameters, parameter_count, squared_error
-from fedperi.baselines.notears_admm.server import Layout, Server, _Smooth
+from fedperi.baselines.notears_admm.server import ParameterLayout, Server, _Smooth
 from fedperi.baselines.notears_admm.worker import NotearsWorker, local_weights, second_moments
 from fedperi.coordinator.work import WorkCoordinator
 from fedperi.methods.controls import each_alone
@@ -156,7 +156,7 @@ def test_sites_count_by_their_rows():
 @pytest.mark.parametrize("units", [1, 3])
 def test_gradient_of_the_measure_of_cycles(units):
     rng = np.random.default_rng(5)
-    layout = Layout(3, units, 9 * units + 5)
+    layout = ParameterLayout(3, units, 9 * units + 5)
     x = rng.normal(size=layout.size) / 2
     h, slope = layout.acyclicity(x)
     assert slope == pytest.approx(approx_fprime(x, lambda v: layout.acyclicity(v)[0], 1e-7), abs=1e-4)
@@ -166,22 +166,22 @@ def test_gradient_of_the_measure_of_cycles(units):
 
 def test_the_measure_is_zero_for_acyclic_weights():
     W = np.triu(np.random.default_rng(6).normal(size=(5, 5)), 1)
-    assert Layout(5, size=25).acyclicity(W.ravel())[0] == pytest.approx(0, abs=1e-12)
+    assert ParameterLayout(5, size=25).acyclicity(W.ravel())[0] == pytest.approx(0, abs=1e-12)
 
 
 def test_another_scale_measures_cycles_in_another_unit_of_weight():
     rng = np.random.default_rng(11)
     x = rng.normal(size=9) / 2
-    h, slope = Layout(3, size=9, scale=16.0).acyclicity(x)
-    plain, its_slope = Layout(3, size=9).acyclicity(4 * x)
+    h, slope = ParameterLayout(3, size=9, scale=16.0).acyclicity(x)
+    plain, its_slope = ParameterLayout(3, size=9).acyclicity(4 * x)
     assert h == pytest.approx(plain)
     assert slope == pytest.approx(4 * its_slope)
-    assert Layout(3, size=9, scale=16.0).acyclicity(np.triu(x.reshape(3, 3), 1).ravel())[0] == pytest.approx(0)
+    assert ParameterLayout(3, size=9, scale=16.0).acyclicity(np.triu(x.reshape(3, 3), 1).ravel())[0] == pytest.approx(0)
 
 
 def test_gradient_of_the_servers_objective():
     rng = np.random.default_rng(7)
-    layout = Layout(3, 2, 18 + 4)
+    layout = ParameterLayout(3, 2, 18 + 4)
     server = Server(layout, np.zeros(22), rng.normal(size=22), rho1=0.7, rho2=0.4, alpha=0.3)
     smooth = _Smooth(server, rng.normal(size=(3, 22)), l2=0.05)
     x = rng.normal(size=22) / 2
@@ -189,7 +189,7 @@ def test_gradient_of_the_servers_objective():
 
 
 def test_points_beyond_the_range_of_numbers_cost_much_and_raise_nothing():
-    layout = Layout(2, size=4)
+    layout = ParameterLayout(2, size=4)
     server = Server(layout, np.zeros(4), np.zeros(4), 1.0, 1.0)
     smooth = _Smooth(server, np.zeros((1, 4)), 0.0)
     for size in (40.0, 1e10, 1e200):
@@ -223,7 +223,7 @@ def single_process(tables, faithful, scale=1.0, rounds=200):
     total, p = sum(map(len, tables)), tables[0].shape[1]
     S = [second_moments(rows, "") * (len(rows) / total) for rows in tables]
     D = [np.zeros((p, p)) for _ in S]
-    server = Server(Layout(p, size=p * p, scale=scale), np.zeros(p * p), np.zeros(p * p), 1e-3, 1e-3)
+    server = Server(ParameterLayout(p, size=p * p, scale=scale), np.zeros(p * p), np.zeros(p * p), 1e-3, 1e-3)
     for _ in range(rounds):
         W = server.parameters.reshape(p, p)
         B = [local_weights(s, W, d, server.rho2, faithful) for s, d in zip(S, D, strict=True)]
@@ -348,7 +348,7 @@ def test_networks_begin_the_same_for_a_seed_and_without_loops():
     one = first_parameters(3, 4, seed=1, loops=False)
     assert np.array_equal(one, first_parameters(3, 4, seed=1, loops=False))
     assert len(one) == parameter_count(3, 4)
-    assert not Layout(3, 4, len(one)).strength(one).diagonal().any()
+    assert not ParameterLayout(3, 4, len(one)).strength(one).diagonal().any()
 
 
 @settings(max_examples=20)

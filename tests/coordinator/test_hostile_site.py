@@ -363,9 +363,9 @@ def test_the_graph_without_a_site_is_the_one_that_the_others_find(
 
 
 def test_many_sites_that_change_the_graph_are_not_a_page_of_text() -> None:
-    from fedperi.methods.leave_out import Change, sentences
+    from fedperi.methods.leave_out import ChangedGraph, sentences
 
-    found = [Change(f"site {k}", ("A -- B",) * (20 - k), (), ()) for k in range(12)]
+    found = [ChangedGraph(f"site {k}", ("A -- B",) * (20 - k), (), ()) for k in range(12)]
     told = sentences(found, 30)
     assert len(told) == 6
     assert told[0].startswith("Without site 0, 20 of 30 edges would be missing (A -- B, A -- B, A -- B, 17 more). Ask")

@@ -103,7 +103,7 @@ def test_phases_and_start() -> None:
     assert ges_fit(score, start=dense, phases=["backward"]).graph == fp.cpdag(truth)
     assert ges_fit(score, start=fp.cpdag(truth)).moves == 0
     assert ges_fit(score, phases=[]).graph == fp.PDAG(np.zeros((7, 7)), truth.names)
-    with pytest.raises(fp.InputError, match="phases are forward, backward, turning; 'sideways' is none of them"):
+    with pytest.raises(fp.InputError, match="phases are forward, backward, turning; 'sideways' is not one of them"):
         ges_fit(score, phases=["sideways"])
 
 

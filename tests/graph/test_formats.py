@@ -57,11 +57,7 @@ for_dagitty = named_pdags(control=False, refused=("graph", "node"))
 for_gml = named_pdags(refused=("()", "[]"))
 
 WRITERS: dict[str, tuple[Callable[[fp.PDAG], str], Callable[[str], fp.PDAG]]] = {
-    "DOT": (formats.to_dot, formats.from_dot),
-    "DAGitty": (formats.to_dagitty, formats.from_dagitty),
-    "GML": (formats.to_gml, formats.from_gml),
-    "CSV": (formats.to_csv, formats.from_csv),
-    "JSON": (formats.to_json, formats.from_json),
+    name: (form.write, form.read) for name, form in formats.TEXT_FORMATS.items()
 }
 
 

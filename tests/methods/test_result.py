@@ -19,7 +19,7 @@ from helpers.oracles import oracle_sites, random_case
 import fedperi as fp
 from fedperi import cli
 from fedperi.cli import Interrupted
-from fedperi.methods.interruption import heeding_interrupts
+from fedperi.methods.interruption import respecting_interrupts
 from fedperi.protocol.messages import Families
 from fedperi.simulation import implied_covariance
 
@@ -56,7 +56,7 @@ def test_a_triangle_with_an_intervention() -> None:
     assert result.graph == fp.PDAG.from_edges([("A", "C"), ("B", "C")], [("A", "B")])
     assert reasons(result) == {("A", "B"): "", ("A", "C"): "difference", ("B", "C"): "difference"}
     edges = {(edge.a, edge.b): edge for edge in result.edges}
-    words = "an intervention at do B lays bare a collider that gives the direction"
+    words = "an intervention at do B reveals a v-structure that gives the direction"
     assert edges["A", "C"].words == edges["B", "C"].words == words
     assert edges["A", "B"].sites == ("plain",)  # the site that lost the edge does not ask for it
     assert edges["A", "C"].sites == edges["B", "C"].sites == ("plain", "do B")
@@ -226,7 +226,7 @@ def test_json_round_trip(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": "fedperi.result", "version": 1}'])
 def test_text_that_is_no_result(text: str) -> None:
-    with pytest.raises(fp.InputError, match=r"^this is no result of fedperi: the text is damaged$"):
+    with pytest.raises(fp.InputError, match=r"^this is not a result of fedperi: the text is damaged$"):
         fp.Result.from_json(text)
 
 
@@ -235,10 +235,10 @@ def test_damaged_results() -> None:
     for name in record:
         if name not in ("format", "version"):
             less = {key: value for key, value in record.items() if key != name}
-            with pytest.raises(fp.InputError, match=r"^this is no result of fedperi: the text is damaged$"):
+            with pytest.raises(fp.InputError, match=r"^this is not a result of fedperi: the text is damaged$"):
                 fp.Result.from_json(json.dumps(less))
     for change in ({"version": 3}, {"format": "fedperi.transcript"}):
-        with pytest.raises(fp.InputError, match=r"^this is no result of fedperi, version 2$"):
+        with pytest.raises(fp.InputError, match=r"^this is not a result of fedperi, version 2$"):
             fp.Result.from_json(json.dumps({**record, **change}))
     for change in ({"graph": {}}, {"graph": 3}, {"edges": 3}, {"history": [{}]}, {"edges": [{}]}):
         with pytest.raises(fp.InputError):
@@ -370,7 +370,7 @@ def test_the_same_at_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_program_that_handles_interruptions_itself_keeps_its_handler() -> None:
     caught: list[int] = []
     signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
-    with heeding_interrupts() as look:
+    with respecting_interrupts() as look:
         signal.raise_signal(signal.SIGINT)
         look()
     assert caught == [signal.SIGINT]

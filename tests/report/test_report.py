@@ -20,6 +20,7 @@ from fedperi.methods.stability import EdgeStability
 from fedperi.privacy.accounting import Price, zcdp_rho
 from fedperi.privacy.release.explain import guesses
 from fedperi.report import draw, graph_svg, render_report
+from fedperi.report.assumptions import assumptions
 from fedperi.report.contributions import contributions
 from fedperi.report.edges import drawn_graph, shown_edges
 from fedperi.report.pictures.curves import curves, midpoint
@@ -29,7 +30,7 @@ from fedperi.report.pictures.layout import layout
 from fedperi.report.pictures.spread import isotonic
 from fedperi.report.privacy import MISSING, Promise, promises, shown_number
 from fedperi.report.privacy_words import pledge, right_guesses
-from fedperi.report.words import assumptions, methods_text
+from fedperi.report.words import methods_text
 from fedperi.search.phase1 import Step
 
 mpl.use("Agg")
@@ -47,7 +48,7 @@ def small(**changes) -> Result:
     cpdag = fp.PDAG.from_edges([("a", "c"), ("b", "c")], [("c", "d"), ("d", "e")], NAMES)
     phi = fp.PDAG.from_edges([("a", "c"), ("b", "c"), ("c", "d")], [("d", "e")], NAMES)
     graph = fp.PDAG.from_edges([("a", "c"), ("b", "c"), ("c", "d"), ("d", "e")], names=NAMES)
-    words = "an intervention at north lays bare a collider that gives the direction"
+    words = "an intervention at north reveals a v-structure that gives the direction"
     edges = (
         EdgeEvidence("a", "c", True, 12.34, ("north", "south"), "v-structure", "a and b are both causes of c"),
         EdgeEvidence("b", "c", True, 5.0, ("south",), "v-structure", "a and b are both causes of c"),
@@ -300,7 +301,7 @@ def test_the_page_says_what_was_found():
     assert "Causal graph of 5 variables from 2 sites" in text
     assert "Without it, the sites\u2019 regrets would grow by 12.3 nats together." in text
     assert "A and b are both causes of c." in text
-    assert "An intervention at north lays bare a collider that gives the direction." in text
+    assert "An intervention at north reveals a v-structure that gives the direction." in text
     assert "2,000 rows at 2 sites; none left a site" in text
     assert "declared: d" in text
     assert "This run was interrupted" not in text
@@ -513,7 +514,7 @@ def test_one_site_without_noise_makes_a_run_loud(private):
     page, text = render_report(mixed), panel(mixed)
     assert "NOT PRIVATE" in page
     assert "south took part without noise: nothing is promised to the people in its table." in text
-    assert "What one person is promised, at north: whoever knows" in text
+    assert "What one person is promised, at north: anyone who knows" in text
     assert "To a person with a row at south, nothing is promised." in text
     assert f"south NO no noise {MISSING} {MISSING}" in text
     assert "only at south, without noise, rows were drawn" in methods_text(mixed)

@@ -10,12 +10,23 @@ import fedperi as fp
 from fedperi.methods import Result
 from fedperi.methods.parts import Groups, Robustness
 from fedperi.report import render_report
+from fedperi.report.assumptions import assumptions
 from fedperi.report.edges import drawn_graph, shown_edges
 from fedperi.report.grades import counted, grade_words
 from fedperi.report.mechanisms import evidence_words, mechanism_view
-from fedperi.report.words import assumptions, methods_text
+from fedperi.report.words import methods_text
 
-NONSENSE = ("regret", "round", "meek", "cpdag", "lays bare", "collider", "baldo and assaad, 2026", "bytes", "objective")
+NONSENSE = (
+    "regret",
+    "round",
+    "meek",
+    "cpdag",
+    "v-structure",
+    "collider",
+    "baldo and assaad, 2026",
+    "bytes",
+    "objective",
+)
 
 
 @pytest.fixture(scope="module")

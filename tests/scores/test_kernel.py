@@ -4,6 +4,8 @@ import math
 import shutil
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +25,9 @@ from fedperi.scores.gaussian import GaussianScore
 from fedperi.scores.lattice import best_of_subsets, extremes_of, subset_sizes
 from fedperi.scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE, adaptive_mask
 from fedperi.scores.score import RESOLUTION
-from fedperi.search.families import ParentSets, total_regret
-from fedperi.search.orders import make_order
+from fedperi.search.families import ParentSets
+from fedperi.search.orders import Order
+from fedperi.search.sums import total_regret
 
 Floats = NDArray[np.float64]
 
@@ -75,11 +78,20 @@ def test_loops_are_compiled_where_there_is_a_compiler() -> None:
 
 @pytest.mark.parametrize(("value", "kind"), [("numpy", "numpy"), ("", kernel.kind())])
 def test_an_environment_variable_turns_them_off(value: str, kind: str) -> None:
-    code = "import fedperi.scores._kernel as k; print(k.kind(), k.loops is None)"
+    code = "import fedperi.scores._kernel as k; print(k.kind(), isinstance(k.loops, k.NoLoops))"
     out = subprocess.run(
         [sys.executable, "-c", code], env={"FEDPERI_KERNEL": value, "PATH": ""}, capture_output=True, text=True
     )
     assert out.stdout.split() == [kind, str(kind == "numpy")]
+
+
+def test_a_run_without_them_says_once_what_that_costs() -> None:
+    code = (
+        "import sys; sys.modules['fedperi.scores._kernel._loops'] = None; import fedperi as fp; "
+        "sites = fp.simulate(3, clients=2, samples=100, seed=1).sites; fp.IPERI().fit(sites); fp.IPERI().fit(sites)"
+    )
+    out = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True)
+    assert out.returncode == 0 and out.stderr.count(kernel.SLOWER) == 1
 
 
 def test_a_run_notes_which_it_was() -> None:
@@ -246,7 +258,7 @@ def test_a_climb_with_few_rows_is_left_to_numpy(rows: int) -> None:
     assert climbed == by_numpy
 
 
-@pytest.mark.parametrize("kind", [loops, None])
+@pytest.mark.parametrize("kind", [loops, kernel.NoLoops()])
 def test_collinear_columns_are_named(kind: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "loops", kind)
     x = np.random.default_rng(0).normal(size=(100, 14))
@@ -300,8 +312,8 @@ def test_orders_are_improved_by_the_same_moves(p: int, seed: int, knows: bool) -
         np.fill_diagonal(some, False)
         sets.fetch((node, 0, free | known.required[node]) for node, free in enumerate(bits.rows(some)))
     start = rng.permutation(p).tolist()
-    compiled, plain = both(lambda: make_order(sets, start))
-    assert type(compiled) is not type(plain)
+    compiled, plain = both(lambda: Order(sets, start))
+    assert (compiled._loops is loops) and isinstance(plain._loops, kernel.NoLoops)
     draws = [np.random.default_rng(seed) for _ in range(2)]
     for step in range(4):
         kept = [order.state() for order in (compiled, plain)]
@@ -371,7 +383,6 @@ FIRST = np.arange(4)  # three variables of one column each
 def test_loops_over_subsets_refuse_other_arrays(
     correlation: Any, first: Any, variables: Any, out: Any, smallest: int, error: type[Exception], says: str
 ) -> None:
-    assert loops is not None
     with pytest.raises(error, match=says):
         loops.scores(correlation, first, 100.0, 1.0, 1e-10, variables, np.empty(out), np.empty(smallest))
 
@@ -381,7 +392,6 @@ TABLE = (np.eye(3), FIRST, 100.0, 1.0, 1e-10)
 
 @needs_loops
 def test_loops_do_not_write_to_what_is_not_theirs() -> None:
-    assert loops is not None
     with pytest.raises(ValueError, match="read-only"):
         loops.scores(*TABLE, np.array([[0, 1]]), np.frombuffer(bytes(16)).reshape(1, 2), np.empty(1))
 
@@ -402,7 +412,6 @@ def test_loops_do_not_write_to_what_is_not_theirs() -> None:
 def test_a_loop_over_sets_refuses_queries_that_are_none(
     variables: list[int], starts: list[int], error: type[Exception]
 ) -> None:
-    assert loops is not None
     count = max(len(starts) - 1, 0)
     with pytest.raises(error):
         loops.local(*TABLE, np.array(variables, int), np.array(starts, int), np.empty(count), np.empty(count))
@@ -410,7 +419,6 @@ def test_a_loop_over_sets_refuses_queries_that_are_none(
 
 @needs_loops
 def test_other_loops_refuse_other_arrays() -> None:
-    assert loops is not None
     with pytest.raises(ValueError, match="shape"):
         loops.climb(*TABLE, 1e-4, 10, np.zeros((2, 3), dtype=bool))
     with pytest.raises(ValueError, match="square"):
@@ -427,7 +435,7 @@ def test_other_loops_refuse_other_arrays() -> None:
         loops.move("no order", 0, 0, np.zeros(2, dtype=bool))
     sets = ParentSets(Table(3, np.random.default_rng(0)), 0.1, unconstrained("abc"))
     sets.fetch((node, 0, 0b111 ^ 1 << node) for node in range(3))
-    order = make_order(sets, [0, 1, 2])
+    order = Order(sets, [0, 1, 2])
     stale = np.zeros(3, dtype=bool)
     for node, to in ((3, 0), (0, 3), (-1, 0), (0, -1)):
         with pytest.raises(IndexError):
@@ -438,6 +446,27 @@ def test_other_loops_refuse_other_arrays() -> None:
     with pytest.raises(IndexError):
         order._best_places(np.array([3]))
     assert order.nodes.tolist() == [0, 1, 2]
+
+
+def test_a_call_with_too_many_arrays_is_refused(tmp_path: Path) -> None:
+    """No call takes more than there is room for, so the loops are compiled again with room for two."""
+    compiler = shutil.which("cc")
+    if compiler is None or not Path(sysconfig.get_path("include"), "Python.h").is_file():
+        pytest.skip("no C compiler here, or no headers of Python")
+    sources = sorted(str(path) for path in Path(kernel.__file__).parent.glob("*.c"))
+    flags = ["-O0", "-shared", "-fPIC", "-DMOST_ARRAYS=2", "-DPy_LIMITED_API=0x030B0000"]
+    if sys.platform == "darwin":
+        flags += ["-undefined", "dynamic_lookup"]
+    built = str(tmp_path / "_loops.abi3.so")
+    include = f"-I{sysconfig.get_path('include')}"
+    subprocess.run([compiler, *flags, include, *sources, "-o", built, "-lm"], check=True)
+    code = (
+        "import numpy as np, _loops; print(_loops.add_up(np.ones((2, 1)), np.empty(1)))\n"
+        "try: _loops.layers(*[np.zeros((2, 1))] + [np.zeros((2, 1), int)] + [np.zeros(2, int)] * 4)\n"
+        "except ValueError as error: print(error)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert out.stdout.splitlines() == ["True", "a loop takes at most 2 arrays"]
 
 
 @needs_loops

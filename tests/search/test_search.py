@@ -18,7 +18,7 @@ from fedperi.scores.gaussian import GaussianScore
 from fedperi.scores.masking import adaptive_mask
 from fedperi.scores.score import RESOLUTION
 from fedperi.search.families import ParentSets
-from fedperi.search.orders import best_order, exact_order, greedy_order, make_order, order_score, parents_in
+from fedperi.search.orders import Order, best_order, exact_order, greedy_order, order_score, parents_in
 from fedperi.search.phase1 import find_common_dag
 from fedperi.search.screening import FULL
 from fedperi.search.widening import MOST_NEIGHBOURS, MOST_TOGETHER, more_candidates
@@ -74,13 +74,13 @@ def asked(p: int, seed: int, most: int = 6) -> ParentSets:
 def test_moves_keep_the_books(graph: int, seed: int) -> None:
     """What an order remembers of its variables is what an order made anew says, whatever was moved and taken back."""
     sets, rng = asked(15, graph), np.random.default_rng(seed)
-    order = make_order(sets, rng.permutation(15).tolist())
+    order = Order(sets, rng.permutation(15).tolist())
     for step in range(8):
         kept = order.state()
         order.improve(order.shake(rng), rng)
         if step % 3 == 2:
             order.restore(kept)
-        anew = make_order(sets, order.nodes.tolist())
+        anew = Order(sets, order.nodes.tolist())
         for kept_one, new_one in zip(order.state(), anew.state(), strict=True):
             assert kept_one.tolist() == new_one.tolist()
         assert order.score == pytest.approx(order_score(sets, order.nodes.tolist()), abs=1e-6)
@@ -91,7 +91,7 @@ def test_moves_keep_the_books(graph: int, seed: int) -> None:
 def test_an_improved_order_has_no_better_neighbour(graph: int, seed: int) -> None:
     """Though only variables around a move are looked at again, no variable has a better place in the end."""
     sets, rng = asked(13, graph), np.random.default_rng(seed)
-    order = make_order(sets, rng.permutation(13).tolist())
+    order = Order(sets, rng.permutation(13).tolist())
     order.improve(np.ones(13, dtype=bool), rng)
     nodes = order.nodes.tolist()
     best = order_score(sets, nodes)

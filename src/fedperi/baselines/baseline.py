@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -185,16 +184,6 @@ def acyclic(
 def pairs(edges: Iterable[tuple[int, int]], names: Sequence[str]) -> list[list[str]]:
     """Name the ends of edges, as a result keeps them."""
     return [[names[i], names[j]] for i, j in edges]
-
-
-def described(method: Any, name: str) -> dict[str, Any]:
-    """Collect the name of a method and its options, as plain values."""
-    options = {field.name: getattr(method, field.name) for field in fields(method)}
-    plain = {
-        key: value if value is None or isinstance(value, str | int | float | bool) else str(value)
-        for key, value in options.items()
-    }
-    return {"name": name, **plain}
 
 
 def check_choice(option: str, value: object, legal: Sequence[str]) -> None:

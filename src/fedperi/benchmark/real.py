@@ -62,7 +62,7 @@ def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
 
 
 def site_files(folder: Path) -> dict[str, Path]:
-    """Return the site files of a folder, by the names of the sites; a truth file is none.
+    """Return the site files of a folder, by the names of the sites; a truth file is not one of them.
 
     Examples
     --------

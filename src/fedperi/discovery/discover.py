@@ -12,7 +12,7 @@ from ..graph.equivalence import consistent_extension
 from ..graph.pdag import PDAG
 from ..scores.discrete import DiscreteScore
 from ..scores.gaussian import GaussianScore
-from ..scores.score import LatticeScore
+from ..scores.score import Score
 from ..tables.checks.findings import quoted
 from ..tables.checks.profile import Missing
 from ..tables.embedding import Data
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 Summary = Statistics | Counts
 Test = Literal["auto", "fisherz", "g2", "chi2"]
-ScoreKind = Literal["auto", "bic", "bdeu"]
 Method = str | Callable[[Any], PDAG]
 
 
@@ -92,7 +91,7 @@ def pc(
 def ges(
     table: Source | Summary,
     *,
-    score: ScoreKind = "auto",
+    score: str = "auto",
     penalty: float = 1.0,
     data: Data = "auto",
     schema: SchemaLike | None = None,
@@ -134,12 +133,14 @@ def ges(
     >>> ges(pd.DataFrame({"a": a, "b": a + b, "c": a + b + noise}))
     PDAG('a -- b, b -- c', names=['a', 'b', 'c'])
     """
-    if score not in ("auto", "bic", "bdeu"):
-        raise InputError(f"score must be 'auto', 'bic' or 'bdeu', not {score!r}")
+    if score not in ("auto", *SCORES):
+        raise InputError(f"score must be 'auto', {' or '.join(map(repr, SCORES))}, not {score!r}")
     # An infinite price times no parameters is not a number, so it is refused here.
     if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0 <= penalty < math.inf:
         raise InputError(f"penalty must be a finite number of 0 or more, not {penalty!r}; 1 is usual")
-    return ges_fit(_score(_summary(table, data, schema, missing), score, float(penalty))).graph
+    summary = _summary(table, data, schema, missing)
+    make = SCORES[score if score != "auto" else "bdeu" if isinstance(summary, Counts) else "bic"]
+    return ges_fit(make(summary, float(penalty))).graph
 
 
 def local_graph(
@@ -229,16 +230,25 @@ def _test(summary: Summary, test: Test) -> IndependenceTest:
     return FisherZ(summary)
 
 
-def _score(summary: Summary, score: ScoreKind, penalty: float) -> LatticeScore:
+def _bic(summary: Summary, penalty: float) -> Score:
     if isinstance(summary, Counts):
-        if score == "bic":
-            return DiscreteScore(summary, "bic", penalty=penalty)
-        if penalty != 1:
-            raise InputError(f"penalty={penalty:g} multiplies BIC's price, and BDeu has none; use score='bic'")
-        return DiscreteScore(summary, "bdeu")
-    if score == "bdeu":
-        raise _needs_categories(summary, "score='bdeu'", "score='bic'")
+        return DiscreteScore(summary, "bic", penalty=penalty)
     return GaussianScore.of(summary, penalty)
+
+
+def _bdeu(summary: Summary, penalty: float) -> Score:
+    if not isinstance(summary, Counts):
+        raise _needs_categories(summary, "score='bdeu'", "score='bic'")
+    if penalty != 1:
+        raise InputError(f"penalty={penalty:g} multiplies BIC's price, and BDeu has none; use score='bic'")
+    return DiscreteScore(summary, "bdeu")
+
+
+SCORES: dict[str, Callable[[Summary, float], Score]] = {
+    "bic": _bic,
+    "bdeu": _bdeu,
+}
+"""What `ges` takes as `score`: from a table's statistics and the penalty to a score."""
 
 
 def _needs_categories(statistics: Statistics, option: str, instead: str) -> InputError:

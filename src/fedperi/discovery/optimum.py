@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 FEW = 12
-"""Up to so many variables GES begins at the empty graph: it takes no time, and its end is a little better."""
+"""Up to this number of variables GES begins at the empty graph: it takes no time, and its end is a little better."""
 
 MOST_STEPS = 4
 """Steps of a climb for each pair of variables, at most. Two for each edge are usual. Where variables are nearly
@@ -118,7 +118,7 @@ class _Climb:
         self._gains[head] = self._nodes[head].scores() - self._scores[head]
 
     def _trace(self) -> None:
-        """Follow all paths anew, after an edge has gone."""
+        """Find all paths again, after an edge was removed."""
         order = topological_order(self.parents)
         assert order is not None
         above = [1 << node for node in range(len(self.parents))]

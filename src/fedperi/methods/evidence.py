@@ -97,7 +97,7 @@ def reasons_by_difference(directions: Sequence[Direction], names: Sequence[str],
     out: Reasons = {}
     for d in directions:
         who = tuple(site for site, gain in zip(sites, d.sites, strict=True) if gain > RESOLUTION)
-        words = f"an intervention at {', '.join(who)} lays bare a collider that gives the direction"
+        words = f"an intervention at {', '.join(who)} reveals a v-structure that gives the direction"
         out[names[d.tail], names[d.head]] = Reason("difference", words, who)
     return out
 

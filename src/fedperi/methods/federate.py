@@ -14,12 +14,13 @@ from ..errors import InputError
 from ..graph.pdag import PDAG
 from ..names import check_name
 from ..scores import _kernel as kernel
-from ..site.factory import NAMED, as_statement, make_site, prepare_private_site
+from ..site.factory import as_statement, make_site, prepare_private_site
 from ..site.released import ReleasedSite
 from ..site.site import Respondent, Site
 from ..site.summarised import SummarySite
 from ..tables.in_threads import cores
 from ..tables.reading import Reading
+from ..tables.summary import Summary
 from ..transports.in_process import InProcess, Threaded
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def jobs_that_pay(sites: Sequence[Respondent]) -> int:
     >>> jobs_that_pay(as_respondents(fp.simulate(3, clients=2, samples=100, seed=1).sites))
     1
     """
-    if kernel.loops is None:  # numpy on small arrays is Python's work, which threads do not make faster
+    if kernel.kind() == "numpy":  # numpy on small arrays is Python's work, which threads do not make faster
         return 1
     files = [Path(site.table.origin) for site in sites if isinstance(site, Site) and site.table.is_file]
     long = sum(file.stat().st_size for file in files if file.is_file()) >= LONG
@@ -169,6 +170,7 @@ def as_respondents(sites: Any) -> list[Respondent]:
 
 
 def _respondents(sites: Any) -> list[Respondent]:
+    from ..privacy import Release
     from ..tables.table import named_sources
 
     if isinstance(sites, Respondent):
@@ -180,6 +182,12 @@ def _respondents(sites: Any) -> list[Respondent]:
     if hasattr(sites, "columns") or isinstance(sites, str):
         named_sources(cast(Any, sites))  # a single table or path: raises, and says what to give instead
     entries = [as_statement(entry) or entry for entry in sites]
-    sources: list[Any] = [entry for entry in entries if not isinstance(entry, NAMED)]
+    ready = (Respondent, Release, Summary)
+    sources: list[Any] = [entry for entry in entries if not isinstance(entry, ready)]
     named = iter(named_sources(sources))
-    return [make_site(entry, None if isinstance(entry, NAMED) else next(named)[0]) for entry in entries]
+    return [make_site(entry) if isinstance(entry, ready) else _named(next(named)) for entry in entries]
+
+
+def _named(entry: tuple[str, Any]) -> Respondent:
+    name, source = entry
+    return make_site(source, name)

@@ -1,4 +1,4 @@
-"""Ctrl-C that is heeded wherever it strikes."""
+"""Ctrl-C that is respected wherever it comes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 
 
 @contextmanager
-def heeding_interrupts() -> Iterator[Callable[[], None]]:
+def respecting_interrupts() -> Iterator[Callable[[], None]]:
     """Give a function that raises what Ctrl-C raised before, if that got lost.
 
     Python raises it in whatever code runs at that moment, and libraries swallow it here and there: when pandas compares
@@ -20,7 +20,7 @@ def heeding_interrupts() -> Iterator[Callable[[], None]]:
 
     Examples
     --------
-    >>> with heeding_interrupts() as look:
+    >>> with respecting_interrupts() as look:
     ...     look()  # nothing was lost
     """
     usual = signal.getsignal(signal.SIGINT)

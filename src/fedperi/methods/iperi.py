@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..coordinator.coordinator import Coordinator
 from ..errors import InputError
-from ..graph import bits
-from ..graph.equivalence import complete, consistent_extension
 from ..graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
-from ..graph.meek import meek_closure, meek_steps
 from ..graph.pdag import PDAG
 from ..option_values import DATA, MISSING, check_between, check_finite, check_one_of, check_whole
 from ..privacy import Privacy
-from ..protocol.messages import Families, Floats, Ints, Orientations, Settings, Welcome
+from ..protocol.messages import Settings, Welcome
 from ..scores.masking import MASKINGS
-from ..scores.score import RESOLUTION
 from ..search.confidence import direction_shares
-from ..search.families import ParentSets
 from ..search.phase1 import Found, Step, best_known_dag, find_common_dag
-from ..search.phase2 import Direction, directed_as, orient_by_differences
-from ..search.worst import EDGE_PRICE, site_regrets
-from .evidence import Reason, Reasons, gather, reasons_by_difference, reasons_by_meek, reasons_in_cpdag
+from ..search.phase2 import Direction, orient_by_differences
+from ..search.worst import EDGE_PRICE
+from .assembly import assemble, common_graph, directed_by
 from .federate import federation
-from .interruption import heeding_interrupts
+from .interruption import respecting_interrupts
 from .leave_out import NotStored, StoredAnswers, changes, sentences
-from .manifest import manifest
+from .manifest import described
+from .oracle import CoordinatorOracle
 from .progress import watching
 from .result import Result
 from .stability import edge_stability
@@ -47,7 +42,7 @@ class IPERI:
     ----------
     masking : {"adaptive", "consensus", "none"}
         What of a candidate parent set a site is judged by: the part that its data support; the part that its own local
-        graph has; or all of it, which takes it that no site was intervened on, so that phase 2 has nothing to add.
+        graph has; or all of it, which assumes that no site was intervened on, so that phase 2 has nothing to add.
     aggregate : {"sum", "worst"}
         Make the sum of the sites' regrets small, or the largest, then the next largest, and so on.
     local : "ges", "pc" or callable
@@ -68,15 +63,15 @@ class IPERI:
     penalty : float
         Multiplies the price that a site charges for an edge.
     bootstrap : int
-        How many times every site draws its rows anew and the search runs again, for `Result.stability`; 0 for none.
+        How many times every site resamples its rows and the search runs again, for `Result.stability`; 0 for none.
     seed : int
-        Of the search's restarts and of the bootstrap.
+        Random seed for the search and the bootstrap.
     progress : bool, optional
         Whether to show progress on standard error; if not given, only in a terminal.
     jobs : int, optional
-        How many sites work at the same time, in threads or in processes, if their tables are here; the result is the
-        same to the last bit. If not given, as many as there are cores if there are many variables and sites, or long
-        files; otherwise one, since it would gain nothing (docs/scale.md).
+        How many sites are processed in parallel, in threads, if their tables are here; the result is the same to the
+        last bit. If not given, as many as there are cores if there are many variables and sites, or long files;
+        otherwise one, since more would gain nothing (docs/scale.md).
 
     Examples
     --------
@@ -144,7 +139,7 @@ class IPERI:
         how = {"schema": self.schema, "data": self.data, "missing": self.missing, "privacy": self.privacy}
         learn = self.masking == "consensus"
         with (
-            heeding_interrupts() as look,
+            respecting_interrupts() as look,
             federation(sites, jobs=self.jobs, learn=learn, local=own, **how) as transport,
         ):
             coordinator = Coordinator(transport, self._settings(), look)
@@ -160,7 +155,7 @@ class IPERI:
             return self._with_stability(result, coordinator, constraints) if self.bootstrap and whole else result
 
     def _with_stability(self, result: Result, whole_run: Coordinator, constraints: Constraints) -> Result:
-        """Run again on rows that every site draws anew, and count how often each edge comes back."""
+        """Run again on rows that every site resamples, and count how often each edge comes back."""
         graphs = []
         try:
             for draw in range(self.bootstrap):
@@ -185,7 +180,7 @@ class IPERI:
         self, coordinator: Coordinator, constraints: Constraints, title: str = ""
     ) -> tuple[Found, list[Direction], bool]:
         """Run the phases; an interruption keeps what phase 1 had found, if it had found anything."""
-        oracle = _Oracle(coordinator)
+        oracle = CoordinatorOracle(coordinator)
         so_far: list[Found] = []
         try:
             with watching(self.progress, title or self._name) as note:
@@ -198,7 +193,7 @@ class IPERI:
 
     def _phase_1(
         self,
-        oracle: _Oracle,
+        oracle: CoordinatorOracle,
         constraints: Constraints,
         note: Callable[[Step], None],
         keep: Callable[[Found], None],
@@ -215,7 +210,7 @@ class IPERI:
             keep=keep,
         )
 
-    def _edge_price(self, oracle: _Oracle) -> float:
+    def _edge_price(self, oracle: CoordinatorOracle) -> float:
         """What an edge costs, beside what sites charge.
 
         Under the adaptive mask a site may leave any parent out; this price keeps edges out that only chance asks for.
@@ -226,11 +221,13 @@ class IPERI:
     def _price_of(self, sites: Sequence[Welcome]) -> float:
         return float(np.log(sum(site.n for site in sites))) / 2 if self.masking == "adaptive" else EDGE_PRICE
 
-    def _phase_2(self, oracle: _Oracle | StoredAnswers, constraints: Constraints, found: Found) -> list[Direction]:
+    def _phase_2(
+        self, oracle: CoordinatorOracle | StoredAnswers, constraints: Constraints, found: Found
+    ) -> list[Direction]:
         """Phase 2: directions that some site's own graph gives."""
         if self._phases < 2 or self.masking == "none":  # no mask, no interventions: all sites have one graph
             return []
-        start = _common(found.parents, oracle.names, constraints)
+        start = common_graph(found.parents, oracle.names, constraints)
         weigh = partial(direction_shares, found.sets, found.parents) if self.masking == "adaptive" else None
         return orient_by_differences(oracle, start, found.parents, aggregate=self.aggregate, weigh=weigh)[1]
 
@@ -242,40 +239,10 @@ class IPERI:
         directions: Sequence[Direction],
         whole: bool,
     ) -> Result:
-        names = coordinator.names
-        sites = [site.site for site in coordinator.sites]
-        cpdag = _common(found.parents, names, constraints)
-        phi = _directed(cpdag, ((d.tail, d.head) for d in directions))
         # Without a mask a declared target is judged like any other variable, and the DAG found tells nothing of it.
         targets = [site.targets for site in coordinator.sites] if self.masking != "none" else []
-        before, declared = directed_as(phi, _cut_by_targets(phi, found.parents, targets))
-        graph = meek_closure(before)
-        reasons: Reasons = {
-            **reasons_by_meek(meek_steps(before)),
-            **{
-                (names[d.tail], names[d.head]): Reason("target", "a site declared one end as a target")
-                for d in declared
-            },
-            **reasons_by_difference(directions, names, sites),
-            **_reasons_in_common(found.parents, names, constraints),
-        }
-        result = Result(
-            graph=graph,
-            phi_cpdag=phi,
-            cpdag=cpdag,
-            dag=_member(graph, found.parents),
-            regrets=dict(zip(sites, _regrets(found.sets, found.parents), strict=True)),
-            rounds=coordinator.rounds,
-            queries=coordinator.queries,
-            bytes=coordinator.bytes,
-            history=tuple(found.history),
-            edges=gather(graph, found.parents, found.sets, sites, reasons),
-            method=self._described(),
-            manifest=manifest(self._described(), coordinator),
-            complete=whole,
-            transcript=coordinator.transcript,
-            privacy=_privacy(coordinator),
-        )
+        method = described(self, self._name)
+        result = assemble(method, coordinator, constraints, found, directions, targets=targets, complete=whole)
         coordinator.transport.close()
         return result
 
@@ -287,27 +254,14 @@ class IPERI:
         stored = StoredAnswers(coordinator.transcript, site)
         sets = found.sets.without(site, self._price_of(others), stored)
         parents = best_known_dag(sets, found.parents, self.aggregate)
-        cpdag = _common(parents, coordinator.names, constraints)
+        cpdag = common_graph(parents, coordinator.names, constraints)
         if cpdag != result.cpdag:  # of phase 2 nothing is known then: it was asked about another graph
             return result.cpdag, cpdag
         try:
             directions = self._phase_2(stored, constraints, Found(found.parents, sets, []))
         except NotStored:
             return cpdag, cpdag
-        return result.phi_cpdag, _directed(cpdag, ((d.tail, d.head) for d in directions))
-
-    def _described(self) -> dict[str, Any]:
-        options: dict[str, Any] = {}
-        for option in fields(self):
-            value = getattr(self, option.name)
-            if isinstance(value, Knowledge):
-                value = {key: [list(entry) for entry in content] for key, content in vars(value).items()}
-            elif isinstance(value, Privacy):
-                value = {"epsilon": value.epsilon, "delta": value.delta, "mechanism": value.mechanism}
-            elif value is not None and not isinstance(value, str | int | float | bool):
-                value = getattr(value, "__name__", str(value))
-            options[option.name] = value
-        return {"name": self._name, **options}
+        return result.phi_cpdag, directed_by(cpdag, ((d.tail, d.head) for d in directions))
 
 
 @dataclass(frozen=True)
@@ -329,82 +283,3 @@ class PERI(IPERI):
 
     _name: ClassVar[str] = "PERI"
     _phases: ClassVar[int] = 1
-
-
-@dataclass(frozen=True)
-class _Oracle:
-    """What the search sees of a coordinator."""
-
-    coordinator: Coordinator
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.coordinator.names
-
-    def regrets(self, families: Sequence[tuple[Ints, Ints, Ints]]) -> list[Floats]:
-        return self.coordinator.ask([Families(*block) for block in families])
-
-    def discrepancies(self, dag: NDArray[np.bool_], nodes: Ints, marks: Ints) -> Floats:
-        return self.coordinator.ask([Orientations(dag, nodes, marks)])[0]
-
-
-def _pdag(parents: Sequence[int], lines: Sequence[int], names: tuple[str, ...]) -> PDAG:
-    return PDAG(bits.matrix([i | u for i, u in zip(parents, lines, strict=True)]).T, names)
-
-
-def _common(parents: Sequence[int], names: tuple[str, ...], constraints: Constraints) -> PDAG:
-    """The CPDAG of a DAG, refined by background knowledge."""
-    cpdag = _pdag(*complete(parents), names)
-    return cpdag if constraints.free else meek_closure(constraints.direct(cpdag))
-
-
-def _reasons_in_common(parents: Sequence[int], names: tuple[str, ...], constraints: Constraints) -> Reasons:
-    cpdag = _pdag(*complete(parents), names)
-    reasons = reasons_in_cpdag(cpdag)
-    if constraints.free:
-        return reasons
-    refined = constraints.direct(cpdag)
-    why = Reason("knowledge", "background knowledge excludes the other direction")
-    told: Reasons = dict.fromkeys(refined.directed - cpdag.directed, why)
-    return reasons_by_meek(meek_steps(refined)) | told | reasons
-
-
-def _directed(graph: PDAG, arrows: Iterable[tuple[int, int]]) -> PDAG:
-    matrix = np.array(graph.adjacency)
-    for tail, head in arrows:
-        matrix[head, tail] = False
-    return PDAG(matrix, graph.names)
-
-
-def _cut_by_targets(graph: PDAG, parents: Sequence[int], declared: Sequence[tuple[str, ...] | None]) -> list[Direction]:
-    """Undirected edges with one end among a site's declared targets: its data tell their direction."""
-    out = []
-    for a, b in sorted(graph.undirected):
-        i, j = graph.index(a), graph.index(b)
-        if any(targets is not None and (a in targets) != (b in targets) for targets in declared):
-            ends = (i, j) if parents[j] >> i & 1 else (j, i)
-            out.append(Direction(*ends, 0.0, np.zeros(0)))
-    return out
-
-
-def _member(graph: PDAG, parents: Sequence[int]) -> PDAG:
-    """The DAG that was found, if it is a member of the graph (it is, unless sites contradicted it), or another."""
-    dag = PDAG(bits.matrix(list(parents)).T, graph.names)
-    follows = not (dag.adjacency & ~graph.adjacency).any()
-    return dag if follows else consistent_extension(graph)
-
-
-def _regrets(sets: ParentSets, parents: Sequence[int]) -> list[float]:
-    """Regret of each site; what rounding leaves of none is none."""
-    return [float(r) if abs(r) > RESOLUTION else 0.0 for r in site_regrets(sets, parents, edge_price=0.0)]
-
-
-def _privacy(coordinator: Coordinator) -> dict[str, dict[str, Any]] | None:
-    """What every site tells about its privacy, at the end of the run; None if none has any."""
-    told = coordinator.transport.privacy()
-    if all(one is None for one in told):
-        return None
-    return {
-        site.site: one or {"mechanism": "none", "private": False}
-        for site, one in zip(coordinator.sites, told, strict=True)
-    }

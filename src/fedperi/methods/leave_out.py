@@ -59,7 +59,7 @@ class StoredAnswers:
         raise NotStored
 
 
-class Change(NamedTuple):
+class ChangedGraph(NamedTuple):
     """How the graph differs without a site: edges that are lost, that come in, and that point differently."""
 
     site: str
@@ -73,7 +73,7 @@ class Change(NamedTuple):
         return len(self.lost) + len(self.new) + len(self.turned)
 
 
-def changes(sites: Sequence[str], without: Callable[[int], tuple[PDAG, PDAG]]) -> list[Change]:
+def changes(sites: Sequence[str], without: Callable[[int], tuple[PDAG, PDAG]]) -> list[ChangedGraph]:
     """Compare a graph with those that the others would find without each site; leave out sites that change nothing.
 
     Parameters
@@ -97,7 +97,7 @@ def changes(sites: Sequence[str], without: Callable[[int], tuple[PDAG, PDAG]]) -
     return sorted((change for change in found if change.edges), key=lambda change: (-change.edges, change.site))
 
 
-def _change(site: str, graph: PDAG, other: PDAG) -> Change:
+def _change(site: str, graph: PDAG, other: PDAG) -> ChangedGraph:
     lost: list[str] = []
     new: list[str] = []
     turned: list[str] = []
@@ -106,7 +106,7 @@ def _change(site: str, graph: PDAG, other: PDAG) -> Change:
         here, there = _mark(graph, i, j), _mark(other, i, j)
         edge = f"{graph.names[i]} {here or there} {graph.names[j]}"
         (lost if not there else turned if here else new).append(edge)
-    return Change(site, tuple(lost), tuple(new), tuple(turned))
+    return ChangedGraph(site, tuple(lost), tuple(new), tuple(turned))
 
 
 def _mark(graph: PDAG, i: int, j: int) -> str:
@@ -114,12 +114,12 @@ def _mark(graph: PDAG, i: int, j: int) -> str:
     return {(True, True): "--", (True, False): "->", (False, True): "<-"}.get((forward, backward), "")
 
 
-def sentences(found: Sequence[Change], count: int) -> list[str]:
+def sentences(found: Sequence[ChangedGraph], count: int) -> list[str]:
     """Say which sites the graph rests on; `count` is the number of its edges.
 
     Examples
     --------
-    >>> sentences([Change("Lyon", ("A -- B",), (), ("B -> C",))], 4)[0]
+    >>> sentences([ChangedGraph("Lyon", ("A -- B",), (), ("B -> C",))], 4)[0]
     'Lyon alone changes the graph: without it, 1 of 4 edges would be missing (A -- B) and 1 would point differently ...'
     """
     out = []

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._version import __version__
 from ..coordinator.coordinator import Coordinator
+from ..graph.knowledge import Knowledge
+from ..privacy import Privacy
 from ..protocol.messages import Welcome
 from ..scores import _kernel as kernel
 from ..site.site import digest
@@ -59,3 +62,18 @@ def record(
             for site, mark in zip(sites, marks, strict=True)
         ],
     }
+
+
+def described(method: Any, name: str) -> dict[str, Any]:
+    """Return a method's name and its options, as JSON takes them."""
+    options: dict[str, Any] = {}
+    for option in fields(method):
+        value = getattr(method, option.name)
+        if isinstance(value, Knowledge):
+            value = {key: [list(entry) for entry in content] for key, content in vars(value).items()}
+        elif isinstance(value, Privacy):
+            value = {"epsilon": value.epsilon, "delta": value.delta, "mechanism": value.mechanism}
+        elif value is not None and not isinstance(value, str | int | float | bool):
+            value = getattr(value, "__name__", str(value))
+        options[option.name] = value
+    return {"name": name, **options}

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..coordinator.transcript import Transcript
 from ..errors import InputError
-from ..graph.formats import to_csv, to_dagitty, to_dot, to_gml
-from ..graph.formats.dagitty import RESERVED
 from ..graph.pdag import PDAG
 from ..search.phase1 import Step
-from ..strict import Unreadable, read_json, write_json
+from ..strict import write_json
 from .evidence import EdgeEvidence
 from .parts import Difference, Groups, PairProbability, Robustness
 from .stability import EdgeStability
@@ -22,18 +18,6 @@ from .stability import EdgeStability
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-FORMAT, VERSION = "fedperi.result", 2
-READABLE = (1, 2)
-"""Versions of the file that can be read. The first knew nothing of mechanisms."""
-
-
-MECHANISM_PARTS: dict[str, Any] = {
-    "probable": PairProbability,
-    "differences": Difference,
-    "groups": Groups,
-    "robustness": Robustness,
-}
 
 EDGE_COLUMNS = ("a", "b", "directed", "probability", "reverse", "none", "grade", "rests_on", "evidence")
 
@@ -194,59 +178,16 @@ class Result:
 
     def to_json(self) -> str:
         """Write everything but the transcript as JSON text."""
-        graphs = {name: json.loads(getattr(self, name).to_json()) for name in ("graph", "phi_cpdag", "cpdag", "dag")}
-        record = {
-            "format": FORMAT,
-            "version": VERSION,
-            **graphs,
-            "regrets": self.regrets,
-            "rounds": self.rounds,
-            "queries": self.queries,
-            "bytes": self.bytes,
-            "history": [step._asdict() for step in self.history],
-            "edges": [edge._asdict() for edge in self.edges],
-            "method": self.method,
-            "manifest": self.manifest,
-            "stability": [edge._asdict() for edge in self.stability],
-            "replicates": self.replicates,
-            "complete": self.complete,
-            "privacy": self.privacy,
-            **{name: [_plain(one) for one in getattr(self, name)] for name in MECHANISM_PARTS},
-            "warnings": list(self.warnings),
-            "sampling": self.sampling,
-        }
-        return write_json(record, indent=1)
+        from .result_file import write_result
+
+        return write_result(self)
 
     @classmethod
     def from_json(cls, text: str) -> Result:
         """Read what `to_json` wrote."""
-        try:
-            record = read_json(text)
-            if record["format"] != FORMAT or record["version"] not in READABLE:
-                raise InputError(f"this is no result of fedperi, version {VERSION}")
-            values: dict[str, Any] = {
-                name: PDAG.from_json(json.dumps(record[name])) for name in ("graph", "phi_cpdag", "cpdag", "dag")
-            }
-            for name in ("regrets", "rounds", "queries", "bytes", "method", "manifest", "replicates"):
-                values[name] = record[name]
-            if record["version"] == 1:
-                record |= {**dict.fromkeys((*MECHANISM_PARTS, "warnings"), ()), "sampling": {}}
-            values |= {name: _parts(name, record[name]) for name in MECHANISM_PARTS}
-            return cls(
-                **values,
-                history=tuple(Step(**step) for step in record["history"]),
-                edges=tuple(
-                    EdgeEvidence(**{**edge, "sites": tuple(edge["sites"]), "differing": tuple(edge["differing"])})
-                    for edge in record["edges"]
-                ),
-                stability=tuple(EdgeStability(**edge) for edge in record["stability"]),
-                complete=record["complete"],
-                privacy=record["privacy"],
-                warnings=tuple(record["warnings"]),
-                sampling=record["sampling"],
-            )
-        except (Unreadable, KeyError, TypeError, AttributeError):
-            raise InputError("this is no result of fedperi: the text is damaged") from None
+        from .result_file import read_result
+
+        return read_result(text)
 
     def save(self, directory: str | Path) -> Path:
         """Write report.html, result.json, manifest.json and the graph in four formats into a directory.
@@ -273,16 +214,14 @@ class Result:
         ['graph.csv', 'graph.dagitty.txt', 'graph.dot', 'graph.gml', 'manifest.json', 'report.html', 'result.json']
         """
         from ..report import render_report
+        from .result_file import graph_files
 
         place = Path(directory)
         files = {
             "result.json": self.to_json(),
             "manifest.json": write_json(self.manifest, indent=1),
-            "graph.dot": to_dot(self.graph),
-            "graph.gml": to_gml(self.graph),
-            "graph.csv": to_csv(self.graph),
-            "graph.dagitty.txt": to_dagitty(_for_dagitty(self.graph)),
             "report.html": render_report(self),
+            **graph_files(self.graph),
         }
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -323,36 +262,6 @@ class Result:
             f"Result({self.method['name']}{state}: {len(self.graph)} edges, {len(self.graph.directed)} directed; "
             f"{len(self.sites)} sites, {self.rounds} rounds)"
         )
-
-
-def _for_dagitty(graph: PDAG) -> PDAG:
-    """The graph, with an underscore after the two words that DAGitty keeps for itself: they must not fail a run."""
-    taken = set(graph.names)
-    renamed: dict[str, str] = {}
-    for word in RESERVED & taken:
-        new = f"{word}_"
-        while new in taken:
-            new += "_"
-        renamed[word] = new
-    return graph.renamed(renamed) if renamed else graph
-
-
-def _plain(part: Any) -> dict[str, Any]:
-    """One entry as JSON takes it: an infinite evidence, of a constant, is null."""
-    record: dict[str, Any] = part._asdict()
-    return {key: None if value == float("inf") else value for key, value in record.items()}
-
-
-def _parts(name: str, records: Iterable[dict[str, Any]]) -> tuple[Any, ...]:
-    """Read entries back: lists are tuples, and null is an infinite evidence."""
-
-    def value(key: str, entry: Any) -> Any:
-        if isinstance(entry, list):
-            return tuple(tuple(one) if isinstance(one, list) else one for one in entry)
-        return float("inf") if entry is None and key == "evidence" else entry
-
-    make = MECHANISM_PARTS[name]
-    return tuple(make(**{key: value(key, entry) for key, entry in record.items()}) for record in records)
 
 
 def load(directory: str | Path) -> Result:

@@ -7,20 +7,23 @@ import hashlib
 import json
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
+from .assumptions import assumptions
 from .contributions import contributions
 from .convergence import convergence_svg
 from .edges import VIEWS, ShownEdge, drawn_graph, shown_edges
 from .mechanisms import mechanism_view
 from .pictures.layout import Layout, layout
 from .pictures.svg import edge_parts, node_parts, svg
-from .privacy import promises, shown_number
+from .privacy import Promise, promises, shown_number
 from .privacy_words import alarm, cautions, pledge, redrawn, rows_in_all, rows_worth
-from .words import assumptions, citation, methods_text
+from .words import citation, methods_text
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from ..methods.result import Result
 
 WIDE = 850
@@ -50,11 +53,47 @@ def render_report(result: Result) -> str:
     >>> page.startswith("<!doctype html>"), "http://" in page.replace("http://www.w3.org/2000/svg", "")
     (True, False)
     """
-    import jinja2
     from markupsafe import Markup
 
     folder = files(__package__) / "templates"
     style, script = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    picture = layout(drawn_graph(result))
+    edges = shown_edges(result, list(picture.routes))
+    told = promises(result)
+    view = mechanism_view(result, edges) if result.groups else None
+    if view is not None or result.warnings:
+        style += (folder / "mechanisms.css").read_text(encoding="utf-8")
+    if told:
+        style += (folder / "privacy.css").read_text(encoding="utf-8")
+    page: str = (
+        _environment()
+        .get_template("report.html")
+        .render(
+            result=result,
+            # A page that may run this one script and load nothing: names that slip through can do no harm.
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            style=Markup(style),
+            script=Markup(script),
+            view=view,
+            picture=Markup(_picture(picture, edges, graded=view is not None)),
+            wide=picture.width > WIDE,
+            names=[box.name for box in picture.boxes],
+            edges=edges,
+            listed=sorted(range(len(edges)), key=lambda k: _rank(edges[k])),
+            neighbours=_neighbours(picture, edges),
+            curves=[Markup(convergence_svg(result.history, what)) for what in _watched(result)],
+            **_numbers(result),
+            **_privacy(told),
+            **_texts(result, told),
+        )
+    )
+    return page.lstrip()  # the template begins with macros
+
+
+def _environment() -> Environment:
+    import jinja2
+
+    folder = files(__package__) / "templates"
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
         autoescape=True,
@@ -64,66 +103,61 @@ def render_report(result: Result) -> str:
     )
     environment.filters["number"] = _number
     environment.filters["price"] = shown_number
-    template = environment.get_template("report.html")
-    picture = layout(drawn_graph(result))
-    edges = shown_edges(result, list(picture.routes))
-    told = promises(result)
-    view = mechanism_view(result, edges) if result.groups else None
-    if view is not None or result.warnings:
-        style += (folder / "mechanisms.css").read_text(encoding="utf-8")
-    if told:
-        style += (folder / "privacy.css").read_text(encoding="utf-8")
-    safe = Markup
-    version = str(result.manifest.get("fedperi", __version__))
-    page: str = template.render(
-        result=result,
-        # A page that may run this one script and load nothing: names that slip through can do no harm.
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        style=safe(style),
-        script=safe(script),
-        view=view,
-        picture=safe(_picture(picture, edges, graded=view is not None)),
-        wide=picture.width > WIDE,
-        names=[box.name for box in picture.boxes],
-        edges=edges,
-        listed=sorted(range(len(edges)), key=lambda k: _rank(edges[k])),
-        neighbours=_neighbours(picture, edges),
-        counts={
+    return environment
+
+
+def _numbers(result: Result) -> dict[str, Any]:
+    """Counts and regrets."""
+    directed, common, phi = (len(graph.directed) for graph in (result.graph, result.cpdag, result.phi_cpdag))
+    return {
+        "counts": {
             "edges": len(result.graph),
-            "directed": len(result.graph.directed),
-            "common": len(result.cpdag.directed),
-            "phi": len(result.phi_cpdag.directed) - len(result.cpdag.directed),
-            "closed": len(result.graph.directed) - len(result.phi_cpdag.directed),
+            "directed": directed,
+            "common": common,
+            "phi": phi - common,
+            "closed": directed - phi,
             "alone": sum(not result.graph.adjacent(name) for name in result.graph.names),
         },
-        rows=sum(site["n"] for site in result.manifest.get("sites", ()) if site.get("n")),
-        worst=max(result.regrets, key=result.regrets.__getitem__, default=None),
-        sites=contributions(result),
-        widest=max((abs(regret) for regret in result.regrets.values()), default=0.0) or 1.0,
-        curves=[safe(convergence_svg(result.history, what)) for what in _watched(result)]
-        if len(result.history) > 1
-        else [],
-        judged=bool(result.regrets),  # baselines have no regrets, and no evidence for single edges
-        others=_others(result),
-        privacy={one.site: one for one in told},
-        alarm=alarm(told),
-        cautions=cautions(told),
-        pledge=pledge(told),
-        noisy_rows=rows_in_all(told),
-        worth_rows=rows_worth(told),
-        redrawn=redrawn(told),
-        free_answers=bool(told) and all(one.mechanism == "statistics" for one in told),
-        assumptions=assumptions(result.method, any(one.noisy for one in told)),
-        methods=methods_text(result),
-        citation=citation(version),
-        version=version,
-        configuration=json.dumps({"method": result.method, "manifest": result.manifest}, indent=2, ensure_ascii=False),
-    )
-    return page.lstrip()  # the template begins with macros
+        "rows": sum(site["n"] for site in result.manifest.get("sites", ()) if site.get("n")),
+        "worst": max(result.regrets, key=result.regrets.__getitem__, default=None),
+        "sites": contributions(result),
+        "widest": max((abs(regret) for regret in result.regrets.values()), default=0.0) or 1.0,
+        "judged": bool(result.regrets),  # baselines have no regrets, and no evidence for single edges
+        "others": _others(result),
+    }
+
+
+def _privacy(told: list[Promise]) -> dict[str, Any]:
+    """What the sites promised, and what that means for the run."""
+    return {
+        "privacy": {one.site: one for one in told},
+        "alarm": alarm(told),
+        "cautions": cautions(told),
+        "pledge": pledge(told),
+        "noisy_rows": rows_in_all(told),
+        "worth_rows": rows_worth(told),
+        "redrawn": redrawn(told),
+        "free_answers": bool(told) and all(one.mechanism == "statistics" for one in told),
+    }
+
+
+def _texts(result: Result, told: list[Promise]) -> dict[str, Any]:
+    """Assumptions, methods, citation and configuration."""
+    version = str(result.manifest.get("fedperi", __version__))
+    configuration = {"method": result.method, "manifest": result.manifest}
+    return {
+        "assumptions": assumptions(result.method, any(one.noisy for one in told)),
+        "methods": methods_text(result),
+        "citation": citation(version),
+        "version": version,
+        "configuration": json.dumps(configuration, indent=2, ensure_ascii=False),
+    }
 
 
 def _watched(result: Result) -> tuple[str, ...]:
-    """What the history has numbers for."""
+    """What the history has numbers for; nothing if it has a single step."""
+    if len(result.history) < 2:
+        return ()
     whole = all(step.worst_regret is not None for step in result.history)
     return ("objective", "worst_regret") if whole else ("objective",)
 

@@ -20,7 +20,7 @@ LARGEST = 1e12
 """Numbers beyond this are none that a run could have."""
 
 
-class Entry(NamedTuple):
+class LedgerLine(NamedTuple):
     """One line of a ledger: when, what was released, and its claim."""
 
     when: str
@@ -29,12 +29,12 @@ class Entry(NamedTuple):
     delta: float | None
 
 
-class Account(NamedTuple):
+class LedgerView(NamedTuple):
     """What a site's ledger says.
 
     Attributes
     ----------
-    entries : tuple of Entry
+    entries : tuple of LedgerLine
         Everything that was released of the table, this run included.
     ceilings : tuple of (str, float or None)
         When the site set which ceiling, the last one being in force.
@@ -44,7 +44,7 @@ class Account(NamedTuple):
         Totals by three ways of adding up; the last two hold at `delta`.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LedgerLine, ...]
     ceilings: tuple[tuple[str, float | None], ...]
     spent: float | None
     left: float | None
@@ -86,7 +86,7 @@ class Promise(NamedTuple):
         Of ``regret``: False if the sensitivity was claimed by the user.
     used, planned : int or None
         Of ``regret``: answers.
-    account : Account or None
+    account : LedgerView or None
         The ledger, if the site told it.
     """
 
@@ -104,7 +104,7 @@ class Promise(NamedTuple):
     proven: bool
     used: int | None
     planned: int | None
-    account: Account | None
+    account: LedgerView | None
 
     @property
     def noisy(self) -> bool:
@@ -204,11 +204,11 @@ def _promise(site: str, told: Mapping[str, Any], counted: int | None) -> Promise
     )
 
 
-def _account(told: object) -> Account | None:
+def _account(told: object) -> LedgerView | None:
     if not isinstance(told, Mapping):
         return None
     totals, ceiling = _mapping(told.get("totals")), _mapping(told.get("ceiling"))
-    return Account(
+    return LedgerView(
         entries=tuple(_entry(line) for line in _list(told.get("releases"))),
         ceilings=tuple((_date(line), _real(line.get("epsilon"))) for line in _list(told.get("ceilings"))),
         spent=_real(told.get("spent")),
@@ -222,9 +222,11 @@ def _account(told: object) -> Account | None:
     )
 
 
-def _entry(line: Mapping[str, Any]) -> Entry:
+def _entry(line: Mapping[str, Any]) -> LedgerLine:
     price = _mapping(line.get("price"))
-    return Entry(_date(line), str(line.get("what", MISSING)), _real(price.get("epsilon")), _real(price.get("delta")))
+    return LedgerLine(
+        _date(line), str(line.get("what", MISSING)), _real(price.get("epsilon")), _real(price.get("delta"))
+    )
 
 
 def _date(line: Mapping[str, Any]) -> str:

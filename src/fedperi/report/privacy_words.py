@@ -24,7 +24,7 @@ def alarm(told: Sequence[Promise]) -> list[str]:
     reasons: tuple[tuple[Callable[[Promise], bool], str], ...] = (
         (
             lambda one: one.noisy,
-            "The noise at {names} came from a seed, in a test: whoever knows the seed can take it off again.",
+            "The noise at {names} came from a seed, in a test: anyone who knows the seed can remove it.",
         ),
         (
             lambda one: one.mechanism == "none",
@@ -72,8 +72,9 @@ def pledge(told: Sequence[Promise]) -> list[str]:
         else f"may still be right nearly always: ε = {shown_number(epsilon)} promises little."
     )
     out = [
-        f"What one person is promised{where}: whoever knows all other rows of the table, sees all that the site sent "
-        f"in this run, and guesses whether this person\N{RIGHT SINGLE QUOTATION MARK}s row is in the table too {guess}",
+        f"What one person is promised{where}: anyone who knows all other rows of the table, sees all that the site "
+        "sent in this run, and guesses whether this person\N{RIGHT SINGLE QUOTATION MARK}s row is in the table too "
+        f"{guess}",
         "That holds whatever else is known, now or later, and for all that is computed from it, this page included. "
         "The number of rows is protected as well.",
     ]

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..graph import bits
 from . import _kernel as kernel
 from .lattice import Extremes, extremes_of
-from .score import Flips, FlipsByQueries, Query, lattice_by_queries
+from .score import Flips, Query, lattice_by_queries
 
 if TYPE_CHECKING:
     from ..tables.statistics import Counts
@@ -69,6 +69,7 @@ class DiscreteScore:
         self._kind = kind
         self._price = penalty * np.log(counts.n) / 2
         self._prior = equivalent_sample_size
+        self._lent: Any = None  # the table as the loops hold it
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,16 +83,15 @@ class DiscreteScore:
 
     def local(self, queries: Sequence[Query]) -> Floats:
         """Answer a batch of (node, parents) queries."""
-        if kernel.loops is None:
-            answer = self._bdeu if self._kind == "bdeu" else self._bic
-            return np.array([answer(node, parents) for node, parents in queries], dtype=np.float64)
         nodes = np.array([node for node, _ in queries], dtype=np.int64)
         first = np.zeros(len(queries) + 1, dtype=np.int64)
         np.cumsum([parents.bit_count() for _, parents in queries], out=first[1:])
         inside = np.array([j for _, parents in queries for j in bits.members(parents)], dtype=np.int64)
         out = np.empty(len(queries))
-        kernel.loops.discrete_scores(*self._in_loops, nodes, first, inside, out)
-        return out
+        if kernel.loops.discrete_scores(*self._in_loops, nodes, first, inside, out):
+            return out
+        answer = self._bdeu if self._kind == "bdeu" else self._bic
+        return np.array([answer(node, parents) for node, parents in queries], dtype=np.float64)
 
     def with_one_more(self, node: int, parents: int, others: Ints) -> Floats:
         """Score a node with its parents and one more, for each of the others: `local`, from one numbering of rows.
@@ -107,7 +107,7 @@ class DiscreteScore:
         array([ -4.61, -73.92])
         """
         inside = bits.positions(parents, len(self._names))
-        if kernel.loops is None or np.isin(others, inside).any():  # those are in the set already, and stay
+        if np.isin(others, inside).any():  # those are in the set already, and stay
             return self.local([(node, parents | 1 << j) for j in others.tolist()])
         return self._flipped(node, inside, others)
 
@@ -125,8 +125,7 @@ class DiscreteScore:
         >>> flips.scores().round(2)  # the node itself; without B; with B and C
         array([  -inf, -71.62,  -9.21])
         """
-        make = FlipsByQueries if kernel.loops is None else _Flips
-        return [make(self, node) for node in range(len(self._names))]
+        return [_Flips(self, node) for node in range(len(self._names))]
 
     def lattice(self, nodes: Ints, candidates: Ints) -> Floats:
         """Score nodes for all subsets of their candidates; see `fedperi.scores.lattice`.
@@ -141,37 +140,37 @@ class DiscreteScore:
         >>> DiscreteScore(summarize(table), "bic").lattice(np.array([0]), np.array([[1, 2]])).round(2).tolist()
         [[-71.62, -4.61, -73.92, -9.21]]
         """
-        if kernel.loops is None:
-            return lattice_by_queries(self.local, nodes, candidates)
         nodes, candidates = (np.ascontiguousarray(one, dtype=np.int64) for one in (nodes, candidates))
         out = np.empty((len(nodes), 1 << candidates.shape[1]))
-        kernel.loops.discrete_lattices(*self._in_loops, nodes, candidates, out)
-        return out
+        if kernel.loops.discrete_lattices(*self._in_loops, nodes, candidates, out):
+            return out
+        return lattice_by_queries(self.local, nodes, candidates)
 
     def extremes(self, nodes: Ints, candidates: Ints) -> Extremes:
         """Score nodes with none of their candidates, with all of them, and with their best subset."""
         return extremes_of(self.lattice(nodes, candidates))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what loops hold, and another process cannot be sent: it is made anew there."""
-        return {name: value for name, value in vars(self).items() if name != "_in_loops"}
+        """Leave out what the loops hold, which cannot be copied: they take the table again."""
+        return {**vars(self), "_lent": None}
 
     # -- in loops -------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def _in_loops(self) -> tuple[Any, float, float]:
-        """The table as loops know it, and how they judge."""
-        assert kernel.loops is not None
-        table = kernel.loops.discrete(self._rows, self._times, np.array(self._sizes, dtype=np.int64))
-        return table, self._prior if self._kind == "bdeu" else 0.0, float(self._price)
+        """The table as the loops hold it, and how they judge."""
+        if not self._lent:
+            self._lent = kernel.loops.discrete(self._rows, self._times, np.array(self._sizes, dtype=np.int64))
+        return self._lent, self._prior if self._kind == "bdeu" else 0.0, float(self._price)
 
     def _flipped(self, node: int, parents: Ints, others: Ints) -> Floats:
         """Score a node after each of the others has joined its parents, or left them if it is one."""
-        assert kernel.loops is not None
         out = np.empty(len(others))
         others = np.ascontiguousarray(others, dtype=np.int64)
-        kernel.loops.discrete_flips(*self._in_loops, node, parents, others, out)
-        return out
+        if kernel.loops.discrete_flips(*self._in_loops, node, parents, others, out):
+            return out
+        before = sum(1 << parent for parent in parents.tolist())
+        return self.local([(node, before ^ 1 << j) for j in others.tolist()])
 
     # -- with numpy -----------------------------------------------------------------------------------------------
 

@@ -62,15 +62,14 @@ class GaussianScore(GaussianByNumpy):
         A set that uses more than half as many columns as there are rows scores minus infinity: with about as many
         coefficients as rows the residual variance would be zero by counting.
         """
-        if kernel.loops is None:
-            return self._local_by_numpy(queries)
         variables, starts = [], [0]
         for node, parents in queries:
             variables += [*bits.members(parents), node]
             starts.append(len(variables))
         asked, at = np.array(variables, dtype=np.int64), np.array(starts)
         out, smallest = np.empty(len(queries)), np.empty(len(queries))
-        kernel.loops.local(*self._table, asked, at, out, smallest)
+        if not kernel.loops.local(*self._table, asked, at, out, smallest):
+            return self._local_by_numpy(queries)
         if (smallest <= self._singular).any():
             worst = int(np.argmin(smallest))
             self._refuse(asked[at[worst] : at[worst + 1]])
@@ -148,12 +147,8 @@ class GaussianScore(GaussianByNumpy):
         True
         """
         p = len(self._names)
-        if kernel.loops is None:
-            return None
         into = np.zeros((p, p), dtype=bool)
-        if not kernel.loops.climb(*self._table, resolution, most_steps, into):
-            return None
-        return bits.rows(into)
+        return bits.rows(into) if kernel.loops.climb(*self._table, resolution, most_steps, into) else None
 
     def lattice(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.float64]:
         """Score nodes for all subsets of their candidates: row r answers for ``nodes[r]`` and ``candidates[r]``.
@@ -169,13 +164,13 @@ class GaussianScore(GaussianByNumpy):
         [[-0.0, 12.1, 12.1, 30.1]]
         """
         variables = np.column_stack([candidates, nodes])
-        if kernel.loops is not None and 2 * self._most_columns(variables) <= self._n:
-            out, smallest = np.empty((len(nodes), 1 << candidates.shape[1])), np.empty(len(nodes))
-            if kernel.loops.scores(*self._table, variables, out, smallest):
-                if (smallest <= self._singular).any():
-                    self._refuse(variables[np.argmin(smallest)])
-                return out
-        return self._lattice_by_numpy(variables)
+        out, smallest = np.empty((len(nodes), 1 << candidates.shape[1])), np.empty(len(nodes))
+        for_loops = 2 * self._most_columns(variables) <= self._n
+        if not for_loops or not kernel.loops.scores(*self._table, variables, out, smallest):
+            return self._lattice_by_numpy(variables)
+        if (smallest <= self._singular).any():
+            self._refuse(variables[np.argmin(smallest)])
+        return out
 
     def _most_columns(self, variables: NDArray[np.int64]) -> int:
         """Columns of the widest row of variables."""
@@ -196,12 +191,10 @@ class GaussianScore(GaussianByNumpy):
         [[-0.0, -0.0], [30.1, 30.1], [30.1, 30.1]]
         """
         variables = np.column_stack([candidates, nodes])
-        if kernel.loops is not None and candidates.shape[1] and 2 * self._most_columns(variables) <= self._n:
-            out, smallest = np.empty((3, len(nodes))), np.empty(1)
-            done = kernel.loops.extremes(*self._table, variables, out, smallest)
-            return (
-                (out[0], out[1], out[2])
-                if done and smallest[0] > self._singular
-                else extremes_of(self.lattice(nodes, candidates))
-            )
-        return self._extremes_by_numpy(nodes, candidates)
+        for_loops = candidates.shape[1] > 0 and 2 * self._most_columns(variables) <= self._n
+        out, smallest = np.empty((3, len(nodes))), np.empty(1)
+        if not for_loops or not kernel.loops.extremes(*self._table, variables, out, smallest):
+            return self._extremes_by_numpy(nodes, candidates)
+        if smallest[0] <= self._singular:  # which the lattice says better
+            return extremes_of(self.lattice(nodes, candidates))
+        return out[0], out[1], out[2]

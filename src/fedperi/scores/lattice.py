@@ -63,9 +63,8 @@ def best_of_subsets(lattice: Floats) -> Floats:
     >>> best_of_subsets(np.array([0.0, 5.0, -1.0, 3.0])).tolist()
     [0.0, 5.0, 0.0, 5.0]
     """
-    best = np.array(lattice, order="C" if kernel.loops is not None else "K")
-    if kernel.loops is not None:
-        kernel.loops.best_of_subsets(best.reshape(-1, best.shape[-1]))
+    best = np.array(lattice, order="C")
+    if kernel.loops.best_of_subsets(best.reshape(-1, best.shape[-1])):
         return best
     step = 1
     while step < best.shape[-1]:

@@ -59,8 +59,8 @@ def adaptive_mask(lattice: Floats, out: Floats | None = None) -> Floats:
     out : array, optional
         Where to put the values: the lattice itself, if it is not needed any more.
     """
-    if kernel.loops is not None and out is lattice and lattice.flags.c_contiguous:
-        kernel.loops.adaptive(lattice, INTERVENTION_PRICE, PARTIAL_PRICE)
+    in_place = out is lattice and lattice.flags.c_contiguous
+    if in_place and kernel.loops.adaptive(lattice, INTERVENTION_PRICE, PARTIAL_PRICE):
         return lattice
     value = best_of_subsets(lattice)
     value -= PARTIAL_PRICE

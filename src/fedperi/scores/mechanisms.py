@@ -176,11 +176,9 @@ class Mechanisms:
         out, tolerances = np.empty(subsets), np.empty(subsets)
         groups = np.empty((subsets, len(self.n)), dtype=np.int64)
         parents = np.array([*fixed, *free], dtype=np.int64)
-        if kernel.loops is not None:
-            kernel.loops.mechanism_scores(
-                self._lent, node, parents, len(fixed), wanted, out, groups, tolerances, without
-            )
-        else:
+        if not kernel.loops.mechanism_scores(
+            self._lent, node, parents, len(fixed), wanted, out, groups, tolerances, without
+        ):
             from .mechanisms_numpy import score_families
 
             out, groups, tolerances = score_families(self, node, parents, len(fixed), wanted, without)
@@ -206,8 +204,6 @@ class Mechanisms:
         return floor
 
     def _lend(self) -> Any:
-        if kernel.loops is None:
-            return None
         return kernel.loops.mechanisms(
             np.ascontiguousarray(self.moments.reshape(-1, self.moments.shape[2])),
             self.first,

@@ -152,9 +152,7 @@ class Chain:
         """
         made, p = self.tables, len(self.now)
         sums = np.zeros(len(made.free))
-        if kernel.loops is not None:
-            kernel.loops.chain(*made, SIZES, self.random, self.now, sums, sweeps)
-        else:
+        if not kernel.loops.chain(*made, SIZES, self.random, self.now, sums, sweeps):
             walk = Walk(made, SIZES, self.now.tolist(), self.random.view(np.uint64).tolist())
             sums += walk.run(sweeps)
             self.now[:] = walk.now

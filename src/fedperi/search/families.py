@@ -11,16 +11,11 @@ from numpy.typing import NDArray
 
 from ..graph import bits
 from ..graph.knowledge import Constraints
-from ..scores import _kernel as kernel
 from ..scores.lattice import best_of_proper_subsets, best_of_subsets, subset_sizes
-from ..scores.score import RESOLUTION
+from .sums import total_regret
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-ENDLESS = 1e200
-"""Regrets from here on count as infinite: a sum of smaller ones cannot overflow."""
 
 
 class RegretOracle(Protocol):
@@ -254,51 +249,3 @@ def as_arrays(block: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints, Ints]:
     fixed = np.array([list(bits.members(f)) for _, f, _ in block], dtype=np.int64).reshape(len(block), -1)
     free = np.array([list(bits.members(f)) for _, _, f in block], dtype=np.int64).reshape(len(block), -1)
     return nodes, fixed, free
-
-
-def in_steps(scores: Floats) -> Floats:
-    """Count scores in steps of what matters, to rank them: those that differ by rounding alone are equal.
-
-    Such ties are common: variables that no site makes use of all cost the same.
-
-    Examples
-    --------
-    >>> in_steps(np.array([0.25, 0.25 + 1e-12, -np.inf])).tolist()
-    [2500.0, 2500.0, -inf]
-    """
-    return np.round(scores / RESOLUTION)
-
-
-def total_regret(regrets: Floats) -> Floats:
-    """Add up over sites: the result does not depend on the order of the sites, to the last bit.
-
-    Every regret is cut in two at a digit that the largest of the sites decides. The upper parts are added without any
-    rounding, so that their order does not matter; then the lower parts, in the same way. What is left of those is less
-    than a last digit. A regret that is infinite, or nearly so, makes its sum infinite.
-
-    Examples
-    --------
-    >>> total_regret(np.array([[1e16, 0.25], [1.0, 0.5], [-1e16, np.inf]])).tolist()
-    [1.0, inf]
-    """
-    sites, cells = len(regrets), regrets.shape[1:]
-    if kernel.loops is not None:
-        out = np.empty(cells)
-        kernel.loops.add_up(np.ascontiguousarray(regrets).reshape(sites, -1), out.reshape(-1))
-        return out
-    most = np.abs(regrets).max(axis=0)
-    finite = most < ENDLESS
-    rest = np.where(finite, regrets, 0.0)
-    unit = _unit(np.where(finite, most, 0.0), sites)
-    total = np.zeros(cells)
-    for _ in range(2):
-        parts = (rest + unit) - unit
-        total = total + parts.sum(axis=0)
-        rest -= parts
-        unit = _unit(unit * 2.0**-52, sites)
-    return np.where(finite, total, np.inf)
-
-
-def _unit(value: Floats, count: int) -> Floats:
-    """A power of two, and a half of it more, above the sum of so many values: what `total_regret` rounds by."""
-    return np.asarray(np.ldexp(1.5, np.frexp(value * count)[1] + 1))

@@ -161,8 +161,7 @@ def _sums(value: Floats, power: Ints, best: Ints) -> tuple[Floats, Floats, float
     `within` if the layers so far are that set; `earlier` if those before the last one are. Last, the total.
     """
     within, earlier, total = np.zeros_like(value), np.zeros_like(value), np.zeros(1)
-    if kernel.loops is not None:
-        kernel.loops.layers(value, power, best, within, earlier, total)
+    if kernel.loops.layers(value, power, best, within, earlier, total):
         return within, earlier, float(total[0])
     before, after = np.zeros(3 ** value.shape[1]), np.zeros(3 ** value.shape[1])
     for placed in range(len(best) - 1):
@@ -207,7 +206,7 @@ class _Step(NamedTuple):
 def _step(value: Floats, power: Ints, best: Ints, placed: int) -> _Step:
     p = value.shape[1]
     inside, left = list(bits.members(placed)), list(bits.members(len(best) - 1 ^ placed))
-    some = slice(1 if placed else 0, None)  # a layer is not empty, but before the first there is none
+    some = slice(1 if placed else 0, None)  # a layer is not empty, but before the first there is no layer
     last, next_ = _subsets([1 << v for v in inside])[some], _subsets([1 << v for v in left])
     code = sum(3**v for v in inside)  # a state has one digit per variable: 1 if it is placed, 2 in the last layer
     powers = best[placed] + _subsets([int(power[placed, v]) for v in left])

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ..scores import _kernel as kernel
 from ..scores.lattice import subset_sizes
 from ..scores.score import RESOLUTION
-from .families import ParentSets, in_steps
+from .families import ParentSets
+from .sums import in_steps
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -70,7 +71,7 @@ def best_order(sets: ParentSets, rng: np.random.Generator, shakes: int, start: S
     Shaking all of it at once throws away what is good elsewhere: with 200 variables ten such restarts ended hundreds of
     nats below the optimum that small shakes reach from any start.
     """
-    order = make_order(sets, greedy_order(sets) if start is None else start)
+    order = Order(sets, greedy_order(sets) if start is None else start)
     order.improve(np.ones(len(order.nodes), dtype=bool), rng)
     for _ in range(shakes):
         before, score = order.state(), order.score
@@ -161,6 +162,12 @@ class Order:
         before = self._place < self._place[self._of][:, None]
         self._at = self._begin + (self._bit * before).sum(axis=1)
         self._value = self._values()
+        # The loops change these arrays in place.
+        self._loops = kernel.loops
+        self._lent = kernel.loops.order(
+            *(self._scores, self._bit, self._lattice, self._head, self._begin, self._first, self._tail_first),
+            *(self._candidates, self.nodes, self._place, self._at, self._value),
+        )
 
     @property
     def score(self) -> float:
@@ -209,6 +216,8 @@ class Order:
 
     def _move_in_turn(self, some: Ints, behind: Ints, stale: Bools) -> None:
         """Let variables move behind others, one after the other; one that no longer gains then moves back."""
+        if self._loops.move_in_turn(self._lent, some, behind, RESOLUTION, stale):
+            return
         for node, other in zip(some.tolist(), behind.tolist(), strict=True):
             score, affected = self.score, np.zeros_like(stale)
             back, to = int(self._place[node]), int(self._place[other]) + 1 if other >= 0 else 0
@@ -223,6 +232,8 @@ class Order:
 
         These are the variable, the nodes that have other candidates before them, and the candidates of both.
         """
+        if self._loops.move(self._lent, node, to, stale):
+            return
         at, own, (lattice, head, bit) = int(self._place[node]), self._own[node], self._theirs[node]
         places = self._place[head]
         if to > at:
@@ -249,6 +260,9 @@ class Order:
         A variable takes its own candidates when it moves behind them. Those that may take it as a parent lose it when
         it moves behind those. Nobody else sees where it is.
         """
+        gains, behind = np.empty(len(some)), np.empty_like(some)
+        if self._loops.best_places(self._lent, some, RESOLUTION, gains, behind):
+            return gains, behind
         p, chosen = len(self.nodes), np.zeros(len(self.nodes), dtype=bool)
         chosen[some] = True
         own = np.flatnonzero(chosen[self._of])
@@ -272,45 +286,6 @@ class Order:
         rows, best = np.arange(len(some)), (value >= value.max(axis=1, keepdims=True) - RESOLUTION).argmax(axis=1)
         gains = _difference(value[rows, best], value[rows, self._place[some]])
         return gains, np.where(best > 0, self.nodes[best - 1], -1)
-
-
-class CompiledOrder(Order):
-    """The same with compiled loops, to which the arrays are lent: they change them in place."""
-
-    def __init__(self, sets: ParentSets, nodes: Sequence[int]) -> None:
-        super().__init__(sets, nodes)
-        assert kernel.loops is not None
-        self._loops = kernel.loops
-        self._lent = kernel.loops.order(
-            self._scores,
-            self._bit,
-            self._lattice,
-            self._head,
-            self._begin,
-            self._first,
-            self._tail_first,
-            self._candidates,
-            self.nodes,
-            self._place,
-            self._at,
-            self._value,
-        )
-
-    def _best_places(self, some: Ints) -> tuple[Floats, Ints]:
-        gains, behind = np.empty(len(some)), np.empty_like(some)
-        self._loops.best_places(self._lent, some, RESOLUTION, gains, behind)
-        return gains, behind
-
-    def _move_in_turn(self, some: Ints, behind: Ints, stale: Bools) -> None:
-        self._loops.move_in_turn(self._lent, some, behind, RESOLUTION, stale)
-
-    def _move(self, node: int, to: int, stale: Bools) -> None:
-        self._loops.move(self._lent, node, to, stale)
-
-
-def make_order(sets: ParentSets, nodes: Sequence[int]) -> Order:
-    """Make an order to improve, with compiled loops if there are any."""
-    return Order(sets, nodes) if kernel.loops is None else CompiledOrder(sets, nodes)
 
 
 def _difference(a: Floats, b: Floats) -> Floats:

@@ -15,8 +15,8 @@ from ..graph.meek import meek_closure
 from ..graph.pdag import PDAG
 from ..scores.score import RESOLUTION
 from . import confidence
-from .families import total_regret
 from .phase1 import Aggregate
+from .sums import total_regret
 from .worst import better
 
 Floats = NDArray[np.float64]

@@ -144,11 +144,7 @@ def sampled_posterior(
     checked(lattices)
     if sweeps < 1 or threads < 1 or seed < 0:
         raise InputError(f"sweeps {sweeps}, threads {threads}, seed {seed}: at least 1, 1 and 0 are needed")
-    for start in starts:
-        if sorted(start) != list(range(len(lattices))):
-            raise InputError(f"a start is {list(start)}: list each variable from 0 to {len(lattices) - 1} once")
-    if not starts:
-        raise InputError("there are no starts: give one order of the variables for each chain")
+    _check_starts(starts, len(lattices))
     first = [best_under(lattices, start) for start in starts]
     made = tables([free for free, _ in lattices], [scores for _, scores in lattices])
     seeds = np.random.SeedSequence(seed).spawn(len(starts))
@@ -174,6 +170,14 @@ def sampled_posterior(
         chains_differ=1.0 if alone else float((edges.max(axis=0) - edges.min(axis=0)).max()),
         log_total=None,
     )
+
+
+def _check_starts(starts: Sequence[Sequence[int]], p: int) -> None:
+    for start in starts:
+        if sorted(start) != list(range(p)):
+            raise InputError(f"a start is {list(start)}: list each variable from 0 to {p - 1} once")
+    if not starts:
+        raise InputError("there are no starts: give one order of the variables for each chain")
 
 
 def best_under(lattices: Sequence[Lattice], order: Sequence[int]) -> list[int]:

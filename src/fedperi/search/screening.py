@@ -8,22 +8,23 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..graph import bits
 from ..scores.score import RESOLUTION
-from .families import ParentSets, in_steps, total_regret
+from .families import ParentSets
+from .sums import in_steps, total_regret
 
 Floats = NDArray[np.float64]
 
 FULL = 12
-"""Up to so many variables every parent set is asked, and the best order is found exactly."""
+"""Up to this number of variables every parent set is asked, and the best order is found exactly."""
 
 MOST_CANDIDATES = 13
 """Candidate parents a node is given at most: all their subsets are asked, up to 2^13 numbers."""
 
 FEWEST_CANDIDATES = 10
-"""Candidates a node is given where it is asked anew, even if some look unneeded: a weak parent beside a strong relative
-of it often does."""
+"""Candidates that a node gets when it is asked again, even if some look unneeded: a weak parent beside a strong
+relative of it often does."""
 
 MANY = 60
-"""Beyond so many variables a search may take more rounds."""
+"""Beyond this number of variables a search may take more rounds."""
 
 SCREENING = 3
 """Rounds that it takes to choose candidates."""

@@ -109,7 +109,7 @@ class Walk:
         ]
 
     def _redraw(self) -> None:
-        """Draw the parents of a block anew, given those of all other nodes."""
+        """Redraw the parents of a block, given those of all other nodes."""
         block = self._block()
         within = self._possible(block)
         ends = self._layers(block, within) if len(block) > 1 else [(0, None)]
@@ -156,7 +156,7 @@ class Walk:
         return ends
 
     def _draw(self, node: int, within: int, other: int | None) -> int | None:
-        """Draw a parent set within a place, but not within another one; None if there is none."""
+        """Draw a parent set within a place, but not within another one; None if no set qualifies."""
         tables, high, top = self.levels[node], 0, len(self.free[node])
         total = tables[0][within]
         for table in tables[1:]:

@@ -8,8 +8,9 @@ from ..graph import bits
 from ..graph.knowledge import Constraints
 from ..graph.order import descendants
 from ..scores.score import RESOLUTION
-from .families import ParentSets, in_steps
+from .families import ParentSets
 from .screening import FEWEST_CANDIDATES
+from .sums import in_steps
 
 LARGEST_BESIDE = 11
 """Most parents beside which further variables are tried: a site looks at all their subsets for each of them."""
@@ -18,8 +19,8 @@ LARGEST_BLANKET = 8
 """The same beside the set that explains a node best, which is larger, and tells less."""
 
 MOST_NEIGHBOURS = 16
-"""Candidates of a node that has so many neighbours in the DAG. Which of them are its parents is what the search has to
-find out, so that all of them must be in one lattice: a hub that lacks a parent there takes its children for parents."""
+"""Candidates of a node that has this number of neighbours in the DAG. The search has to find out which of them are its
+parents, so all of them must be in one lattice: a hub that lacks a parent there takes its children for parents."""
 
 MOST_TOGETHER = 12
 """Candidates up to which variables that share neighbours with a node are taken in; a hub gets two of them anyway."""

@@ -1,4 +1,4 @@
-"""The one way from what a user hands in to a site: a table, a file, a release, or a site already."""
+"""The one way from what a user hands in to a site: a table, a file, a statement, or a site already."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from ..privacy import Release
 from ..tables.summary import Summary
 from .released import ReleasedSite
 from .site import Respondent, Site
@@ -15,31 +14,31 @@ from .summarised import SummarySite
 if TYPE_CHECKING:
     from ..graph.pdag import PDAG
     from ..privacy import Privacy
+    from ..privacy.statement import Statement
     from ..tables.reading import Reading
     from ..tables.table import Table
 
 
-NAMED = (Respondent, Release, Summary)
-"""What brings the name of its site."""
-
-
-def as_statement(source: Any) -> Summary | Release | None:
-    """Take what a site said, a release or a summary, or read its file; None if this is something else.
+def as_statement(source: Any) -> Statement | None:
+    """Take a statement, or read its file; None if this is something else.
 
     Examples
     --------
     >>> as_statement("north.csv") is None
     True
     """
+    from ..privacy import Release
     from ..privacy.statement import is_statement, load_statement
 
+    if isinstance(source, Release | Summary):
+        return source
     if isinstance(source, str | PathLike) and is_statement(source):
         return load_statement(source)
-    return source if isinstance(source, Summary | Release) else None
+    return None
 
 
 def make_site(source: Any, name: str | None = None) -> Respondent:
-    """Make a site of a table (DataFrame, path) or of what a site said; a site stays as it is, but for its name.
+    """Make a site of a DataFrame, a path, a statement or a table; a site stays as it is, but for its name.
 
     Examples
     --------
@@ -47,14 +46,14 @@ def make_site(source: Any, name: str | None = None) -> Respondent:
     >>> make_site(pd.DataFrame({"a": [1.5, 2.5]}), "north").name
     'north'
     """
-    said = None if isinstance(source, Respondent) else as_statement(source)
-    site: Respondent
     if isinstance(source, Respondent):
         site = source
-    elif said is None:
-        site = Site(source, name=name)
     else:
-        site = SummarySite(said) if isinstance(said, Summary) else ReleasedSite(said)
+        statement = as_statement(source)
+        if statement is None:
+            site = Site(source, name=name)
+        else:
+            site = SummarySite(statement) if isinstance(statement, Summary) else ReleasedSite(statement)
     if name is not None:
         site.name = name
     return site

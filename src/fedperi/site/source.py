@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..option_values import check_finite
-from ..privacy import Release
 from ..protocol.fields import Refused
 from ..protocol.messages import Question, Settings
 from ..protocol.wire import Card
 from ..tables.reading import Reading
+from ..tables.summary import Summary
 from .declared import declared_columns, promise_of, settled_data
 from .factory import as_statement, make_site, prepare_private_site
 from .kept import KeptSite
@@ -29,7 +29,7 @@ from .quote import Quote
 from .site import Respondent
 
 if TYPE_CHECKING:
-    from ..privacy import Privacy
+    from ..privacy import Privacy, Release
     from ..privacy.store import Place
     from ..tables import Schema
     from ..tables.schema import Column
@@ -79,12 +79,11 @@ class AnswerSource:
         from ..tables import open_table
 
         check_finite("penalty", penalty)
-        self.reading, self._penalty = Reading.of(schema, data, missing), float(penalty)
-        self.targets = None if targets is None else tuple(targets)
-        said = as_statement(source)
-        self._release = said if isinstance(said, Release) else None
+        self._reading, self._penalty = Reading.of(schema, data, missing), float(penalty)
+        self._targets = None if targets is None else tuple(targets)
+        self._release = _release_of(source)
         self._table = open_table(cast(Any, source), name) if self._release is None else None
-        self.name = name or (self.table.name if self._release is None else self._release.site)
+        self.name = name or (self._own_table.name if self._release is None else self._release.site)
         self.privacy = replace(privacy, store=store) if privacy is not None and privacy.store is None else privacy
         self._check_options(required)
         self.mark = self.fingerprint()
@@ -102,11 +101,16 @@ class AnswerSource:
         return tuple(column.name for column in self.card.columns)
 
     @property
+    def _own_table(self) -> Table:
+        assert self._table is not None  # there is no release
+        return self._table
+
+    @property
     def identity(self) -> str:
         """Identify what the site answers from and how it is read; it stays here."""
         card = self.card
         columns = [asdict(column) for column in card.columns]
-        told = [self.mark, columns, card.data, card.penalty, card.promise, self.reading.missing, self.targets]
+        told = [self.mark, columns, card.data, card.penalty, card.promise, self._reading.missing, self._targets]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -124,15 +128,14 @@ class AnswerSource:
         if self._release is not None:
             return make_site(self._release, self.name)
         if self.privacy is not None:
-            return prepare_private_site(self.table, self.privacy, self.reading, self.targets)()
-        reading = Reading(self._ordered(names), cast(Any, self.card.data), self.reading.missing)
-        return KeptSite(self.table, reading, self.targets, self.place, self.mark)
+            return prepare_private_site(self._own_table, self.privacy, self._reading, self._targets)()
+        reading = Reading(self._ordered(names), cast(Any, self.card.data), self._reading.missing)
+        return KeptSite(self._own_table, reading, self._targets, self.place, self.mark)
 
     @property
     def table(self) -> Table:
         """The site's table."""
-        assert self._table is not None  # there is no release
-        return self._table
+        return self._own_table
 
     @property
     def schema(self) -> Schema:
@@ -141,14 +144,24 @@ class AnswerSource:
 
         return Schema(self.card.columns)
 
+    @property
+    def reading(self) -> Reading:
+        """How the table is read."""
+        return self._reading
+
+    @property
+    def targets(self) -> tuple[str, ...] | None:
+        """What the site declares to have set."""
+        return self._targets
+
     def release(self) -> Release:
-        """Return the site's release: the one it was given, or the one drawn before, or a new one, which is paid."""
+        """Return the site's release: the one it was given, the one drawn before, or a new one, which is paid."""
         if self._release is not None:
             return self._release
         from ..privacy.release.site_release import release_table
 
         assert self.privacy is not None
-        return release_table(self.table, self.privacy, targets=self.targets, **self.reading.arguments)[0]
+        return release_table(self.table, self.privacy, targets=self._targets, **self._reading.arguments)[0]
 
     def rows(self, names: Sequence[str], method: str) -> NDArray[np.float64]:
         """Read the table as numbers, with the columns in this order."""
@@ -157,7 +170,7 @@ class AnswerSource:
         if not self.bare:
             raise InputError(f"site {self.name!r} keeps a privacy promise, and gives no rows to {method}")
         source: dict[str, Any] = {self.name: self._table}
-        rows, found = numeric_rows(source, self._ordered(names), self.reading.missing, method)
+        rows, found = numeric_rows(source, self._ordered(names), self._reading.missing, method)
         return np.ascontiguousarray(rows[self.name][:, [found.index(name) for name in names]])
 
     def _ordered(self, names: Sequence[str]) -> Schema:
@@ -172,7 +185,7 @@ class AnswerSource:
         from ..tables.bounded import fingerprint
         from .released import ReleasedSite
 
-        return fingerprint(self.table) if self._release is None else ReleasedSite(self._release).fingerprint()
+        return fingerprint(self._own_table) if self._release is None else ReleasedSite(self._release).fingerprint()
 
     def check_columns(self, columns: Sequence[Column], data: str = "auto") -> None:
         """Raise unless a run takes the columns as this site does; the reason never says what differs."""
@@ -200,7 +213,7 @@ class AnswerSource:
         from ..privacy.regret_noise import own_privacy
         from ..privacy.release.site_release import Budget, plan_release
 
-        table, reading = self.table, self.reading
+        table, reading = self._own_table, self._reading
         budget = Budget.look(table, self.privacy)
         asked = own_privacy(self.privacy) if self.pays_per_answer else self.privacy
         plan = plan_release(table, asked, schema=reading.schema, data=reading.data)
@@ -214,7 +227,7 @@ class AnswerSource:
             return "nothing, answers are computed from noisy statistics that are paid for once."
         from ..privacy.release.site_release import Budget
 
-        return Quote(Budget.look(self.table, self.privacy).ledger, respondent.prices(questions)).words
+        return Quote(Budget.look(self._own_table, self.privacy).ledger, respondent.prices(questions)).words
 
     def price_ahead(self) -> str:
         """Say what the next run would cost; nothing is drawn or paid."""
@@ -230,12 +243,12 @@ class AnswerSource:
         return self.quote_opening()
 
     def _check_options(self, required: bool) -> None:
-        if self._release is not None and (self.privacy is not None or self.targets is not None):
+        if self._release is not None and (self.privacy is not None or self._targets is not None):
             raise InputError(f"site {self.name!r} is a release, and its price and targets are settled; leave them out")
-        if self._release is not None and self.reading.data not in ("auto", self._release.data):
+        if self._release is not None and self._reading.data not in ("auto", self._release.data):
             raise InputError(
                 f"site {self.name!r} is a release of columns taken as {self._release.data!r}, not as "
-                f"{self.reading.data!r}: leave the type of data out, or release the table again"
+                f"{self._reading.data!r}: leave the type of data out, or release the table again"
             )
         if required and self.bare:
             raise InputError(f"site {self.name!r} requires privacy, and none is set: give epsilon and bounds")
@@ -244,11 +257,11 @@ class AnswerSource:
 
     def _make_card(self) -> Card:
         """Describe the site by what is declared, and by the kinds of its columns."""
-        price, reading = self._penalty, self.reading
+        price, reading = self._penalty, self._reading
         if self._release is not None:
             columns = self._release.schema.columns
             return Card(self.name, columns, promise_of(self._release), data=self._release.data, penalty=price)
-        table = self.table
+        table = self._own_table
         if self.privacy is not None:
             from ..privacy.release.site_release import plan_release
 
@@ -256,6 +269,17 @@ class AnswerSource:
             return Card(self.name, plan.schema.columns, promise_of(self.privacy), data=plan.data, penalty=price)
         from .site import _checked_targets
 
-        self.targets = _checked_targets(self.targets, table.columns, self.name)
+        self._targets = _checked_targets(self._targets, table.columns, self.name)
         declared = declared_columns(table, reading.schema, reading.missing)
         return Card(self.name, declared, data=settled_data(reading.data, declared), penalty=price)
+
+
+def _release_of(source: Any) -> Release | None:
+    """Return the release that a site was given instead of its table, if it was."""
+    statement = as_statement(source)
+    if isinstance(statement, Summary):
+        raise InputError(
+            f"site {statement.site!r}: an exact summary is all that its site says; hand its file to the coordinator "
+            "(`fedperi run` takes it beside tables and releases), or start the site from its table"
+        )
+    return statement

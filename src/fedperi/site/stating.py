@@ -52,8 +52,7 @@ def statement_text(held: AnswerSource, channel: str, key: Any = None) -> str:
 def make_statement(held: AnswerSource, channel: str) -> Statement:
     """Draw a release, or summarise a table exactly after the disclosure checks."""
     if channel == "moments":
-        reading = held.reading
-        return exact_summary(held.table, held.schema, reading.data, reading.missing, held.targets)
+        return exact_summary(held.table, held.schema, held.reading.data, held.reading.missing, held.targets)
     return held.release()
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-
 from ..errors import InputError
 from ..option_values import DATA, check_one_of
 from .checks.faults import constant_everywhere, faults
@@ -16,9 +14,9 @@ from .encode import read_rows
 from .infer import SchemaLike, as_schema, unify
 from .moments import Moments, stream_moments
 from .schema import Kind, Schema
-from .summary import Summary, covariance_of
+from .summary import Summary, covariance_of, present_levels
 from .survey import FirstReading, for_each_table, read_all
-from .table import CHUNK, Source, Table, open_table, open_tables
+from .table import CHUNK, Source, Table, open_tables
 
 DEGREE = 3
 """Highest degree of the polynomials for ``data="nonlinear"``."""
@@ -54,13 +52,12 @@ def summaries(
     return present_levels(_summaries(open_tables(tables), as_schema(schema), data, missing, jobs))
 
 
-def summary_alone(table: Source, schema: SchemaLike | None, data: Data, missing: Missing, name: str | None) -> Summary:
-    """Summarise one table; see `Summary.of`."""
-    opened, given = open_table(table, name), as_schema(schema)
+def summarise_alone(table: Table, schema: Schema | None, data: Data, missing: Missing) -> Summary:
+    """Summarise one table whose other sites are elsewhere: by what the schema declares, not by what all tables hold."""
     # One table does not tell the range of all: without public bounds, curves of two summaries cannot be compared.
-    if data == "auto" and not (given is not None and _bounded(given, opened.columns)):
+    if data == "auto" and not (schema is not None and _bounded(schema, table.columns)):
         data = "mixed"
-    return _summaries([opened], given, data, missing, 1, alone=True)[0]
+    return _summaries([table], schema, data, missing, 1, alone=True)[0]
 
 
 def _summaries(
@@ -92,54 +89,16 @@ def _summaries(
     return for_each_table(jobs, opened, summarise, read)
 
 
-def _single_levels(profiles: Sequence[TableProfile], schema: Schema) -> list[Finding]:
-    names = tuple(column.name for column in schema.columns if column.levels is not None and len(column.levels) < 2)
-    remedy = "declare all levels that sites may have in a schema"
-    return [Finding("error", profiles[0].site, names, "one level only", remedy)] if names else []
-
-
-def _bounded(schema: Schema, columns: Iterable[str]) -> bool:
-    """Whether a schema declares all columns, with bounds for every column of numbers."""
-    return all(name in schema and (schema[name].kind == "categorical" or schema[name].bounds) for name in columns)
-
-
-def present_levels(parts: Sequence[Summary]) -> list[Summary]:
-    """Leave out indicators of levels that occur at no site, and that of the first level that occurs.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from fedperi.tables import Column
-    >>> schema = Schema((Column("arm", "categorical", ("t", "u", "v", "w")),))
-    >>> parts = [Summary.of(pd.DataFrame({"arm": levels}), schema) for levels in (["u", "v"], ["v", "u", "u"])]
-    >>> [part.blocks for part in parts], [part.mean.round(2).tolist() for part in present_levels(parts)]
-    ([((0, 1, 2),), ((0, 1, 2),)], [[0.5], [0.33]])
-    """
-    first = parts[0]
-    shown = np.any([part.mean > 0 for part in parts], axis=0)
-    kept = []
-    for block, unit in zip(first.blocks, first.units, strict=True):
-        columns = [column for column in block if shown[column]] if unit.startswith("OneHot") else list(block)
-        if columns and unit.startswith("OneHot"):
-            base = any(part.n * (1 - part.mean[list(block)].sum()) > 0.5 for part in parts)
-            columns = columns if base else columns[1:]
-        kept.append(columns or list(block[:1]))  # constant everywhere, which is refused elsewhere
-    return (
-        list(parts) if kept == [list(block) for block in first.blocks] else [part.with_columns(kept) for part in parts]
-    )
-
-
 def _summary(
     site: str, schema: Schema, embedding: Embedding, moments: Moments, dropped: int, kinds: tuple[Kind, ...]
 ) -> Summary:
-    covariance = covariance_of(moments.n, moments.mean, moments.scatter)
     return Summary(
         site,
         schema.names,
         embedding.positions,
         moments.n,
         moments.mean,
-        covariance,
+        covariance_of(moments.n, moments.mean, moments.scatter),
         kinds,
         tuple(map(_unit, embedding.blocks)),
         dropped=dropped,
@@ -162,3 +121,14 @@ def _kinds(schema: Schema, profiles: Sequence[TableProfile]) -> tuple[Kind, ...]
         return "categorical" if two_values([profile.columns[name] for profile in profiles]) else schema[name].kind
 
     return tuple(kind(name) for name in schema.names)
+
+
+def _single_levels(profiles: Sequence[TableProfile], schema: Schema) -> list[Finding]:
+    names = tuple(column.name for column in schema.columns if column.levels is not None and len(column.levels) < 2)
+    remedy = "declare all levels that sites may have in a schema"
+    return [Finding("error", profiles[0].site, names, "one level only", remedy)] if names else []
+
+
+def _bounded(schema: Schema, columns: Iterable[str]) -> bool:
+    """Whether a schema declares all columns, with bounds for every column of numbers."""
+    return all(name in schema and (schema[name].kind == "categorical" or schema[name].bounds) for name in columns)

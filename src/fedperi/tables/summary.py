@@ -20,9 +20,9 @@ from .checks.findings import Finding, raise_errors
 from .checks.profile import Missing
 from .embedding import Data
 from .frozen import frozen
-from .infer import SchemaLike
+from .infer import SchemaLike, as_schema
 from .schema import Kind, Schema
-from .table import Source
+from .table import Source, open_table
 
 Floats = NDArray[np.float64]
 
@@ -192,9 +192,9 @@ class Summary:
         -------
         Summary
         """
-        from .summaries import summary_alone
+        from .summaries import summarise_alone
 
-        return summary_alone(table, schema, data, missing, name)
+        return summarise_alone(open_table(table, name), as_schema(schema), data, missing)
 
 
 def covariance_of(n: float, mean: Floats, scatter: Floats) -> Floats:
@@ -209,6 +209,32 @@ def covariance_of(n: float, mean: Floats, scatter: Floats) -> Floats:
     flat = np.diag(covariance) <= (1e-13 * np.abs(mean)) ** 2
     covariance[flat, :] = covariance[:, flat] = 0.0
     return covariance
+
+
+def present_levels(parts: Sequence[Summary]) -> list[Summary]:
+    """Leave out indicators of levels that occur at no site, and that of the first level that occurs.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import Column
+    >>> schema = Schema((Column("arm", "categorical", ("t", "u", "v", "w")),))
+    >>> parts = [Summary.of(pd.DataFrame({"arm": levels}), schema) for levels in (["u", "v"], ["v", "u", "u"])]
+    >>> [part.blocks for part in parts], [part.mean.round(2).tolist() for part in present_levels(parts)]
+    ([((0, 1, 2),), ((0, 1, 2),)], [[0.5], [0.33]])
+    """
+    first = parts[0]
+    shown = np.any([part.mean > 0 for part in parts], axis=0)
+    kept = []
+    for block, unit in zip(first.blocks, first.units, strict=True):
+        columns = [column for column in block if shown[column]] if unit.startswith("OneHot") else list(block)
+        if columns and unit.startswith("OneHot"):
+            base = any(part.n * (1 - part.mean[list(block)].sum()) > 0.5 for part in parts)
+            columns = columns if base else columns[1:]
+        kept.append(columns or list(block[:1]))  # constant everywhere, which is refused elsewhere
+    return (
+        list(parts) if kept == [list(block) for block in first.blocks] else [part.with_columns(kept) for part in parts]
+    )
 
 
 def check_alike(parts: Sequence[Summary]) -> None:

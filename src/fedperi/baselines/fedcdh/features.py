@@ -9,11 +9,11 @@ import numpy as np
 
 from ...errors import InputError
 from ...protocol.worker import Payload
-from .layout import Batch, Floats, Group, Widths, site_key
+from .layout import Batch, Floats, TestGroup, Widths, site_key
 from .random_features import GIVEN, JOINT, SINGLE, frequencies, in_units, random_features
 
 FEW = 2
-"""So many variables with the same Z, at the most, get cosines of their own."""
+"""At most this number of variables with the same Z get cosines of their own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class StepFeatures:
             surrogate,
         )
 
-    def of(self, group: Group) -> tuple[Floats, list[Floats], Iterator[Floats]]:
+    def of(self, group: TestGroup) -> tuple[Floats, list[Floats], Iterator[Floats]]:
         """Features of Z, of every x, and, one after the other, of every y together with Z."""
         z = self._map(self.values[:, group.given], self.widths.given, self.sets[group.number], GIVEN)
         return z, [self._single(variable) for variable in group.x], self._joints(group)
@@ -87,7 +87,7 @@ class StepFeatures:
             self.known[variable] = mapped
         return self.known[variable]
 
-    def _joints(self, group: Group) -> Iterator[Floats]:
+    def _joints(self, group: TestGroup) -> Iterator[Floats]:
         given = self.values[:, group.given]
         _, some = np.unique(group.pairs[:, 1], return_index=True)  # a test of each y
         bandwidths = self.joints[group.tests[some]]
@@ -98,7 +98,7 @@ class StepFeatures:
         for variable, bandwidth in zip(group.y, bandwidths, strict=True):
             yield self._map(np.column_stack([self.values[:, variable], given]), self.widths.y, bandwidth, role)
 
-    def _turned(self, group: Group, given: Floats, bandwidth: float) -> Iterator[Floats]:
+    def _turned(self, group: TestGroup, given: Floats, bandwidth: float) -> Iterator[Floats]:
         """Features of many y with one Z, by ``cos(a + b) = cos a cos b - sin a sin b``: cosines are slow."""
         weights, phases = frequencies(self.seed, JOINT, 1 + len(group.given), self.widths.y, self.faithful)
         weights = weights / bandwidth

@@ -80,7 +80,7 @@ def _within(array: Ints, bound: int) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class TestGroup:
     """The tests with one conditioning set.
 
     Parameters
@@ -105,7 +105,7 @@ class Group:
     pairs: Ints
 
 
-def groups(tests: Batch, merge: bool = False) -> list[Group]:
+def groups(tests: Batch, merge: bool = False) -> list[TestGroup]:
     """Collect tests by their conditioning sets.
 
     A set with many tests is several groups of a message, to bound what is sent for each. Where little is sent, `merge`
@@ -128,7 +128,7 @@ def groups(tests: Batch, merge: bool = False) -> list[Group]:
         which = order[start:stop]
         x, at_x = np.unique(tests.x[which], return_inverse=True)
         y, at_y = np.unique(tests.y[which], return_inverse=True)
-        out.append(Group(number, tests.given[number], x, y, which, np.column_stack([at_x, at_y])))
+        out.append(TestGroup(number, tests.given[number], x, y, which, np.column_stack([at_x, at_y])))
     return out
 
 
@@ -144,11 +144,11 @@ class Widths:
         if not all(0 <= width <= MOST_FEATURES for width in (self.x, self.y, self.given)):
             raise InputError(f"a site computes at most {MOST_FEATURES} features of a set of variables")
 
-    def stacked(self, group: Group) -> int:
+    def stacked(self, group: TestGroup) -> int:
         """Features of a group: Z, then every x, then every y."""
         return self.given + len(group.x) * self.x + len(group.y) * self.y
 
-    def sizes(self, group: Group) -> dict[str, int]:
+    def sizes(self, group: TestGroup) -> dict[str, int]:
         """How many numbers each part of a site's sums for a group has."""
         return {
             "sums": self.stacked(group),

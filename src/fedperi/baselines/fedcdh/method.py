@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
 from ...graph.pdag import PDAG
+from ...methods.manifest import described
 from ...methods.progress import watching
 from ...methods.result import Result
 from ...search.phase1 import Step
@@ -21,13 +22,12 @@ from ..baseline import (
     check_choice,
     check_count,
     check_flag,
-    described,
     pairs,
     work_transport,
 )
 from .change import dependence_of_change
 from .orient import Marks, close_under_meek, direct_by_change, direct_colliders
-from .skeleton import Bound, Skeleton, find_skeleton, join_site
+from .skeleton import Bound, SkeletonSearch, find_skeleton, join_site
 from .tests import Features, FeatureTests
 
 
@@ -175,7 +175,7 @@ class FedCDH:
                 "(conditioning_features), or leave the site out"
             )
 
-    def _skeleton(self, tests: FeatureTests, history: list[Step], note: Note) -> Skeleton:
+    def _skeleton(self, tests: FeatureTests, history: list[Step], note: Note) -> SkeletonSearch:
         """Stages 1 and 2: which variables are joined, and which change between sites."""
 
         def step(words: str, edges: int) -> None:
@@ -190,7 +190,7 @@ class FedCDH:
             join_site(skeleton, tests.pooled, self.alpha, fewer, step, self.faithful)
         return skeleton
 
-    def _directed(self, tests: FeatureTests, skeleton: Skeleton) -> tuple[PDAG, dict[str, Any]]:
+    def _directed(self, tests: FeatureTests, skeleton: SkeletonSearch) -> tuple[PDAG, dict[str, Any]]:
         """Stages 3 and 4, and the repair."""
         names = tests.coordinator.names
         site = len(names)
@@ -211,7 +211,7 @@ class FedCDH:
 
 
 def _repaired(
-    matrix: NDArray[np.bool_], skeleton: Skeleton, drawn: list[tuple[int, int]]
+    matrix: NDArray[np.bool_], skeleton: SkeletonSearch, drawn: list[tuple[int, int]]
 ) -> tuple[NDArray[np.bool_], list[tuple[int, int]]]:
     """Drop arrows until there is no cycle: those without a test behind them first, then by their largest p-value."""
     lines = matrix & matrix.T

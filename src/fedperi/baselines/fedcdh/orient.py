@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...graph import bits
 from ...graph.order import descendants
-from .skeleton import Skeleton
+from .skeleton import SkeletonSearch
 
 
 class Marks:
@@ -47,7 +47,7 @@ class Marks:
         return bool(descendants(bits.rows(self.matrix & ~self.matrix.T), 1 << i) >> j & 1)
 
 
-def direct_colliders(marks: Marks, skeleton: Skeleton, faithful: bool) -> list[tuple[int, int, int]]:
+def direct_colliders(marks: Marks, skeleton: SkeletonSearch, faithful: bool) -> list[tuple[int, int, int]]:
     """Direct x -> y <- z where x and z are not joined and y is in none of the sets that separated them.
 
     The surest separations (largest p-value) go first, and a collider that would turn an arrow round or close a cycle
@@ -58,7 +58,7 @@ def direct_colliders(marks: Marks, skeleton: Skeleton, faithful: bool) -> list[t
     --------
     >>> import numpy as np
     >>> joined = np.array([[0, 0, 1, 0], [0, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 0]], dtype=bool)   # 0 - 2 - 1, a site
-    >>> skeleton = Skeleton(joined, {(0, 1): [(frozenset(), 0.4)]})
+    >>> skeleton = SkeletonSearch(joined, {(0, 1): [(frozenset(), 0.4)]})
     >>> marks = Marks(joined)
     >>> direct_colliders(marks, skeleton, faithful=False)
     []
@@ -126,7 +126,7 @@ def direct_by_change(
     `dependence` gives for pairs (x, y) how much the distribution of x and that of y and x change together. The
     clearest differences go first, Meek's rules follow each, and no cycle is closed. Faithful: the published code asks
     for an arrow between *every two* changing variables, and where an edge is there already nothing happens: so
-    undirected edges stay, and variables that are not adjacent get an arrow. Returns the arrows that were drawn anew,
+    undirected edges stay, and variables that are not adjacent get an arrow. Returns the arrows that were added,
     weakest first.
     """
     pairs = [(x, y) for x, y in combinations(sorted(changing), 2) if marks.joined(x, y) != faithful]

@@ -35,7 +35,7 @@ SINGLE, JOINT, GIVEN = 0, 1, 2
 def frequencies(seed: int, role: int, dimension: int, count: int, faithful: bool) -> tuple[Floats, Floats]:
     """Draw the directions and phases of random features, the same at every site.
 
-    The published code makes its generator anew, from one seed, for the directions and again for the phases of
+    The published code makes its generator again, from one seed, for the directions and again for the phases of
     every set of features, so that these are functions of each other; `faithful` does as well.
     """
     if faithful:

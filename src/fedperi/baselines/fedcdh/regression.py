@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .layout import Floats, Group, Ints, Widths
+from .layout import Floats, Ints, TestGroup, Widths
 from .random_features import EXACT, rotation, solve, triangle
 
 FLAT = 1e-12
@@ -15,7 +15,7 @@ FLAT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Regression:
+class ResidualTests:
     """What is known of a group of tests after x and y were regressed on Z.
 
     Parameters
@@ -40,8 +40,8 @@ class Regression:
 
 
 def regress(
-    group: Group, widths: Widths, n: float, sums: Floats, given: Floats, own: Floats, cross: Floats
-) -> Regression:
+    group: TestGroup, widths: Widths, n: float, sums: Floats, given: Floats, own: Floats, cross: Floats
+) -> ResidualTests:
     """Compute the statistics of a group of tests from sums over all rows of features and products of two."""
     q = widths.given
     mean = sums / n
@@ -76,7 +76,7 @@ def regress(
         partial = bessel * both * np.outer(unit[a], unit[b]) - covariance[:, a].T @ explained[j]
         statistic[test] = n * (partial**2).sum()
     rank = np.array([each.shape[1] for each in maps], dtype=np.int64)
-    return Regression(
+    return ResidualTests(
         statistic, maps, np.column_stack([rank[group.pairs[:, 0]], rank[len(group.x) + group.pairs[:, 1]]])
     )
 

@@ -44,7 +44,7 @@ class Bound:
 
 
 @dataclass
-class Skeleton:
+class SkeletonSearch:
     """The search so far. Node p, the last one, stands for the site.
 
     Parameters
@@ -82,7 +82,7 @@ class Skeleton:
                 self.separations.setdefault((min(x, y), max(x, y)), []).append((given, p))
 
 
-def find_skeleton(p: int, ask: Ask, alpha: float, bound: Bound, note: Note) -> Skeleton:
+def find_skeleton(p: int, ask: Ask, alpha: float, bound: Bound, note: Note) -> SkeletonSearch:
     """Join variables that no set of neighbours separates.
 
     PC-stable: the neighbours are those at the beginning of a depth, so that no order matters. Every set of neighbours
@@ -100,7 +100,7 @@ def find_skeleton(p: int, ask: Ask, alpha: float, bound: Bound, note: Note) -> S
     """
     adjacent = np.zeros((p + 1, p + 1), dtype=bool)
     adjacent[:p, :p] = ~np.eye(p, dtype=bool)
-    skeleton = Skeleton(adjacent)
+    skeleton = SkeletonSearch(adjacent)
 
     def near(depth: int) -> list[Pair]:
         return list(_between_variables(adjacent[:p, :p], depth))
@@ -109,7 +109,7 @@ def find_skeleton(p: int, ask: Ask, alpha: float, bound: Bound, note: Note) -> S
     return skeleton
 
 
-def join_site(skeleton: Skeleton, ask: Ask, alpha: float, bound: Bound, note: Note, faithful: bool) -> None:
+def join_site(skeleton: SkeletonSearch, ask: Ask, alpha: float, bound: Bound, note: Note, faithful: bool) -> None:
     """Join the site with the variables whose distribution, given others, differs between sites.
 
     Nothing causes the site, so if it does not act on a variable directly, the parents of that variable separate the
@@ -127,7 +127,7 @@ def join_site(skeleton: Skeleton, ask: Ask, alpha: float, bound: Bound, note: No
 
 
 def _deepen(
-    skeleton: Skeleton,
+    skeleton: SkeletonSearch,
     near: Callable[[int], list[Pair]],
     ask: Ask,
     alpha: float,

@@ -12,7 +12,7 @@ from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
 from .layout import Batch, Floats, Ints, Widths, groups, site_key
 from .random_features import SINGLE, null_moments, p_values, random_features, triangle
-from .regression import Regression, regress
+from .regression import ResidualTests, regress
 
 MESSAGE = 1 << 20
 """Numbers in one answer of a site, at the most (8 MB), unless a single conditioning set or test needs more."""
@@ -89,7 +89,7 @@ class FeatureTests:
             out.append(p_values(np.concatenate([one.statistic for one in found]), trace, norm))
         return np.concatenate(out) if out else np.zeros(0)
 
-    def _regressions(self, tests: Batch) -> list[Regression]:
+    def _regressions(self, tests: Batch) -> list[ResidualTests]:
         """Take what Z tells out of x and y, for every set Z, from sums of features and of products of two."""
         every, widths = groups(tests), self._widths(tests)
         sizes = {part: [widths.sizes(group)[part] for group in every] for part in ("sums", "given", "own", "cross")}
@@ -105,7 +105,7 @@ class FeatureTests:
             for at, group in enumerate(every)
         ]
 
-    def _null(self, tests: Batch, found: list[Regression]) -> tuple[Floats, Floats]:
+    def _null(self, tests: Batch, found: list[ResidualTests]) -> tuple[Floats, Floats]:
         """Mean and half variance of the statistics under independence, from sums of products of four residuals."""
         trace, norm = [], []
         n = float(self.rows.sum())

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from .layout import Floats, Group, Ints
+from .layout import Floats, Ints, TestGroup
 from .random_features import QUICK, RIDGE, decomposed, pair_products, rotation, standardised
 
 
-def within_site(group: Group, z: Floats, x: Sequence[Floats], y: Iterable[Floats]) -> Floats:
+def within_site(group: TestGroup, z: Floats, x: Sequence[Floats], y: Iterable[Floats]) -> Floats:
     """Statistic, mean and half variance under independence for every test of a group, from these rows alone.
 
     Parameters
     ----------
-    group : Group
+    group : TestGroup
         The tests.
     z : array, shape (n, q)
         Features of Z; none (q = 0) if nothing is given.

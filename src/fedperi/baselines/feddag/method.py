@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
 from ...graph.pdag import PDAG
+from ...methods.manifest import described
 from ...methods.progress import watching
 from ...methods.result import Result
 from ...protocol.worker import Payload
@@ -24,11 +24,11 @@ from ..baseline import (
     check_count,
     check_flag,
     check_number,
-    described,
     pairs,
     work_transport,
 )
 from .networks import weight_count
+from .schedule import LINEAR, MASKED, PUBLISHED, Schedule, for_variables, raise_price_of_cycles
 from .worker import acyclicity, sigmoid
 
 Floats = NDArray[np.float64]
@@ -37,33 +37,6 @@ VARIANTS = ("graph-shared", "all-shared", "linear")
 
 TEMPERATURE = 0.2
 """Of the sigmoid that turns logits into a mask."""
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How the price of cycles rises, and when that ends: the published numbers."""
-
-    sparsity: float
-    rate: float
-    passes: int
-    steps: int
-    every: int
-    threshold: float
-    price: float
-    growth: float
-    limit: float
-    tolerance: float
-    least_passes: int = 4
-    enough: float = 0.25
-
-
-MASKED = Schedule(1e-2, 3e-2, 20, 1000, 100, 0.5, 6e-3, 10.0, 1e14, 1e-10)
-PUBLISHED = Schedule(2e-3, 3e-2, 25, 1000, 200, 0.5, 1e-3, 5.0, 1e14, 1e-10)
-"""What the experiments that compare with it ran; `MASKED` is what the script of its authors runs."""
-LINEAR = Schedule(0.1, 1e-3, 20, 1500, 300, 0.3, 1.0, 10.0, 1e16, 1e-8)
-
-USUAL = 10
-"""Variables in the script of its authors, who say to change its numbers for other sizes."""
 
 OPTIONS = ("sparsity", "rate", "passes", "steps", "every", "threshold")
 """What a user may choose of a schedule."""
@@ -83,7 +56,7 @@ class FedDAG:
     columns matter: `sparsity` is absolute.
 
     **Returns** a DAG: `graph`, `phi_cpdag` and `dag` of its result; `cpdag` is its class. If training left a cycle, the
-    weakest edge that lies on one is dropped until there is none; ``result.method["repair"]`` lists what went.
+    weakest edge that lies on one is dropped until no cycle is left; ``result.method["repair"]`` lists what went.
 
     **Sends** at each exchange, by site: ``"graph-shared"`` its p x p logits; ``"all-shared"`` also all weights of its
     networks; ``"linear"`` its p x p weights. There is no noise: this is not private. The coordinator knows where a site
@@ -110,12 +83,12 @@ class FedDAG:
     rate : float, optional
         Adam's step size. If not given, 0.03; linear 0.001.
     passes : int, optional
-        At most so many updates of the multiplier. If not given, 20, or 25 if `faithful`. Training ends as soon as there
+        Most updates of the multiplier. If not given, 20, or 25 if `faithful`. Training ends as soon as there
         is no cycle, after four passes at the earliest.
     steps : int, optional
         Steps of a site in each sub-problem. If not given, 1000; linear 1500.
     every : int, optional
-        Exchange after so many steps. If not given, 100, or 200 if `faithful`; linear 300.
+        Steps between two exchanges. If not given, 100, or 200 if `faithful`; linear 300.
     threshold : float, optional
         An edge is where the mask without noise exceeds 0.5; linear: where a weight is at least 0.3 in size.
     faithful : bool
@@ -205,59 +178,6 @@ class FedDAG:
         return replace(plan, **given)
 
 
-def for_variables(plan: Schedule, p: int) -> Schedule:
-    """Lower the first price of cycles where there are more variables than it is meant for.
-
-    All entries of the mask begin at 1/2, and h grows exponentially with p: it is 6.5 with 10 variables and 110 with 20.
-    At the same price of cycles the first steps remove every edge, and none comes back. At the price found here
-    ``price/2 h^2`` begins as it does with 10 variables.
-
-    Examples
-    --------
-    >>> [float(f"{for_variables(MASKED, p).price:.1e}") for p in (3, 10, 20)]
-    [0.006, 0.006, 2.1e-05]
-    """
-    if p <= USUAL:
-        return plan
-    usual, here = (acyclicity((1 - np.eye(n)) / 4)[0] for n in (USUAL, p))
-    return replace(plan, price=max(plan.price * (usual / here) ** 2, float(np.finfo(float).tiny)))
-
-
-Solve = Callable[[float, float], tuple[float, float]]
-"""Train under a multiplier and a price; what acyclicity was reached, as the schedule judges it, and without noise."""
-
-
-def raise_price_of_cycles(solve: Solve, plan: Schedule) -> str:
-    """Solve sub-problems, at a higher price whenever cycles did not get much weaker, until there are none.
-
-    Returns why it ended: "converged", "price limit" or "passes".
-
-    Examples
-    --------
-    >>> prices = []
-    >>> def solve(alpha, price):  # a price of 100 makes an end of all cycles
-    ...     prices.append(price)
-    ...     return (0.0, 0.0) if price >= 100 else (1.0, 1.0)
-    >>> raise_price_of_cycles(solve, LINEAR)
-    'converged'
-    >>> prices
-    [1.0, 1.0, 10.0, 100.0, 100.0, 100.0]
-    """
-    alpha, price, before = 0.0, plan.price, np.inf
-    for at in range(1, plan.passes + 1):
-        found, certain = solve(alpha, price)
-        while found > plan.enough * before:
-            price *= plan.growth
-            if price >= plan.limit:
-                return "price limit"  # published: passes go on, but train no more
-            found, certain = solve(alpha, price)
-        if max(found, certain) <= plan.tolerance and at >= plan.least_passes:
-            return "converged"
-        before = found
-        alpha += price * found
-    return "passes"
-
-
 class _Training:
     """The server's side: the common parameters, and what it took to get there."""
 
@@ -276,7 +196,7 @@ class _Training:
         self._sampled = np.inf
 
     def solve(self, alpha: float, price: float) -> tuple[float, float]:
-        """Let all sites train; average what they have after every so many steps."""
+        """Let all sites train; average what they have after every `plan.every` steps."""
         left = self.plan.steps
         while left > 0:
             self._exchange(alpha, price, min(self.plan.every, left))

@@ -116,7 +116,7 @@ class Networks:
         self._chunks = chunks(rows, dtype)
         self._shapes = layer_shapes(self._p, hidden)
         size = self._chunks[0].shape[1]
-        # Kept between calls: to get memory of this size anew for every step costs more than to compute in it.
+        # Kept between calls: allocating memory of this size in every step costs more than computing in it.
         self._active = [np.ones((self._p, units + 1, size), dtype) for units in hidden]
         self._scratch = {units: np.empty((2, self._p, units, size), dtype) for units in hidden}
 

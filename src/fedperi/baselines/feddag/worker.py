@@ -23,7 +23,7 @@ TERMS = 13
 """Of the exponential series at 1/2: the next one is below 1e-15 of the first."""
 
 ORDER = "alpha rho steps sparsity rate temperature seed faithful send"
-"""The fields of an `Order`."""
+"""The fields of an `TrainingOrder`."""
 
 
 class FedDAGWorker(Worker):
@@ -60,7 +60,7 @@ class FedDAGWorker(Worker):
             raise InputError(f"FedDAG has no step {kind!r}")
         if len(self.rows) < LEAST_ROWS:
             raise InputError(f"site {self.site!r} has {len(self.rows)} row(s); FedDAG needs at least {LEAST_ROWS}")
-        order = Order.read(payload)
+        order = TrainingOrder.read(payload)
         rows = self.rows if order.faithful else self.rows - self.rows.mean(axis=0)
         with np.errstate(all="ignore"):  # what diverges is found below
             if kind == "masked":
@@ -76,7 +76,7 @@ class FedDAGWorker(Worker):
 
 
 @dataclass(frozen=True)
-class Order:
+class TrainingOrder:
     """What the coordinator wants done, besides the common parameters."""
 
     alpha: float
@@ -90,7 +90,7 @@ class Order:
     send: str
 
     @classmethod
-    def read(cls, payload: Payload) -> Order:
+    def read(cls, payload: Payload) -> TrainingOrder:
         """Take it from a payload, which may come over a network."""
         legal: dict[str, Any] = {"float": (int, float), "int": int, "bool": bool, "str": str}
         values: dict[str, Any] = {}
@@ -105,8 +105,8 @@ class Order:
         return order
 
 
-def _masked(rows: Floats, site: str, order: Order, payload: Payload, state: State) -> tuple[Payload, State]:
-    """Some steps of Adam on logits and networks, under a mask that is drawn anew for every step."""
+def _masked(rows: Floats, site: str, order: TrainingOrder, payload: Payload, state: State) -> tuple[Payload, State]:
+    """Some steps of Adam on logits and networks, under a mask that is redrawn for every step."""
     p = rows.shape[1]
     logits = np.array(_given(payload, "logits", (p, p)), dtype=np.float64)
     if "networks" in payload:
@@ -125,7 +125,7 @@ def _masked(rows: Floats, site: str, order: Order, payload: Payload, state: Stat
         step += 1
         mask = sigmoid((logits + rng.logistic(size=(p, p))) / order.temperature) * off_diagonal
         h, slope = acyclicity(mask * mask)
-        if order.faithful:  # a difference of 4-byte numbers, about p each: below 1e-7 of them it is none
+        if order.faithful:  # a difference of 4-byte numbers, about p each: below 1e-7 of them it is rounding
             h = float(np.float32(h + p) - np.float32(p))
         by_weights, by_mask = networks.loss(weights, mask)[1:]
         by_mask += order.sparsity + (order.alpha + order.rho * h) * 2 * mask * slope
@@ -136,7 +136,7 @@ def _masked(rows: Floats, site: str, order: Order, payload: Payload, state: Stat
     return answer, {"networks": weights, "step": np.array(step), **on_weights.state, **on_logits.state}
 
 
-def _linear(rows: Floats, order: Order, payload: Payload, state: State) -> tuple[Payload, State]:
+def _linear(rows: Floats, order: TrainingOrder, payload: Payload, state: State) -> tuple[Payload, State]:
     """Some steps of Adam on the weights of a linear model, from the second moments of the rows."""
     p = rows.shape[1]
     weights = np.array(_given(payload, "weights", (p, p)), dtype=np.float64)

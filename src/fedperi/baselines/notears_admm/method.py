@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
 from ...graph.pdag import PDAG
+from ...methods.manifest import described
 from ...methods.progress import watching
 from ...methods.result import Result
 from ...protocol.worker import Payload
@@ -22,11 +23,10 @@ from ..baseline import (
     check_count,
     check_flag,
     check_number,
-    described,
     pairs,
     work_transport,
 )
-from .server import Layout, Server
+from .server import ParameterLayout, Server
 
 GROWTH = 1.75, 1.25
 """Factors by which the prices of cycles and of disagreement grow every round, as published."""
@@ -238,4 +238,7 @@ class NotearsADMM:
         units = 1 if self.model == "linear" else self.hidden
         # 1, 16, 1/16, 256, ...
         scales = [SCALE ** ((at + 1) // 2 * (1 if at % 2 else -1)) for at in range(count)]
-        return [Server(Layout(p, units, len(first), scale), first, np.zeros(len(first)), rho, rho) for scale in scales]
+        return [
+            Server(ParameterLayout(p, units, len(first), scale), first, np.zeros(len(first)), rho, rho)
+            for scale in scales
+        ]

@@ -20,7 +20,7 @@ EXACT: Any = {"ftol": 1e-10, "gtol": 1e-6, "maxiter": 2000, "maxfun": 20000}
 
 
 @dataclass(frozen=True)
-class Layout:
+class ParameterLayout:
     """Where the edges are in a flat vector of parameters: first p * p * units weights, from i to unit u of j.
 
     The linear model has one unit and nothing behind it. With another `scale`, cycles are measured in another unit of
@@ -54,8 +54,8 @@ class Layout:
         Examples
         --------
         >>> import numpy as np
-        >>> from fedperi.baselines.notears_admm.server import Layout
-        >>> h, gradient = Layout(2, size=4).acyclicity(np.array([0.0, 1.0, 1.0, 0.0]))  # 0 -> 1 -> 0
+        >>> from fedperi.baselines.notears_admm.server import ParameterLayout
+        >>> h, gradient = ParameterLayout(2, size=4).acyclicity(np.array([0.0, 1.0, 1.0, 0.0]))  # 0 -> 1 -> 0
         >>> round(h, 4), gradient.round(4).tolist()  # 2 cosh(1) - 2; 2 sinh(1) for both edges
         (1.0862, [0.0, 2.3504, 2.3504, 0.0])
         """
@@ -80,7 +80,7 @@ class Server:
     these `moved`: the largest differences.
     """
 
-    layout: Layout
+    layout: ParameterLayout
     parameters: Floats
     duals: Floats
     rho1: float

@@ -73,7 +73,7 @@ def ges_fit(
     wanted = list(phases)
     for phase in wanted:
         if phase not in PHASES:
-            raise InputError(f"phases are {', '.join(PHASES)}; {phase!r} is none of them")
+            raise InputError(f"phases are {', '.join(PHASES)}; {phase!r} is not one of them")
     cache = ScoreCache(score)
     matrix = np.zeros((len(names), len(names)), dtype=bool) if start is None else start.reordered(names).adjacency
     graph = essential(bits.columns(matrix & ~matrix.T), bits.rows(matrix & matrix.T))
@@ -86,7 +86,7 @@ def ges_fit(
 
 
 def _climb(graph: Essential, cache: ScoreCache, phase: Phase) -> tuple[Essential, int]:
-    """Make the best valid move until none gains. Gains are kept, and counted anew only around the last move."""
+    """Make the best valid move until none gains. Gains are kept, and computed again only around the last move."""
     p = len(graph.parents)
     gains: list[list[Gain]] = [[] for _ in range(p)]  # by y, best first; the condition on paths is open
     stale = list(range(p))

@@ -1,7 +1,7 @@
 """A causal order that agrees with as much evidence on unshielded triples as possible. Whole numbers, so sums are exact.
 
 A triple x, z, y has z in the middle. It is a collider in an order if z comes after x and y. A positive vote says that
-it is one, a negative vote that it is none; the larger the vote, the stronger the evidence.
+it is one, a negative vote that it is not; the larger the vote, the stronger the evidence.
 """
 
 from __future__ import annotations

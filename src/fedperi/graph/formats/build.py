@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ...errors import InputError
 from ..pdag import PDAG
 from ..validate import Pair
+
+
+class TextFormat(NamedTuple):
+    """A text format: how to write it, how to read it back, and the file that every result has in it, if any."""
+
+    write: Callable[[PDAG], str]
+    read: Callable[[str], PDAG]
+    file: str = ""
 
 
 class Edge(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ...errors import InputError
 from ..pdag import PDAG
 from .build import build, ordered_edges
-from .dotlang import Dialect, read_statements
+from .dotlang import GraphLanguage, read_statements
 
 RESERVED = frozenset({"graph", "node"})
 """Words that DAGitty keeps for itself: no variable can have them as its name."""
@@ -97,7 +97,7 @@ def _meaning(operator: str, attributes: Mapping[str, str]) -> str:
     return operator
 
 
-_DAGITTY = Dialect(
+_DAGITTY = GraphLanguage(
     title="DAGitty",
     kinds=("dag", "pdag"),
     keywords=RESERVED,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ..pdag import PDAG
 from .build import build, ordered_edges
-from .dotlang import Dialect, read_statements
+from .dotlang import GraphLanguage, read_statements
 
 # Other shapes, such as odot in drawings of PAGs, mean something else than an arrow.
 _ARROWHEADS = ("normal", "vee", "open", "empty")
@@ -94,7 +94,7 @@ def _meaning(operator: str, attributes: Mapping[str, str]) -> str:
     ]
 
 
-_DOT = Dialect(
+_DOT = GraphLanguage(
     title="DOT",
     kinds=("digraph", "graph"),
     keywords=frozenset({"strict", "graph", "digraph", "subgraph", "node", "edge"}),

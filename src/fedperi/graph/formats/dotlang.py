@@ -18,7 +18,7 @@ _BLANK = r"\s+|//[^\n]*|/\*.*?\*/|(?<![^\s;{}])\#[^\n]*"
 
 
 @dataclass(frozen=True)
-class Dialect:
+class GraphLanguage:
     """Where the two languages differ."""
 
     title: str
@@ -46,12 +46,12 @@ class _Token(NamedTuple):
     line: int
 
 
-def read_statements(text: str, dialect: Dialect) -> Statements:
+def read_statements(text: str, dialect: GraphLanguage) -> Statements:
     """Read a whole text; the first thing that does not belong is an error with its line."""
     return _Reader(checked_text(text, dialect.title), dialect).whole_text()
 
 
-def _tokens(text: str, dialect: Dialect) -> Iterator[_Token]:
+def _tokens(text: str, dialect: GraphLanguage) -> Iterator[_Token]:
     operator = "|".join(map(re.escape, dialect.operators))
     pattern = re.compile(
         rf"(?P<blank>{_BLANK})|(?P<string>{dialect.string})|(?P<operator>{operator})|(?P<word>{_WORD})"
@@ -82,7 +82,7 @@ def _unreadable(rest: str) -> str:
 class _Reader:
     """A recursive descent over the tokens; one is created per text."""
 
-    def __init__(self, text: str, dialect: Dialect) -> None:
+    def __init__(self, text: str, dialect: GraphLanguage) -> None:
         self.dialect = dialect
         self.tokens = list(_tokens(text, dialect))
         self.at = 0

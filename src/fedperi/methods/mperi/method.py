@@ -22,7 +22,7 @@ from ...search.phase1 import Found, Step, find_common_dag
 from ...search.posterior import MOST_EXACT
 from ...tables.summary import Summary
 from ..evidence import EdgeEvidence
-from ..interruption import heeding_interrupts
+from ..interruption import respecting_interrupts
 from ..manifest import manifest_of_summaries
 from ..parts import Difference, Groups, PairProbability, Robustness
 from ..progress import watching
@@ -120,7 +120,7 @@ class MPERI:
         -------
         Result
         """
-        with heeding_interrupts():
+        with respecting_interrupts():
             said = statements(sites, schema=self.schema, data=self.data, missing=self.missing)
             # Straight lines are what is scored, unless curves were asked for; then there is nothing to check them with.
             parts = said if self.data == "nonlinear" else [part.straight() for part in said]

@@ -16,8 +16,8 @@ from ...site.summarised import SummarySite
 from ...tables.checks.collinear import SINGULAR, dependences
 from ...tables.checks.findings import quoted
 from ...tables.statistics import Statistics
-from ...tables.summaries import present_levels, summaries
-from ...tables.summary import Summary, check_alike
+from ...tables.summaries import summaries
+from ...tables.summary import Summary, check_alike, present_levels
 from ..federate import as_respondents
 
 ELSEWHERE = "use IPERI, which asks sites in rounds"

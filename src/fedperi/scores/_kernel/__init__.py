@@ -1,18 +1,75 @@
-"""Loops in C over plain arrays, where the price of a call of numpy would be most of the time.
+"""Loops in C over plain arrays, where the per-call overhead of numpy would dominate.
 
-They are compiled when the package is installed. Where that was not possible, or if the environment variable
-``FEDPERI_KERNEL`` is ``numpy``, `loops` is None and the same is computed with numpy: by the same operations in the same
-order, so that graphs are the same, only slower. The manifest of a run notes which it was.
+There is one way to use them. A caller calls ``kernel.loops.some_loop``, which fills arrays in place and returns True,
+or returns False if it leaves the case to numpy. Then the caller computes it with numpy, by the same operations in the
+same order: graphs are the same, but it takes longer. If the loops were not compiled when the package was installed, or
+if the environment variable ``FEDPERI_KERNEL`` is ``numpy``, every loop leaves every case. The manifest of a run notes
+which it was.
 """
 
-import os
+from __future__ import annotations
 
-try:
+import os
+import warnings
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+SLOWER = (
+    "fedperi was installed without its compiled loops and computes with numpy. Graphs are the same, but M-PERI takes "
+    "20 times as long with 5 variables, and 340 times with 8; I-PERI takes up to twice as long with 20. Install "
+    "fedperi from a wheel, or where there is a C compiler"
+)
+"""CPU times on simulated tables of 4 to 10 sites (docs/scale.md)."""
+
+
+class NoLoops:
+    """Stands in for the compiled loops where there are none: every loop leaves its case to numpy.
+
+    Parameters
+    ----------
+    missing : bool
+        Whether they should be there. If so, a warning says once per process what this costs.
+
+    Examples
+    --------
+    >>> NoLoops().add_up([[1.0]], [0.0])
+    False
+    """
+
+    def __init__(self, missing: bool = False) -> None:
+        self._missing = missing
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self._missing:
+            _warn_once()
+        return _leave_to_numpy
+
+
+def _leave_to_numpy(*_: object) -> bool:
+    return False
+
+
+@cache
+def _warn_once() -> None:
+    warnings.warn(SLOWER, stacklevel=4)
+
+
+def _find_loops() -> Any:
     if os.environ.get("FEDPERI_KERNEL") == "numpy":
-        raise ImportError
+        return NoLoops()
+    try:
+        from . import _loops
+    except ImportError:
+        return NoLoops(missing=True)
+    return _loops
+
+
+if TYPE_CHECKING:
     from . import _loops as loops
-except ImportError:
-    loops = None  # type: ignore[assignment]
+else:
+    loops = _find_loops()
 
 
 def kind() -> str:
@@ -23,4 +80,4 @@ def kind() -> str:
     >>> kind() in ("compiled", "numpy")
     True
     """
-    return "numpy" if loops is None else "compiled"
+    return "numpy" if isinstance(loops, NoLoops) else "compiled"

@@ -1,6 +1,6 @@
 """What `module.c` offers. Arrays are in C order; those called `out` and the like are filled in place.
 
-A loop returns False if it leaves a case to numpy's code, which says better what is wrong with it.
+A loop returns False if it leaves a case to numpy, whose code says better what is wrong with it.
 """
 
 from typing import Any

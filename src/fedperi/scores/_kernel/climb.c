@@ -1,8 +1,8 @@
 /* A hill climb over DAGs by BIC: add, take away or turn the edge that gains most, until none gains.
 
    Each node keeps a Cholesky factorisation of its parents, one row for each in the order in which they joined, so that
-   no step factors anything anew: what `local/regression.py` and `local/optimum.py` do with numpy. Where variables are
-   blocks of columns, a node that changes is factored anew with each of the others. */
+   no step factors anything again: what `scores/regression.py` and `discovery/optimum.py` do with numpy. Where variables
+   are blocks of columns, a node that changes is factored again with each of the others. */
 
 #include "loops.h"
 
@@ -167,7 +167,7 @@ static double factored_score(const Climb *climb, ptrdiff_t head, ptrdiff_t from,
     ptrdiff_t own = width_of(table, head), count = given + own;
     if (2.0 * (double)count > climb->n) /* too few rows to judge the set */
         return -HUGE_VAL;
-    put_columns(table, head, climb->columns + given);
+    append_columns(table, head, climb->columns + given);
     if (!(factor(table, climb->columns, from, count, climb->root, table->columns) > climb->singular))
         *fault = NOT_FOR_LOOPS;
     return *fault ? -HUGE_VAL : score_of(table, climb->root, count, table->columns, own);
@@ -182,7 +182,7 @@ static int look_up_wide(Climb *climb, ptrdiff_t head)
     int fault = 0;
     int64_t *end = climb->columns;
     for (ptrdiff_t at = 0; at < self->size; at++)
-        end = put_columns(table, self->joined[at], end);
+        end = append_columns(table, self->joined[at], end);
     ptrdiff_t given = end - climb->columns;
     double score = factored_score(climb, head, 0, given, &fault);
     if (!(score > -HUGE_VAL)) /* a node that cannot be judged: numpy's code knows what to do */
@@ -190,7 +190,7 @@ static int look_up_wide(Climb *climb, ptrdiff_t head)
     self->score = score;
     for (ptrdiff_t v = 0; v < climb->p && !fault; v++)
         if (v != head && !inside[v]) {
-            put_columns(table, v, end);
+            append_columns(table, v, end);
             gains[v] = factored_score(climb, head, given, given + width_of(table, v), &fault) - score;
         }
     /* From the last parent on: what is factored of those before it stays. */
@@ -200,7 +200,7 @@ static int look_up_wide(Climb *climb, ptrdiff_t head)
             next += width_of(table, self->joined[other]);
         ptrdiff_t from = next - climb->columns;
         for (ptrdiff_t other = at + 1; other < self->size; other++)
-            next = put_columns(table, self->joined[other], next);
+            next = append_columns(table, self->joined[other], next);
         gains[self->joined[at]] = factored_score(climb, head, from, next - climb->columns, &fault) - score;
     }
     return fault;
@@ -241,7 +241,7 @@ static int flip(Climb *climb, ptrdiff_t head, ptrdiff_t tail)
     return fault ? fault : look(climb, head);
 }
 
-/* Whoever reaches the tail of a new edge reaches all that its head does. */
+/* A node that reaches the tail of a new edge reaches all that its head does. */
 static void extend(Climb *climb, ptrdiff_t head, ptrdiff_t tail)
 {
     const uint64_t *beyond = climb->reaches + head * climb->words;
@@ -255,7 +255,7 @@ static void extend(Climb *climb, ptrdiff_t head, ptrdiff_t tail)
     }
 }
 
-/* Follow all paths anew, after an edge has gone. */
+/* Find all paths again, after an edge was removed. */
 static void trace(Climb *climb)
 {
     memset(climb->reaches, 0, (size_t)(climb->p * climb->words) * sizeof(uint64_t));

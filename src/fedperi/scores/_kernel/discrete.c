@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define FEW 128      /* counts below have what they add in a table */
-#define SLOTS 32     /* such tables, one for each prior: far more than the four that are used at once */
+#define SLOTS 32     /* such tables that are kept, one per prior: four are used at once */
 #define SPARE 16384  /* numbers that need not occur, beside those for each row */
 #define DENSE 4      /* combinations for each row, at most, of which all are counted */
 #define MOST_ROWS ((size_t)1 << 28)
@@ -58,7 +58,7 @@ static double stirling_rest(double x)
 
 /* The logarithm of prior (prior + 1) ... (prior + count - 1), or count log count without a prior: from FEW on. Between
    two large arguments of the gamma function it is Stirling's series, arranged so that large terms do not cancel. */
-static double many(const Terms *terms, int64_t count)
+static double term_of_large(const Terms *terms, int64_t count)
 {
     if (terms->prior < 0)
         return (double)count * log((double)count);
@@ -67,20 +67,20 @@ static double many(const Terms *terms, int64_t count)
            stirling_rest(from);
 }
 
-static inline double added(const Terms *terms, int64_t count)
+static inline double term_of(const Terms *terms, int64_t count)
 {
-    return count < FEW ? terms->few[count] : many(terms, count);
+    return count < FEW ? terms->few[count] : term_of_large(terms, count);
 }
 
-static double all_added(const Terms *terms, const int64_t *counts, size_t size)
+static double sum_of_terms(const Terms *terms, const int64_t *counts, size_t size)
 {
     double sums[4] = {0.0, 0.0, 0.0, 0.0}; /* which need not wait for each other */
     size_t at = 0;
     for (; at + 4 <= size; at += 4)
         for (size_t k = 0; k < 4; k++)
-            sums[k] += added(terms, counts[at + k]);
+            sums[k] += term_of(terms, counts[at + k]);
     for (; at < size; at++)
-        sums[0] += added(terms, counts[at]);
+        sums[0] += term_of(terms, counts[at]);
     return sums[0] + sums[1] + (sums[2] + sums[3]);
 }
 
@@ -141,7 +141,7 @@ static int make_work(Work *work, const Discrete *table, Judge judge)
     return NO_MEMORY;
 }
 
-/* What counts add if the prior is divided by what is possible; the last four that were asked for stay. */
+/* What counts add if the prior is divided by what is possible; the last SLOTS of them are kept. */
 static const Terms *terms_of(Work *work, Possible possible)
 {
     double prior = -1.0, log_prior = 0.0;
@@ -258,7 +258,7 @@ static double score(Work *work, int64_t node, const uint32_t *key, size_t count,
         }
     else
         tally(table, key, count, work->totals);
-    return all_added(in_cells, work->cells, cells) - all_added(in_rows, work->totals, count) -
+    return sum_of_terms(in_cells, work->cells, cells) - sum_of_terms(in_rows, work->totals, count) -
            price(work, node, possible);
 }
 
@@ -358,7 +358,7 @@ typedef struct {
     uint32_t *number, *starts; /* numbers at the level; [groups + 1] */
     int64_t *count;
     int64_t few_alone[FEW], largest; /* groups of one row with each count, and the largest of these counts */
-    size_t many_alone;               /* those with larger counts: so many of the walk's */
+    size_t many_alone;               /* those with larger counts: the first of the walk's `large` */
 } Rows;
 
 typedef struct {
@@ -480,7 +480,7 @@ static double score_aside(const Walk *walk, const Rows *rows, const Terms *in_ce
     for (int64_t count = 1; count <= rows->largest; count++)
         sum += (double)rows->few_alone[count] * (in_cells->few[count] - in_rows->few[count]);
     for (size_t at = 0; at < rows->many_alone; at++)
-        sum += many(in_cells, walk->large[at]) - many(in_rows, walk->large[at]);
+        sum += term_of_large(in_cells, walk->large[at]) - term_of_large(in_rows, walk->large[at]);
     return sum;
 }
 
@@ -503,15 +503,15 @@ static void score_both(Walk *walk, uint32_t set, Possible without, Possible with
             int64_t count = rows->count[row];
             by_code[parts->code[rows->number[row]]] += count;
             by_own[parts->rest[rows->number[row]]] += count;
-            sum_with += added(cells_with, count);
+            sum_with += term_of(cells_with, count);
             total += count;
         }
-        sum_without -= added(rows_without, total);
+        sum_without -= term_of(rows_without, total);
         for (uint32_t row = begin; row < end; row++) { /* what is taken is zero from then on, and adds nothing */
             int64_t *in_row = by_code + parts->code[rows->number[row]];
             int64_t *in_cell = by_own + parts->rest[rows->number[row]];
-            sum_with -= added(rows_with, *in_row);
-            sum_without += added(cells_without, *in_cell);
+            sum_with -= term_of(rows_with, *in_row);
+            sum_without += term_of(cells_without, *in_cell);
             *in_row = *in_cell = 0;
         }
     }
@@ -534,7 +534,7 @@ static void score_dense(Walk *walk, const int64_t *cells, size_t groups, const R
         for (size_t own = 0; own < width; own++)
             work->totals[group] += cells[group * width + own];
     }
-    walk->out[set] = all_added(in_cells, cells, groups * width) - all_added(in_rows, work->totals, groups) +
+    walk->out[set] = sum_of_terms(in_cells, cells, groups * width) - sum_of_terms(in_rows, work->totals, groups) +
                      score_aside(walk, alone, in_cells, in_rows) - price(work, node, possible);
 }
 

@@ -1,4 +1,4 @@
-/* Loops over plain arrays, for which numpy's price of a call would be most of the time.
+/* Loops over plain arrays, for which the per-call overhead of numpy would dominate.
 
    Nothing here knows Python: `module.c` checks the arrays, lets other threads run, and calls these. They compute what
    the numpy code computes that they stand in for; orders and sums over sites to the last bit, scores but for rounding,
@@ -14,7 +14,7 @@
 
 #define MOST_BLOCKS 30    /* variables of a lattice: more would not fit in memory; what may be asked is far less */
 #define MOST_COLUMNS 1024 /* of a lattice, in all */
-#define TINY 1e-300       /* takes the place of pivots that are zero or less, as in local/lattice.py */
+#define TINY 1e-300       /* takes the place of pivots that are zero or less, as in scores/lattice.py */
 
 /* Loops over long stretches of memory are compiled twice, and the processor decides: the same operations, more at a
    time. */
@@ -45,7 +45,7 @@ int scores(const Table *table, const int64_t *variables, ptrdiff_t rows, int m, 
 int extremes(const Table *table, const int64_t *variables, ptrdiff_t rows, int m, double *out, double *smallest);
 int local(const Table *table, const int64_t *variables, const int64_t *starts, ptrdiff_t queries, double *out,
           double *smallest);
-int64_t *put_columns(const Table *table, int64_t variable, int64_t *out);
+int64_t *append_columns(const Table *table, int64_t variable, int64_t *out);
 double factor(const Table *table, const int64_t *columns, ptrdiff_t from, ptrdiff_t count, double *root,
               ptrdiff_t stride);
 double score_of(const Table *table, const double *root, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t own);

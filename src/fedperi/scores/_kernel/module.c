@@ -8,14 +8,16 @@
 
 #include "loops.h"
 
-#define MOST_ARRAYS 12
+#ifndef MOST_ARRAYS
+#define MOST_ARRAYS 12 /* that one call may take: `order` takes most */
+#endif
 
 typedef struct {
     int count;
     Py_buffer views[MOST_ARRAYS];
 } Arrays;
 
-static void let_go(Arrays *arrays)
+static void release_arrays(Arrays *arrays)
 {
     while (arrays->count)
         PyBuffer_Release(&arrays->views[--arrays->count]);
@@ -27,6 +29,10 @@ static void *take(Arrays *arrays, PyObject *object, char kind, int dimensions, P
 {
     int write = kind < 'a';
     char type = write ? (char)(kind - 'A' + 'a') : kind;
+    if (arrays->count == MOST_ARRAYS) {
+        PyErr_Format(PyExc_ValueError, "a loop takes at most %d arrays", MOST_ARRAYS);
+        return NULL;
+    }
     Py_buffer *view = &arrays->views[arrays->count];
     if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (write ? PyBUF_WRITABLE : 0)))
         return NULL;
@@ -53,7 +59,7 @@ static Py_ssize_t length(const Arrays *arrays, int dimension)
 /* Say how a loop ended: True, False if this is a case that it leaves to numpy, or an exception. */
 static PyObject *ended(Arrays *arrays, int fault)
 {
-    let_go(arrays);
+    release_arrays(arrays);
     if (fault == NO_MEMORY)
         return PyErr_NoMemory();
     if (fault == OUT_OF_RANGE) {
@@ -65,7 +71,7 @@ static PyObject *ended(Arrays *arrays, int fault)
 
 static PyObject *refused(Arrays *arrays)
 {
-    let_go(arrays);
+    release_arrays(arrays);
     return NULL;
 }
 
@@ -153,7 +159,7 @@ static PyObject *py_local(PyObject *self, PyObject *args)
     return ended(&arrays, fault);
 }
 
-/* Take lattices, one a row: a power of two of values each. */
+/* Take lattices, one per row: a power of two of values each. */
 static double *take_lattices(Arrays *arrays, PyObject *object)
 {
     double *values = take(arrays, object, 'D', 2, -1, -1);
@@ -244,7 +250,7 @@ static void forget(PyObject *capsule)
 {
     Held *held = PyCapsule_GetPointer(capsule, "fedperi.order");
     if (held) {
-        let_go(&held->arrays);
+        release_arrays(&held->arrays);
         PyMem_Free(held);
     }
 }
@@ -284,7 +290,7 @@ static PyObject *py_order(PyObject *self, PyObject *args)
         return PyErr_NoMemory();
     PyObject *capsule = take_order(held, o) ? PyCapsule_New(held, "fedperi.order", forget) : NULL;
     if (!capsule) {
-        let_go(&held->arrays);
+        release_arrays(&held->arrays);
         PyMem_Free(held);
     }
     return capsule;
@@ -377,7 +383,7 @@ static PyObject *py_discrete(PyObject *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
     fault = discrete_make(codes, counts, levels, (size_t)rows, (size_t)p, &table);
     Py_END_ALLOW_THREADS
-    let_go(&arrays);
+    release_arrays(&arrays);
     if (fault == NO_MEMORY)
         return PyErr_NoMemory();
     if (fault) {
@@ -505,7 +511,7 @@ static PyObject *py_layers(PyObject *self, PyObject *args)
     return ended(&arrays, fault);
 }
 
-/* -- mechanisms that sites share: a capsule holds the arrays, which `local.mechanisms.Mechanisms` keeps --------------- */
+/* -- mechanisms that sites share: a capsule holds the arrays, which `scores.mechanisms.Mechanisms` keeps --------------- */
 
 typedef struct {
     Arrays arrays;
@@ -516,7 +522,7 @@ static void forget_shared(PyObject *capsule)
 {
     Shared *shared = PyCapsule_GetPointer(capsule, "fedperi.mechanisms");
     if (shared) {
-        let_go(&shared->arrays);
+        release_arrays(&shared->arrays);
         PyMem_Free(shared);
     }
 }
@@ -568,7 +574,7 @@ static PyObject *py_mechanisms(PyObject *self, PyObject *args)
         take_shared(shared, o))
         capsule = PyCapsule_New(shared, "fedperi.mechanisms", forget_shared);
     if (!capsule) {
-        let_go(&shared->arrays);
+        release_arrays(&shared->arrays);
         PyMem_Free(shared);
     }
     return capsule;

@@ -20,8 +20,8 @@ static double best_score(const Order *order, int64_t node)
     return best;
 }
 
-/* What each head would lose or win if the variable stood on its other side, at its place. */
-static void passed(const Order *order, int64_t node, double *lost)
+/* What each head would lose if the variable moved to its other side; at the head's place + 1. */
+static void losses_of_heads(const Order *order, int64_t node, double *lost)
 {
     int64_t pair = order->tail_first[node], end = order->tail_first[node + 1];
     while (pair < end) {
@@ -60,7 +60,7 @@ static double best_place(const Order *order, int64_t node, double resolution, do
     const uint8_t *candidates = order->candidates + node * p;
     double score = -HUGE_VAL, sum = 0.0, now = 0.0, most;
     memset(lost, 0, (size_t)(p + 1) * sizeof(double));
-    passed(order, node, lost);
+    losses_of_heads(order, node, lost);
     for (int64_t l = order->first[node]; l < order->first[node + 1]; l++) {
         int64_t begin = order->begin[l];
         at[l - order->first[node]] = begin;
@@ -104,7 +104,7 @@ int best_places(const Order *order, const int64_t *some, ptrdiff_t count, double
 
 /* Put a variable at a place. With `stale`, mark those whose best place may be another one now: the variable, the nodes
    that have other candidates before them, and the candidates of both. */
-static void put(const Order *order, int64_t node, int64_t to, uint8_t *stale)
+static void move_to(const Order *order, int64_t node, int64_t to, uint8_t *stale)
 {
     ptrdiff_t p = order->p;
     int64_t from = order->place[node], step = to > from ? 1 : -1;
@@ -139,7 +139,7 @@ int move(const Order *order, int64_t node, int64_t to, uint8_t *stale)
 {
     if (node < 0 || node >= order->p || to < 0 || to >= order->p)
         return OUT_OF_RANGE;
-    put(order, node, to, stale);
+    move_to(order, node, to, stale);
     return 0;
 }
 
@@ -164,12 +164,12 @@ int move_in_turn(const Order *order, const int64_t *some, const int64_t *behind,
         int64_t to = behind[at] >= 0 ? order->place[behind[at]] + 1 : 0;
         double score = total(order);
         memset(affected, 0, (size_t)p);
-        put(order, node, to - (to > back), affected);
+        move_to(order, node, to - (to > back), affected);
         if (total(order) > score + resolution)
             for (ptrdiff_t v = 0; v < p; v++)
                 stale[v] |= affected[v];
         else
-            put(order, node, back, NULL);
+            move_to(order, node, back, NULL);
     }
     free(affected);
     return 0;

@@ -155,7 +155,7 @@ static int within(const Table *table, const int64_t *variables, ptrdiff_t count)
     return 1;
 }
 
-int64_t *put_columns(const Table *table, int64_t variable, int64_t *out)
+int64_t *append_columns(const Table *table, int64_t variable, int64_t *out)
 {
     for (int64_t c = table->first[variable]; c < table->first[variable + 1]; c++)
         *out++ = c;
@@ -173,7 +173,7 @@ static int begin_lattice(Lattice *lattice, const Table *table, const int64_t *va
     if (count > MOST_COLUMNS)
         return NOT_FOR_LOOPS;
     for (int t = 0; t <= m; t++)
-        next = put_columns(table, variables[t], next);
+        next = append_columns(table, variables[t], next);
     if (lay_out(lattice, m, widths))
         return NO_MEMORY;
     fill(lattice, table, columns);
@@ -313,7 +313,7 @@ VECTORS static void eliminate_beside(const Beside *beside, const Lattice *lattic
     }
 }
 
-/* Determinant of what is left, for so many numbers from `from` on, into the first diagonal cell. Return the least pivot
+/* Determinant of what is left, for `count` numbers from `from` on, into the first diagonal cell. Return the least pivot
    of the last set, given most. */
 VECTORS static double determinant_left(const Beside *beside, size_t from, size_t count)
 {
@@ -396,7 +396,7 @@ static int begin_extremes(Extremes *self, const int64_t *variables)
         return fault;
     int64_t *next = self->columns;
     for (int t = 0; t <= k; t++)
-        next = put_columns(self->table, variables[t], next);
+        next = append_columns(self->table, variables[t], next);
     ptrdiff_t given = lattice->begin[k], own = columns_of(lattice) - given;
     double pivot = eliminate(lattice), *least;
     free(self->least);
@@ -584,7 +584,7 @@ int local(const Table *table, const int64_t *variables, const int64_t *starts, p
         }
         int64_t *next = columns;
         for (int64_t v = starts[at]; v < starts[at + 1]; v++)
-            next = put_columns(table, variables[v], next);
+            next = append_columns(table, variables[v], next);
         smallest[at] = factor(table, columns, 0, count, root, room);
         if (smallest[at] > table->singular)
             out[at] = score_of(table, root, count, room, own);

@@ -65,7 +65,7 @@ def draw_policies(model: Model, sites: int, count: int, rng: np.random.Generator
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.simulation.clinic.graphs import STROKE
+    >>> from fedperi.simulation.clinic.stroke import STROKE
     >>> from fedperi.simulation.clinic.policies import draw_policies
     >>> [record.site for record, _ in draw_policies(STROKE, 4, 2, np.random.default_rng(0))]
     [0, 2]
@@ -88,7 +88,7 @@ def with_case_mix(model: Model, rng: np.random.Generator) -> Model:
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.simulation.clinic.graphs import STROKE
+    >>> from fedperi.simulation.clinic.stroke import STROKE
     >>> from fedperi.simulation.clinic.policies import with_case_mix
     >>> own = with_case_mix(STROKE, np.random.default_rng(0))
     >>> [new.name for new, old in zip(own, STROKE) if new != old]
@@ -110,7 +110,7 @@ def with_drift(model: Model, rng: np.random.Generator, drift: float) -> Model:
     Examples
     --------
     >>> import numpy as np
-    >>> from fedperi.simulation.clinic.graphs import STROKE
+    >>> from fedperi.simulation.clinic.stroke import STROKE
     >>> from fedperi.simulation.clinic.policies import with_drift
     >>> own = with_drift(STROKE, np.random.default_rng(0), 0.1)
     >>> any(new == old for new, old in zip(own, STROKE))

@@ -7,8 +7,8 @@ from typing import get_args
 
 import numpy as np
 
-from .graphs import COUNTED, LABORATORY, TREATED, TREATMENT
 from .mechanisms import Curve, Effect, Model, Role, Variable
+from .policy_kinds import COUNTED, LABORATORY, TREATED, TREATMENT
 
 OTHERS = 8
 _ROLES: Mapping[Role, float] = {"measured": 0.35, "skewed": 0.25, "yes/no": 0.30, "count": 0.10}

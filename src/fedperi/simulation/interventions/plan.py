@@ -85,20 +85,10 @@ def plan_sites(
         The true DAG.
     clients : int
         Number of sites.
-    intervention : str
-        See `simulate`. Mixed sites alternate, beginning with a structural one.
-    removal : "all" or "some"
-        How many incoming edges a structural target loses.
-    targets_per_client : int
-        Targets at each intervened site.
-    policies : int, optional
-        How many different interventions there are; sites take them in turn. If not given, every site has its own.
-    observational : bool
-        Whether site 0 is left as it is.
     hidden : collection of str
         Variables that cannot be targets.
-    seed : int
-        Seed of the simulation.
+    intervention, removal, targets_per_client, policies, observational, seed
+        See `fedperi.simulate`. Mixed sites alternate, beginning with a structural one.
 
     Returns
     -------

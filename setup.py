@@ -1,0 +1,19 @@
+"""Flags for the compiler of the loops in C. Compilers take different ones, which pyproject.toml cannot say."""
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+MSVC = ["/O2", "/std:c11", "/fp:precise"]
+OTHERS = ["-O3", "-ffp-contract=off", "-fvisibility=hidden"]
+
+
+class BuildLoops(build_ext):
+    """Compile without fused operations, so that results do not depend on the processor."""
+
+    def build_extension(self, ext: Extension) -> None:
+        """Choose the flags once the compiler is known."""
+        ext.extra_compile_args = MSVC if self.compiler.compiler_type == "msvc" else OTHERS
+        super().build_extension(ext)
+
+
+setup(cmdclass={"build_ext": BuildLoops})

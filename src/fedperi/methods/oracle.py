@@ -1,0 +1,32 @@
+"""What a search sees of a federation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..coordinator.coordinator import Coordinator
+from ..protocol.messages import Families, Floats, Ints, Orientations
+
+
+@dataclass(frozen=True)
+class CoordinatorOracle:
+    """What the search sees of a coordinator."""
+
+    coordinator: Coordinator
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return self.coordinator.names
+
+    def regrets(self, families: Sequence[tuple[Ints, Ints, Ints]]) -> list[Floats]:
+        """Answer blocks of families in one round."""
+        return self.coordinator.ask([Families(*block) for block in families])
+
+    def discrepancies(self, dag: NDArray[np.bool_], nodes: Ints, marks: Ints) -> Floats:
+        """Say how much each site would lose or win by directions, in one round."""
+        return self.coordinator.ask([Orientations(dag, nodes, marks)])[0]
