@@ -136,8 +136,11 @@ def test_import_is_quick() -> None:
 
 def test_the_old_spelling_of_a_site_still_works_and_says_what_to_write(tmp_path: Path) -> None:
     fp.simulate(3, clients=1, samples=100, seed=1).sites[0].to_csv(tmp_path / "north.csv", index=False)
-    new = fedperi("site", "north.csv", "--data", "linear", "--store", "s", "--dry-run", cwd=tmp_path)
-    old = fedperi("site", "--data", "north.csv", "--data-type", "linear", "--store", "s", "--dry-run", cwd=tmp_path)
+    bounds = "".join(f"X{i} = [-9, 9]\n" for i in range(3))
+    (tmp_path / "bounds.toml").write_text(bounds)
+    price = ("--epsilon", "1", "--bounds", "bounds.toml", "--store", "s", "--dry-run")
+    new = fedperi("site", "north.csv", "--data", "linear", *price, cwd=tmp_path)
+    old = fedperi("site", "--data", "north.csv", "--data-type", "linear", *price, cwd=tmp_path)
     assert (new.returncode, old.returncode) == (0, 0), old.stderr
     assert new.stdout == old.stdout
     assert new.stderr == ""

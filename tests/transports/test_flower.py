@@ -230,7 +230,7 @@ def test_records_refuse_what_is_not_plain(link):
         (["site", "a.csv", "--coordinator", "localhost:1"], "give this site's key: --key site.key"),
         (
             ["site", "a.csv", "--coordinator", "example.org:1", "--insecure"],
-            "--insecure sends everything in the clear, to whoever is there, and 'example.org' is not this machine",
+            "--insecure sends everything in the clear, to anyone who listens, and 'example.org' is not this machine",
         ),
         (
             ["site", "a.csv", "--coordinator", "localhost:1", "--insecure", "--key", "k"],
@@ -249,7 +249,7 @@ def test_records_refuse_what_is_not_plain(link):
         (["coordinate", "--out", "r", "--insecure"], "--sites 0: give the number of sites"),
         (
             ["coordinate", "--out", "r", "--insecure", "--sites", "2", "--address", "0.0.0.0:1"],
-            "--insecure sends everything in the clear, to whoever is there, and '0.0.0.0' is not this machine",
+            "--insecure sends everything in the clear, to anyone who listens, and '0.0.0.0' is not this machine",
         ),
         (["coordinate", "--out", "r", "--keys", "nowhere"], "--ca 'nowhere/ca.pem': there is no such file"),
         (

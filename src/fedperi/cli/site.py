@@ -209,7 +209,7 @@ def check_insecure(insecure: bool, forced: bool, host: str, say: Callable[[str],
         local = False
     if not local and not forced:
         raise InputError(
-            f"--insecure sends everything in the clear, to whoever is there, and {host!r} is not this machine; "
+            f"--insecure sends everything in the clear, to anyone who listens, and {host!r} is not this machine; "
             "use keys (`fedperi keys`), or, if the network itself is protected, add --force-insecure"
         )
     say("WARNING: --insecure: nothing is encrypted, and nobody proves who they are.")

@@ -170,12 +170,7 @@ def summarize(
     passing = passing_moments(table, given, partial, data, missing == "drop", _draws(resample))
     tap = None if passing is None else passing.add
     profile = scan(table, missing, chunk, given, tap, spread=data == "nonlinear")
-    agreed, findings = unify([profile], given)
-    if given is not None and not partial:
-        findings += _undeclared(table, given)
-        found = {column.name: column for column in agreed.columns}
-        agreed = Schema(tuple(found[column] for column in given.names if column in found))
-    raise_errors([*findings, *faults(profile, agreed, missing)])
+    agreed = _agreed(table, profile, given, missing, partial)
     kinds = {column.kind for column in agreed.columns}
     if data == "auto":
         data = "mixed" if len(kinds) > 1 else "discrete" if kinds == {"categorical"} else "linear"
@@ -188,6 +183,17 @@ def summarize(
         rows = (draw(embedding.embed(frame, table.name)) for frame in read_rows(table, agreed, chunk, missing))
         moments = stream_moments(part for part in rows if len(part))
     return embedded_statistics(moments, embedding, profile)
+
+
+def _agreed(table: Table, profile: TableProfile, given: Schema | None, missing: Missing, partial: bool) -> Schema:
+    """Return the schema that a table follows, or raise all that is wrong with it."""
+    agreed, findings = unify([profile], given)
+    if given is not None and not partial:
+        findings += _undeclared(table, given)
+        found = {column.name: column for column in agreed.columns}
+        agreed = Schema(tuple(found[column] for column in given.names if column in found))
+    raise_errors([*findings, *faults(profile, agreed, missing)])
+    return agreed
 
 
 def _draws(resample: int | None) -> Callable[[NDArray[Any]], NDArray[Any]]:
