@@ -83,7 +83,6 @@ def start(folder: Path, name: str, port: int, insecure: bool) -> subprocess.Pope
     key = folder / "keys/sites" / name
     command = [
         "site",
-        "--data",
         folder / name,
         "--name",
         name,

@@ -99,10 +99,13 @@ def test_bad_options(tmp_path: Path) -> None:
         ),
         (["table1", "--saved", "--out", str(tmp_path)], "has no cells of table1: run it without --saved"),
         (["table1", "--at", "3,x"], "--at takes positive whole numbers with commas, like 3,8; not '3,x'"),
-        (["real"], "benchmark real needs --data DIR"),
-        (["real", "--data", str(tmp_path / "none"), "--out", str(tmp_path)], "is no folder; give one with a table"),
+        (["real"], "benchmark real needs --tables DIR"),
         (
-            ["real", "--data", str(tmp_path), "--out", str(tmp_path / "o")],
+            ["real", "--tables", str(tmp_path / "none"), "--out", str(tmp_path)],
+            "is not a folder; give one with a table",
+        ),
+        (
+            ["real", "--tables", str(tmp_path), "--out", str(tmp_path / "o")],
             "holds 0 site files (.csv, .csv.gz, .parquet)",
         ),
         (["cell"], "benchmark cell needs --cell JSON"),
@@ -224,7 +227,7 @@ def test_real_files_with_a_truth(tmp_path: Path) -> None:
     sim = fp.simulate(4, clients=3, samples=500, seed=1)
     sim.save(tmp_path / "data")
     out = tmp_path / "out"
-    said = run("real", "--data", tmp_path / "data", "--methods", "iperi,peri,pooled", "--out", out)
+    said = run("real", "--tables", tmp_path / "data", "--methods", "iperi,peri,pooled", "--out", out)
     result = fp.IPERI().fit([tmp_path / "data" / f"site_{k}.csv" for k in range(3)])
     table = pd.read_csv(out / "real.csv").set_index("method")
     assert table.loc["I-PERI (ours)", "shd"] == fp.shd(result.graph, sim.dag)
@@ -237,13 +240,13 @@ def test_real_files_without_a_truth_and_with_categories(tmp_path: Path) -> None:
     sim = fp.simulate(4, clients=2, samples=500, seed=1, discretize=3)
     for k, table in enumerate(sim.sites):
         table.replace({0: "low", 1: "mid", 2: "high"}).to_csv(tmp_path / f"ward{k}.csv", index=False)
-    said = run("real", "--data", tmp_path, "--methods", "iperi,notears-admm", "--out", tmp_path / "out")
+    said = run("real", "--tables", tmp_path, "--methods", "iperi,notears-admm", "--out", tmp_path / "out")
     assert "skeleton" not in said and "| NOTEARS-ADMM | failed: InputError: " in said
     (tmp_path / "truth.csv").write_text("from,to,type\nX0,X9,->\n")
-    done = fedperi_here("benchmark", "real", "--data", tmp_path, "--out", tmp_path / "out")
+    done = fedperi_here("benchmark", "real", "--tables", tmp_path, "--out", tmp_path / "out")
     assert "the truth and site 'ward0' differ in the variable 'X1'" in done.stderr
     (tmp_path / "truth.csv").write_text("nonsense")
-    done = fedperi_here("benchmark", "real", "--data", tmp_path, "--out", tmp_path / "out")
+    done = fedperi_here("benchmark", "real", "--tables", tmp_path, "--out", tmp_path / "out")
     assert "the truth file 'truth.csv' cannot be read: " in done.stderr
 
 

@@ -134,3 +134,22 @@ def test_import_is_quick() -> None:
     code = f"import sys, fedperi, fedperi.cli; print([m for m in {slow} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_old_spelling_of_a_site_still_works_and_says_what_to_write(tmp_path: Path) -> None:
+    fp.simulate(3, clients=1, samples=100, seed=1).sites[0].to_csv(tmp_path / "north.csv", index=False)
+    bounds = "".join(f"X{i} = [-9, 9]\n" for i in range(3))
+    (tmp_path / "bounds.toml").write_text(bounds)
+    price = ("--epsilon", "1", "--bounds", "bounds.toml", "--store", "s", "--dry-run")
+    new = fedperi("site", "north.csv", "--data", "linear", *price, cwd=tmp_path)
+    old = fedperi("site", "--data", "north.csv", "--data-type", "linear", *price, cwd=tmp_path)
+    assert (new.returncode, old.returncode) == (0, 0), old.stderr
+    assert new.stdout == old.stdout
+    assert new.stderr == ""
+    assert old.stderr == "--data is the type of the columns now; write: fedperi site north.csv\n"
+    for arguments, message in (
+        (["--data", "linear"], "give the site's table: fedperi site north.csv"),
+        (["north.csv", "--data", "cubic"], "data is one of auto, linear, nonlinear, discrete, mixed; not 'cubic'"),
+    ):
+        done = fedperi("site", *arguments, "--dry-run", cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (2, f"error: {message}\n")

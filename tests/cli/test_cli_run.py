@@ -306,8 +306,7 @@ def test_every_method_runs_on_tables(hospitals: Path, method: str, name: str) ->
 def test_every_method_takes_the_options_it_has() -> None:
     from dataclasses import fields
 
-    from fedperi.cli.common.methods import OPTIONS, make_run_method
-    from fedperi.cli.common.options import PRIVACY
+    from fedperi.cli.common.methods import HERE, PRIVACY, make_method
 
     kinds = {
         "mperi": fp.MPERI,
@@ -317,11 +316,11 @@ def test_every_method_takes_the_options_it_has() -> None:
         "feddag": fp.FedDAG,
         "fedcdh": fp.FedCDH,
     }
-    assert set(OPTIONS) == set(kinds)
+    assert set(HERE) == set(kinds)
     for name, kind in kinds.items():
-        made = make_run_method({"method": name, "seed": 2, "missing": "drop"}, {})
+        made = make_method({"method": name, "seed": 2, "missing": "drop"}, {})
         assert type(made) is kind and (made.seed, made.missing) == (2, "drop")  # type: ignore[attr-defined]
-        assert set(OPTIONS[name]) - set(PRIVACY) <= {field.name for field in fields(kind)}
+        assert set(HERE[name]) - set(PRIVACY) <= {field.name for field in fields(kind)}
 
 
 def test_a_column_that_is_constant_at_one_site_is_a_policy(hospitals: Path) -> None:

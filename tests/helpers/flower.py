@@ -150,7 +150,7 @@ class Pilot:
         key = key or name
         secure = ["--ca", f"keys/sites/{key}/ca.pem", "--key", f"keys/sites/{key}/{key}.key", "--name", name]
         kept = ["--store", store or f"store-{name}", *(["--approve"] if talking else [])]
-        where = ["--data", f"{data or name}.csv", "--coordinator", f"localhost:{self.port}"]
+        where = [f"{data or name}.csv", "--coordinator", f"localhost:{self.port}"]
         return self.start(label or name, "site", *where, *secure, *kept, "--wait", "300", *more, talking=talking)
 
     def start(self, label: str, *arguments: object, talking: bool = False) -> Running:

@@ -132,7 +132,7 @@ def test_a_complex_number_in_one_row_does_not_change_the_others() -> None:
 
 def test_who_has_no_bounds_is_told_the_option_of_the_command_line_too(tmp_path: Path) -> None:
     pd.DataFrame({"age": [1.5, 2.5], "dose": [0.5, 1.5]}).to_csv(tmp_path / "north.csv", index=False)
-    done = fedperi_here("site", "--data", tmp_path / "north.csv", "--epsilon", "1", "--dry-run")
+    done = fedperi_here("site", tmp_path / "north.csv", "--epsilon", "1", "--dry-run")
     assert '(--bounds bounds.toml with the line "age" = [0, 120])' in done.stderr
 
 

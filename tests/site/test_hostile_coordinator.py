@@ -315,7 +315,7 @@ BARE = Column("age", "continuous")
             [Card("n", (AGE,)), Card("s", (AGE,), data="nonlinear")],
             Wishes(),
             "site 'n' takes its columns as 'linear' and site 's' as 'nonlinear': start every site with the same "
-            "--data-type, and give every site the same schema file (--schema)",
+            "--data, and give every site the same schema file (--schema)",
         ),
         (
             [Card("n", (AGE,)), Card("s", (AGE,), penalty=2.0)],
@@ -331,7 +331,7 @@ BARE = Column("age", "continuous")
             [Card("n", (AGE,)), Card("s", (AGE,))],
             Wishes(data="nonlinear"),
             "the coordinator asks for data type 'nonlinear', and site 'n' takes its columns as 'linear': a site "
-            "decides about its own rows. Have every site started with --data-type nonlinear, or leave it out here",
+            "decides about its own rows. Have every site started with --data nonlinear, or leave it out here",
         ),
         (
             [Card("n", (AGE,), bootstrap=True), Card("s", (AGE,))],
@@ -663,7 +663,7 @@ def test_a_journal_with_another_name_of_a_run_is_refused(tmp_path: Path) -> None
 def test_a_site_with_categories_and_no_schema_is_told_what_to_write(tmp_path: Path) -> None:
     rows = pd.DataFrame({"dose": np.arange(40) + 0.5, "arm": ["u", "v"] * 20})
     rows.to_csv(tmp_path / "north.csv", index=False)
-    done = fedperi_here("site", "--data", tmp_path / "north.csv", "--store", tmp_path / "store", "--dry-run")
+    done = fedperi_here("site", tmp_path / "north.csv", "--store", tmp_path / "store", "--dry-run")
     assert done.returncode == 2
     words = done.stderr
     assert words.startswith("error: site 'north', column 'arm': a category, and its levels are declared nowhere.")
@@ -672,7 +672,7 @@ def test_a_site_with_categories_and_no_schema_is_told_what_to_write(tmp_path: Pa
     made = fedperi_here("check", tmp_path / "north.csv", "--write-schema", tmp_path / "schema.toml")
     assert made.returncode == 0, made.stderr
     again = ("--schema", tmp_path / "schema.toml", "--most-openings", 7, "--bootstrap", "--penalty", 2)
-    done = fedperi_here("site", "--data", tmp_path / "north.csv", "--store", tmp_path / "store", "--dry-run", *again)
+    done = fedperi_here("site", tmp_path / "north.csv", "--store", tmp_path / "store", "--dry-run", *again)
     assert done.returncode == 0, done.stderr
     assert "that it takes them as 'mixed' with a penalty of 2" in done.stdout
     assert "0 of at most 7 openings" in done.stdout and "others may resample its rows." in done.stdout
@@ -680,7 +680,7 @@ def test_a_site_with_categories_and_no_schema_is_told_what_to_write(tmp_path: Pa
 
 def test_no_bootstrap_is_still_an_option(tmp_path: Path) -> None:
     patients().to_csv(tmp_path / "north.csv", index=False)
-    done = fedperi_here("site", "--data", tmp_path / "north.csv", "--store", tmp_path, "--no-bootstrap", "--dry-run")
+    done = fedperi_here("site", tmp_path / "north.csv", "--store", tmp_path, "--no-bootstrap", "--dry-run")
     assert done.returncode == 0 and "it does not resample its rows for others." in done.stdout
 
 

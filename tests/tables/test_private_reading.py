@@ -386,7 +386,7 @@ def test_the_owner_is_told_what_becomes_of_odd_rows(tmp_path: Path) -> None:
     [
         ("release", "h1.csv", "--epsilon", "1", "--dry-run"),
         ("release", "h1.csv", "--epsilon", "1", "--out", "h1.fedperi"),
-        ("site", "--data", "h1.csv", "--epsilon", "1", "--store", "store", "--dry-run"),
+        ("site", "h1.csv", "--epsilon", "1", "--store", "store", "--dry-run"),
         ("run", "h1.csv", "--method", "iperi", "--epsilon", "1", "--dry-run"),
         ("check", "h1.csv"),
     ],

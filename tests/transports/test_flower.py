@@ -67,11 +67,11 @@ def test_with_tls_and_keys_the_result_is_that_of_one_process(pilot: Any) -> None
     make_keys(pilot.folder / "other", hosts=["localhost"], sites=["east"])
     key = pilot.folder / "other/sites/east/east.key"
     stranger = pilot.start(
-        "stranger", "site", "--data", "east.csv", "--coordinator", f"localhost:{pilot.port}",
+        "stranger", "site", "east.csv", "--coordinator", f"localhost:{pilot.port}",
         "--ca", "keys/sites/east/ca.pem", "--key", key, "--store", "store-stranger",
     )  # fmt: skip
     distrusting = pilot.start(
-        "distrusting", "site", "--data", "east.csv", "--coordinator", f"localhost:{pilot.port}",
+        "distrusting", "site", "east.csv", "--coordinator", f"localhost:{pilot.port}",
         "--ca", "other/sites/east/ca.pem", "--key", "keys/sites/east/east.key", "--store", "store-distrusting",
     )  # fmt: skip
     sites = [pilot.site(name) for name in NAMES[:2]]
@@ -228,31 +228,31 @@ def test_records_refuse_what_is_not_plain(link: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["site", "--data", "a.csv"], "give the coordinator's address: --coordinator host:9092"),
-        (["site", "--data", "a.csv", "--coordinator", "x"], "the coordinator is 'x', and must be host:port"),
-        (["site", "--data", "a.csv", "--coordinator", "localhost:1"], "give this site's key: --key site.key"),
+        (["site", "a.csv"], "give the coordinator's address: --coordinator host:9092"),
+        (["site", "a.csv", "--coordinator", "x"], "the coordinator is 'x', and must be host:port"),
+        (["site", "a.csv", "--coordinator", "localhost:1"], "give this site's key: --key site.key"),
         (
-            ["site", "--data", "a.csv", "--coordinator", "example.org:1", "--insecure"],
-            "--insecure sends everything in the clear, to whoever is there, and 'example.org' is not this machine",
+            ["site", "a.csv", "--coordinator", "example.org:1", "--insecure"],
+            "--insecure sends everything in the clear, to anyone who listens, and 'example.org' is not this machine",
         ),
         (
-            ["site", "--data", "a.csv", "--coordinator", "localhost:1", "--insecure", "--key", "k"],
+            ["site", "a.csv", "--coordinator", "localhost:1", "--insecure", "--key", "k"],
             "--insecure uses neither certificate nor key",
         ),
-        (["site", "--data", "a.csv", "--coordinator", "localhost:1", "--key", "k"], "--key 'k': there is no such file"),
+        (["site", "a.csv", "--coordinator", "localhost:1", "--key", "k"], "--key 'k': there is no such file"),
         (
-            ["site", "--data", "a.csv", "--coordinator", "127.0.0.1:1", "--insecure", "--wait", "1"],
+            ["site", "a.csv", "--coordinator", "127.0.0.1:1", "--insecure", "--wait", "1"],
             "127.0.0.1:1 cannot be reached (Connection refused); gave up after 1 s",
         ),
         (
-            ["site", "--data", "a.csv", "--coordinator", "127.0.0.1:1", "--insecure", "--bounds", "b.toml"],
+            ["site", "a.csv", "--coordinator", "127.0.0.1:1", "--insecure", "--bounds", "b.toml"],
             "--bounds is about privacy, which needs a price: add --epsilon 1",
         ),
         (["coordinate", "--out", "r"], "give the coordinator's keys: --keys keys/coordinator"),
         (["coordinate", "--out", "r", "--insecure"], "--sites 0: give the number of sites"),
         (
             ["coordinate", "--out", "r", "--insecure", "--sites", "2", "--address", "0.0.0.0:1"],
-            "--insecure sends everything in the clear, to whoever is there, and '0.0.0.0' is not this machine",
+            "--insecure sends everything in the clear, to anyone who listens, and '0.0.0.0' is not this machine",
         ),
         (["coordinate", "--out", "r", "--keys", "nowhere"], "--ca 'nowhere/ca.pem': there is no such file"),
         (
@@ -298,7 +298,7 @@ def test_a_coordinator_that_speaks_no_tls_is_told_apart(link: Any) -> None:
 
 def test_a_dry_run_connects_nowhere(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(f"{i}.5,{i * i}.25" for i in range(20)) + "\n")
-    done = fedperi("site", "--data", "a.csv", "--store", "store", "--dry-run", cwd=tmp_path, columns=200)
+    done = fedperi("site", "a.csv", "--store", "store", "--dry-run", cwd=tmp_path, columns=200)
     assert done.returncode == 0, done.stderr
     assert "Site 'a' would tell the coordinator:" in done.stdout
     assert "Nothing was drawn, paid or sent: this was a dry run." in done.stdout

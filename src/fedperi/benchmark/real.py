@@ -71,7 +71,7 @@ def site_files(folder: Path) -> dict[str, Path]:
     {}
     """
     if not folder.is_dir():
-        raise InputError(f"--data {str(folder)!r} is no folder; give one with a table for each site")
+        raise InputError(f"--tables {str(folder)!r} is not a folder; give one with a table for each site")
     files = [f for f in sorted(folder.iterdir()) if f.name.endswith(TABLES) and not f.name.startswith("truth.")]
     return {file.name.split(".")[0]: file for file in files}
 

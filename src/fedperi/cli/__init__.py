@@ -1,4 +1,4 @@
-"""The command line: one module a command. Exit codes: 0 fine, 2 bad input, 1 a defect of ours."""
+"""The command line: one module per command. Exit codes: 0 fine, 2 bad input, 1 a defect of ours."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def main() -> None:
     except Interrupted:
         _fail("interrupted: nothing was written", 130)
     except BrokenPipeError:
-        # Whoever read our output has closed it (`fedperi ... | head`): not an error, and nothing more can be said.
+        # The reader of our output has closed it (`fedperi ... | head`): not an error, and nothing more can be said.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception:

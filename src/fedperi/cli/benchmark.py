@@ -42,7 +42,9 @@ def benchmark(
     filtered: bool = typer.Option(False, "--filter", help="Only seeds that the paper would have kept."),
     saved: bool = typer.Option(False, "--saved", help="Run nothing; write tables and figures of what is done."),
     page: Path | None = typer.Option(None, metavar="FILE", help="With `all`: where to write the page of all results."),
-    data: Path | None = typer.Option(None, metavar="DIR", help="With `real`: a folder with a table for each site."),
+    data: Path | None = typer.Option(
+        None, "--tables", "--data", metavar="DIR", help="With `real`: a folder with a table for each site."
+    ),
     cell: str | None = typer.Option(None, metavar="JSON", help="With `cell`: a cell, as a line of cells.jsonl has it."),
 ) -> None:
     """Run an experiment: tables, figures, and every single number. Stopped, it goes on where it was."""
@@ -70,7 +72,7 @@ def benchmark(
     console = terminal()
     if name == "real":
         if data is None:
-            raise InputError("benchmark real needs --data DIR: a folder with a table for each site")
+            raise InputError("benchmark real needs --tables DIR: a folder with one table per site")
         with _progress(name) as note:
             pages = [run_real(data, place, request, jobs=workers, note=note)]
     else:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from ..errors import InputError
+from ..option_values import MISSING, check_one_of
 from ..strict import write_json
 from . import app
+from .common import arguments as arg
 from .common.progress import reading
 from .common.say import say
 
@@ -24,25 +26,20 @@ if TYPE_CHECKING:
 @app.command()
 def check(
     files: list[str] = typer.Argument(..., metavar="FILES", help="One table per site, CSV or Parquet."),
-    schema: str | None = typer.Option(None, "--schema", metavar="FILE", help="Types and levels not to be inferred."),
-    missing: str = typer.Option(
-        "error", "--missing", metavar="error|drop", help="Refuse incomplete rows, or drop them."
-    ),
-    bounds: str | None = typer.Option(
-        None,
-        "--bounds",
-        metavar="FILE",
-        help="Public limits and levels: also show what a private run would make of rows.",
-    ),
-    decimal: str | None = typer.Option(None, "--decimal", metavar="MARK", help="With --bounds: decimal mark, . or ,"),
-    as_json: bool = typer.Option(False, "--json", help="Print the report as JSON and nothing else."),
+    schema: arg.SchemaFile = None,
+    missing: Annotated[str, typer.Option(metavar="error|drop", help="Refuse incomplete rows, or drop them.")] = "error",
+    bounds: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Public limits and levels: also show what a private run would make of rows."),
+    ] = None,
+    decimal: arg.DecimalMark = None,
+    as_json: arg.AsJson = False,
     write_schema: str | None = typer.Option(
         None, "--write-schema", metavar="FILE", help="If all is well, write the types to this file, for sites to share."
     ),
 ) -> None:
     """Check the tables of all sites before a run. Exit code 0 if it would start, 2 if it would fail."""
-    if missing not in ("error", "drop"):
-        raise InputError(f"--missing is error or drop, not {missing!r}")
+    check_one_of("missing", missing, MISSING)
     target = None if write_schema is None else _new_file(write_schema)
 
     from ..tables import check as run

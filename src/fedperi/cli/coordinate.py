@@ -6,13 +6,15 @@ import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import InputError
 from . import app
-from .common.options import BASELINES, DEFAULTS, PRIVACY, check_place, given_options, make_baseline, make_method
+from .common import arguments as arg
+from .common.methods import BASELINES, NETWORK, PRIVACY, known_options, make_method
+from .common.options import check_place, given_options
 from .common.outcome import summarize
 from .common.say import say
 from .site import check_insecure
@@ -23,64 +25,60 @@ if TYPE_CHECKING:
     from ..transports.flower.link import Certificates
 
 
+DEFAULTS: dict[str, Any] = {
+    "method": "iperi",
+    "masking": None,
+    "aggregate": None,
+    "local": "ges",
+    "data": "auto",
+    "knowledge": None,
+    "schema": None,
+    "missing": "error",
+    "alpha": 0.01,
+    "penalty": 1.0,
+    "bootstrap": 0,
+    "seed": 0,
+}
+"""What a journal notes of options that were not given, so that a run resumes only as what it was."""
+
+
 @app.command()
 def coordinate(
-    out: Path = typer.Option(..., "--out", metavar="DIR", help="Where to write the results."),
-    sites: int | None = typer.Option(
-        None, "--sites", metavar="N", help="How many sites; as many as keys if not given."
-    ),
-    min_sites: int | None = typer.Option(None, "--min-sites", metavar="K", help="Go on with K if others drop out."),
-    address: str | None = typer.Option(None, "--address", metavar="HOST:PORT", help="Where to listen [0.0.0.0:9092]."),
-    keys: Path | None = typer.Option(
-        None, "--keys", metavar="DIR", help="Folder that `fedperi keys` made for this end."
-    ),
-    cert: Path | None = typer.Option(None, "--cert", metavar="FILE", help="Certificate, in place of that in --keys."),
-    key: Path | None = typer.Option(None, "--key", metavar="FILE", help="Its private key."),
-    ca: Path | None = typer.Option(None, "--ca", metavar="FILE", help="Certificate of the authority that signed it."),
-    site_keys: Path | None = typer.Option(None, "--site-keys", metavar="DIR", help="NAME.pub of every site."),
-    journal: Path | None = typer.Option(
-        None, "--journal", metavar="DIR", help="To continue after a stop; --out if not given."
-    ),
-    timeout: float = typer.Option(600.0, "--timeout", metavar="S", help="Longest wait for sites, and for a reply."),
-    insecure: bool = typer.Option(False, "--insecure", help="No TLS, no keys; only on this machine."),
-    force_insecure: bool = typer.Option(False, "--force-insecure", help="With --insecure: for other machines too."),
+    context: typer.Context,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the results.")],
+    sites: int | None = typer.Option(None, metavar="N", help="How many sites; as many as keys if not given."),
+    min_sites: int | None = typer.Option(None, metavar="K", help="Continue with K sites if others drop out."),
+    address: str | None = typer.Option(None, metavar="HOST:PORT", help="Where to listen [0.0.0.0:9092]."),
+    keys: Path | None = typer.Option(None, metavar="DIR", help="Folder that `fedperi keys` made for this end."),
+    cert: Path | None = typer.Option(None, metavar="FILE", help="Certificate, in place of that in --keys."),
+    key: Path | None = typer.Option(None, metavar="FILE", help="Its private key."),
+    ca: arg.Authority = None,
+    site_keys: arg.SiteKeys = None,
+    journal: Path | None = typer.Option(None, metavar="DIR", help="To resume after a stop; --out if not given."),
+    timeout: float = typer.Option(600.0, metavar="S", help="Longest wait for sites, and for a reply."),
+    insecure: arg.Insecure = False,
+    force_insecure: arg.ForceInsecure = False,
     method: str | None = typer.Option(
         None, metavar="NAME", help="iperi, peri; or, NOT PRIVATE, notears-admm, feddag, fedcdh."
     ),
-    masking: str | None = typer.Option(None, metavar="adaptive|consensus|none", help="What a site is judged by."),
-    aggregate: str | None = typer.Option(None, metavar="sum|worst", help="How the sites' regrets are added up."),
-    local: str | None = typer.Option(None, metavar="ges|pc", help="How a site learns alone (masking consensus)."),
-    data: str | None = typer.Option(
-        None, "--data-type", metavar="TYPE", help="What all sites must have as their --data-type."
-    ),
-    knowledge: str | None = typer.Option(None, metavar="FILE", help="Forbidden and required edges, tiers (TOML)."),
-    schema: str | None = typer.Option(None, metavar="FILE", help="What all sites must have as their --schema."),
-    alpha: float | None = typer.Option(None, help="Level of the tests of --local pc."),
-    penalty: float | None = typer.Option(None, help="What all sites must have as their --penalty [1]."),
-    bootstrap: int | None = typer.Option(
-        None, metavar="N", help="Stability of edges from N resampled runs, if all sites allow them (--bootstrap)."
-    ),
-    seed: int | None = typer.Option(None, help="Of the search and the bootstrap."),
-    config: str | None = typer.Option(None, "--config", metavar="FILE", help="Options of the method from a TOML file."),
+    masking: arg.Masking = None,
+    aggregate: arg.Aggregate = None,
+    local: arg.Local = None,
+    data: Annotated[
+        str | None, typer.Option("--data", "--data-type", metavar="TYPE", help="What all sites must have as --data.")
+    ] = None,
+    knowledge: arg.Knowledge = None,
+    schema: str | None = typer.Option(None, metavar="FILE", help="What all sites must have as --schema."),
+    alpha: arg.Alpha = None,
+    penalty: float | None = typer.Option(None, help="What all sites must have as --penalty [1]."),
+    bootstrap: arg.Bootstrap = None,
+    seed: arg.Seed = None,
+    config: arg.Config = None,
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON as well."),
 ) -> None:
     """Find the causal graph that connected sites share."""
-    given = {
-        "method": method,
-        "masking": masking,
-        "aggregate": aggregate,
-        "local": local,
-        "data": data,
-        "knowledge": knowledge,
-        "schema": schema,
-        "alpha": alpha,
-        "penalty": penalty,
-        "bootstrap": bootstrap,
-        "seed": seed,
-    }
-    asked = given_options(config, given)
-    options = {**DEFAULTS, **asked}
-    if any(options[name] is not None for name in PRIVACY):
+    asked, said = given_options(config, context.params, (*known_options(NETWORK), "missing", *PRIVACY))
+    if any(option in PRIVACY for option in asked):
         raise InputError("every site decides about its own privacy; leave it out here (fedperi site --epsilon)")
     check_place(out, False, as_json)
     if timeout <= 0:
@@ -88,32 +86,14 @@ def coordinate(
 
     from ..report.console import console as terminal
 
-    console = terminal(stderr=True, soft_wrap=True)
-
-    def note(line: str) -> None:
-        console.print(line)
-
+    note = terminal(stderr=True, soft_wrap=True).print
     host, port = _address(address, insecure)
     check_insecure(insecure, force_insecure, host, note)
     certificates, known = _keys(insecure, keys, cert, key, ca, site_keys)
-    wanted = sites if sites is not None else len(known)
-    if wanted < 1 or (known and wanted > len(known)):
-        raise InputError(
-            f"--sites {wanted}: give the number of sites" + (f", at most the {len(known)} with keys" if known else "")
-        )
-    if min_sites is not None and not 1 <= min_sites <= wanted:
-        raise InputError(f"--min-sites {min_sites}: of {wanted} sites between 1 and {wanted} can be required")
-    kept: Journal | None = None
-    fit: Callable[[Any], Result]
-    if options["method"] in BASELINES:
-        if journal is not None:
-            raise InputError(f"--journal: a run of {options['method']} cannot be continued; leave it out")
-        fit = make_baseline(asked).fit
-    else:
-        fit = replace(make_method({**options, "schema": None}, BASELINES), progress=False).fit  # the transport tells
-        repeated = {key: value for key, value in options.items() if key not in PRIVACY} | {"sites": wanted}
-        kept = _journal(journal or out, repeated, note)
+    wanted = _wanted(sites, min_sites, len(known))
+    fit, kept = _prepared(asked, said, journal, out, wanted, note)
     _end_at_terminate()
+    options = {**DEFAULTS, **asked}
     result = _run(fit, options, (host, port), certificates, known, wanted, min_sites, timeout, kept, note)
     result.save(out)
     if as_json:
@@ -121,6 +101,38 @@ def coordinate(
         return
     summarize(terminal(), result, out)
     say_dropped(result, say)
+
+
+def _wanted(sites: int | None, min_sites: int | None, known: int) -> int:
+    """How many sites take part."""
+    wanted = sites if sites is not None else known
+    if wanted < 1 or (known and wanted > known):
+        raise InputError(
+            f"--sites {wanted}: give the number of sites" + (f", at most the {known} with keys" if known else "")
+        )
+    if min_sites is not None and not 1 <= min_sites <= wanted:
+        raise InputError(f"--min-sites {min_sites}: of {wanted} sites between 1 and {wanted} can be required")
+    return wanted
+
+
+def _prepared(
+    asked: dict[str, Any],
+    said: dict[str, str],
+    journal: Path | None,
+    out: Path,
+    wanted: int,
+    note: Callable[[str], None],
+) -> tuple[Callable[[Any], Result], Journal | None]:
+    """Make the method, and open its journal if it has one. The transport shows progress, and knows the schema."""
+    # A site decides about missing values. Files written for `fedperi run` may say what sites do by default.
+    own = {option: value for option, value in asked.items() if option != "missing"}
+    method = make_method(own, said, NETWORK)
+    fit = replace(method, progress=False, schema=None).fit
+    if asked.get("method") in BASELINES:
+        if journal is not None:
+            raise InputError(f"--journal: a run of {asked['method']} cannot be resumed; leave it out")
+        return fit, None
+    return fit, _journal(journal or out, {**DEFAULTS, **asked, "sites": wanted}, note)
 
 
 def _journal(place: Path, of: dict[str, Any], say: Callable[[str], None]) -> Journal:

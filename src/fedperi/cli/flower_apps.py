@@ -17,13 +17,16 @@ from ..protocol.fields import Refused
 from ..protocol.policy import SitePolicy
 from ..site.work import SiteWork
 from ..transports.flower import need_flower
+from .common.options import listed
+from .common.tables import table_and_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from flwr import clientapp, serverapp
 
-_NODE = ("data", "name", "store", "schema", "missing", "data-type", "targets", "penalty", "require-privacy", "allow")
+_NODE = ("table", "name", "store", "schema", "data", "missing", "targets", "penalty", "require-privacy", "allow")
+_OLD = ("data-type",)  # when the table was called data
 _LIMITS = ("bootstrap", "most-openings", "most-messages", "most-numbers")
 _PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "most_rows", "decimal")
 _RUN = ("sites", "min-sites", "out", "journal", "timeout")
@@ -70,17 +73,19 @@ def site_of(config: Mapping[str, Any]) -> SiteWork:
 
     Examples
     --------
-    >>> site_of({"data": "north.csv", "colour": "red"})
+    >>> site_of({"table": "north.csv", "colour": "red"})
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: --node-config has the key 'colour'; known: data, name, store, ...
+    fedperi.errors.InputError: --node-config has the key 'colour'; known: table, name, store, ...
     """
     known = _NODE + _LIMITS + _PRIVACY
-    unknown = [key for key in config if key not in known]
+    unknown = [key for key in config if key not in (*known, *_OLD)]
     if unknown:
         raise InputError(f"--node-config has the key {unknown[0]!r}; known: {', '.join(known)}")
-    if "data" not in config:
-        raise InputError("""--node-config names no table: give --node-config 'data="/path/of/table.csv"'""")
+    table, data, kind = (str(config[key]) if config.get(key) else None for key in ("table", "data", "data-type"))
+    if table is None and data is None:
+        raise InputError("""--node-config names no table: give --node-config 'table="/path/of/table.csv"'""")
+    read = table_and_type(table, data, kind, _log)
     protection = None
     given = {key: config[key] for key in _PRIVACY if config.get(key) not in (None, "")}
     if given:
@@ -91,18 +96,18 @@ def site_of(config: Mapping[str, Any]) -> SiteWork:
         protection = Privacy(**given)
     targets, allowed = config.get("targets"), str(config.get("allow") or "")
     return SiteWork(
-        str(config["data"]),
+        read["table"],
         name=config.get("name") or None,
         store=config.get("store") or None,
         schema=config.get("schema") or None,
-        data=str(config.get("data-type") or "auto"),
+        data=read["data"],
         missing=str(config.get("missing") or "error"),
-        targets=None if targets is None else [t.strip() for t in str(targets).split(",") if t.strip()],
+        targets=None if targets is None else listed(str(targets)),
         penalty=config.get("penalty", 1.0),
         privacy=protection,
         policy=SitePolicy(
             privacy_required=bool(config.get("require-privacy", False)),
-            methods=tuple(name.strip() for name in allowed.split(",") if name.strip()),
+            methods=tuple(listed(allowed)),
             **{key.replace("-", "_"): config[key] for key in _LIMITS if config.get(key) not in (None, "")},
         ),
     )

@@ -7,13 +7,18 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from ..errors import InputError
+from ..option_values import MISSING, check_one_of
 from ..strict import write_json
 from . import app
+from .common import arguments as arg
+from .common.methods import make_privacy
+from .common.options import listed
+from .common.release_words import plan_lines, release_lines
 from .common.say import say
 
 if TYPE_CHECKING:
@@ -31,53 +36,44 @@ DATA = ("auto", "linear", "nonlinear", "mixed")
 
 @app.command()
 def release(
+    context: typer.Context,
     file: str = typer.Argument(..., metavar="FILE", help="The site's table, CSV or Parquet."),
-    out: Path | None = typer.Option(None, "--out", metavar="FILE", help="The release file to write: h1.fedperi."),
-    epsilon: float | None = typer.Option(None, "--epsilon", help="The promise: 1 is strong, 10 is little."),
-    delta: float = typer.Option(1e-6, "--delta", help="Probability that the guarantee fails; 1e-6 or less."),
-    bounds: str | None = typer.Option(None, "--bounds", metavar="FILE", help="Public limits and levels (TOML)."),
-    schema: str | None = typer.Option(None, "--schema", metavar="FILE", help="Types, levels and bounds, as of check."),
-    name: str | None = typer.Option(None, "--name", help="The site's name; the file's if not given."),
-    data: str = typer.Option("auto", "--data", metavar="TYPE", help="auto, linear, nonlinear or mixed."),
-    missing: str = typer.Option(
-        "error", "--missing", metavar="error|drop", help="Count cells that cannot be read as a default, or drop rows."
-    ),
-    most_rows: int | None = typer.Option(
-        None, "--most-rows", metavar="N", help="For a larger delta: a public number of rows that no table exceeds."
-    ),
-    decimal: str | None = typer.Option(
-        None, "--decimal", metavar="MARK", help="Decimal mark of numbers in text: . or ,"
-    ),
-    targets: str | None = typer.Option(None, "--targets", metavar="A,B", help="Columns that the site has set itself."),
-    store: str | None = typer.Option(None, "--store", metavar="DIR", help="Where the site keeps ledger and noise."),
-    key: Path | None = typer.Option(None, "--key", metavar="FILE", help="The site's private key, to sign the file."),
-    ceiling: float | None = typer.Option(None, "--ceiling", metavar="E", help="The most that the site ever gives."),
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The release file to write: h1.fedperi.")] = None,
+    epsilon: arg.Epsilon = None,
+    delta: arg.Delta = None,
+    bounds: arg.Bounds = None,
+    schema: arg.SchemaFile = None,
+    name: arg.SiteName = None,
+    data: str = typer.Option("auto", metavar="TYPE", help="auto, linear, nonlinear or mixed."),
+    missing: arg.SiteMissing = "error",
+    most_rows: arg.MostRows = None,
+    decimal: arg.DecimalMark = None,
+    targets: arg.Targets = None,
+    store: arg.Store = None,
+    key: arg.SiteKey = None,
+    ceiling: arg.Ceiling = None,
     raise_ceiling: bool = typer.Option(
         False, "--raise-ceiling", help="Let --ceiling be above the one in the ledger, which records it."
     ),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Show price and ledger; draw and write nothing."),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON and nothing else."),
+    dry_run: arg.DryRun = False,
+    as_json: arg.AsJson = False,
 ) -> None:
     """Write a table's noisy statistics to one file: no row, no exact number, at a price that is paid once."""
     if epsilon is None:
         raise InputError("give the price of the release: --epsilon 1 is usual")
-    if data not in DATA:
-        raise InputError(f"--data is one of {', '.join(DATA)}; not {data!r}")
-    if missing not in ("error", "drop"):
-        raise InputError(f"--missing is error or drop, not {missing!r}")
+    check_one_of("data", data, DATA)
+    check_one_of("missing", missing, MISSING)
     signing = None if key is None else _signing_key(key)
     if not dry_run:
         _check_place(out)
 
-    from ..privacy.options import Privacy
     from ..privacy.release.file import is_release
     from ..privacy.release.site_release import plan_release
     from ..tables.table import open_table
 
     if is_release(file):
         raise InputError(f"{file!r} is a release file already; `fedperi inspect {file}` explains it")
-    mark = cast(Any, decimal)
-    privacy = Privacy(epsilon, delta, bounds=bounds, ceiling=ceiling, store=store, most_rows=most_rows, decimal=mark)
+    privacy = cast("Privacy", make_privacy(context.params))
     table = open_table(file, name)
     plan = plan_release(table, privacy, schema=schema, data=cast("Data", data))
     declared = _targets(targets, plan)
@@ -124,7 +120,7 @@ def _check_place(out: Path | None) -> None:
 def _targets(text: str | None, plan: Plan) -> tuple[str, ...] | None:
     if text is None:
         return None
-    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    names = listed(text)
     for name in names:
         if name not in plan.schema:
             raise InputError(
@@ -273,64 +269,7 @@ def _show(values: dict[str, Any], as_json: bool) -> None:
         from ..report.console import console as terminal
 
         console = terminal()
-        for line in _plan_lines(values) if "dry_run" in values else _release_lines(values):
+        for line in plan_lines(values) if "dry_run" in values else release_lines(values):
             console.print(line, soft_wrap=True)
     if values.get("refused"):
         raise InputError(values["refused"])
-
-
-def _release_lines(made: dict[str, Any]) -> list[str]:
-    file, secret, ledger = made["file"], made["for_the_site_only"], made["ledger"]
-    lines = [
-        f"Wrote {file}: noisy statistics of site {made['site']!r}."
-        if made["written"]
-        else f"{file} holds this release already, and was left as it is."
-    ]
-    if made["kept"]:
-        lines.append("It is the same release as before, no new price.")
-    else:
-        lines.append(f"Price: epsilon = {made['epsilon']:g}, delta = {made['delta']:g}, paid once.")
-    lines += _ledger_lines(ledger)
-    if secret is not None:
-        share = 100 * secret["clipped"] / max(1, secret["rows"])
-        undone = " Most are, by design, and the effect is undone." if secret["clipping_is_undone"] else ""
-        lines += [
-            "",
-            "For this site only, and not in the file:",
-            f"  {secret['rows']:,} rows, {share:.1f} % of them longer than the limit and shortened.{undone}",
-            *(f"  {finding}" for finding in secret["findings"]),
-        ]
-    signed = (
-        "Not signed: anyone on its way could edit it. Give the site's key to sign it: --key site.key"
-        if made["signed_by"] is None
-        else f"Signed with the key {made['signed_by']}."
-    )
-    return [*lines, "", signed, f"To read it in words: fedperi inspect {file}"]
-
-
-def _plan_lines(plan: dict[str, Any]) -> list[str]:
-    price, ledger = plan["price"], plan["ledger"]
-    lines = [
-        f"A release of site {plan['site']!r}: {len(plan['columns'])} columns, taken as {plan['data']}.",
-        f"Price: epsilon = {price['epsilon']:g}, delta = {price['delta']:g}."
-        if not plan["kept"]
-        else "It was drawn before: the same release again, no new price.",
-        *_ledger_lines(ledger),
-    ]
-    if not plan["kept"]:
-        lines.append(
-            f"After this release: epsilon = {ledger['spent_after']:.4g}, remaining {ledger['remaining_after']:.4g}."
-        )
-    if plan["for_the_site_only"]["findings"]:
-        lines += ["For this site only; nothing of it is refused, so mend the table before it is released:"]
-        lines += [f"  {finding}" for finding in plan["for_the_site_only"]["findings"]]
-    return [*lines, "Nothing was drawn, paid or written: this was a dry run."]
-
-
-def _ledger_lines(ledger: dict[str, Any]) -> list[str]:
-    count, ceiling = len(ledger["releases"]), ledger["ceiling"]
-    return [
-        f"Ledger: {count} release{'s' * (count != 1)}, together epsilon = {ledger['spent']:.4g} at "
-        f"delta = {ceiling['delta']:g}.",
-        f"Ceiling: {ceiling['epsilon']:g}; remaining: {ledger['remaining']:.4g}.",
-    ]

@@ -15,7 +15,7 @@ from .common.say import say
 def report(
     directory: Path = typer.Argument(..., metavar="DIR", help="A directory that `fedperi run` wrote."),
 ) -> None:
-    """Write report.html and the graph files of a run anew, from its result.json."""
+    """Write report.html and the graph files of a run again, from its result.json."""
     from ..methods import Result
 
     source = directory / "result.json"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import InputError
 from . import app
-from .common.methods import DEFAULT, KNOWN, make_run_method
+from .common import arguments as arg
+from .common.methods import HERE, known_options, make_method
 from .common.options import check_place, given_options
 from .common.say import say
 
@@ -21,97 +22,55 @@ if TYPE_CHECKING:
 
 @app.command()
 def run(
+    context: typer.Context,
     files: list[str] = typer.Argument(..., metavar="FILES", help="One per site: a table (CSV, Parquet) or a release."),
-    out: Path | None = typer.Option(None, "--out", metavar="DIR", help="Where to write the results."),
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to write the results.")] = None,
     method: str | None = typer.Option(
         None, metavar="NAME", help="mperi (default), iperi, peri; for comparison notears-admm, feddag, fedcdh."
     ),
-    data: str | None = typer.Option(None, metavar="TYPE", help="auto, linear, nonlinear, discrete or mixed."),
-    knowledge: str | None = typer.Option(None, metavar="FILE", help="Forbidden and required edges, tiers (TOML)."),
-    schema: str | None = typer.Option(None, metavar="FILE", help="Types and levels not to be inferred."),
-    missing: str | None = typer.Option(None, metavar="error|drop", help="Refuse incomplete rows, or drop them."),
+    data: arg.DataType = None,
+    knowledge: arg.Knowledge = None,
+    schema: arg.SchemaFile = None,
+    missing: arg.MissingRows = None,
     confidence: float | None = typer.Option(None, help="mperi: probability a direction must have [0.95]."),
     sharing: str | None = typer.Option(
         None, metavar="auto|exact|none", help="mperi: how alike sites must be to share a mechanism."
     ),
-    seed: int | None = typer.Option(None, help="Random seed of the search."),
-    masking: str | None = typer.Option(None, metavar="adaptive|consensus|none", help="iperi: how a site is judged."),
-    aggregate: str | None = typer.Option(None, metavar="sum|worst", help="iperi: how the sites' regrets are added up."),
-    local: str | None = typer.Option(None, metavar="ges|pc", help="iperi: how a site learns alone."),
-    alpha: float | None = typer.Option(None, help="Level of tests, of fedcdh and of iperi with --local pc."),
-    penalty: float | None = typer.Option(None, help="iperi: multiplies the price of an edge."),
-    bootstrap: int | None = typer.Option(None, metavar="N", help="iperi: stability of edges from N resampled runs."),
+    seed: arg.Seed = None,
+    masking: arg.Masking = None,
+    aggregate: arg.Aggregate = None,
+    local: arg.Local = None,
+    alpha: arg.Alpha = None,
+    penalty: arg.Penalty = None,
+    bootstrap: arg.Bootstrap = None,
     jobs: int | None = typer.Option(None, metavar="N", help="iperi: process N sites in parallel."),
-    epsilon: float | None = typer.Option(None, help="iperi: differential privacy, the price of the run for each site."),
-    delta: float | None = typer.Option(None, help="Probability that the privacy guarantee fails [1e-6]."),
-    mechanism: str | None = typer.Option(None, metavar="statistics|regret", help="Where the noise is added."),
-    bounds: str | None = typer.Option(None, metavar="FILE", help="Public limits and levels of the columns (TOML)."),
-    ceiling: float | None = typer.Option(None, help="Largest total epsilon of a site, over all runs."),
-    store: str | None = typer.Option(None, metavar="DIR", help="Where sites keep ledger and noise."),
-    most_rows: int | None = typer.Option(None, metavar="N", help="For a larger delta: a public bound on the rows."),
-    decimal: str | None = typer.Option(None, metavar="MARK", help="With --epsilon: decimal mark of numbers, . or ,"),
-    site_keys: Path | None = typer.Option(
-        None,
-        "--site-keys",
-        metavar="DIR",
-        help="Public keys of the sites (SITE.pub); refuse releases not signed by them.",
-    ),
-    config: str | None = typer.Option(None, "--config", metavar="FILE", help="These options from a TOML file."),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Show what would be asked of each site, and stop."),
-    as_json: bool = typer.Option(False, "--json", help="Print the result as JSON and nothing else."),
+    epsilon: arg.Epsilon = None,
+    delta: arg.Delta = None,
+    mechanism: arg.Mechanism = None,
+    bounds: arg.Bounds = None,
+    ceiling: arg.Ceiling = None,
+    store: arg.Store = None,
+    most_rows: arg.MostRows = None,
+    decimal: arg.DecimalMark = None,
+    site_keys: arg.SiteKeys = None,
+    config: arg.Config = None,
+    dry_run: arg.DryRun = False,
+    as_json: arg.AsJson = False,
 ) -> None:
     """Find the causal graph that the sites share."""
-    given = {
-        "method": method,
-        "confidence": confidence,
-        "sharing": sharing,
-        "masking": masking,
-        "aggregate": aggregate,
-        "local": local,
-        "data": data,
-        "knowledge": knowledge,
-        "schema": schema,
-        "missing": missing,
-        "alpha": alpha,
-        "penalty": penalty,
-        "bootstrap": bootstrap,
-        "seed": seed,
-        "jobs": jobs,
-        "epsilon": epsilon,
-        "delta": delta,
-        "mechanism": mechanism,
-        "bounds": bounds,
-        "ceiling": ceiling,
-        "store": store,
-        "most_rows": most_rows,
-        "decimal": decimal,
-    }
-    asked = given_options(config, given, KNOWN)
-    said = {
-        key: f"--{key.replace('_', '-')}" if given.get(key) is not None else f"{key!r} in {config!r}" for key in asked
-    }
+    asked, said = given_options(config, context.params, known_options(HERE))
     check_place(out, dry_run, as_json)
-    chosen = make_run_method(asked, said)
-    name = asked.get("method", DEFAULT)
+    chosen = make_method(asked, said)
+    name = asked.get("method", next(iter(HERE)))
     tables = _tables(files, name)
     sources = _sources(files, tables, site_keys)
 
     from ..report.console import console as terminal
     from .common.outcome import summarize
-    from .common.plan import show_plan, show_prices
 
     console = terminal(quiet=as_json)
-    if getattr(chosen, "privacy", None) is not None and tables:
-        show_prices(console, tables, chosen, dry_run)
-    elif tables:
-        checked = _checked(console, tables, asked, strict=name != "mperi")
-        if dry_run:
-            show_plan(console, checked, chosen)
-        read = {table.origin: table for table in checked.tables}  # these are not read again
-        sources = [read.get(source, source) if isinstance(source, str) else source for source in sources]
+    sources = _looked_at(console, sources, tables, chosen, dry_run, strict=name != "mperi")
     if dry_run:
-        if len(files) > len(tables):
-            console.print(f"{len(files) - len(tables)} releases: they are paid for, and a run costs nothing more.")
         console.print("Nothing was asked: this was a dry run.")
         return
     _say_unsigned(console, sources)
@@ -122,6 +81,25 @@ def run(
         say(result.to_json())
     else:
         summarize(console, result, out)
+
+
+def _looked_at(
+    console: Console, sources: list[Any], tables: list[str], method: Any, dry_run: bool, *, strict: bool
+) -> list[Any]:
+    """Check the tables, or show what privacy costs; return the sources with tables that are not read again."""
+    from .common.plan import show_plan, show_prices
+
+    if getattr(method, "privacy", None) is not None and tables:
+        show_prices(console, tables, method, dry_run)
+    elif tables:
+        checked = _checked(console, tables, method, strict=strict)
+        if dry_run:
+            show_plan(console, checked, method)
+        read = iter(checked.tables)  # in the order of the files: all of them passed the check
+        sources = [next(read) if isinstance(source, str) else source for source in sources]
+    if dry_run and len(sources) > len(tables):
+        console.print(f"{len(sources) - len(tables)} releases: they are paid for, and a run costs nothing more.")
+    return sources
 
 
 def _tables(files: list[str], method: str) -> list[str]:
@@ -162,13 +140,13 @@ def _say_unsigned(console: Console, sources: list[Any]) -> None:
         )
 
 
-def _checked(console: Console, files: list[str], asked: dict[str, Any], *, strict: bool) -> CheckReport:
+def _checked(console: Console, files: list[str], method: Any, *, strict: bool) -> CheckReport:
     """The pre-flight of `fedperi check`: stop before anything runs if a run would fail."""
     from ..tables import check
     from .common.progress import reading
 
     with reading(len(files)) as tell:
-        report = check(files, asked.get("schema"), asked.get("missing", "error"), strict=strict, tell=tell)
+        report = check(files, method.schema, method.missing, strict=strict, tell=tell)
     if not report.ok:
         from ..report.console import console as terminal
 

@@ -84,7 +84,7 @@ def _as_the_first(card: Card, first: Card) -> None:
     if card.data != first.data:
         raise InputError(
             f"site {first.site!r} takes its columns as {first.data!r} and site {card.site!r} as {card.data!r}: start "
-            f"every site with the same --data-type, and {_ONE_FILE}"
+            f"every site with the same --data, and {_ONE_FILE}"
         )
     if card.penalty != first.penalty:
         raise InputError(
@@ -98,7 +98,7 @@ def _as_expected(card: Card, wishes: Wishes, penalty: float | None) -> None:
     if wishes.data not in ("auto", card.data):
         raise InputError(
             f"the coordinator asks for data type {wishes.data!r}, and site {card.site!r} takes its columns as "
-            f"{card.data!r}: a site decides about its own rows. Have every site started with --data-type "
+            f"{card.data!r}: a site decides about its own rows. Have every site started with --data "
             f"{wishes.data}, or leave it out here"
         )
     if penalty is not None and card.penalty != penalty:

@@ -29,7 +29,7 @@ class Robustness(NamedTuple):
         them, or if there are too few sites to leave one out; ``"straight lines"`` if it is lost when effects may be
         curved; ``"known"`` if background knowledge tells it; empty if the graph does not direct the edge.
     site : str
-        The site that it rests on, or the sites each of which it needs; empty if there is none.
+        The site that it rests on, or the sites each of which it needs; empty if there is no such site.
     flips : tuple of str
         What turns a direction round or leaves it open, in words.
     """

@@ -40,9 +40,9 @@ For site {site}
      chmod 700 .   and   chmod 600 *
 3. Look first, at your own pace. This sends nothing. Add the options that were agreed on for privacy (--epsilon and
    --bounds), here and in step 4; without them answers carry no noise:
-     fedperi site --data TABLE.csv --name {site} --dry-run
+     fedperi site TABLE.csv --name {site} --dry-run
 4. Take part. The machine calls out to the coordinator; no port needs to be opened at your side:
-     fedperi site --data TABLE.csv --name {site} --coordinator {reach}:9092 --ca ca.pem --key {site}.key
+     fedperi site TABLE.csv --name {site} --coordinator {reach}:9092 --ca ca.pem --key {site}.key
 
 ca.pem        public. By it your machine knows the coordinator, and refuses any other.
 {site}.key

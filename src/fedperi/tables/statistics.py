@@ -27,6 +27,8 @@ from .table import CHUNK, Source, Table, open_table
 __all__ = ["Counts", "Statistics", "summarize"]
 
 Floats = NDArray[np.float64]
+Draw = Callable[[NDArray[Any]], NDArray[Any]]
+"""Takes rows, and returns each as often as it counts."""
 
 # A column of a basis whose residual variance, given the lower degrees, is a smaller share than this adds nothing.
 _REDUNDANT = 1e-9
@@ -150,8 +152,7 @@ def summarize(
     Raises
     ------
     InputError
-        If the table cannot be read, does not fit the schema, has missing or infinite values, a constant column or
-        less than two rows. The message names the site, the columns and the remedy.
+        If the table cannot be used. The message names the site, the columns and the remedy.
 
     Examples
     --------
@@ -160,37 +161,44 @@ def summarize(
     >>> statistics = summarize(frame, name="north")
     >>> statistics.blocks, statistics.kinds
     (((0,), (1, 2)), ('continuous', 'categorical'))
-    >>> summarize(frame.assign(arm="u"), name="north")
-    Traceback (most recent call last):
-    ...
-    fedperi.errors.InputError: site 'north', column 'arm': all values are the same ('u'); drop the column, or ...
     """
     check_one_of("data", data, DATA)
     table, given = open_table(source, name), as_schema(schema)
     passing = passing_moments(table, given, partial, data, missing == "drop", _draws(resample))
     tap = None if passing is None else passing.add
     profile = scan(table, missing, chunk, given, tap, spread=data == "nonlinear")
+    agreed = _agreed(table, profile, given, missing, partial)
+    kinds = {column.kind for column in agreed.columns}
+    if data == "auto":
+        data = "mixed" if len(kinds) > 1 else "discrete" if kinds == {"categorical"} else "linear"
+    if data == "discrete":
+        return _count(table, agreed, profile, chunk, missing, _draws(resample))
+    embedding = fit_embedding(agreed, profile, data, degree)
+    moments = passing.result(agreed.names) if passing is not None and kinds == {"continuous"} else None
+    if moments is None:
+        moments = _embedded_moments(table, agreed, embedding, chunk, missing, _draws(resample))
+    return embedded_statistics(moments, embedding, profile)
+
+
+def _embedded_moments(
+    table: Table, schema: Schema, embedding: Embedding, chunk: int, missing: Missing, draw: Draw
+) -> Moments:
+    rows = (draw(embedding.embed(frame, table.name)) for frame in read_rows(table, schema, chunk, missing))
+    return stream_moments(part for part in rows if len(part))
+
+
+def _agreed(table: Table, profile: TableProfile, given: Schema | None, missing: Missing, partial: bool) -> Schema:
+    """Return the schema that a table follows, or raise all that is wrong with it."""
     agreed, findings = unify([profile], given)
     if given is not None and not partial:
         findings += _undeclared(table, given)
         found = {column.name: column for column in agreed.columns}
         agreed = Schema(tuple(found[column] for column in given.names if column in found))
     raise_errors([*findings, *faults(profile, agreed, missing)])
-    kinds = {column.kind for column in agreed.columns}
-    if data == "auto":
-        data = "mixed" if len(kinds) > 1 else "discrete" if kinds == {"categorical"} else "linear"
-    draw = _draws(resample)
-    if data == "discrete":
-        return _count(table, agreed, profile, chunk, missing, draw)
-    embedding = fit_embedding(agreed, profile, data, degree)
-    moments = passing.result(agreed.names) if passing is not None and kinds == {"continuous"} else None
-    if moments is None:
-        rows = (draw(embedding.embed(frame, table.name)) for frame in read_rows(table, agreed, chunk, missing))
-        moments = stream_moments(part for part in rows if len(part))
-    return embedded_statistics(moments, embedding, profile)
+    return agreed
 
 
-def _draws(resample: int | None) -> Callable[[NDArray[Any]], NDArray[Any]]:
+def _draws(resample: int | None) -> Draw:
     """Take every row as often as chance says; all of them once if there is no chance in it."""
     if resample is None:
         return lambda rows: rows
@@ -210,7 +218,7 @@ def _count(
     profile: TableProfile,
     chunk: int,
     missing: Missing,
-    draw: Callable[[NDArray[Any]], NDArray[Any]],
+    draw: Draw,
 ) -> Counts:
     continuous = tuple(column.name for column in schema.columns if column.kind == "continuous")
     if continuous:

@@ -53,7 +53,7 @@ class Table:
     both_marks : bool
         Whether a number in this file may have a decimal comma as well as a decimal point.
     first_reading : FirstReading, optional
-        What `fedperi.tables.survey.read_once` found; whoever needs it again does not read the rows again.
+        What `fedperi.tables.survey.read_once` found, so that rows are not read again.
 
     Examples
     --------

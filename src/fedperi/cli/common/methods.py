@@ -1,34 +1,57 @@
-"""The methods of `fedperi run`: which options each has, and how it is made from them."""
+"""The methods of the commands: which options each has, and how it is made from those that were given."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
-from .options import DEFAULTS, PRIVACY, make_method
 
-DEFAULT = "mperi"
-"""The method if nobody names one."""
+if TYPE_CHECKING:
+    from ...privacy import Privacy
 
+PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "store", "most_rows", "decimal")
 _TABLES = ("schema", "missing", "seed")
-_REGRETS = (*(option for option in DEFAULTS if option != "method"), "jobs")
-OPTIONS: dict[str, tuple[str, ...]] = {
+_ASKED = ("masking", "aggregate", "local", "data", "knowledge", "schema", "alpha", "penalty", "bootstrap", "seed")
+
+HERE: dict[str, tuple[str, ...]] = {
     "mperi": ("data", "knowledge", *_TABLES, "sharing", "confidence"),
-    "iperi": _REGRETS,
-    "peri": _REGRETS,
+    "iperi": (*_ASKED, "missing", *PRIVACY, "jobs"),
+    "peri": (*_ASKED, "missing", *PRIVACY, "jobs"),
     "notears-admm": _TABLES,
     "feddag": _TABLES,
     "fedcdh": (*_TABLES, "alpha"),
 }
-"""The options of every method."""
+"""The options of every method of `fedperi run`, the default method first."""
 
-KNOWN = ("method", *dict.fromkeys(option for options in OPTIONS.values() for option in options))
-"""All of them: what a configuration may hold."""
+NETWORK: dict[str, tuple[str, ...]] = {
+    "iperi": _ASKED,
+    "peri": _ASKED,
+    "notears-admm": ("schema", "seed"),
+    "feddag": ("schema", "seed"),
+    "fedcdh": ("schema", "seed"),
+}
+"""The same for `fedperi coordinate`: sites decide about missing values and privacy."""
+
+BASELINES = ("notears-admm", "feddag", "fedcdh")
+"""Methods without regrets."""
 
 
-def make_run_method(asked: Mapping[str, Any], said: Mapping[str, str]) -> Any:
-    """Make the method of a run from the options that were given, and refuse options that it does not have.
+def known_options(methods: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """List all options of some methods: what a configuration may hold.
+
+    Examples
+    --------
+    >>> known_options({"a": ("seed",), "b": ("seed", "data")})
+    ('method', 'seed', 'data')
+    """
+    return ("method", *dict.fromkeys(option for options in methods.values() for option in options))
+
+
+def make_method(
+    asked: Mapping[str, Any], said: Mapping[str, str], methods: Mapping[str, tuple[str, ...]] = HERE
+) -> Any:
+    """Make a method from the options that were given, and refuse options that it does not have.
 
     Parameters
     ----------
@@ -36,36 +59,67 @@ def make_run_method(asked: Mapping[str, Any], said: Mapping[str, str]) -> Any:
         Options and their values; "method" may be among them.
     said : mapping
         How each option was given, for messages.
+    methods : mapping
+        The methods of the command, the default first, and their options.
 
     Examples
     --------
-    >>> make_run_method({"confidence": 0.9}, {}).confidence
+    >>> make_method({"confidence": 0.9}, {}).confidence
     0.9
-    >>> make_run_method({"masking": "none"}, {"masking": "--masking"})
+    >>> make_method({"masking": "none"}, {"masking": "--masking"})
     Traceback (most recent call last):
     ...
     fedperi.errors.InputError: --masking is an option of iperi and peri, not of mperi, the default method; leave it ...
     """
-    name = asked.get("method", DEFAULT)
-    if name not in OPTIONS:
-        raise InputError(f"method is one of {', '.join(OPTIONS)}; not {name!r}")
+    name = asked.get("method", next(iter(methods)))
+    if name == "mperi" and name not in methods:
+        raise InputError(
+            "M-PERI does not work over a network yet: use --method iperi, or `fedperi run` with tables that are here"
+        )
+    if name not in methods:
+        raise InputError(f"method is one of {', '.join(methods)}; not {name!r}")
     for option in asked:
-        if option != "method" and option not in OPTIONS[name]:
-            raise InputError(_refusal(option, said.get(option, option), name, chosen="method" in asked))
-    if name in ("iperi", "peri"):
-        return make_method({**DEFAULTS, **asked})
-    from ... import MPERI, FedCDH, FedDAG, NotearsADMM
-
-    made = {"mperi": MPERI, "notears-admm": NotearsADMM, "feddag": FedDAG, "fedcdh": FedCDH}[name]
-    return made(**{option: value for option, value in asked.items() if option != "method"})
+        if option != "method" and option not in methods[name]:
+            raise InputError(_refusal(option, said.get(option, option), name, methods, chosen="method" in asked))
+    options = {option: value for option, value in asked.items() if option not in ("method", *PRIVACY)}
+    if any(option in asked for option in PRIVACY):
+        options["privacy"] = make_privacy(asked)
+    return _class_of(name)(**options)
 
 
-def _refusal(option: str, said: str, name: str, *, chosen: bool) -> str:
+def make_privacy(options: Mapping[str, Any]) -> Privacy | None:
+    """Make what is promised from the options about privacy; None if there are none.
+
+    Examples
+    --------
+    >>> make_privacy({"bounds": "bounds.toml"})
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: --bounds is about privacy, which needs a price: add --epsilon 1
+    """
+    from ...privacy import Privacy
+
+    given = {name: options[name] for name in PRIVACY if options.get(name) is not None}
+    if given and "epsilon" not in given:
+        first = next(iter(given)).replace("_", "-")
+        raise InputError(f"--{first} is about privacy, which needs a price: add --epsilon 1")
+    return Privacy(**given) if given else None
+
+
+def _class_of(name: str) -> Any:
+    import fedperi
+
+    classes = {"mperi": "MPERI", "iperi": "IPERI", "peri": "PERI"}
+    baselines = {"notears-admm": "NotearsADMM", "feddag": "FedDAG", "fedcdh": "FedCDH"}
+    return getattr(fedperi, (classes | baselines)[name])
+
+
+def _refusal(option: str, said: str, name: str, methods: Mapping[str, tuple[str, ...]], *, chosen: bool) -> str:
     """Why a method does not take an option, and what to do."""
     if option in PRIVACY:
         why = "M-PERI cannot use noisy summaries yet" if name == "mperi" else f"{name} has no private form"
         return f"{said} is about privacy, and {why}; for a private run add --method iperi"
-    owners = [other for other, options in OPTIONS.items() if option in options]
+    owners = [other for other, options in methods.items() if option in options]
     default = "" if chosen else ", the default method"
     remedy = f"leave it out, or add --method {owners[0]}"
     named = " and ".join([", ".join(owners[:-1]), owners[-1]] if len(owners) > 1 else owners)

@@ -148,7 +148,7 @@ def settled(values: Floats, schema: Schema, data: Data, missing: Missing) -> Flo
 
 
 def _numbers(cells: Sequence[Any] | pd.Series[Any], marks: Decimals) -> Floats:
-    """Read cells as numbers, each alone; nan where there is none."""
+    """Read cells as numbers, each alone; nan for a cell that is not a number."""
     import pandas as pd
 
     if isinstance(cells, pd.Series):
@@ -185,7 +185,7 @@ def _cell_number(cell: Any, marks: Decimals) -> float:
 
 
 def _codes(cells: Sequence[Any] | pd.Series[Any], levels: Sequence[str], marks: Decimals) -> Floats:
-    """Return the position of every cell among the levels, each found alone; nan where there is none."""
+    """Return the position of every cell among the levels, each found alone; nan if it is not among them."""
     import pandas as pd
 
     style = style_of(levels)
