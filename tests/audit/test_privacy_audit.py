@@ -27,7 +27,8 @@ from fedperi.errors import InputError
 from fedperi.privacy import accounting
 from fedperi.privacy.noise import SecureNoise
 from fedperi.privacy.release import release
-from fedperi.privacy.release.release import DIAGONAL, Plan, count_rows, draw_release
+from fedperi.privacy.release.draw import count_rows, draw_release
+from fedperi.privacy.release.release import DIAGONAL, Plan
 from fedperi.tables import open_table
 from fedperi.tables.bounded import GRID
 from fedperi.tables.schema import Column, Schema
@@ -211,7 +212,7 @@ def test_choice_of_units_is_evidence_with_the_right_odds() -> None:
 
 def test_worst_regret_is_the_one_that_a_site_answers() -> None:
     from fedperi.privacy.regret_noise import ridge_covariance
-    from fedperi.site.noisy import RidgeScore
+    from fedperi.site.ridge_score import RidgeScore
 
     (before, after), bound = worst_regrets(500, limit=2.0, ridge=0.05)
     row = np.array([0.0, 2.0, 2.0]) / math.sqrt(2)

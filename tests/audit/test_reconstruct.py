@@ -12,7 +12,8 @@ from fedperi.audit.reconstruct import Closeness, SiteFound, closeness, reconstru
 from fedperi.coordinator.transcript import Transcript
 from fedperi.errors import InputError
 from fedperi.privacy.noise import SeededNoise
-from fedperi.privacy.release.release import Plan, Release, count_rows, draw_release
+from fedperi.privacy.release.draw import count_rows, draw_release
+from fedperi.privacy.release.release import Plan, Release
 from fedperi.protocol.messages import Families, Settings, Welcome
 from fedperi.site.released import ReleasedSite
 from fedperi.tables import open_table

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedperi.errors import InputError
-from fedperi.privacy.accounting import Price, total, zcdp_epsilon, zcdp_rho
+from fedperi.privacy.accounting import Price, total
 from fedperi.privacy.ledger import Ceiling, Ledger
 from fedperi.privacy.store import Place, Store
+from fedperi.privacy.zcdp import zcdp_epsilon, zcdp_rho
 
 TABLE, OTHER = "ab" * 32, "cd" * 32
 ONE = Price(1.0, 0.0, laplace=(1.0, 1))

@@ -18,7 +18,7 @@ import fedperi as fp
 from fedperi.coordinator.coordinator import Coordinator
 from fedperi.errors import InputError
 from fedperi.privacy import Ceiling, lemma_sensitivity
-from fedperi.privacy.accounting import Price, spent, zcdp_rho
+from fedperi.privacy.accounting import Price, spent
 from fedperi.privacy.regret_noise import (
     EXACT,
     LEAST_RIDGE,
@@ -31,6 +31,7 @@ from fedperi.privacy.regret_noise import (
     proven_sensitivity,
 )
 from fedperi.privacy.release.release import Plan
+from fedperi.privacy.zcdp import zcdp_rho
 from fedperi.protocol.messages import Families, Orientations, Settings
 from fedperi.scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
 from fedperi.search.screening import FULL
@@ -194,8 +195,8 @@ def exact_answers(table, release_of, privacy, settings, question, targets=None):
     """What a site would answer without noise, with a release that was drawn before: neighbours have the same one."""
     site = quiet_site(table, privacy, targets=targets)
     if release_of is not None:
-        pending = site._pending
-        site._pending = SimpleNamespace(plan=pending.plan, budget=None, draw=lambda: (release_of, None))
+        pending = site._prepared
+        site._prepared = SimpleNamespace(plan=pending.plan, budget=None, draw=lambda: (release_of, None))
     site._noisy = lambda keys, exact: exact
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -424,8 +425,8 @@ def test_more_answers_than_planned_are_refused_before_release(tmp_path):
         "number at one price"
     )
     assert site.privacy["ledger"]["releases"] == paid
-    assert site._kept().keys() == site._known.keys()
-    assert len(site._known) == 1
+    assert site._book.kept().keys() == site._book._known.keys()
+    assert len(site._book._known) == 1
 
 
 def test_the_ceiling_is_kept_before_release(tmp_path):
@@ -441,7 +442,7 @@ def test_the_ceiling_is_kept_before_release(tmp_path):
     words = refused(lambda: other.open(Settings("adaptive", penalty=2.0), other.names))  # other questions, a new price
     assert words.startswith("site 'north' has spent epsilon ")
     assert f"above its ceiling of epsilon 2 at delta {Ceiling().delta:g}; nothing is released" in words
-    assert quiet_site(table, privacy)._pending.budget.ledger.summary()["releases"] == paid
+    assert quiet_site(table, privacy)._prepared.budget.ledger.summary()["releases"] == paid
 
 
 def test_a_bootstrap_and_too_many_variables_are_refused(tmp_path):
@@ -463,7 +464,7 @@ def test_damaged_answers_are_refused(tmp_path):
     site.open(Settings("none"), site.names)
     site.answer(everything(3))
     for text in ("{", "[1]", '{"set:0:0": "x"}'):
-        site._pending.budget.place.keep(site._known_under, text)
+        site._prepared.budget.place.keep(site._book._key, text)
         assert refused(lambda: site.open(Settings("none"), site.names)).startswith(
             "the answers that site 'north' has kept are damaged; nothing is released"
         )

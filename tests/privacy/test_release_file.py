@@ -20,14 +20,17 @@ from hypothesis import strategies as st
 
 from fedperi.errors import InputError
 from fedperi.names import name_problem
-from fedperi.privacy.accounting import Price, zcdp_rho
+from fedperi.privacy.accounting import Price
 from fedperi.privacy.bounds import as_bounds
 from fedperi.privacy.ledger import Ceiling, Ledger
 from fedperi.privacy.noise import SeededNoise
-from fedperi.privacy.release.explain import about, explain, guesses, printable
+from fedperi.privacy.release.draw import count_rows, draw_release
+from fedperi.privacy.release.explain import explain, guesses
 from fedperi.privacy.release.file import is_release, load_release, read_release, save_release, write_release
-from fedperi.privacy.release.release import Plan, Release, count_rows, draw_release
+from fedperi.privacy.release.release import Plan, Release
+from fedperi.privacy.release.sentences import about, printable
 from fedperi.privacy.store import Store
+from fedperi.privacy.zcdp import zcdp_rho
 from fedperi.tables import Column, Schema
 from fedperi.tables.bounded import CONSTANT, GRID, bounded_moments, fingerprint
 from fedperi.tables.readers.private import is_number, limits

@@ -18,7 +18,7 @@ import fedperi as fp
 from fedperi.cli import app
 from fedperi.errors import InputError
 from fedperi.privacy.release.file import load_release
-from fedperi.privacy.release.site_release import Budget, Pending, prepare_release, release_table
+from fedperi.privacy.release.site_release import Budget, PreparedRelease, prepare_release, release_table
 from fedperi.tables.table import open_table
 
 BOUNDS = {"a": (-5, 5), "b": (-5, 5)}
@@ -172,14 +172,14 @@ def test_the_loser_of_two_processes_says_so_and_writes_nothing(tmp_path: Path, m
     command = ["release", str(tmp_path / "h1.csv"), "--epsilon", "1", "--bounds", str(tmp_path / "bounds.toml")]
     command += ["--store", str(tmp_path / "store"), "--out"]
     code = "from fedperi.cli import main; main()"
-    draw = Pending.draw
+    draw = PreparedRelease.draw
 
-    def overtaken(pending: Pending) -> Any:
+    def overtaken(pending: PreparedRelease) -> Any:
         winner = [sys.executable, "-c", code, *command, str(tmp_path / "first.fedperi")]
         subprocess.run(winner, check=True, capture_output=True)
         return draw(pending)
 
-    monkeypatch.setattr(Pending, "draw", overtaken)
+    monkeypatch.setattr(PreparedRelease, "draw", overtaken)
     loser = CliRunner().invoke(app, [*command, str(tmp_path / "second.fedperi")])
     assert not (tmp_path / "second.fedperi").exists()
     assert isinstance(loser.exception, InputError) and "spent 0" not in loser.output

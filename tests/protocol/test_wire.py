@@ -25,7 +25,7 @@ from fedperi.protocol.fields import PROTOCOL, Refused
 from fedperi.protocol.messages import MAX_SET, Families, Orientations, Settings, Welcome
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.questions import Answers, read_answers, write_answers
-from fedperi.protocol.steps import Beginning, Doing, read_done
+from fedperi.protocol.steps import Beginning, StepRequest, read_step_reply
 from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
 from fedperi.search.phase1 import find_common_dag
 from fedperi.site.kept import read_summary, write_summary
@@ -172,7 +172,7 @@ def test_the_small_messages_are_read_as_they_were_written():
     )
 )
 def test_a_step_is_read_as_it_was_written(payload):
-    again = wire.read("step", wire.write(Doing("r", 7, "update", payload)))
+    again = wire.read("step", wire.write(StepRequest("r", 7, "update", payload)))
     assert (again.run, again.number, again.kind, set(again.payload)) == ("r", 7, "update", set(payload))
     for name, value in payload.items():
         assert type(again.payload[name]) is type(value)
@@ -215,7 +215,7 @@ messages = st.one_of(
     st.tuples(st.just("open"), st.builds(Opening, st.just("r"), runs, columns).map(wire.write)),
     st.tuples(st.just("ask"), st.builds(Asking, st.just("r"), st.just(1), questions).map(wire.write)),
     st.tuples(st.just("begin"), st.builds(Beginning, st.just("r"), words, columns).map(wire.write)),
-    st.just(("step", wire.write(Doing("r", 1, "update", {"rho": 0.5, "parameters": np.zeros(25)})))),
+    st.just(("step", wire.write(StepRequest("r", 1, "update", {"rho": 0.5, "parameters": np.zeros(25)})))),
 )
 
 
@@ -241,7 +241,7 @@ def test_whatever_is_no_message_is_refused_in_words(case):
         assert str(error).startswith("the '") or str(error).startswith("the coordinator"), str(error)
         assert "\x1b" not in str(error)
     else:
-        assert isinstance(message, Hello | Opening | Asking | Beginning | Doing | Closing)
+        assert isinstance(message, Hello | Opening | Asking | Beginning | StepRequest | Closing)
 
 
 @given(mutated())
@@ -252,7 +252,7 @@ def test_whatever_a_site_sends_is_read_or_refused_in_words(case):
         lambda: wire.read_card(record, "site 'x'"),
         lambda: wire.read_welcome(record, "site 'x'", NAMES),
         lambda: read_answers(record, "site 'x'", [one]),
-        lambda: read_done(record, "site 'x'", ["rho", "parameters"]),
+        lambda: read_step_reply(record, "site 'x'", ["rho", "parameters"]),
     ]
     for reader in readers:
         try:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..privacy.accounting import gaussian_epsilon
+from ..privacy.zcdp import gaussian_epsilon
 
 Floats = NDArray[np.float64]
 

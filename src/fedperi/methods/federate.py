@@ -14,7 +14,8 @@ from ..graph.pdag import PDAG
 from ..names import check_name
 from ..scores import _kernel as kernel
 from ..site.released import ReleasedSite
-from ..site.site import Reading, Respondent, Site
+from ..site.respondent import Respondent
+from ..site.site import Reading, Site
 from ..tables.in_threads import cores
 from ..transports.in_process import InProcess, Threaded
 

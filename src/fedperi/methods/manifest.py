@@ -12,7 +12,7 @@ from .._version import __version__
 from ..coordinator.coordinator import Coordinator
 from ..protocol.messages import Welcome
 from ..scores import _kernel as kernel
-from ..site.site import digest
+from ..site.respondent import digest
 
 if TYPE_CHECKING:
     from ..tables.summary import Summary

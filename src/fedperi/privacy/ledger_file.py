@@ -15,8 +15,9 @@ from typing import Any
 
 from ..errors import InputError
 from ..strict import Unreadable, read_json, write_json
-from .accounting import Price, positive, probability
+from .accounting import Price
 from .store import Place
+from .zcdp import positive, probability
 
 FORMAT, VERSION = "fedperi.ledger", 1
 FOLDER = "ledger"

@@ -37,8 +37,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .accounting import Price, zcdp_epsilon, zcdp_rho
+from .accounting import Price
 from .options import Privacy
+from .zcdp import zcdp_epsilon, zcdp_rho
 
 Floats = NDArray[np.float64]
 

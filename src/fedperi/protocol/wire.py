@@ -37,7 +37,7 @@ from ..tables.schema import Column
 from .fields import MAX_NAME, PROTOCOL, Fields, Refused, as_json, plain, shown
 from .messages import Question, Settings, Welcome, is_run
 from .questions import Answers, answers_in, read_questions, write_answers, write_questions
-from .steps import Beginning, Doing, read_doing, write_doing
+from .steps import Beginning, StepRequest, read_step_request, write_step_request
 
 KINDS = ("hello", "open", "ask", "begin", "step", "close")
 
@@ -107,7 +107,7 @@ class Closing:
     run: str
 
 
-Message = Hello | Opening | Asking | Beginning | Doing | Closing
+Message = Hello | Opening | Asking | Beginning | StepRequest | Closing
 
 
 def refusal(reason: str) -> Record:
@@ -144,7 +144,7 @@ def write(message: Message) -> Record:
         return record | {"number": message.number, **write_questions(message.questions)}
     if isinstance(message, Beginning):
         return record | {"worker": message.worker, "columns": _columns_text(message.columns)}
-    return record | write_doing(message) if isinstance(message, Doing) else record
+    return record | write_step_request(message) if isinstance(message, StepRequest) else record
 
 
 def read(kind: str, record: Mapping[str, Any], sender: str = "the coordinator", p: int = 0) -> Any:
@@ -174,7 +174,7 @@ def read(kind: str, record: Mapping[str, Any], sender: str = "the coordinator", 
     if kind == "begin":
         return fields.done(Beginning(run, fields.text("worker", MAX_NAME), fields.columns("columns")))
     if kind == "step":
-        return fields.done(read_doing(fields, run))
+        return fields.done(read_step_request(fields, run))
     return fields.done(Asking(run, fields.integer("number", 0, 1 << 31), read_questions(fields, p)))
 
 

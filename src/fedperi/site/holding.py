@@ -24,7 +24,8 @@ from ..protocol.wire import Card
 from .declared import as_release, declared_columns, promise_of, settled_data
 from .kept import KeptSite
 from .quote import Quote
-from .site import Reading, Respondent
+from .respondent import Respondent
+from .site import Reading
 
 if TYPE_CHECKING:
     from ..privacy import Privacy, Release
@@ -265,9 +266,9 @@ class Holding:
 
             plan = plan_release(table, self.privacy, schema=how.schema, data=how.data)
             return Card(self.name, plan.schema.columns, promise_of(self.privacy), data=plan.data, penalty=price)
-        from .site import _checked_targets
+        from .respondent import checked_targets
 
-        self._how = replace(how, targets=_checked_targets(how.targets, table.columns, self.name))
+        self._how = replace(how, targets=checked_targets(how.targets, table.columns, self.name))
         declared = declared_columns(table, how.schema, how.missing)
         return Card(self.name, declared, data=settled_data(how.data, declared), penalty=price)
 

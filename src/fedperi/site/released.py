@@ -13,7 +13,8 @@ from ..errors import InputError
 from ..graph.pdag import PDAG
 from ..protocol.messages import Settings
 from ..scores.score import LatticeScore
-from .site import Respondent, digest, ordered_score
+from .respondent import Respondent, digest
+from .site import ordered_score
 
 if TYPE_CHECKING:
     from ..privacy.release.release import Release

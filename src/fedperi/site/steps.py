@@ -14,7 +14,7 @@ from ..protocol import wire
 from ..protocol.fields import MAX_NUMBERS, Refused
 from ..protocol.messages import Welcome
 from ..protocol.policy import SitePolicy
-from ..protocol.steps import Beginning, Doing, write_done
+from ..protocol.steps import Beginning, StepRequest, write_step_reply
 from ..protocol.wire import Record
 from ..protocol.worker import Payload, State, Worker
 from ..protocol.workers import worker_class
@@ -74,7 +74,7 @@ class StepSide:
         welcome = Welcome(self._held.name, names, len(worker.rows))
         return wire.write_welcome(welcome), f"began {message.worker}, which is NOT PRIVATE; told the number of rows."
 
-    def perform(self, message: Doing) -> tuple[Record, str]:
+    def perform(self, message: StepRequest) -> tuple[Record, str]:
         """Answer ``step``: a step that comes again, since its answer was lost, starts from the same state again."""
         beginning: Beginning = self._runs.opening(message.run, "begin")
         worker = self._worker(beginning)
@@ -95,7 +95,7 @@ class StepSide:
         words = sent_words(answer, kind.sends)
         self._ask_people(message.run, f"answer step {message.number} ({message.kind}) of {beginning.worker}: {words}")
         self._runs.place.keep(steps_key(message.run), _text(message.number, start, state))
-        return write_done(answer), f"step {message.number} ({message.kind}) of {beginning.worker}: sent {words}."
+        return write_step_reply(answer), f"step {message.number} ({message.kind}) of {beginning.worker}: sent {words}."
 
     def close(self, run: str) -> None:
         """Forget the state of a run."""
@@ -120,7 +120,7 @@ class StepSide:
         self._runs.count(run, numbers)
 
 
-def _performed(worker: Worker, method: str, message: Doing, state: State) -> tuple[Payload, State]:
+def _performed(worker: Worker, method: str, message: StepRequest, state: State) -> tuple[Payload, State]:
     try:
         with np.errstate(all="ignore"):  # what is not finite in the end is refused
             return worker.perform(message.kind, message.payload, state)

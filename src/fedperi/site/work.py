@@ -18,13 +18,13 @@ from ..protocol.fields import Refused, shown
 from ..protocol.messages import Question
 from ..protocol.policy import Exhausted, SitePolicy
 from ..protocol.questions import Answers, write_answers
-from ..protocol.steps import Beginning, Doing
+from ..protocol.steps import Beginning, StepRequest
 from ..protocol.wire import Asking, Closing, Hello, Message, Opening, Record
 from .given import Account
 from .holding import Holding
 from .log import SiteLog
+from .respondent import Respondent
 from .runs import Runs
-from .site import Respondent
 from .steps import StepSide
 from .words import IN_THE_LOG, asked_words, promise_words, spent_words
 
@@ -172,7 +172,7 @@ class SiteWork:
             return self._asked(message)
         if isinstance(message, Beginning):
             return self._steps.begin(message)
-        return self._steps.perform(message) if isinstance(message, Doing) else self._closed(message)
+        return self._steps.perform(message) if isinstance(message, StepRequest) else self._closed(message)
 
     def _opened(self, message: Opening) -> tuple[Record, str]:
         settings, questions = message.settings, message.questions

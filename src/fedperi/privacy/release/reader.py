@@ -16,10 +16,11 @@ from ...strict import is_number as is_finite
 from ...tables.bounded import CONSTANT, GRID, PublicEmbedding
 from ...tables.readers.private import is_number, limits
 from ...tables.schema import Column, Schema
-from ..accounting import Price, zcdp_epsilon
-from .explain import NEIGHBOURS
+from ..accounting import Price
+from ..zcdp import zcdp_epsilon
 from .fields import LARGEST, LIST, MADE, TEXT, TOLERANCE, TYPES, UNIT, check_keys, check_ledger
 from .release import BESIDE, DIAGONAL, MOST_COLUMNS, Release
+from .sentences import NEIGHBOURS
 from .signature import Signature, is_base64, is_key_text, verify
 from .text import FORMAT, SIGNED, VERSION, canonical, checksum, content_of
 

@@ -12,8 +12,8 @@ from ...errors import InputError
 from ...tables.bounded import CONSTANT, GRID
 from ...tables.readers.private import is_number, limits
 from ...tables.schema import Column
-from .explain import NEIGHBOURS, about, how, printable
 from .release import BESIDE, DIAGONAL, Release
+from .sentences import NEIGHBOURS, about, how, printable
 from .signature import Signature, public_text, sign
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ...protocol import wire
 from ...protocol.fields import Refused
 from ...protocol.messages import Floats, Question, Settings, Welcome
 from ...protocol.questions import Answers, read_answers
-from ...protocol.steps import Beginning, Doing, read_done
+from ...protocol.steps import Beginning, StepRequest, read_step_reply
 from ...protocol.wire import Asking, Closing, Opening, Record
 from ...protocol.worker import Payload, Worker
 from ...protocol.workers import worker_class
@@ -233,7 +233,7 @@ class FlowerTransport:
         """Send a step to all sites. Each keeps a state that fits those of the others, so all must answer."""
         assert self._worker is not None, "begin comes first"
         self._number += 1
-        record = wire.write(Doing(self._steps, self._number, kind, payload))
+        record = wire.write(StepRequest(self._steps, self._number, kind, payload))
         replies = self._net.send("step", dict.fromkeys(self.sites, record))
         self.traffic.rounds += 1
         answers = []
@@ -242,7 +242,7 @@ class FlowerTransport:
             try:
                 if isinstance(reply, str):
                     raise Refused(f"site {site!r} {reply}")
-                answers.append(read_done(reply, f"site {site!r}", self._worker.kinds[kind].sends))
+                answers.append(read_step_reply(reply, f"site {site!r}", self._worker.kinds[kind].sends))
             except InputError as error:
                 raise InputError(
                     f"{error}; the run cannot go on without this site, nor be continued: see to it, and run it again"
