@@ -9,7 +9,7 @@ import pytest
 
 import fedperi as fp
 from fedperi.audit.reconstruct import Closeness, SiteFound, closeness, reconstruct
-from fedperi.coordinator.transcript import Transcript
+from fedperi.coordinator.record import Transcript
 from fedperi.errors import InputError
 from fedperi.privacy.noise import SeededNoise
 from fedperi.privacy.release.draw import count_rows, draw_release

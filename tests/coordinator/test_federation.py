@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import fedperi as fp
 from fedperi.coordinator.coordinator import Coordinator
-from fedperi.coordinator.transcript import Replay
+from fedperi.coordinator.record import Replay
 from fedperi.graph import bits
 from fedperi.graph.equivalence import consistent_extension
 from fedperi.protocol.messages import (

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import fedperi as fp
 from fedperi.cli import app
-from fedperi.coordinator.journal import Journal
+from fedperi.coordinator.record import Journal
 from fedperi.errors import InputError
 from fedperi.names import name_problem
 from fedperi.pki.certificates import check_unshared

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import fedperi as fp
 from fedperi.coordinator.agreement import Wishes, agree
 from fedperi.coordinator.ahead import first_look
-from fedperi.coordinator.journal import Journal, settings_key
 from fedperi.coordinator.plausible import WIDEST
+from fedperi.coordinator.record import Journal, settings_key
 from fedperi.errors import InputError
 from fedperi.graph.knowledge import unconstrained
 from fedperi.protocol import wire
@@ -875,7 +875,7 @@ def test_the_protocol_is_imported_without_pandas_and_flower():
     import sys
 
     code = (
-        "import sys, fedperi.protocol.wire, fedperi.coordinator.journal; "
+        "import sys, fedperi.protocol.wire, fedperi.coordinator.record; "
         "print(int('pandas' in sys.modules), int('flwr' in sys.modules))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..coordinator.transcript import Transcript
+from ..coordinator.record import Transcript
 from ..discovery.ges.ges import ges_fit
 from ..errors import InputError
 from ..graph.pdag import PDAG

@@ -125,7 +125,7 @@ def server_app() -> serverapp.ServerApp:
 
 def find(grid: Any, config: Mapping[str, Any]) -> Any:
     """Run a method on the sites of a grid, as a run's configuration says, and save its result."""
-    from ..coordinator.journal import Journal
+    from ..coordinator.record import Journal
 
     # The one place where a room below is used: this is the end of the line, like the command line.
     from ..methods import IPERI, PERI

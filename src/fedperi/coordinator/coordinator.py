@@ -12,7 +12,7 @@ from ..names import check_name
 from ..protocol.messages import Floats, Question, Settings, Welcome
 from ..protocol.questions import shape
 from .plausible import check_answers, check_rows
-from .transcript import Transcript
+from .record import Transcript
 
 
 class Transport(Protocol):

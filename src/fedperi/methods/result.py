@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..coordinator.transcript import Transcript
+from ..coordinator.record import Transcript
 from ..errors import InputError
 from ..graph.formats import to_csv, to_dagitty, to_dot, to_gml
 from ..graph.formats.dagitty import RESERVED

@@ -67,7 +67,7 @@ class Welcome:
 
     site: str
     names: tuple[str, ...]
-    n: float
+    n: int | float
     targets: tuple[str, ...] | None = None
     privacy: dict[str, Any] | None = None
 

@@ -67,6 +67,11 @@ class Traffic:
     received: int = 0
     seconds: list[float] = field(default_factory=list)
 
+    @property
+    def words(self) -> str:
+        """The last round trip and the sizes so far, for people."""
+        return f"{self.seconds[-1]:.1f} s, {_size(self.sent)} out, {_size(self.received)} in so far"
+
 
 class Exchange:
     """Knows the sites on a grid, sends to them, and collects what they reply.
@@ -219,3 +224,7 @@ _GONE = "was disconnected"
 def _unavailable(reply: Message) -> bool:
     """Whether the SuperLink says that a node is gone, in place of a reply."""
     return reply.has_error() and "navailable" in (reply.error.reason or "")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"

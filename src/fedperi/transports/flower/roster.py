@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from ...coordinator.agreement import Wishes, agree
-from ...coordinator.journal import Journal
+from ...coordinator.record import Journal
 from ...errors import InputError
 from ...protocol import wire
 from ...protocol.wire import Card, Hello, Record

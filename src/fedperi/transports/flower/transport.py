@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...coordinator.agreement import Wishes
 from ...coordinator.ahead import first_look
-from ...coordinator.journal import Journal, settings_key
 from ...coordinator.plausible import check_answers, check_rows
+from ...coordinator.record import Journal, settings_key
 from ...errors import InputError
 from ...protocol import wire
 from ...protocol.fields import Refused
@@ -249,7 +249,7 @@ class FlowerTransport:
                 ) from None
         if time.monotonic() > self._said + SILENCE:
             self._said = time.monotonic()
-            self._note(f"step {self._number} ({kind}): {self._words()}.")
+            self._note(f"step {self._number} ({kind}): {self.traffic.words}.")
         return answers
 
     @property
@@ -274,12 +274,7 @@ class FlowerTransport:
 
         left = max(0, most_rounds(p) - traffic.rounds)
         eta = f"; at most {left} more, about {left * traffic.seconds[-1]:.0f} s" if left else ""
-        self._note(f"round {traffic.rounds}: {self._words()}{eta}.")
-
-    def _words(self) -> str:
-        traffic = self.traffic
-        sizes = f"{_size(traffic.sent)} out, {_size(traffic.received)} in so far"
-        return f"{traffic.seconds[-1]:.1f} s, {sizes}"
+        self._note(f"round {traffic.rounds}: {self.traffic.words}{eta}.")
 
 
 def through_drops(fit: Callable[[FlowerTransport], T], transport: FlowerTransport) -> T:
@@ -298,7 +293,3 @@ def _welcome(
     if told[0].site != site:
         raise Refused(f"site {site!r} now calls itself {told[0].site!r}")
     return told
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
