@@ -112,7 +112,7 @@ def write_json(value: Any, *, indent: int | None = None, ascii_only: bool = True
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a finite number that a float can hold; a truth value is none.
+    """Whether a value is a finite number that a float can hold; a truth value is not a number.
 
     Examples
     --------

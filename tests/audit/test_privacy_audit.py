@@ -24,7 +24,7 @@ from fedperi.audit.membership import Claim, audit_answer, audit_statistics, meas
 from fedperi.audit.pairs import Neighbours, worst_case, worst_files
 from fedperi.cli import app
 from fedperi.errors import InputError
-from fedperi.privacy import accounting
+from fedperi.privacy import zcdp
 from fedperi.privacy.noise import SecureNoise
 from fedperi.privacy.release import release
 from fedperi.privacy.release.draw import count_rows, draw_release
@@ -69,7 +69,7 @@ class Recorder:
 @pytest.fixture(autouse=True)
 def _remembered_rho(monkeypatch: pytest.MonkeyPatch) -> None:
     """The budget is the same number in every release of an audit, and takes a third of its time to compute."""
-    monkeypatch.setattr(release, "zcdp_rho", functools.lru_cache(accounting.zcdp_rho))
+    monkeypatch.setattr(release, "zcdp_rho", functools.lru_cache(zcdp.zcdp_rho))
 
 
 def categories() -> Neighbours:

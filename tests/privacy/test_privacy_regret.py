@@ -418,7 +418,9 @@ def test_more_answers_than_planned_are_refused_before_release(tmp_path):
     single = Families(np.array([0]), np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0), dtype=np.int64))
     site.answer(single)
     paid = site.privacy["ledger"]["releases"]
-    site._plan = RegretPlan(site._plan.epsilon, site._plan.delta, site._plan.own, 11)  # 1 + 11 more is one too many
+    site._book._plan = RegretPlan(
+        site._plan.epsilon, site._plan.delta, site._plan.own, 11
+    )  # 1 + 11 more is one too many
     assert refused(lambda: site.answer(everything(3))) == (
         "site 'north': epsilon = 2 was divided among 11 answers; 1 are given, and 11 more are asked. Nothing of these "
         "is released; plan for more with Privacy(..., answers=...), or use mechanism='statistics', which answers any "

@@ -320,7 +320,7 @@ def test_a_file_that_is_cut_off(release: Release) -> None:
 @pytest.mark.parametrize(("text", "found"), [('{"format": "fedperi.graph"}', "'fedperi.graph'"), ("[1]", "None")])
 def test_another_format(text: str, found: str) -> None:
     advice = "give a file that `fedperi release` wrote"
-    assert refusal(text) == f"is none: its format is {found}, not 'fedperi.release'; {advice}"
+    assert refusal(text) == f"is not a release file (format: {found}, not 'fedperi.release'); {advice}"
 
 
 def test_another_version(release: Release) -> None:
@@ -478,11 +478,11 @@ def put(value: object, *path: str | int) -> Callable[[dict[str, Any]], object]:
         (put([1], "columns"), "has no name of a column in 'columns[0]'"),
         (
             put("date", "columns", 0, "kind"),
-            "has a column that is none: column 'age': kind must be 'continuous' or 'categorical', not 'date'",
+            "has a column that cannot be one: column 'age': kind must be 'continuous' or 'categorical', not 'date'",
         ),
         (
             put([120, 0], "columns", 0, "bounds"),
-            "has a column that is none: column 'age': bounds must be finite and increasing, not 120, 0",
+            "has a column that cannot be one: column 'age': bounds must be finite and increasing, not 120, 0",
         ),
         (put(["low"], "columns", 2, "levels"), "has one level only for column 'arm'"),
         (put([["x"]], "columns", 2, "levels"), "has one level only for column 'arm'"),

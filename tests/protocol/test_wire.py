@@ -284,7 +284,7 @@ def test_a_site_gives_a_refusal_or_an_answer_and_never_falls(site, case):
         (
             "hello",
             {"protocol": 1},
-            "the coordinator speaks version 1 of the protocol, and this side version 3: install",
+            "the coordinator uses version 1 of the protocol, and this side version 3: install",
         ),
         ("train", {}, "the coordinator sent a message of the unknown kind 'train'; known: hello, open, ask, begin"),
         ("hello", {"extra": 1}, "the 'hello' message of the coordinator holds the unknown value 'extra'"),
@@ -618,7 +618,7 @@ def test_a_table_that_changes_under_a_running_site_is_noticed(tmp_path):
     site = SiteWork(tmp_path / "a.csv", store=tmp_path / "store")
     (table * 2).to_csv(tmp_path / "a.csv", index=False)
     reply = site.reply("open", wire.write(Opening("r", Settings("adaptive"), site.card.columns)))
-    assert reply["refused"] == "the table has changed since this site was started: start it again"
+    assert reply["refused"] == "the table has changed since this site was started: restart the site"
 
 
 def test_a_table_that_changes_in_a_run_is_noticed(tmp_path):

@@ -1,4 +1,4 @@
-"""What regrets reveal: a site's correlations and its graph, from the words of a run alone, without any table.
+"""What regrets reveal: a site's correlations and its graph, from the answers of a run alone, without any table.
 
 With one parent a local score is ``-(n/2) log(1 - r^2) - price`` above the score without: `n` is told at the beginning,
 the price is known, and two regrets differ as the scores do. So single parents give every ``|r|``, and pairs of parents
@@ -131,7 +131,7 @@ def closeness(
 
 
 def _answers(transcript: Transcript) -> dict[tuple[int, int], Floats]:
-    """Regrets of all parent sets of at most two members: (node, bit set) to one number a site."""
+    """Regrets of all parent sets of at most two members: (node, bit set) to one number per site."""
     out: dict[tuple[int, int], Floats] = {}
     for questions, replies in transcript.rounds:
         for question, reply in zip(questions, replies, strict=True):

@@ -138,11 +138,11 @@ def find(grid: Any, config: Mapping[str, Any]) -> Any:
     if name not in ("iperi", "peri"):
         raise InputError(f"method is iperi or peri, not {name!r}")
     method = {"iperi": IPERI, "peri": PERI}[name](progress=False, **options)
-    place = Path(str(config.get("out") or "results"))
-    if (place / "result.json").exists():
-        raise InputError(f"out={str(place)!r} holds the results of an earlier run; choose another")
+    out = Path(str(config.get("out") or "results"))
+    if (out / "result.json").exists():
+        raise InputError(f"out={str(out)!r} holds the results of an earlier run; choose another")
     wait = float(config.get("timeout") or 600.0)
-    kept = Path(str(config.get("journal") or place)) / "journal.jsonl"
+    kept = Path(str(config.get("journal") or out)) / "journal.jsonl"
     transport = FlowerTransport(
         grid,
         sites=int(config["sites"]),
@@ -155,8 +155,8 @@ def find(grid: Any, config: Mapping[str, Any]) -> Any:
         note=_log,
     )
     result = through_drops(method.fit, transport)
-    result.save(place)
-    _log(f"wrote {place}")
+    result.save(out)
+    _log(f"wrote {out}")
     return result
 
 

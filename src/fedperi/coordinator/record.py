@@ -3,7 +3,7 @@
 A *transcript* holds the rounds of one run in their order, with the answers of all sites to each question. It is kept in
 memory, exported as JSON, and a `Replay` answers from it without the sites.
 
-A *journal* is the coordinator's memory on disk: each answer as soon as it has come, so that no site is asked the same
+A *journal* is the coordinator's memory on disk: each answer as soon as it arrives, so that no site is asked the same
 thing twice. A coordinator that was stopped reads its journal and continues; so does one that lost a site and begins the
 search again with those that are left. Questions are identified by what they ask, not by when.
 """
@@ -195,7 +195,7 @@ class Journal:
         return dict(self._lost)
 
     def lose(self, site: str, why: str) -> None:
-        """Remember that a site has dropped out: a run that is continued goes on without it."""
+        """Remember that a site has dropped out: a run that is resumed continues without it."""
         self._append({"lost": site, "why": why})
         self._lost[site] = why
 

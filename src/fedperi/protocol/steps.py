@@ -62,7 +62,7 @@ def normal(payload: Mapping[str, Any]) -> Payload:
 
 
 def write_step_request(message: StepRequest) -> dict[str, Any]:
-    """Write a step, but for protocol and run."""
+    """Write a step, without protocol and run."""
     payload = normal(message.payload)
     numbers = sum(value.size for value in payload.values() if isinstance(value, np.ndarray))
     if numbers > MAX_NUMBERS:

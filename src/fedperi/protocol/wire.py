@@ -8,7 +8,7 @@ message    the coordinator says                            the site replies
 ``hello``  its version                                     its version, name, how it takes its columns, what it allows
 ``open``   the settings of a run, the columns agreed on,   a `Welcome`: rows, declared targets, privacy; and its
            and perhaps the first questions                 answers, if there are questions
-``ask``    questions about candidate parents, directions   one number for each thing asked, and its privacy by now
+``ask``    questions about candidate parents, directions   one number for each thing asked, and its privacy so far
 ``begin``  the name of a method without regrets, columns   a `Welcome`
 ``step``   a step of that method: values and arrays        arrays, those that the site's half of the method declares
 ``close``  that the run is over; nobody needs the reply    that it has heard it
@@ -157,7 +157,7 @@ def read(kind: str, record: Mapping[str, Any], sender: str = "the coordinator", 
     >>> read("close", {"protocol": 1, "run": "r1"})
     Traceback (most recent call last):
     ...
-    fedperi.protocol.fields.Refused: the coordinator speaks version 1 of the protocol, and this side version 3: ...
+    fedperi.protocol.fields.Refused: the coordinator uses version 1 of the protocol, and this side version 3: ...
     """
     if kind not in KINDS:
         raise Refused(f"{sender} sent a message of the unknown kind {shown(kind)}; known: {', '.join(KINDS)}")
@@ -257,7 +257,7 @@ def write_farewell() -> Record:
 
 
 def size(record: Mapping[str, Any]) -> int:
-    """Return the size of a message, in bytes, but for what a transport adds.
+    """Return the size of a message, in bytes, without what a transport adds.
 
     Examples
     --------

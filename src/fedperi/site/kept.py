@@ -70,17 +70,17 @@ class KeptSite(Site):
     """
 
     def __init__(
-        self, table: Table, reading: Reading, targets: tuple[str, ...] | None, place: Place, mark: str
+        self, table: Table, reading: Reading, targets: tuple[str, ...] | None, place: Place, fingerprint: str
     ) -> None:
         super().__init__(table, targets=targets)
-        self.reading, self._place, self._mark = reading, place, mark
+        self.reading, self._place, self._fingerprint = reading, place, fingerprint
 
     def _summarize(self, resample: int | None) -> Statistics | Counts:
         if resample is not None:
             return super()._summarize(resample)
         assert self.reading.schema is not None
         columns = [asdict(column) for column in self.reading.schema.columns]
-        key = json.dumps(["summary", 1, self._mark, columns, self.reading.data, self.reading.missing])
+        key = json.dumps(["summary", 1, self._fingerprint, columns, self.reading.data, self.reading.missing])
         kept = self._place.kept(key)
         if kept is not None:
             return read_summary(kept)
@@ -89,4 +89,4 @@ class KeptSite(Site):
         return summary
 
     def _seed(self, resample: int, attempt: int) -> int:
-        return secret_seed(self._place, self._mark, resample, attempt)
+        return secret_seed(self._place, self._fingerprint, resample, attempt)

@@ -68,8 +68,8 @@ class NoisySite(Respondent):
     Raises
     ------
     InputError
-        Before anything is drawn: what `fedperi.privacy.release_table` refuses; more than 12 variables, and nobody said
-        among how many answers to share the budget.
+        Before anything is drawn: what `fedperi.privacy.release_table` refuses; more than 12 variables, and
+        `privacy` does not say among how many answers to share the budget.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class NoisySite(Respondent):
             )
         budget = self._prepared.budget
         if budget is not None and not budget.holds(self._prepared.plan, missing):
-            # The whole run, before its first part is paid. Noise of the same rho stands for whatever it will be.
+            # The whole run, before its first part is paid. Noise of the same rho stands for all of it.
             whole = zcdp_rho(privacy.epsilon, privacy.delta)
             budget.ledger.check(Price(privacy.epsilon, privacy.delta, gaussian=whole))
         self._exact: NDArray[np.int64] | None = None
@@ -121,7 +121,7 @@ class NoisySite(Respondent):
         self._restricted = None
         self._release = self._prepared.draw()[0]
         self._summary = self._release.statistics()
-        # Who declares targets tells the rest by the coordinator's DAG alone, without a look at the rows.
+        # A site that declares targets finds the rest by the coordinator's DAG alone, without a look at the rows.
         by_targets = self.targets is not None and settings.masking != "consensus"
         self._graph = None if by_targets else self._private_graph(settings).reordered(self._names)
         self._score, self._fit, n = self._scores(settings, self._names)
@@ -130,7 +130,7 @@ class NoisySite(Respondent):
         return Welcome(self.name, self._names, n, self.targets, self.privacy)
 
     def fingerprint(self) -> str:
-        """SHA-256 of the release that stays at the site: the rows' own would tell of them."""
+        """SHA-256 of the release that stays at the site: that of the rows would reveal them."""
         return digest(self.names, self._release.noise, self._release.moments)
 
     # -- what answers come from -----------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class NoisySite(Respondent):
         return self._noisy(list(self._asked(families)), exact.ravel()).reshape(exact.shape)
 
     def _gaps(self, nodes: NDArray[np.int64], queries: list[tuple[int, int]]) -> Floats:
-        """As without noise; two equal sets have no gap, whatever the rows, and to say so costs nothing."""
+        """As without noise; two equal sets have no gap for any rows, and to say so costs nothing."""
         exact = super()._gaps(nodes, queries)
         keys = self._gap_keys(queries)
         gaps, differ = np.zeros(len(nodes)), list(keys)

@@ -110,8 +110,8 @@ class Respondent(ABC):
         if self._settings.masking == "none":
             return lattice
         if self.targets is not None:
-            # A declared target was set regardless of its causes, so none of them counts. Who declares targets vouches
-            # for the rest: other mechanisms are intact, so all their parents count.
+            # A declared target was set regardless of its causes, so none of them counts. A site that declares targets
+            # vouches for the rest: other mechanisms are intact, so all their parents count.
             at_target = np.isin(nodes, self._intervened)[:, None]
             return np.where(at_target, lattice[:, :1], lattice)
         if self._settings.masking == "adaptive":
@@ -126,7 +126,7 @@ class Respondent(ABC):
         """How far A_nu, a node's parents and neighbours in nu(H, C_k), are from A_k, those in C_k.
 
         The discrepancy is fit(A_nu or A_k) - fit(A_nu and A_k), the fit without penalty: zero iff the sets agree, and
-        smaller whenever one edge is directed as the site directs it, whatever the other edges. The paper's difference
+        smaller whenever one edge is directed as the site directs it, for any other edges. The paper's difference
         of penalised scores, fit(A_nu) - fit(A_k), has neither property: a parent that is missing can make up for a
         child too many, and then a false direction passes for an improvement.
         """

@@ -14,7 +14,7 @@ from ..scores.score import LatticeScore
 
 
 class RidgeScore(GaussianScore):
-    """A score of moments with a ridge: never singular, whatever the rows, so it never refuses.
+    """A score of moments with a ridge: never singular, for any rows, so it never refuses.
 
     To refuse collinear columns would tell something of the rows that no noise covers.
     """

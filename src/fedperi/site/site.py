@@ -50,7 +50,7 @@ class Site(Respondent):
     Parameters
     ----------
     table : DataFrame, path of a CSV or Parquet file, or Table
-        One row a patient, one column a variable. The rows are read when a run opens, and not kept.
+        One row per patient, one column per variable. The rows are read when a run opens, and not kept.
     name : str, optional
         The site's name: the file's, or "table", if not given.
     targets : iterable of str, optional
@@ -98,7 +98,7 @@ class Site(Respondent):
         return ordered_score(summary, names, settings.penalty), ordered_score(summary, names, 0.0), summary.n
 
     def _summarize(self, resample: int | None) -> Statistics | Counts:
-        """Read the table, or draw its rows anew; a draw that misses a rare level altogether is drawn again."""
+        """Read the table, or resample its rows; a sample that misses a rare level altogether is drawn again."""
         from ..tables import summarize
 
         how = self.reading

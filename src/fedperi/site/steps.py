@@ -1,4 +1,4 @@
-"""A site's half of a method without regrets: one worker, whose state lies on the site's disk between two steps."""
+"""A site's half of a method without regrets: one worker, whose state is on the site's disk between two steps."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class StepSide:
         if words is not None:
             raise Refused(f"{message.worker} needs numbers, and the column {words!r} is a category")
         if self._held.fingerprint() != self._held.mark:
-            raise Refused("the table has changed since this site was started: start it again")
+            raise Refused("the table has changed since this site was started: restart the site")
         self._runs.check(message)
         self._account.check(message)
         what = f"begin a run of {message.worker}, which is NOT PRIVATE: send the number of rows, and then steps"

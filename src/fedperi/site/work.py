@@ -71,7 +71,7 @@ class SiteWork:
     >>> [column.name for column in wire.read_card(site.reply("hello", wire.write(Hello("r1"))), "north").columns]
     ['X0', 'X1', 'X2']
     >>> site.reply("close", {"protocol": 7, "run": "r1"})["refused"]
-    'the coordinator speaks version 7 of the protocol, and this side version 3: install the same fedperi on both ...'
+    'the coordinator uses version 7 of the protocol, and this side version 3: install the same fedperi on both ...'
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class SiteWork:
         self._run: tuple[str, Respondent] | None = None
 
     def reply(self, kind: str, record: Mapping[str, Any]) -> Record:
-        """Answer a message of the coordinator, whatever it holds; every message leaves a line in the log.
+        """Answer a message of the coordinator, with any content; every message leaves a line in the log.
 
         Reasons that may name values of the table stay at the site: the coordinator is told that the site cannot
         answer, and the log has the rest.
@@ -208,7 +208,7 @@ class SiteWork:
         self.held.check_columns(message.columns, message.data)
         self.held.check_penalty(message.settings)
         if self.held.fingerprint() != self.held.mark:
-            raise Refused("the table has changed since this site was started: start it again")
+            raise Refused("the table has changed since this site was started: restart the site")
         self._runs.check(message)
         self.account.check(message, message.questions)
 

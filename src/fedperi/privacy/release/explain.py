@@ -192,7 +192,7 @@ def _ledger(release: Release) -> Section:
         (
             f"The site had given {'this release' if one else f'{len(releases)} releases'} of the table when the file "
             f"was written: {total}, of {ceiling['epsilon']:g} that it allows in all; {told['remaining']:.4g} is left."
-            + ("" if one else " Whoever has them all is held to this total, not to the price of this file alone."),
+            + ("" if one else " For anyone who has them all, this total holds, not the price of this file alone."),
         ),
         (
             ("When", "What", "epsilon", "delta"),

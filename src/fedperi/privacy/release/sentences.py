@@ -1,6 +1,9 @@
 """The sentences in a release file: what it is, how it was made, and who signed it.
 
 Only the release is looked at, never the table, so nothing said here can tell more than the file itself.
+
+Sentences of `about` and `how` are part of the format: a reader compares them with what follows from the numbers. A new
+wording would refuse all files that were written before.
 """
 
 from __future__ import annotations

@@ -37,18 +37,18 @@ class Budget:
     @classmethod
     def of(cls, table: Table, privacy: Privacy) -> Budget:
         """Find the place and the ledger of a table, or begin them."""
-        mark = fingerprint(table)
-        place = Store(privacy.store).place(table.name, mark)
-        return cls(place, Ledger.open(place, site=table.name, table=mark, ceiling=_ceiling(privacy)))
+        identity = fingerprint(table)
+        place = Store(privacy.store).place(table.name, identity)
+        return cls(place, Ledger.open(place, site=table.name, table=identity, ceiling=_ceiling(privacy)))
 
     @classmethod
     def look(cls, table: Table, privacy: Privacy) -> Budget:
         """Show how things stand, for a dry run: no ledger is begun by looking, and no ceiling changed."""
-        mark, asked = fingerprint(table), _ceiling(privacy)
-        place = Store(privacy.store).place(table.name, mark)
-        ledger = Ledger.look(place, site=table.name, table=mark)
+        identity, asked = fingerprint(table), _ceiling(privacy)
+        place = Store(privacy.store).place(table.name, identity)
+        ledger = Ledger.look(place, site=table.name, table=identity)
         if ledger is None:
-            return cls(place, Ledger(place, table.name, mark, (("", asked or Ceiling()),)))
+            return cls(place, Ledger(place, table.name, identity, (("", asked or Ceiling()),)))
         if asked is not None and asked.epsilon > ledger.ceiling.epsilon:
             raise InputError(
                 f"a ceiling of {asked.epsilon:g} is above the {ledger.ceiling.epsilon:g} of site {table.name!r}, which "
@@ -104,7 +104,7 @@ def release_table(
     name: str | None = None,
     targets: Iterable[str] | None = None,
 ) -> tuple[Release, TrueCounts | None]:
-    """Release a table's noisy moments: those drawn before, from the site's store; else anew, if the ledger allows.
+    """Release a table's noisy moments: those drawn before, from the site's store; else new ones, if the ledger allows.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def release_table(
     Returns
     -------
     release : Release
-    witness : TrueCounts or None
+    true_counts : TrueCounts or None
         What only the site may know; None if the release was drawn before.
 
     Raises
@@ -206,10 +206,10 @@ class PreparedRelease:
                 return replace(drawn, site=self.table.name, targets=self.targets, ledger=ledger), None
             # Charged before it is drawn: a crash in between costs budget, and never privacy.
             charged = self.budget.ledger.charge(self.plan.price, "noisy moments of the table")
-            drawn, witness = self._draw()
+            drawn, true_counts = self._draw()
             release = replace(drawn, ledger=charged.summary())
             place.keep(key, write_release(release))
-        return release, witness
+        return release, true_counts
 
     def _kept(self, text: str) -> Release:
         assert self.budget is not None

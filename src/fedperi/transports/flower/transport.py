@@ -50,10 +50,10 @@ class FlowerTransport:
     sites : int
         How many sites to wait for.
     min_sites : int, optional
-        With how many the run may go on if others are late, refuse, or drop out; all of them if not given.
+        With how many the run may continue if others are late, refuse, or drop out; all of them if not given.
     keys : mapping of bytes to str, optional
         Public keys (PEM) of the sites and their names. Nodes with other keys are ignored, and a site that gives itself
-        another name than that of its key is refused. Without it, whoever is connected takes part.
+        another name than that of its key is refused. Without it, all nodes that are connected take part.
     schema : Schema, optional
         Columns as the coordinator expects them.
     data : str
@@ -245,7 +245,8 @@ class FlowerTransport:
                 answers.append(read_step_reply(reply, f"site {site!r}", self._worker.kinds[kind].sends))
             except InputError as error:
                 raise InputError(
-                    f"{error}; the run cannot go on without this site, nor be continued: see to it, and run it again"
+                    f"{error}; the run cannot continue without this site, nor be resumed: repair the site, and "
+                    "start the run again"
                 ) from None
         if time.monotonic() > self._said + SILENCE:
             self._said = time.monotonic()
