@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from ..strict import read_json, write_json
+from ..strict import Unreadable, pack, unpack
 from ..tables.counts import Counts
 from ..tables.statistics import Statistics
 from .secret import secret_seed
@@ -36,7 +36,7 @@ def write_summary(summary: Statistics | Counts) -> str:
     """
     values = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(summary).items()}
     kind = "counts" if isinstance(summary, Counts) else "statistics"
-    return write_json({"format": FORMAT, "version": VERSION, "kind": kind, **values})
+    return pack(FORMAT, VERSION, {"kind": kind, **values})
 
 
 def read_summary(text: str) -> Statistics | Counts:
@@ -47,20 +47,17 @@ def read_summary(text: str) -> Statistics | Counts:
     >>> read_summary("{}")
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: the statistics that were kept are damaged
+    fedperi.errors.InputError: the statistics that were kept are damaged (it is not fedperi.statistics)
     """
     try:
-        values = read_json(text)
-        if (values.pop("format"), values.pop("version")) != (FORMAT, VERSION):
-            raise InputError("the statistics that were kept are of another version of fedperi")
+        values = unpack(text, FORMAT, VERSION)
         if values.pop("kind") == "counts":
             codes = np.array(values.pop("codes"), np.int64).reshape(-1, len(values["names"]))
             return Counts(codes=codes, **values)
         return Statistics(**values)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, InputError) and "version" in str(error):
-            raise
-        raise InputError("the statistics that were kept are damaged") from None
+    except (KeyError, TypeError, ValueError) as error:
+        why = f" ({error})" if isinstance(error, Unreadable) else ""
+        raise InputError(f"the statistics that were kept are damaged{why}") from None
 
 
 class KeptSite(Site):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from ..protocol.steps import Beginning, StepRequest, write_step_reply
 from ..protocol.wire import Record
 from ..protocol.worker import Payload, State, Worker
 from ..protocol.workers import worker_class
+from ..strict import pack, unpack
 from .given import Account
 from .holding import Holding
 from .runs import Runs, steps_key
@@ -136,7 +136,7 @@ def _performed(worker: Worker, method: str, message: StepRequest, state: State) 
 def _text(number: int, before: State, after: State) -> str:
     """Write the states before and after a step as text; arrays come back bit for bit."""
     states = [{name: _packed(array) for name, array in state.items()} for state in (before, after)]
-    return json.dumps({"format": FORMAT, "version": VERSION, "number": number, "states": states})
+    return pack(FORMAT, VERSION, {"number": number, "states": states})
 
 
 def _packed(array: Any) -> list[Any]:
@@ -148,9 +148,7 @@ def _read(text: str | None) -> tuple[int, State, State]:
     if not text:
         raise Refused("the run is closed; begin a new one")
     try:
-        content = json.loads(text)
-        if (content["format"], content["version"]) != (FORMAT, VERSION):
-            raise InputError("the state that was kept is of another version of fedperi")
+        content = unpack(text, FORMAT, VERSION)
         before, after = (
             {
                 name: np.frombuffer(base64.b64decode(data), dtype).reshape(shape).copy()
