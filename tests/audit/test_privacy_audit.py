@@ -212,7 +212,7 @@ def test_choice_of_units_is_evidence_with_the_right_odds() -> None:
 
 def test_worst_regret_is_the_one_that_a_site_answers() -> None:
     from fedperi.privacy.regret_noise import ridge_covariance
-    from fedperi.site.ridge_score import RidgeScore
+    from fedperi.site.noisy.ridge_score import RidgeScore
 
     (before, after), bound = worst_regrets(500, limit=2.0, ridge=0.05)
     row = np.array([0.0, 2.0, 2.0]) / math.sqrt(2)

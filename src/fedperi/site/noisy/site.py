@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..graph import bits
-from ..graph.pdag import PDAG
-from ..privacy.accounting import Price
-from ..privacy.regret_noise import (
+from ...errors import InputError
+from ...graph import bits
+from ...graph.pdag import PDAG
+from ...privacy.accounting import Price
+from ...privacy.regret_noise import (
     CLIP_ANSWERS,
     EXACT,
     LEAST_RIDGE,
@@ -28,21 +28,21 @@ from ..privacy.regret_noise import (
     proven_sensitivity,
     ridge_covariance,
 )
-from ..privacy.release.site_release import prepare_release
-from ..privacy.zcdp import zcdp_rho
-from ..protocol.messages import Families, Floats, Question, Settings, Welcome
-from ..scores.score import LatticeScore
-from ..tables.bounded import CONSTANT, GRID, bounded_moments
+from ...privacy.release.site_release import prepare_release
+from ...privacy.zcdp import zcdp_rho
+from ...protocol.messages import Families, Floats, Question, Settings, Welcome
+from ...scores.score import LatticeScore
+from ...tables.bounded import CONSTANT, GRID, bounded_moments
+from ..respondent import Respondent, checked_targets, digest
 from .answer_book import AnswerBook
-from .respondent import Respondent, checked_targets, digest
 from .ridge_score import RidgeScore, best_of_all
 
 if TYPE_CHECKING:
-    from ..privacy.options import Privacy
-    from ..tables.checks.profile import Missing
-    from ..tables.embedding import Data
-    from ..tables.schema import Schema
-    from ..tables.table import Table
+    from ...privacy.options import Privacy
+    from ...tables.checks.profile import Missing
+    from ...tables.embedding import Data
+    from ...tables.schema import Schema
+    from ...tables.table import Table
 
 
 class NoisySite(Respondent):
@@ -169,7 +169,7 @@ class NoisySite(Respondent):
         return self._private_graph(settings)
 
     def _private_graph(self, settings: Settings) -> PDAG:
-        from ..discovery.discover import local_graph
+        from ...discovery.discover import local_graph
 
         method = self._local if self._local is not None else settings.local
         return local_graph(method, self._summary, None, alpha=settings.alpha, penalty=settings.penalty)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
-from ..privacy.ledger import Ledger
-from ..protocol.messages import Floats
-from ..strict import read_json, write_json
+from ...errors import InputError
+from ...privacy.ledger import Ledger
+from ...protocol.messages import Floats
+from ...strict import read_json, write_json
 
 if TYPE_CHECKING:
-    from ..privacy.noise import Noise
-    from ..privacy.options import Privacy
-    from ..privacy.regret_noise import RegretPlan
-    from ..privacy.release.site_release import Budget
+    from ...privacy.noise import Noise
+    from ...privacy.options import Privacy
+    from ...privacy.regret_noise import RegretPlan
+    from ...privacy.release.site_release import Budget
 
 
 class AnswerBook:

@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..privacy.regret_noise import EXACT
-from ..protocol.messages import Floats
-from ..scores.gaussian import GaussianScore
-from ..scores.score import LatticeScore
+from ...privacy.regret_noise import EXACT
+from ...protocol.messages import Floats
+from ...scores.gaussian import GaussianScore
+from ...scores.score import LatticeScore
 
 
 class RidgeScore(GaussianScore):
