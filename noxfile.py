@@ -18,7 +18,8 @@ EXTRAS = {
     "metrics": "g = fp.PDAG.from_edges([('A', 'B')]); assert fp.adjustment_distance(g, g) == (0.0, 0)",
     "networkx": "fp.PDAG.from_edges([('A', 'B')]).to_networkx()",
     "accounting": "import dp_accounting",
-    "flower": "import fedperi.transports.flower.link, fedperi.transports.flower.node",
+    "keys": "from fedperi.pki.certificates import new_key; new_key()",
+    "flower": "from fedperi.transports.flower import inner, need_flower; need_flower(); inner.new_key()",
 }
 
 

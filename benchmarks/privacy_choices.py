@@ -18,7 +18,8 @@ import fedperi as fp
 from fedperi.privacy.noise import SeededNoise
 from fedperi.privacy.release import release as mechanism
 from fedperi.privacy.release import repair
-from fedperi.privacy.release.release import Plan, count_rows, draw_release
+from fedperi.privacy.release.draw import count_rows, draw_release
+from fedperi.privacy.release.release import Plan
 from fedperi.site.released import ReleasedSite
 from fedperi.tables import open_table
 from fedperi.tables.schema import Column, Schema

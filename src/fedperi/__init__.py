@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .baselines.fedcdh.method import FedCDH
     from .baselines.feddag.method import FedDAG
     from .baselines.notears_admm.method import NotearsADMM
-    from .coordinator.transcript import Replay
+    from .coordinator.record import Replay
     from .discovery.discover import ges, pc
     from .methods import IPERI, MPERI, PERI, EdgeEvidence, Result, load
     from .methods.controls import best_single_site, pooled
@@ -60,7 +60,7 @@ _LAZY = {
     "FedDAG": ".baselines.feddag.method",
     "NotearsADMM": ".baselines.notears_admm.method",
     "OracleSite": ".site.site",
-    "Replay": ".coordinator.transcript",
+    "Replay": ".coordinator.record",
     "Privacy": ".privacy",
     "Result": ".methods",
     "Simulation": ".simulation",

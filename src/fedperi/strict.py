@@ -111,6 +111,31 @@ def write_json(value: Any, *, indent: int | None = None, ascii_only: bool = True
         raise InputError("a number that is not finite cannot be written as JSON") from None
 
 
+def pack(form: str, version: int, fields: dict[str, Any]) -> str:
+    """Write fields as JSON under the name and the version of a format, which `unpack` asks for."""
+    return write_json({"format": form, "version": version, **fields})
+
+
+def unpack(text: str, form: str, version: int) -> dict[str, Any]:
+    """Read the fields that `pack` wrote.
+
+    Examples
+    --------
+    >>> unpack(pack("fedperi.state", 1, {"number": 3}), "fedperi.state", 1)
+    {'number': 3}
+    >>> unpack(pack("fedperi.state", 2, {"number": 3}), "fedperi.state", 1)
+    Traceback (most recent call last):
+    ...
+    fedperi.strict.Unreadable: it has version 2 of fedperi.state, and this fedperi reads version 1
+    """
+    values = read_json(text)
+    if not isinstance(values, dict) or values.pop("format", None) != form:
+        raise Unreadable(f"it is not {form}")
+    if (found := values.pop("version", None)) != version:
+        raise Unreadable(f"it has version {found!r:.20} of {form}, and this fedperi reads version {version}")
+    return values
+
+
 def is_number(value: object) -> bool:
     """Whether a value is a finite number that a float can hold; a truth value is not a number.
 

@@ -22,10 +22,11 @@ from fedperi.audit.files import audit_files
 from fedperi.audit.membership import Claim, audit_answer, audit_statistics, measure, release_claim, worst_regrets  # type: ignore[attr-defined]
 from fedperi.audit.pairs import Neighbours, worst_case, worst_files
 from fedperi.errors import InputError
-from fedperi.privacy import accounting
+from fedperi.privacy import zcdp
 from fedperi.privacy.noise import SecureNoise
 from fedperi.privacy.release import release
-from fedperi.privacy.release.release import DIAGONAL, Plan, count_rows, draw_release
+from fedperi.privacy.release.draw import count_rows, draw_release
+from fedperi.privacy.release.release import DIAGONAL, Plan
 from fedperi.tables import open_table
 from fedperi.tables.bounded import GRID
 from fedperi.tables.schema import Column, Schema
@@ -44,7 +45,7 @@ class HalfNoise(SecureNoise):
 @pytest.fixture(autouse=True)
 def _remembered_rho(monkeypatch: pytest.MonkeyPatch) -> None:
     """The budget is the same number in every release of an audit, and takes a third of its time to compute."""
-    monkeypatch.setattr(release, "zcdp_rho", functools.lru_cache(accounting.zcdp_rho))
+    monkeypatch.setattr(release, "zcdp_rho", functools.lru_cache(zcdp.zcdp_rho))
 
 
 def categories() -> Neighbours:
@@ -187,7 +188,7 @@ def test_choice_of_units_is_evidence_with_the_right_odds() -> None:
 
 def test_worst_regret_is_the_one_that_a_site_answers() -> None:
     from fedperi.privacy.regret_noise import ridge_covariance
-    from fedperi.site.noisy import RidgeScore
+    from fedperi.site.noisy.ridge_score import RidgeScore
 
     (before, after), bound = worst_regrets(500, limit=2.0, ridge=0.05)
     row = np.array([0.0, 2.0, 2.0]) / math.sqrt(2)

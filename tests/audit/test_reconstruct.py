@@ -10,10 +10,11 @@ from helpers.questions import one_family
 
 import fedperi as fp
 from fedperi.audit.reconstruct import Closeness, SiteFound, closeness, reconstruct
-from fedperi.coordinator.transcript import Transcript
+from fedperi.coordinator.record import Transcript
 from fedperi.errors import InputError
 from fedperi.privacy.noise import SeededNoise
-from fedperi.privacy.release.release import Plan, Release, count_rows, draw_release
+from fedperi.privacy.release.draw import count_rows, draw_release
+from fedperi.privacy.release.release import Plan, Release
 from fedperi.protocol.messages import Settings, Welcome
 from fedperi.site.released import ReleasedSite
 from fedperi.tables import open_table

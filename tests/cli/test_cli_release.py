@@ -17,8 +17,8 @@ import pytest
 from helpers.command import fedperi, fedperi_here
 
 from fedperi.privacy.release import site_release
+from fedperi.privacy.release.draw import count_rows
 from fedperi.privacy.release.file import load_release, save_release, write_release
-from fedperi.privacy.release.release import count_rows
 
 ARGUMENTS = ("--epsilon", "1", "--bounds", "bounds.toml")
 
@@ -389,14 +389,14 @@ def test_interrupted_before_the_charge(folder: Path, monkeypatch: pytest.MonkeyP
 
 def test_interrupted_after_the_charge(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The noise is still drawn and kept: what was paid for is there the next time."""
-    draw = site_release.Pending._draw
+    draw = site_release.PreparedRelease._draw
 
     def slow(pending: Any) -> Any:
         os.kill(os.getpid(), signal.SIGINT)
         return draw(pending)
 
     with monkeypatch.context() as patch:
-        patch.setattr(site_release.Pending, "_draw", slow)
+        patch.setattr(site_release.PreparedRelease, "_draw", slow)
         code, out, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
     assert (code, out, err) == (130, "", "interrupted: nothing was written\n")
     assert sorted(path.name for path in folder.iterdir()) == ["bounds.toml", "h1.csv", "store"]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import fedperi as fp
 from fedperi.coordinator.coordinator import Coordinator
-from fedperi.coordinator.transcript import Replay
+from fedperi.coordinator.record import Replay
 from fedperi.graph import bits
 from fedperi.graph.equivalence import consistent_extension
 from fedperi.protocol.messages import (  # type: ignore[attr-defined]
@@ -276,8 +276,8 @@ NONE = np.zeros((1, 0), dtype=np.int64)
         (families([0], [[1]], [[1]]), "a question names a variable twice"),
         (families([0], [[0]], NONE), "a question names a variable twice"),
         (families([0, 1], [[1]], [[2]]), "the arrays of a question have different lengths"),
-        (families([0], [1], [2]), "a question must have one row a node"),
-        (families([[0]], [[1]], [[2]]), "a question must have one row a node"),
+        (families([0], [1], [2]), "a question must have one row per node"),
+        (families([[0]], [[1]], [[2]]), "a question must have one row per node"),
     ],
 )
 def test_families_that_are_no_question(question: Families, message: str) -> None:
@@ -310,13 +310,13 @@ def test_sets_that_are_too_large() -> None:
             TRIANGLE.adjacency,
             [0],
             [[0, 4, 2]],
-            "a question has a mark that is none of the four known ones, or marks a node for itself",
+            "a question has an unknown mark (four are known), or marks a node for itself",
         ),
         (
             TRIANGLE.adjacency,
             [0],
             [[2, 1, 2]],
-            "a question has a mark that is none of the four known ones, or marks a node for itself",
+            "a question has an unknown mark (four are known), or marks a node for itself",
         ),
         (np.roll(np.eye(3), 1, axis=1), [0], [[0, 1, 2]], "a question holds a graph that is no DAG"),
         (np.eye(3), [0], [[0, 1, 2]], "a question holds a graph that is no DAG"),

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedperi.errors import InputError
-from fedperi.privacy.accounting import zcdp_rho
-from fedperi.privacy.release.release import Plan, count_rows, draw_release
+from fedperi.privacy.release.draw import count_rows, draw_release
+from fedperi.privacy.release.release import Plan
+from fedperi.privacy.zcdp import zcdp_rho
 from fedperi.tables import open_table
 from fedperi.tables.bounded import fingerprint
 from fedperi.tables.schema import Column, Schema

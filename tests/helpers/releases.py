@@ -16,8 +16,9 @@ import pytest
 from fedperi.privacy.bounds import as_bounds
 from fedperi.privacy.ledger import Ceiling, Ledger
 from fedperi.privacy.noise import SeededNoise
+from fedperi.privacy.release.draw import count_rows, draw_release
 from fedperi.privacy.release.file import write_release
-from fedperi.privacy.release.release import Plan, Release, count_rows, draw_release
+from fedperi.privacy.release.release import Plan, Release
 from fedperi.privacy.store import Store
 from fedperi.tables.table import open_table
 

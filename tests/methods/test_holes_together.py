@@ -16,7 +16,7 @@ import pytest
 from helpers.command import fedperi_here
 
 import fedperi as fp
-from fedperi.coordinator.journal import Journal
+from fedperi.coordinator.record import Journal
 from fedperi.errors import InputError
 from fedperi.names import name_problem
 from fedperi.pki.certificates import check_unshared
@@ -144,5 +144,5 @@ def test_a_coordinator_without_the_extra_is_told_to_install_it(
     (tmp_path / "north.pub").write_text("ecdsa-sha2-nistp384 AAAA")
     for name in [name for name in sys.modules if name.split(".")[0] == missing] + [missing]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(InputError, match=r"pip install 'fedperi\[flower\]'"):
+    with pytest.raises(InputError, match=r"pip install 'fedperi\[(flower|keys)\]'"):
         read_site_keys(tmp_path)

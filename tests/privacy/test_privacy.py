@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import fedperi as fp
 from fedperi.privacy import load_release, release_table, save_release
 from fedperi.privacy.bounds import as_bounds
-from fedperi.privacy.release.release import Plan, count_rows, draw_release
+from fedperi.privacy.release.draw import count_rows, draw_release
+from fedperi.privacy.release.release import Plan
 from fedperi.privacy.release.repair import clipped_eigenvalues, covariance_of, undo_clipping
 from fedperi.tables import open_table
 from fedperi.tables.bounded import bounded_moments, fingerprint

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedperi.errors import InputError
-from fedperi.privacy.accounting import Price, spent, total, zcdp_epsilon, zcdp_rho
+from fedperi.privacy.accounting import Price, spent, total
+from fedperi.privacy.zcdp import zcdp_epsilon, zcdp_rho
 
 epsilons = st.floats(-4, 2).map(lambda x: 10.0**x)
 deltas = st.floats(-15, -1).map(lambda x: 10.0**x)

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedperi.errors import InputError
-from fedperi.privacy.accounting import Price, total, zcdp_epsilon, zcdp_rho
+from fedperi.privacy.accounting import Price, total
 from fedperi.privacy.ledger import Ceiling, Ledger
 from fedperi.privacy.store import Place, Store
+from fedperi.privacy.zcdp import zcdp_epsilon, zcdp_rho
 
 TABLE, OTHER = "ab" * 32, "cd" * 32
 ONE = Price(1.0, 0.0, laplace=(1.0, 1))
@@ -423,18 +424,18 @@ def test_every_single_byte_counts(place: Place) -> None:
         (lambda lines: lines[:-1], "its length is not the one that was recorded"),
         (lambda lines: lines[:1], "its length is not the one that was recorded"),
         (lambda lines: [], "its last line is not whole"),
-        (lambda lines: lines[1:], "line 1 does not carry its mark"),
-        (lambda lines: [lines[0], lines[2], lines[1], lines[3]], "line 2 does not carry its mark"),
-        (lambda lines: [lines[0], lines[2], lines[3]], "line 2 does not carry its mark"),
-        (lambda lines: [*lines, lines[3]], "line 5 does not carry its mark"),
-        (lambda lines: [*lines, "free text"], "line 5 does not carry its mark"),
-        (lambda lines: [*lines, ""], "line 5 does not carry its mark"),
+        (lambda lines: lines[1:], "line 1 does not carry its code"),
+        (lambda lines: [lines[0], lines[2], lines[1], lines[3]], "line 2 does not carry its code"),
+        (lambda lines: [lines[0], lines[2], lines[3]], "line 2 does not carry its code"),
+        (lambda lines: [*lines, lines[3]], "line 5 does not carry its code"),
+        (lambda lines: [*lines, "free text"], "line 5 does not carry its code"),
+        (lambda lines: [*lines, ""], "line 5 does not carry its code"),
         (lambda lines: [*lines[:3], lines[3].replace('"epsilon": 1.0', '"epsilon": 0.1')], "line 4 does not carry its"),
         (
             lambda lines: [lines[0].replace('"epsilon": 10.0', '"epsilon": 99.0'), *lines[1:]],
             "line 1 does not carry its",
         ),
-        (lambda lines: [lines[0].replace(TABLE, OTHER), *lines[1:]], "line 1 does not carry its mark"),
+        (lambda lines: [lines[0].replace(TABLE, OTHER), *lines[1:]], "line 1 does not carry its code"),
     ],
 )
 def test_edited_lines_are_noticed(place: Place, edit: object, why: str) -> None:

@@ -22,7 +22,7 @@ import fedperi as fp
 from fedperi.coordinator.coordinator import Coordinator
 from fedperi.errors import InputError
 from fedperi.privacy import Ceiling, lemma_sensitivity
-from fedperi.privacy.accounting import Price, spent, zcdp_rho
+from fedperi.privacy.accounting import Price, spent
 from fedperi.privacy.regret_noise import (
     EXACT,
     LEAST_RIDGE,
@@ -35,6 +35,7 @@ from fedperi.privacy.regret_noise import (
     proven_sensitivity,
 )
 from fedperi.privacy.release.release import Plan
+from fedperi.privacy.zcdp import zcdp_rho
 from fedperi.protocol.messages import Families, Orientations, Settings
 from fedperi.scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
 from fedperi.search.screening import FULL
@@ -192,8 +193,8 @@ def exact_answers(table: Any, release_of: Any, privacy: Any, settings: Any, ques
     """What a site would answer without noise, with a release that was drawn before: neighbours have the same one."""
     site = quiet_site(table, privacy, targets=targets)
     if release_of is not None:
-        pending = site._pending
-        site._pending = SimpleNamespace(plan=pending.plan, budget=None, draw=lambda: (release_of, None))
+        pending = site._prepared
+        site._prepared = SimpleNamespace(plan=pending.plan, budget=None, draw=lambda: (release_of, None))
     site._noisy = lambda keys, exact: exact
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -413,15 +414,17 @@ def test_more_answers_than_planned_are_refused_before_release(tmp_path: Path) ->
     single = one_parent_set(0)
     site.answer(single)
     paid = site.privacy["ledger"]["releases"]
-    site._plan = RegretPlan(site._plan.epsilon, site._plan.delta, site._plan.own, 11)  # 1 + 11 more is one too many
+    site._book._plan = RegretPlan(
+        site._plan.epsilon, site._plan.delta, site._plan.own, 11
+    )  # 1 + 11 more is one too many
     assert refusal(lambda: site.answer(all_families(3))) == (
         "site 'north': epsilon = 2 was divided among 11 answers; 1 are given, and 11 more are asked. Nothing of these "
         "is released; plan for more with Privacy(..., answers=...), or use mechanism='statistics', which answers any "
         "number at one price"
     )
     assert site.privacy["ledger"]["releases"] == paid
-    assert site._kept().keys() == site._known.keys()
-    assert len(site._known) == 1
+    assert site._book.kept().keys() == site._book._known.keys()
+    assert len(site._book._known) == 1
 
 
 def test_the_ceiling_is_kept_before_release(tmp_path: Path) -> None:
@@ -437,7 +440,7 @@ def test_the_ceiling_is_kept_before_release(tmp_path: Path) -> None:
     words = refusal(lambda: other.open(Settings("adaptive", penalty=2.0), other.names))  # other questions, a new price
     assert words.startswith("site 'north' has spent epsilon ")
     assert f"above its ceiling of epsilon 2 at delta {Ceiling().delta:g}; nothing is released" in words
-    assert quiet_site(table, privacy)._pending.budget.ledger.summary()["releases"] == paid
+    assert quiet_site(table, privacy)._prepared.budget.ledger.summary()["releases"] == paid
 
 
 def test_a_bootstrap_and_too_many_variables_are_refused(tmp_path: Path) -> None:
@@ -459,7 +462,7 @@ def test_damaged_answers_are_refused(tmp_path: Path) -> None:
     site.open(Settings("none"), site.names)
     site.answer(all_families(3))
     for text in ("{", "[1]", '{"set:0:0": "x"}'):
-        site._pending.budget.place.keep(site._known_under, text)
+        site._prepared.budget.place.keep(site._book._key, text)
         assert refusal(lambda: site.open(Settings("none"), site.names)).startswith(
             "the answers that site 'north' has kept are damaged; nothing is released"
         )

@@ -20,10 +20,12 @@ from hypothesis import strategies as st
 
 from fedperi.errors import InputError
 from fedperi.names import name_problem
-from fedperi.privacy.accounting import Price, zcdp_rho
-from fedperi.privacy.release.explain import about, explain, guesses, printable
+from fedperi.privacy.accounting import Price
+from fedperi.privacy.release.explain import explain, guesses
 from fedperi.privacy.release.file import is_release, load_release, read_release, save_release, write_release
 from fedperi.privacy.release.release import Plan, Release
+from fedperi.privacy.release.sentences import about, printable
+from fedperi.privacy.zcdp import zcdp_rho
 from fedperi.tables import Column, Schema
 from fedperi.tables.bounded import CONSTANT, GRID, bounded_moments, fingerprint
 from fedperi.tables.readers.private import is_number, limits
@@ -276,7 +278,7 @@ def test_a_file_that_is_cut_off(release: Release) -> None:
 @pytest.mark.parametrize(("text", "found"), [('{"format": "fedperi.graph"}', "'fedperi.graph'"), ("[1]", "None")])
 def test_another_format(text: str, found: str) -> None:
     advice = "give a file that `fedperi release` wrote"
-    assert refusal(text) == f"is none: its format is {found}, not 'fedperi.release'; {advice}"
+    assert refusal(text) == f"is not a release file (format: {found}, not 'fedperi.release'); {advice}"
 
 
 def test_another_version(release: Release) -> None:
@@ -434,11 +436,11 @@ def put(value: object, *path: str | int) -> Callable[[dict[str, Any]], object]:
         (put([1], "columns"), "has no name of a column in 'columns[0]'"),
         (
             put("date", "columns", 0, "kind"),
-            "has a column that is none: column 'age': kind must be 'continuous' or 'categorical', not 'date'",
+            "has a column that cannot be one: column 'age': kind must be 'continuous' or 'categorical', not 'date'",
         ),
         (
             put([120, 0], "columns", 0, "bounds"),
-            "has a column that is none: column 'age': bounds must be finite and increasing, not 120, 0",
+            "has a column that cannot be one: column 'age': bounds must be finite and increasing, not 120, 0",
         ),
         (put(["low"], "columns", 2, "levels"), "has one level only for column 'arm'"),
         (put([["x"]], "columns", 2, "levels"), "has one level only for column 'arm'"),

@@ -15,7 +15,7 @@ from helpers.command import fedperi, fedperi_here
 import fedperi as fp
 from fedperi.errors import InputError
 from fedperi.privacy.release.file import load_release
-from fedperi.privacy.release.site_release import Budget, Pending, prepare_release, release_table
+from fedperi.privacy.release.site_release import Budget, PreparedRelease, prepare_release, release_table
 from fedperi.tables.table import open_table
 
 BOUNDS = {"a": (-5, 5), "b": (-5, 5)}
@@ -168,13 +168,13 @@ def test_the_loser_of_two_processes_says_so_and_writes_nothing(tmp_path: Path, m
     (tmp_path / "bounds.toml").write_text("a = [-5, 5]\nb = [-5, 5]\n")
     command = ["release", str(tmp_path / "h1.csv"), "--epsilon", "1", "--bounds", str(tmp_path / "bounds.toml")]
     command += ["--store", str(tmp_path / "store"), "--out"]
-    draw = Pending.draw
+    draw = PreparedRelease.draw
 
-    def overtaken(pending: Pending) -> Any:
+    def overtaken(pending: PreparedRelease) -> Any:
         assert fedperi(*command, tmp_path / "first.fedperi").returncode == 0
         return draw(pending)
 
-    monkeypatch.setattr(Pending, "draw", overtaken)
+    monkeypatch.setattr(PreparedRelease, "draw", overtaken)
     loser = fedperi_here(*command, tmp_path / "second.fedperi")
     assert not (tmp_path / "second.fedperi").exists()
     assert loser.returncode == 2 and "spent 0" not in loser.stdout

@@ -27,7 +27,7 @@ from fedperi.protocol import wire
 from fedperi.protocol.fields import PROTOCOL, Fields, Refused
 from fedperi.protocol.messages import Families, Orientations, Settings, Welcome
 from fedperi.protocol.questions import Answers, read_answers, write_answers
-from fedperi.protocol.steps import Beginning, Doing, read_done
+from fedperi.protocol.steps import Beginning, StepRequest, read_step_reply
 from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
 from fedperi.strict import DEEPEST, LARGEST, Unreadable, read_json, write_json
 from fedperi.tables import Column
@@ -54,7 +54,10 @@ VALID: list[tuple[dict[str, Any], Reader]] = [
             ("open", Opening("r1", Settings("adaptive"), COLUMNS, "auto", ASKED)),
             ("ask", Asking("r1", 2, ASKED)),
             ("begin", Beginning("r1", "fedcdh", COLUMNS)),
-            ("step", Doing("r1", 1, "update", {"rho": 0.5, "parameters": np.zeros(25), "last": True, "name": "x"})),
+            (
+                "step",
+                StepRequest("r1", 1, "update", {"rho": 0.5, "parameters": np.zeros(25), "last": True, "name": "x"}),
+            ),
             ("close", Closing("r1")),
         ]
     ),
@@ -66,7 +69,7 @@ VALID: list[tuple[dict[str, Any], Reader]] = [
     (dict(write_answers(ANSWERS)), lambda record: read_answers(record, "site 'x'", ASKED)),
     (
         {"protocol": PROTOCOL, "out_parameters": np.zeros(4)},
-        lambda record: read_done(record, "site 'x'", ["parameters"]),
+        lambda record: read_step_reply(record, "site 'x'", ["parameters"]),
     ),
 ]
 

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 import fedperi as fp
 from fedperi.coordinator.agreement import Wishes, agree
 from fedperi.coordinator.ahead import first_look
-from fedperi.coordinator.journal import Journal, settings_key
 from fedperi.coordinator.plausible import WIDEST
+from fedperi.coordinator.record import Journal, settings_key
 from fedperi.errors import InputError
 from fedperi.graph.knowledge import unconstrained
 from fedperi.protocol import wire
@@ -28,7 +28,7 @@ from fedperi.protocol.fields import PROTOCOL, Refused
 from fedperi.protocol.messages import MAX_SET, Families, Settings, Welcome
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.questions import Answers, read_answers, write_answers
-from fedperi.protocol.steps import Beginning, Doing, read_done
+from fedperi.protocol.steps import Beginning, StepRequest, read_step_reply
 from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
 from fedperi.search.phase1 import find_common_dag
 from fedperi.site.kept import read_summary, write_summary
@@ -154,7 +154,7 @@ def test_the_small_messages_are_read_as_they_were_written() -> None:
     )
 )
 def test_a_step_is_read_as_it_was_written(payload: Any) -> None:
-    again = wire.read("step", wire.write(Doing("r", 7, "update", payload)))
+    again = wire.read("step", wire.write(StepRequest("r", 7, "update", payload)))
     assert (again.run, again.number, again.kind, set(again.payload)) == ("r", 7, "update", set(payload))
     for name, value in payload.items():
         assert type(again.payload[name]) is type(value)
@@ -197,7 +197,7 @@ messages = st.one_of(
     st.tuples(st.just("open"), st.builds(Opening, st.just("r"), runs, columns).map(wire.write)),
     st.tuples(st.just("ask"), st.builds(Asking, st.just("r"), st.just(1), questions).map(wire.write)),
     st.tuples(st.just("begin"), st.builds(Beginning, st.just("r"), words, columns).map(wire.write)),
-    st.just(("step", wire.write(Doing("r", 1, "update", {"rho": 0.5, "parameters": np.zeros(25)})))),
+    st.just(("step", wire.write(StepRequest("r", 1, "update", {"rho": 0.5, "parameters": np.zeros(25)})))),
 )
 
 
@@ -223,7 +223,7 @@ def test_whatever_is_no_message_is_refused_in_words(case: Any) -> None:
         assert str(error).startswith("the '") or str(error).startswith("the coordinator"), str(error)
         assert "\x1b" not in str(error)
     else:
-        assert isinstance(message, Hello | Opening | Asking | Beginning | Doing | Closing)
+        assert isinstance(message, Hello | Opening | Asking | Beginning | StepRequest | Closing)
 
 
 @given(mutated())
@@ -234,7 +234,7 @@ def test_whatever_a_site_sends_is_read_or_refused_in_words(case: Any) -> None:
         lambda: wire.read_card(record, "site 'x'"),
         lambda: wire.read_welcome(record, "site 'x'", NAMES),
         lambda: read_answers(record, "site 'x'", [one]),
-        lambda: read_done(record, "site 'x'", ["rho", "parameters"]),
+        lambda: read_step_reply(record, "site 'x'", ["rho", "parameters"]),
     ]
     for reader in readers:
         try:
@@ -266,7 +266,7 @@ def test_a_site_gives_a_refusal_or_an_answer_and_never_falls(site: Any, case: An
         (
             "hello",
             {"protocol": 1},
-            "the coordinator speaks version 1 of the protocol, and this side version 4: install",
+            "the coordinator uses version 1 of the protocol, and this side version 4: install",
         ),
         (
             "train",
@@ -606,7 +606,7 @@ def test_a_table_that_changes_under_a_running_site_is_noticed(tmp_path: Path) ->
     site = answering(tmp_path / "a.csv", store=tmp_path / "store")
     (table * 2).to_csv(tmp_path / "a.csv", index=False)
     reply = site.reply("open", wire.write(Opening("r", Settings("adaptive"), site.card.columns)))
-    assert reply["refused"] == "the table has changed since this site was started: start it again"
+    assert reply["refused"] == "the table has changed since this site was started: restart the site"
 
 
 def test_a_table_that_changes_in_a_run_is_noticed(tmp_path: Path) -> None:
@@ -863,7 +863,7 @@ def test_the_protocol_is_imported_without_pandas_and_flower() -> None:
     import sys
 
     code = (
-        "import sys, fedperi.protocol.wire, fedperi.coordinator.journal; "
+        "import sys, fedperi.protocol.wire, fedperi.coordinator.record; "
         "print(int('pandas' in sys.modules), int('flwr' in sys.modules))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ))

@@ -19,8 +19,9 @@ import fedperi as fp
 from fedperi.cli.demo import EDGES
 from fedperi.methods import EdgeEvidence, Result
 from fedperi.methods.stability import EdgeStability
-from fedperi.privacy.accounting import Price, zcdp_rho
+from fedperi.privacy.accounting import Price
 from fedperi.privacy.release.explain import guesses
+from fedperi.privacy.zcdp import zcdp_rho
 from fedperi.report import draw, graph_svg, render_report
 from fedperi.report.assumptions import assumptions
 from fedperi.report.contributions import contributions

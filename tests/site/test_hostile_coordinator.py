@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import fedperi as fp
 from fedperi.cli.flower_apps import site_of
 from fedperi.coordinator.agreement import Wishes, agree
-from fedperi.coordinator.journal import Journal
+from fedperi.coordinator.record import Journal
 from fedperi.errors import InputError
 from fedperi.privacy.release.site_release import Budget
 from fedperi.protocol import wire

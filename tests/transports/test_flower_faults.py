@@ -77,7 +77,7 @@ def test_a_site_killed_in_a_round_is_left_out_and_named(pilot: Pilot) -> None:
     assert list(pilot.result("killed").dropped) == ["south"]
     is_of_two(pilot, "killed")
     said = coordinator.said.replace("\n", " ")
-    assert "site 'south' was disconnected; going on with 2 sites." in said
+    assert "site 'south' was disconnected; continuing with 2 sites." in said
     assert "Did not take part: south (site 'south' was disconnected)." in said
     assert "The graph and the worst regret are of 2 sites: east, north. They say nothing about the others" in said
     for name in NAMES[:2]:
@@ -94,7 +94,7 @@ def test_a_site_killed_and_started_anew_in_a_run_answers_with_the_noise_that_it_
     victim.end(signal.SIGKILL)
     pilot.site("south", *NOISE, label="anew-south-again", store="anew-store")
     assert coordinator.done() == 0, coordinator.said
-    assert "site 'south' was started anew; asking it again." in coordinator.said
+    assert "site 'south' was restarted; asking it again." in coordinator.said
     assert changed(before, files(place)) == set()
     privacy = fp.Privacy(
         1000.0, ceiling=2000.0, bounds=str(pilot.folder / "bounds.toml"), store=pilot.folder / "anew-store"
@@ -148,7 +148,7 @@ def test_a_site_that_is_stopped_in_a_round_is_late_and_its_answer_comes_to_nothi
     stopped.wait_for(" asks to ")
     stopped.send(signal.SIGSTOP)
     holding.approve_until("directions of edges")
-    assert "did not reply within 15 s; going on with 3 sites." in coordinator.said
+    assert "did not reply within 15 s; continuing with 3 sites." in coordinator.said
     stopped.send(signal.SIGCONT)
     stopped.answer("a")  # the coordinator is there, and waits for another site
     stopped.wait_for("opened with")
@@ -308,10 +308,10 @@ def test_a_site_that_comes_after_the_run_has_begun_is_told_and_waits_for_the_nex
     late.send(signal.SIGSTOP)
     coordinator = pilot.coordinate("--sites", 4, "--min-sites", 3, timeout=12, label="begun", out="begun")
     holding.approve_until("directions of edges")
-    assert "going on with 3 of 4 sites." in coordinator.said
+    assert "continuing with 3 of 4 sites." in coordinator.said
     late.send(signal.SIGCONT)
     late.wait_for("connected to")
-    coordinator.wait_for("south has come after the run began, and waits for the next one.")
+    coordinator.wait_for("south connected after the run began, and waits for the next one.")
     holding.answer("a")
     assert coordinator.done() == 0, coordinator.said
     result = pilot.result("begun")

@@ -26,7 +26,7 @@ from fedperi.protocol import wire
 from fedperi.protocol.fields import MAX_NUMBERS, PROTOCOL, Refused
 from fedperi.protocol.messages import Settings, Welcome
 from fedperi.protocol.policy import SitePolicy
-from fedperi.protocol.steps import Beginning, Doing, read_done, write_doing
+from fedperi.protocol.steps import Beginning, StepRequest, read_step_reply, write_step_request
 from fedperi.protocol.wire import Asking, Closing, Hello, Opening
 from fedperi.protocol.workers import WORKERS, worker_class
 from fedperi.site.work import SiteWork
@@ -78,10 +78,20 @@ class Wired:
         replies = self._tell("begin", Beginning("r", worker, self.columns))
         return [wire.read_welcome(reply, "a site", names)[0] for reply in replies]
 
+    dropped = ()
+
+    def fingerprints(self) -> Any:
+        return [None] * len(self.sites)
+
+    def close(self) -> None:
+        self.closed = True
+
     def perform(self, kind: Any, payload: Any) -> Any:
         self.number += 1
-        message = Doing("r", self.number, kind, payload)
-        return [read_done(reply, "a site", self.worker.kinds[kind].sends) for reply in self._tell("step", message)]
+        message = StepRequest("r", self.number, kind, payload)
+        return [
+            read_step_reply(reply, "a site", self.worker.kinds[kind].sends) for reply in self._tell("step", message)
+        ]
 
 
 def assert_same(result: Any, direct: Any) -> None:
@@ -130,7 +140,7 @@ def begun(table: Any, folder: Any, worker: Any = "notears-admm", policy: Any = A
 
 
 def step(site: Any, payload: Any, kind: Any = "update", number: Any = 1) -> Any:
-    return site.reply("step", wire.write(Doing("r", number, kind, payload)))
+    return site.reply("step", wire.write(StepRequest("r", number, kind, payload)))
 
 
 UPDATE = {"parameters": np.zeros((1, 25)), "rho": np.ones(1), "total": 900.0, "loops": False}
@@ -187,7 +197,7 @@ def test_a_site_with_a_privacy_promise_runs_none_of_them(tables: Any, tmp_path: 
 )
 def test_what_is_no_step_is_refused_in_words(tables: Any, tmp_path: Path, change: Any, words: str) -> None:
     site, _ = begun(tables["north"], tmp_path)
-    reply = site.reply("step", wire.write(Doing("r", 1, "update", UPDATE)) | change)
+    reply = site.reply("step", wire.write(StepRequest("r", 1, "update", UPDATE)) | change)
     assert set(reply) == {"protocol", "refused"}
     assert words is None or words in reply["refused"]
     assert "out_parameters" in step(site, UPDATE)  # the site goes on, from where it was
@@ -223,7 +233,7 @@ def test_runs_of_steps_and_runs_of_questions_are_told_apart(tables: Any, tmp_pat
     words = "the run {!r} was not opened for this kind of message"
     assert site.reply("ask", wire.write(Asking("r", 1, (one,))))["refused"] == words.format("r")
     site.reply("open", wire.write(Opening("q", Settings("adaptive"), site.card.columns)))
-    assert site.reply("step", wire.write(Doing("q", 1, "update", UPDATE)))["refused"] == words.format("q")
+    assert site.reply("step", wire.write(StepRequest("q", 1, "update", UPDATE)))["refused"] == words.format("q")
     assert "out_parameters" in step(site, UPDATE)
     assert site.reply("close", wire.write(Closing("r"))) == {"protocol": PROTOCOL}
     assert step(site, UPDATE, number=2)["refused"] == "the run is closed; begin a new one"
@@ -259,7 +269,7 @@ def test_the_policy_limits_steps_too(tables: Any, tmp_path: Path) -> None:
     assert step(site, UPDATE, number=3)["refused"] == words
     assert "may answer 60 numbers (--most-numbers), and this would make it 75" in site.log.path.read_text()
     site.reply("begin", wire.write(Beginning("q", "notears-admm", site.card.columns)))
-    assert site.reply("step", wire.write(Doing("q", 1, "update", UPDATE)))["refused"] == words  # nor in a new run
+    assert site.reply("step", wire.write(StepRequest("q", 1, "update", UPDATE)))["refused"] == words  # nor in a new run
 
 
 def test_categories_and_other_columns_are_refused(tmp_path: Path) -> None:
@@ -307,7 +317,7 @@ def test_nothing_but_declared_arrays_leaves_a_site(tmp_path: Path) -> None:
 
 def test_a_message_that_is_too_large_is_refused_with_a_remedy(tables: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"'fourth' would send 8388609 numbers to every site, .*: ask for less"):
-        write_doing(Doing("r", 1, "fourth", {"maps": np.zeros(MAX_NUMBERS + 1)}))
+        write_step_request(StepRequest("r", 1, "fourth", {"maps": np.zeros(MAX_NUMBERS + 1)}))
     site, _ = begun(tables["north"], tmp_path)
     with pytest.raises(Refused, match=r"the answer would have 8388609 numbers, .*: ask for less"):
         site._steps._count("r", MAX_NUMBERS + 1)

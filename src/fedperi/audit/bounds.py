@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..privacy.accounting import gaussian_epsilon
+from ..privacy.zcdp import gaussian_epsilon
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ class Audit:
     shaped : float
         Lower bound on epsilon if the trade-off has the shape that the noise should give it.
     at_half : float
-        What `shaped` would be, on average, had the noise been half of what it should be: whether an audit of so many
+        What `shaped` would be, on average, had the noise been half of what it should be: whether an audit of this many
         runs can fail at all.
 
     Examples
@@ -213,7 +213,7 @@ def foreseen(claim: Claim, runs: int, confidence: float = 0.999, noise: float = 
 
 
 def check_runs(runs: object, confidence: object) -> None:
-    """Raise unless so many runs and such a confidence make sense.
+    """Raise unless this number of runs and this confidence make sense.
 
     Examples
     --------

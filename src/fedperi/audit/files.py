@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..privacy.release.release import CELLS, Plan, count_rows, draw_release
+from ..privacy.release.draw import CELLS, count_rows, draw_release
+from ..privacy.release.release import Plan
 from ..tables.schema import Column, Schema
 from ..tables.table import open_table
 

@@ -24,11 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..privacy.accounting import positive, probability
 from ..privacy.noise import Noise, SecureNoise, noise_scale
 from ..privacy.options import check_delta
 from ..privacy.regret_noise import proven_sensitivity, ridge_covariance
-from ..privacy.release.release import BESIDE, CELLS, DIAGONAL, QUARTILES, Plan, Release, count_rows, draw_release
+from ..privacy.release.draw import CELLS, QUARTILES, count_rows, draw_release
+from ..privacy.release.release import BESIDE, DIAGONAL, Plan, Release
+from ..privacy.zcdp import positive, probability
 from ..tables.bounded import CONSTANT, GRID, clipped_rows
 from ..tables.readers.private import limits, private_rows
 from ..tables.schema import Column

@@ -71,7 +71,8 @@ def _reconstructions(epsilon: float, delta: float) -> tuple[Closeness, Closeness
     from ..discovery.discover import ges
     from ..methods import IPERI
     from ..privacy.noise import SecureNoise
-    from ..privacy.release.release import Plan, count_rows, draw_release
+    from ..privacy.release.draw import count_rows, draw_release
+    from ..privacy.release.release import Plan
     from ..simulation import simulate
     from ..site.released import ReleasedSite
     from ..tables import open_table

@@ -20,7 +20,7 @@ from .common.say import say
 from .site import check_insecure
 
 if TYPE_CHECKING:
-    from ..coordinator.journal import Journal
+    from ..coordinator.record import Journal
     from ..methods import Result
     from ..transports.flower.link import Certificates
 
@@ -136,7 +136,7 @@ def _prepared(
 
 
 def _journal(place: Path, of: dict[str, Any], say: Callable[[str], None]) -> Journal:
-    from ..coordinator.journal import Journal
+    from ..coordinator.record import Journal
 
     record = Journal(place / "journal.jsonl", of)
     if record.resumed:
@@ -156,7 +156,7 @@ def _run(
     journal: Journal | None,
     say: Callable[[str], None],
 ) -> Result:
-    from ..coordinator.journal import Journal
+    from ..coordinator.record import Journal
     from ..tables.infer import as_schema
     from ..transports.flower.exchange import Limits
     from ..transports.flower.link import superlink

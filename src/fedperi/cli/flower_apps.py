@@ -130,7 +130,7 @@ def server_app() -> serverapp.ServerApp:
 
 def find(grid: Any, config: Mapping[str, Any]) -> Any:
     """Run a method on the sites of a grid, as a run's configuration says, and save its result."""
-    from ..coordinator.journal import Journal
+    from ..coordinator.record import Journal
 
     # The one place where a room below is used: this is the end of the line, like the command line.
     from ..methods import IPERI, PERI
@@ -143,11 +143,11 @@ def find(grid: Any, config: Mapping[str, Any]) -> Any:
     if name not in ("iperi", "peri"):
         raise InputError(f"method is iperi or peri, not {name!r}")
     method = {"iperi": IPERI, "peri": PERI}[name](progress=False, **options)
-    place = Path(str(config.get("out") or "results"))
-    if (place / "result.json").exists():
-        raise InputError(f"out={str(place)!r} holds the results of an earlier run; choose another")
+    out = Path(str(config.get("out") or "results"))
+    if (out / "result.json").exists():
+        raise InputError(f"out={str(out)!r} holds the results of an earlier run; choose another")
     wait = float(config.get("timeout") or 600.0)
-    kept = Path(str(config.get("journal") or place)) / "journal.jsonl"
+    kept = Path(str(config.get("journal") or out)) / "journal.jsonl"
     transport = FlowerTransport(
         grid,
         sites=int(config["sites"]),
@@ -160,8 +160,8 @@ def find(grid: Any, config: Mapping[str, Any]) -> Any:
         note=_log,
     )
     result = through_drops(method.fit, transport)
-    result.save(place)
-    _log(f"wrote {place}")
+    result.save(out)
+    _log(f"wrote {out}")
     return result
 
 

@@ -30,8 +30,9 @@ def inspect(
     as_json: bool = typer.Option(False, "--json", help="Print the same as JSON and nothing else."),
 ) -> None:
     """Explain a release file: what it promises, what it holds, what can be learned from it."""
-    from ..privacy.release.explain import explain, printable
+    from ..privacy.release.explain import explain
     from ..privacy.release.file import load_release
+    from ..privacy.release.sentences import printable
 
     release = load_release(file, site_keys)
     sections = explain(release)

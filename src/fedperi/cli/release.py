@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from ..privacy.ledger import Ledger
     from ..privacy.options import Privacy
-    from ..privacy.release.release import Plan, Release, Witness
+    from ..privacy.release.draw import TrueCounts
+    from ..privacy.release.release import Plan, Release
     from ..tables.checks.profile import Missing
     from ..tables.embedding import Data
     from ..tables.table import Table
@@ -213,7 +214,7 @@ def _noticed(table: Table, privacy: Privacy, schema: str | None, data: str, miss
     return [str(finding) for finding in owner_findings(table, privacy, **how)]
 
 
-def _secrets(witness: Witness, undone: bool) -> dict[str, Any]:
+def _secrets(witness: TrueCounts, undone: bool) -> dict[str, Any]:
     return {"rows": witness.rows, "clipped": witness.clipped, "clipping_is_undone": undone}
 
 

@@ -20,7 +20,7 @@ _ONE_FILE = "give every site the same schema file (--schema)"
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a coordinator expects of all sites: columns of a schema, a type of data, a bootstrap; it orders nothing."""
+    """What a coordinator expects of all sites: columns of a schema, a type of data, a bootstrap; it cannot order it."""
 
     schema: Schema | None = None
     data: str = "auto"

@@ -12,7 +12,7 @@ from ..names import check_name
 from ..protocol.messages import Floats, Question, Settings, Welcome
 from ..protocol.questions import shape
 from .plausible import check_answers, check_rows
-from .transcript import Transcript
+from .record import Transcript
 
 
 class Transport(Protocol):
@@ -28,7 +28,7 @@ class Transport(Protocol):
         """Tell the sites that the run is over."""
 
     def privacy(self) -> Sequence[dict[str, Any] | None]:
-        """Return what each site says about its privacy by now; answers may have cost something since the welcome."""
+        """Return what each site says about its privacy so far; answers may have cost something since the welcome."""
 
     def fingerprints(self) -> Sequence[str | None]:
         """Identify what each site answers from, where that is known here; never sent over a network."""

@@ -50,7 +50,7 @@ MOST_ROWS = 1e12
 """Rows of a table at most: one column of more would be 8 terabytes."""
 
 WIDEST = 100
-"""Columns of a variable at most, where nobody says: text with more levels is refused as an identifier."""
+"""Columns of a variable at most, where it is not known: text with more levels is refused as an identifier."""
 
 ROOM = 50.0
 """How many times its scale noise may be."""

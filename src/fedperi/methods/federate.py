@@ -16,7 +16,8 @@ from ..names import check_name
 from ..scores import _kernel as kernel
 from ..site.factory import as_statement, make_site, prepare_private_site
 from ..site.released import ReleasedSite
-from ..site.site import Respondent, Site
+from ..site.respondent import Respondent
+from ..site.site import Site
 from ..site.summarised import SummarySite
 from ..tables.in_threads import cores
 from ..tables.reading import Reading

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..coordinator.transcript import Transcript
+from ..coordinator.record import Transcript
 from ..graph.pdag import PDAG
 from ..protocol.messages import Floats, Ints, Orientations
 

@@ -15,7 +15,7 @@ from ..graph.knowledge import Knowledge
 from ..privacy import Privacy
 from ..protocol.messages import Welcome
 from ..scores import _kernel as kernel
-from ..site.site import digest
+from ..site.respondent import digest
 
 if TYPE_CHECKING:
     from ..tables.summary import Summary

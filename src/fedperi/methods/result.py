@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..coordinator.transcript import Transcript
+from ..coordinator.record import Transcript
 from ..errors import InputError
 from ..graph.pdag import PDAG
 from ..search.phase1 import Step

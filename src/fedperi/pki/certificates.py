@@ -254,4 +254,4 @@ def need_cryptography(what: str = "making keys") -> None:
     try:
         import cryptography.x509  # noqa: F401
     except ImportError:
-        raise InputError(f"{what} needs the package cryptography: pip install 'fedperi[flower]'") from None
+        raise InputError(f"{what} needs the package cryptography: pip install 'fedperi[keys]'") from None

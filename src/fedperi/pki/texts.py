@@ -3,7 +3,7 @@
 CA_README = """\
 The pilot's certificate authority (CA)
 
-ca.key   secret. Whoever has it can pretend to be the coordinator, to every site. It is needed only to renew the
+ca.key   secret. Anyone who has it can pretend to be the coordinator, to every site. It is needed only to renew the
          coordinator's certificate (fedperi keys --renew), not to add sites and not to run anything. Keep it off the
          coordinator and off the network: an encrypted stick in a safe is right. Keep a copy: without it, every site
          must be given a new ca.pem in the end.
@@ -21,7 +21,7 @@ Copy this folder there, over a channel that nobody else reads, then:
 
 ca.pem         public: the pilot's CA
 server.pem     public: the coordinator's certificate. Renew it before it ends: fedperi keys --out FOLDER --renew
-server.key     secret: whoever has it and can redirect traffic can pretend to be the coordinator
+server.key     secret: anyone who has it and can redirect traffic can pretend to be the coordinator
 sites/*.pub    public: the keys of the sites that may connect. Delete one, and restart, to shut a site out.
 
 Files are readable by their owner only; leave it so.
@@ -47,6 +47,6 @@ For site {site}
 ca.pem        public. By it your machine knows the coordinator, and refuses any other.
 {site}.key
               secret. By it the coordinator knows you, and with it you sign release files (fedperi release --key).
-              Whoever has it can answer and sign in your name; it opens nothing at your side. If it is lost or was
+              Anyone who has it can answer and sign in your name; it opens nothing at your side. If it is lost or was
               seen by others, tell the coordinator, who shuts it out, and ask for a new one.
 """

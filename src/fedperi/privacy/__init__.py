@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .accounting import Price, Totals, total, zcdp_epsilon, zcdp_rho
+    from .accounting import Price, Totals, total
     from .ledger import Ceiling, Ledger
     from .options import Privacy
     from .regret_noise import lemma_sensitivity
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .release.release import Plan, Release
     from .release.site_release import plan_release, release_table
     from .store import Store
+    from .zcdp import zcdp_epsilon, zcdp_rho
 
 # Loaded when first used: `import fedperi` needs none of them.
 _LAZY = {
@@ -31,8 +32,8 @@ _LAZY = {
     "save_release": ".release.file",
     "sign_release": ".release.file",
     "total": ".accounting",
-    "zcdp_epsilon": ".accounting",
-    "zcdp_rho": ".accounting",
+    "zcdp_epsilon": ".zcdp",
+    "zcdp_rho": ".zcdp",
 }
 
 __all__ = [

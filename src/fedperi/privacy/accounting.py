@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from .zcdp import LARGEST, gaussian_epsilon, positive, probability, real, zcdp_epsilon
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 # Sums of decimal fractions miss by some units in the last place (three times 0.1 is more than 0.3 to a computer).
 # What is compared with a limit may exceed it by this share, which no row will ever notice.
 ROUNDING = 1e-12
-# Beyond this nothing is private in any sense, and floating point begins to overflow.
-_LARGEST = 1e6
 # Privacy loss distributions are composed by Fourier transforms, whose rounding noise grows with the number of answers
 # and can make epsilon too small. Measured on Gaussians, whose total is known: 4 answers, exact to 1e-4 at delta 1e-12
 # and too small by 0.07 % at 1e-14; 10^4 answers, exact at 1e-10 and too small by 0.2 % at 1e-13; 10^6, exact at 1e-8.
@@ -73,8 +71,8 @@ class Price:
     def __post_init__(self) -> None:
         values = {
             "epsilon": positive(self.epsilon, "epsilon of a price"),
-            "delta": _real(self.delta, "delta of a price", "0 <= delta < 1", lambda x: 0 <= x < 1),
-            "gaussian": _real(self.gaussian, "gaussian of a price", f"0 to {_LARGEST:g}", lambda x: 0 <= x <= _LARGEST),
+            "delta": real(self.delta, "delta of a price", "0 <= delta < 1", lambda x: 0 <= x < 1),
+            "gaussian": real(self.gaussian, "gaussian of a price", f"0 to {LARGEST:g}", lambda x: 0 <= x <= LARGEST),
             "selections": _repeated(self.selections, "selections"),
             "laplace": _repeated(self.laplace, "laplace"),
         }
@@ -227,75 +225,6 @@ def spent(prices: Iterable[Price], delta: float) -> float:
     return totals.zcdp_epsilon
 
 
-def zcdp_epsilon(rho: float, delta: float) -> float:
-    """Epsilon at a delta of what is rho-zCDP.
-
-    The conversion of Canonne, Kamath and Steinke ("The Discrete Gaussian for Differential Privacy", 2020): with
-    a = alpha - 1, the smallest over a > 0 of (1 + a) rho + (log(1/delta) - log(1 + a)) / a - log(1 + 1/a).
-
-    Examples
-    --------
-    >>> round(zcdp_epsilon(1 / 18, 1e-6), 9)
-    1.557656057
-    """
-    rho = _real(rho, "rho", "a finite number >= 0", lambda x: 0 <= x < math.inf)
-    log_delta = -math.log(probability(delta))
-    if not rho:
-        return 0.0
-    # The derivative vanishes where rho a^2 + log(1 + a) = log(1/delta). The left side grows with a, so there is one
-    # root; one of the two terms is at least half of the right side there, and neither exceeds it.
-    low = min(math.sqrt(log_delta / 2 / rho), math.expm1(min(log_delta, 700) / 2))
-    high = min(math.sqrt(log_delta / rho), math.expm1(min(log_delta, 700)))
-    for _ in range(60):
-        a = math.sqrt(low) * math.sqrt(high)
-        if rho * a * a + math.log1p(a) < log_delta:
-            low = a
-        else:
-            high = a
-    # Every a gives a valid bound; the error of the root enters only in second order.
-    a = high
-    return max(0.0, (1 + a) * rho + (log_delta - math.log1p(a)) / a - math.log1p(1 / a))
-
-
-@lru_cache(maxsize=256)
-def zcdp_rho(epsilon: float, delta: float) -> float:
-    """Largest rho whose epsilon at delta is not above the given one: the inverse of `zcdp_epsilon`, rounded down.
-
-    Examples
-    --------
-    >>> rho = zcdp_rho(1.0, 1e-6)
-    >>> round(rho, 7), zcdp_epsilon(rho, 1e-6) <= 1.0
-    (0.024356, True)
-    """
-    epsilon, delta = positive(epsilon, "epsilon"), probability(delta)
-    low, high = 0.0, epsilon
-    while zcdp_epsilon(high, delta) <= epsilon:
-        low, high = high, 2 * high
-    while low < (middle := (low + high) / 2) < high:
-        if zcdp_epsilon(middle, delta) <= epsilon:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def positive(value: object, what: str) -> float:
-    """Return a positive number that is not absurd as a float, or raise."""
-    return _real(value, what, f"above 0 and at most {_LARGEST:g}", lambda x: 0 < x <= _LARGEST)
-
-
-def probability(value: object, what: str = "delta") -> float:
-    """Return a number strictly between 0 and 1 as a float, or raise."""
-    return _real(value, what, "0 < delta < 1, well below one over the number of rows", lambda x: 0 < x < 1)
-
-
-def _real(value: object, what: str, needs: str, fits: Callable[[float], bool]) -> float:
-    # An integer of 400 digits does not fit a float, so the comparison comes first; NaN fits nothing.
-    if isinstance(value, Real) and not isinstance(value, bool) and fits(value):  # type: ignore[arg-type]
-        return float(value)
-    raise InputError(f"{what} is {value!r:.50}, but must be a number: {needs}")
-
-
 def _repeated(value: object, what: str) -> tuple[float, int]:
     if isinstance(value, tuple | list) and len(value) == 2:
         epsilon, count = value
@@ -305,25 +234,6 @@ def _repeated(value: object, what: str) -> tuple[float, int]:
             if count:
                 return positive(epsilon, f"epsilon of {what} in a price"), int(count)
     raise InputError(f"{what} of a price is {value!r:.80}, but must be (epsilon of one, how many), or (0, 0) for none")
-
-
-def gaussian_epsilon(rho: float, delta: float) -> float:
-    """Epsilon of Gaussian noise alone, from its exact curve (Balle and Wang, 2018), rounded up."""
-    mu = math.sqrt(2 * rho)
-
-    def exact_delta(epsilon: float) -> float:
-        first = math.erfc((epsilon / mu - mu / 2) / math.sqrt(2)) / 2
-        tail = math.erfc((epsilon / mu + mu / 2) / math.sqrt(2)) / 2
-        # Where the tail underflows the subtraction is left out, which can only make delta larger.
-        return first - (math.exp(epsilon + math.log(tail)) if tail else 0.0)
-
-    low, high = 0.0, zcdp_epsilon(rho, delta)
-    while low < (middle := (low + high) / 2) < high and high - low > 1e-12 * high:
-        if exact_delta(middle) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
 
 
 def _pld_epsilon(prices: tuple[Price, ...], delta: float) -> float | None:

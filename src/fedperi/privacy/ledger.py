@@ -2,7 +2,7 @@
 
 The ledger is a folder ``ledger`` in the site's place: ``ledger.jsonl``, one line of JSON per release, to be read by
 people; ``key``, random; ``head``, how long the file is. Every line ends with an HMAC-SHA256, under the key, of itself
-and the line before, so that a line that is edited, added, cut out or moved is noticed; the head tells of lines cut off
+and the line before, so that a line that is edited, added, cut out or moved is noticed; the head reveals lines cut off
 at the end. Ledgers of the same table under other names in the same store count as one, with one ceiling.
 
 This stops accidents and tempting edits. It cannot stop the owner of the disk from deleting the whole place, from
@@ -35,7 +35,7 @@ class Ledger:
     ceilings : tuple of (str, Ceiling)
         The ceilings that were set, each with its date; the last one holds.
     releases : tuple of Entry
-        All that was charged, under whatever name the table had in this store.
+        All that was charged, under any name that the table had in this store.
     elsewhere : tuple of Place
         Where the same table was kept under other names.
 
@@ -99,7 +99,7 @@ class Ledger:
                     f"the ceiling of site {site!r} is {_words(old)}, and {_words(new)} would raise it: keep it, or "
                     "have the site raise it knowingly (`fedperi release --raise-ceiling`), which its ledger records"
                 )
-            if new != old:  # in every ledger of the table: whatever its name, one ceiling holds
+            if new != old:  # in every ledger of the table: under any name, one ceiling holds
                 files = tuple(file.limited(new) for file in files)
             if own is None:
                 files = (LedgerFile.create(place, site, table, new), *files)

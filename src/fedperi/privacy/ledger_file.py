@@ -1,4 +1,4 @@
-"""The three files of a ledger: one line of JSON per release, chained by marks under a key, and how long it is.
+"""The three files of a ledger: one line of JSON per release, chained by codes under a key, and how long it is.
 
 A store may hold several ledgers of one table, one for each name that the table was given. They are one account:
 `account` finds them all.
@@ -15,8 +15,9 @@ from typing import Any
 
 from ..errors import InputError
 from ..strict import Unreadable, read_json, write_json
-from .accounting import Price, positive, probability
+from .accounting import Price
 from .store import Place
+from .zcdp import positive, probability
 
 FORMAT, VERSION = "fedperi.ledger", 1
 FOLDER = "ledger"
@@ -56,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class LedgerFile:
-    """A ledger on the disk, read and verified: its place, the key, the lines with their marks, and what these say."""
+    """A ledger on the disk, read and verified: its place, the key, the lines with their codes, and what these say."""
 
     place: Place
     key: str
@@ -86,14 +87,14 @@ class LedgerFile:
             _known_version(lines[0], site)
         previous = ""
         for number, line in enumerate(lines, 1):
-            body, mark = _split(line)
-            if not hmac.compare_digest(_mark(key, previous, body).encode(), mark.encode("utf-8", "surrogatepass")):
-                raise damaged(place, site, f"line {number} does not carry its mark")
-            previous = mark
+            body, mac = _split(line)
+            if not hmac.compare_digest(_mac(key, previous, body).encode(), mac.encode("utf-8", "surrogatepass")):
+                raise damaged(place, site, f"line {number} does not carry its code")
+            previous = mac
         if not lines or "".join(f"{line}\n" for line in lines) != text:
             raise damaged(place, site, "its last line is not whole")
         if head != _head(key, lines):
-            # A crash between the two writes of `append` leaves one line more than the head knows. It carries its mark,
+            # A crash between the two writes of `append` leaves one line more than the head knows. It carries its code,
             # so it was charged: it counts, though what it was charged for may never have been drawn. Whatever else
             # the head says, lines are missing or were added.
             if len(lines) < 2 or head != _head(key, lines[:-1]):
@@ -233,7 +234,7 @@ def _bodies(place: Place, site: str, lines: tuple[str, ...]) -> tuple[dict[str, 
 
 
 def _known_version(header: str, site: str) -> None:
-    """Raise for a header of another version, whose marks may be made in another way."""
+    """Raise for a header of another version, whose codes may be made in another way."""
     try:
         values = read_json(header)
     except Unreadable:
@@ -247,16 +248,16 @@ def _known_version(header: str, site: str) -> None:
 
 def _sealed(key: str, previous: str, body: dict[str, Any]) -> str:
     text = write_json(body)
-    return f'{text[:-1]}, "mac": "{_mark(key, previous, text)}"}}'
+    return f'{text[:-1]}, "mac": "{_mac(key, previous, text)}"}}'
 
 
 def _split(line: str) -> tuple[str, str]:
-    """Undo `_sealed`: the body, and its mark; no mark if the line does not look like one."""
-    body, found, mark = line.rpartition(', "mac": "')
-    return (body + "}", mark.removesuffix('"}')) if found and mark.endswith('"}') else (line, "")
+    """Undo `_sealed`: the body, and its code; no code if the line does not look like one."""
+    body, found, mac = line.rpartition(', "mac": "')
+    return (body + "}", mac.removesuffix('"}')) if found and mac.endswith('"}') else (line, "")
 
 
-def _mark(key: str, previous: str, text: str) -> str:
+def _mac(key: str, previous: str, text: str) -> str:
     message = f"{previous}\n{text}".encode("utf-8", "surrogatepass")
     return hmac.new(key.encode("utf-8", "surrogatepass"), message, hashlib.sha256).hexdigest()
 

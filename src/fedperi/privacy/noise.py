@@ -82,7 +82,7 @@ class SecureNoise:
 
 
 class SeededNoise:
-    """The same noise from a seed, for tests only: whoever knows the seed can take it off again.
+    """The same noise from a seed, for tests only: anyone who knows the seed can remove it.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class Privacy:
         The largest total epsilon that a site gives in its life, over all runs on the same table. Its ledger refuses
         before anything is released; without it, `fedperi.privacy.ledger.Ceiling` has the default.
     store : path, optional
-        Where sites keep their ledger and their noise, one folder a site. Without it, a folder of the user's, one for
+        Where sites keep their ledger and their noise, one folder per site. Without it, a folder of the user's, one for
         every table.
     sensitivity : float, optional
         For "regret": how much one row can change a regret. Without it, a bound that is proven for clipped rows;

@@ -1,7 +1,7 @@
 """What the owner of a table should know before it is released, and nobody else: nothing of it is refused later.
 
-Under privacy a table that is refused after connecting would tell of its rows. So what is wrong with rows is said here,
-on the owner's own screen, while there is time to mend it.
+Under privacy a table that is refused after connecting would reveal something about its rows. So problems with rows are
+reported here, on the owner's own screen, while there is time to correct them.
 """
 
 from __future__ import annotations

@@ -37,8 +37,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .accounting import Price, zcdp_epsilon, zcdp_rho
+from .accounting import Price
 from .options import Privacy
+from .zcdp import zcdp_epsilon, zcdp_rho
 
 Floats = NDArray[np.float64]
 
@@ -54,7 +55,7 @@ MOST_RIDGE, LEAST_RIDGE = 0.5, 1e-4
 """Limits of the ridge, in standard units: more would drown the data; less, and rounding errors would count."""
 
 EXACT = 12
-"""Up to so many variables the search asks for every parent set, and the number of answers is known beforehand
+"""Up to this number of variables the search asks for every parent set, and the number of answers is known beforehand
 (`fedperi.search.screening.FULL`, which a test compares)."""
 
 
@@ -236,7 +237,7 @@ class RegretPlan:
         return max(self._by_sum, self._by_rho) * (1 - 1e-12)
 
     def price(self, count: int) -> Price:
-        """Return what so many answers cost, as an entry of the ledger.
+        """Return what this number of answers costs, as an entry of the ledger.
 
         Examples
         --------

@@ -25,7 +25,7 @@ class Store:
     Parameters
     ----------
     root : path, optional
-        The folder. Given, every *site* has one place in it, whatever its table: the ledger there refuses another table.
+        The folder. Given, every *site* has one place in it, for any table: the ledger there refuses another table.
         Ledgers of one table under several names count as one (`fedperi.privacy.ledger`).
         Not given, it is ``$FEDPERI_STORE``, else ``$XDG_DATA_HOME/fedperi``, else ``~/.local/share/fedperi``, and every
         *table*, by its content, has one place.
@@ -76,7 +76,7 @@ class Place:
     path : Path
         The folder.
     of_table : bool
-        Whether it belongs to a table, whatever the site is called, rather than to a site.
+        Whether it belongs to a table, under any name of the site, rather than to a site.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class Fields:
         protocol = self.integer("protocol", 0, 1 << 31)
         if protocol != PROTOCOL:
             raise Refused(
-                f"{sender} speaks version {protocol} of the protocol, and this side version {PROTOCOL}: install the "
+                f"{sender} uses version {protocol} of the protocol, and this side version {PROTOCOL}: install the "
                 f"same fedperi on both (here {__version__})"
             )
         if "refused" in self._left:

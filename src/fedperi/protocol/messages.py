@@ -67,7 +67,7 @@ class Welcome:
 
     site: str
     names: tuple[str, ...]
-    n: float
+    n: int | float
     targets: tuple[str, ...] | None = None
     privacy: dict[str, Any] | None = None
 
@@ -120,7 +120,7 @@ class Families(Block):
     def _check(self, p: int) -> None:
         b = len(self.nodes)
         if self.nodes.ndim != 1 or self.fixed.ndim != 2 or self.free.ndim != 2:
-            raise InputError("a question must have one row a node")
+            raise InputError("a question must have one row per node")
         for array in (self.nodes, self.fixed, self.free):
             if array.dtype.kind != "i" or (array.size and not (array.min() >= 0 and array.max() < p)):
                 raise InputError(f"a question names a variable that is not among the {p} of this run")
@@ -163,7 +163,7 @@ class Orientations(Block):
             raise InputError(f"a question names a variable that is not among the {p} of this run")
         known = np.isin(self.marks, (NOT_ADJACENT, PARENT, LINE, CHILD)).all()
         if not known or self.marks[np.arange(len(self.nodes)), self.nodes].any():
-            raise InputError("a question has a mark that is none of the four known ones, or marks a node for itself")
+            raise InputError("a question has an unknown mark (four are known), or marks a node for itself")
         if self.dag.dtype != bool or topological_order(bits.columns(self.dag)) is None:
             raise InputError("a question holds a graph that is no DAG")
         if self.dag.sum(axis=0).max(initial=0) > MAX_SET:

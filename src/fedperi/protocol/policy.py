@@ -44,7 +44,7 @@ class SitePolicy:
         Whether rows may be resampled, which answers as many questions again from other draws of the rows.
     most_openings, most_messages, most_numbers : int
         How many ways of opening a run are answered, how many rounds of questions or steps, and with how many numbers:
-        over all runs, whatever they are called. What was answered before is not counted again, but for steps.
+        over all runs, under any name. What was answered before is not counted again, except steps.
     methods : tuple of str
         Methods without privacy that may run here, by their names in `fedperi.protocol.workers.WORKERS`; none by
         default.

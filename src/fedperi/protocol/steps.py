@@ -29,7 +29,7 @@ class Beginning:
 
 
 @dataclass(frozen=True, eq=False)
-class Doing:
+class StepRequest:
     """A step; `number` counts them from 1, so that a site performs none twice."""
 
     run: str
@@ -61,8 +61,8 @@ def normal(payload: Mapping[str, Any]) -> Payload:
     return out
 
 
-def write_doing(message: Doing) -> dict[str, Any]:
-    """Write a step, but for protocol and run."""
+def write_step_request(message: StepRequest) -> dict[str, Any]:
+    """Write a step, without protocol and run."""
     payload = normal(message.payload)
     numbers = sum(value.size for value in payload.values() if isinstance(value, np.ndarray))
     if numbers > MAX_NUMBERS:
@@ -77,13 +77,13 @@ def write_doing(message: Doing) -> dict[str, Any]:
     }
 
 
-def read_doing(fields: Fields, run: str) -> Doing:
+def read_step_request(fields: Fields, run: str) -> StepRequest:
     """Read a step. Whether a worker knows its kind and its values, only the worker's site can tell.
 
     Examples
     --------
     >>> record = {"protocol": PROTOCOL, "number": 1, "kind": "update", "in_rho": 0.5}
-    >>> read_doing(Fields(record, "the coordinator", "step"), "r1").payload
+    >>> read_step_request(Fields(record, "the coordinator", "step"), "r1").payload
     {'rho': 0.5}
     """
     number, kind = fields.integer("number", 1, 1 << 31), fields.text("kind", MAX_NAME)
@@ -99,27 +99,27 @@ def read_doing(fields: Fields, run: str) -> Doing:
             if room < 0:
                 fields.wrong(f"holds more than {MAX_NUMBERS} numbers")
         payload[name] = value
-    return Doing(run, number, kind, payload)
+    return StepRequest(run, number, kind, payload)
 
 
-def write_done(answer: Mapping[str, Any]) -> dict[str, Any]:
+def write_step_reply(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Write a site's reply to a step.
 
     Examples
     --------
-    >>> write_done({"mean": np.array([0.5])})
+    >>> write_step_reply({"mean": np.array([0.5])})
     {'protocol': 3, 'out_mean': array([0.5])}
     """
     arrays = {f"{_OUT}{name}": np.array(value, np.float64, order="C") for name, value in answer.items()}
     return {"protocol": PROTOCOL, **arrays}
 
 
-def read_done(record: Mapping[str, Any], sender: str, known: Iterable[str]) -> Payload:
+def read_step_reply(record: Mapping[str, Any], sender: str, known: Iterable[str]) -> Payload:
     """Read a site's reply to a step: finite numbers, under names that the method knows.
 
     Examples
     --------
-    >>> read_done({"protocol": 3, "out_rows": np.zeros(3)}, "site 'north'", ["mean"])
+    >>> read_step_reply({"protocol": 3, "out_rows": np.zeros(3)}, "site 'north'", ["mean"])
     Traceback (most recent call last):
     ...
     fedperi.protocol.fields.Refused: the 'step' message of site 'north' holds the unknown value 'out_rows'

@@ -10,7 +10,7 @@ message    the coordinator says                            the site replies
                                                            methods need that ask no questions
 ``open``   the settings of a run, the columns agreed on,   a `Welcome`: rows, declared targets, privacy; and its
            and perhaps the first questions                 answers, if there are questions
-``ask``    questions about candidate parents, directions   one number for each thing asked, and its privacy by now
+``ask``    questions about candidate parents, directions   one number for each thing asked, and its privacy so far
 ``begin``  the name of a method without regrets, columns   a `Welcome`
 ``step``   a step of that method: values and arrays        arrays, those that the site's half of the method declares
 ``close``  that the run is over; nobody needs the reply    that it has heard it
@@ -39,7 +39,7 @@ from ..tables.schema import Column
 from .fields import MAX_NAME, PROTOCOL, Fields, Refused, as_json, plain, shown
 from .messages import Question, Settings, Welcome, is_run
 from .questions import Answers, answers_in, read_questions, write_answers, write_questions
-from .steps import Beginning, Doing, read_doing, write_doing
+from .steps import Beginning, StepRequest, read_step_request, write_step_request
 
 KINDS = ("hello", "state", "open", "ask", "begin", "step", "close")
 
@@ -124,7 +124,7 @@ class Closing:
     run: str
 
 
-Message = Hello | Stating | Opening | Asking | Beginning | Doing | Closing
+Message = Hello | Stating | Opening | Asking | Beginning | StepRequest | Closing
 
 
 def refusal(reason: str) -> Record:
@@ -163,7 +163,7 @@ def write(message: Message) -> Record:
         return record | {"columns": _columns_text(message.columns)}
     if isinstance(message, Beginning):
         return record | {"worker": message.worker, "columns": _columns_text(message.columns)}
-    return record | write_doing(message) if isinstance(message, Doing) else record
+    return record | write_step_request(message) if isinstance(message, StepRequest) else record
 
 
 def read(kind: str, record: Mapping[str, Any], sender: str = "the coordinator", p: int = 0) -> Any:
@@ -176,7 +176,7 @@ def read(kind: str, record: Mapping[str, Any], sender: str = "the coordinator", 
     >>> read("close", {"protocol": 1, "run": "r1"})
     Traceback (most recent call last):
     ...
-    fedperi.protocol.fields.Refused: the coordinator speaks version 1 of the protocol, and this side version 4: ...
+    fedperi.protocol.fields.Refused: the coordinator uses version 1 of the protocol, and this side version 4: ...
     """
     if kind not in KINDS:
         raise Refused(f"{sender} sent a message of the unknown kind {shown(kind)}; known: {', '.join(KINDS)}")
@@ -195,7 +195,7 @@ def read(kind: str, record: Mapping[str, Any], sender: str = "the coordinator", 
     if kind == "begin":
         return fields.done(Beginning(run, fields.text("worker", MAX_NAME), fields.columns("columns")))
     if kind == "step":
-        return fields.done(read_doing(fields, run))
+        return fields.done(read_step_request(fields, run))
     return fields.done(Asking(run, fields.integer("number", 0, 1 << 31), read_questions(fields, p)))
 
 
@@ -297,7 +297,7 @@ def write_farewell() -> Record:
 
 
 def size(record: Mapping[str, Any]) -> int:
-    """Return the size of a message, in bytes, but for what a transport adds.
+    """Return the size of a message, in bytes, without what a transport adds.
 
     Examples
     --------

@@ -71,4 +71,4 @@ class Worker(ABC):
 
     @abstractmethod
     def perform(self, kind: str, payload: Payload, state: State) -> tuple[Payload, State]:
-        """Answer a step, and return the state for the next one. Raise InputError for a step that is none."""
+        """Answer a step, and return the state for the next one. Raise InputError for a step that it does not have."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..tables.summary import Summary
 from .released import ReleasedSite
-from .site import Respondent, Site
+from .respondent import Respondent
+from .site import Site
 from .summarised import SummarySite
 
 if TYPE_CHECKING:

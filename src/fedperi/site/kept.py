@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from ..strict import read_json, write_json
+from ..strict import Unreadable, pack, unpack
 from ..tables.counts import Counts
 from ..tables.reading import Reading
 from ..tables.statistics import Statistics
@@ -37,7 +37,7 @@ def write_summary(summary: Statistics | Counts) -> str:
     """
     values = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(summary).items()}
     kind = "counts" if isinstance(summary, Counts) else "statistics"
-    return write_json({"format": FORMAT, "version": VERSION, "kind": kind, **values})
+    return pack(FORMAT, VERSION, {"kind": kind, **values})
 
 
 def read_summary(text: str) -> Statistics | Counts:
@@ -48,20 +48,17 @@ def read_summary(text: str) -> Statistics | Counts:
     >>> read_summary("{}")
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: the statistics that were kept are damaged
+    fedperi.errors.InputError: the statistics that were kept are damaged (it is not fedperi.statistics)
     """
     try:
-        values = read_json(text)
-        if (values.pop("format"), values.pop("version")) != (FORMAT, VERSION):
-            raise InputError("the statistics that were kept are of another version of fedperi")
+        values = unpack(text, FORMAT, VERSION)
         if values.pop("kind") == "counts":
             codes = np.array(values.pop("codes"), np.int64).reshape(-1, len(values["names"]))
             return Counts(codes=codes, **values)
         return Statistics(**values)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, InputError) and "version" in str(error):
-            raise
-        raise InputError("the statistics that were kept are damaged") from None
+    except (KeyError, TypeError, ValueError) as error:
+        why = f" ({error})" if isinstance(error, Unreadable) else ""
+        raise InputError(f"the statistics that were kept are damaged{why}") from None
 
 
 class KeptSite(Site):
@@ -71,17 +68,17 @@ class KeptSite(Site):
     """
 
     def __init__(
-        self, table: Table, reading: Reading, targets: tuple[str, ...] | None, place: Place, mark: str
+        self, table: Table, reading: Reading, targets: tuple[str, ...] | None, place: Place, fingerprint: str
     ) -> None:
         super().__init__(table, targets=targets)
-        self.reading, self._place, self._mark = reading, place, mark
+        self.reading, self._place, self._fingerprint = reading, place, fingerprint
 
     def _summarize(self, resample: int | None) -> Statistics | Counts:
         if resample is not None:
             return super()._summarize(resample)
         assert self.reading.schema is not None
         columns = [asdict(column) for column in self.reading.schema.columns]
-        key = json.dumps(["summary", 1, self._mark, columns, self.reading.data, self.reading.missing])
+        key = json.dumps(["summary", 1, self._fingerprint, columns, self.reading.data, self.reading.missing])
         kept = self._place.kept(key)
         if kept is not None:
             return read_summary(kept)
@@ -90,4 +87,4 @@ class KeptSite(Site):
         return summary
 
     def _seed(self, resample: int, attempt: int) -> int:
-        return secret_seed(self._place, self._mark, resample, attempt)
+        return secret_seed(self._place, self._fingerprint, resample, attempt)

@@ -13,7 +13,8 @@ from ..errors import InputError
 from ..graph.pdag import PDAG
 from ..protocol.messages import Settings
 from ..scores.score import LatticeScore
-from .site import Respondent, digest, ordered_score
+from .respondent import Respondent, digest
+from .site import ordered_score
 
 if TYPE_CHECKING:
     from ..privacy.release.release import Release
@@ -45,9 +46,9 @@ class ReleasedSite(Respondent):
 
     def _scores(self, settings: Settings, names: tuple[str, ...]) -> tuple[LatticeScore, LatticeScore, float]:
         statistics = replace(self.release.statistics(), site=self.name)
-        _telling(statistics, self.release)
+        _check_worth(statistics, self.release)
         if settings.resample is not None:
-            statistics = drawn_anew(statistics, zlib.crc32(f"{settings.resample} {self.name}".encode()))
+            statistics = simulated_again(statistics, zlib.crc32(f"{settings.resample} {self.name}".encode()))
         self._summary = statistics
         return ordered_score(statistics, names, settings.penalty), ordered_score(statistics, names, 0.0), statistics.n
 
@@ -62,7 +63,7 @@ class ReleasedSite(Respondent):
         return local_graph(method, self._summary, None, alpha=settings.alpha, penalty=settings.penalty)
 
 
-def drawn_anew(statistics: Statistics, seed: int) -> Statistics:
+def simulated_again(statistics: Statistics, seed: int) -> Statistics:
     """Draw statistics that as many normal rows could have: a bootstrap that needs no row, and so costs no privacy."""
     q, n = len(statistics.correlation), statistics.n
     rng = np.random.default_rng(seed)
@@ -78,7 +79,7 @@ def drawn_anew(statistics: Statistics, seed: int) -> Statistics:
     return replace(statistics, correlation=(correlation + correlation.T) / 2)
 
 
-def _telling(statistics: Statistics, release: Release) -> None:
+def _check_worth(statistics: Statistics, release: Release) -> None:
     """Refuse a release whose noise leaves nothing to learn from; known from the release alone."""
     widest = max(map(len, statistics.blocks))
     if statistics.n < max(len(statistics.names), 2 * widest):

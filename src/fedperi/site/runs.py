@@ -27,7 +27,7 @@ class Runs:
     ----------
     place : Place
         Where it keeps things.
-    mark : str
+    fingerprint : str
         Identifies the table and how it is read; a run does not outlive a change of either.
 
     Examples
@@ -43,7 +43,7 @@ class Runs:
     """
 
     place: Place
-    mark: str
+    fingerprint: str
 
     def check(self, message: Opening | Beginning) -> None:
         """Raise if a run of this name was opened in another way: people who approved that one did not approve this."""
@@ -54,7 +54,7 @@ class Runs:
             )
 
     def opened(self, message: Opening | Beginning) -> None:
-        """Remember that a run was opened; one that was opened before goes on, and its count with it."""
+        """Remember that a run was opened; one that was opened before continues, and so does its count."""
         with self.place.locked():
             self.check(message)
             self._remember(message.run)
@@ -66,7 +66,7 @@ class Runs:
         state = self._kept(run)
         if state is None:
             raise Refused(f"the run {run!r} was not opened here")
-        if state["table"] != self.mark:
+        if state["table"] != self.fingerprint:
             raise Refused("the table, or how it is read, has changed since the run was opened; open a new run")
         return state
 
@@ -99,7 +99,7 @@ class Runs:
 
     def _identity(self, message: Opening | Beginning) -> dict[str, Any]:
         kind = "open" if isinstance(message, Opening) else "begin"
-        return {"kind": kind, "opening": plain_record(message), "table": self.mark}
+        return {"kind": kind, "opening": plain_record(message), "table": self.fingerprint}
 
 
 def plain_record(message: Opening | Beginning) -> Record:

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..discovery.ges.ges import ges_fit
-from ..discovery.optimum import own_optimum
 from ..errors import InputError
-from ..graph import bits
-from ..graph.equivalence import complete, consistent_extension
+from ..graph.equivalence import consistent_extension
 from ..graph.pdag import PDAG
-from ..protocol.messages import Families, Floats, Orientations, Question, Settings, Welcome
+from ..protocol.messages import Settings
 from ..scores.discrete import DiscreteScore
 from ..scores.gaussian import GaussianScore
-from ..scores.masking import adaptive_mask, adaptive_mask_of, consensus_mask, supported_subsets
 from ..scores.score import LatticeScore
-from ..search.families import as_arrays
-from ..search.phase2 import CHILD, LINE, PARENT
 from ..tables.reading import Reading
+from .respondent import Respondent, checked_targets, digest
 
 if TYPE_CHECKING:
-    from ..privacy.accounting import Price
     from ..tables import Counts, Statistics
     from ..tables.summary import Summary
     from ..tables.table import Source
@@ -37,176 +30,13 @@ DRAWS = 20
 """How often rows are resampled before a bootstrap gives up: a level of one row is missed in a third of the draws."""
 
 
-class Respondent(ABC):
-    """What every site does: open a run, then answer questions about it. Subclasses say where the scores come from."""
-
-    name: str
-    targets: tuple[str, ...] | None
-    privacy: dict[str, Any] | None = None
-    _population = False  # whether the answers come from population moments, for which a search can be exact
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """The variables of the site, in its own order."""
-
-    @abstractmethod
-    def _scores(self, settings: Settings, names: tuple[str, ...]) -> tuple[LatticeScore, LatticeScore, float]:
-        """Score with its penalty, score without (the fit alone), number of rows; variables in the given order."""
-
-    @abstractmethod
-    def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
-        """The CPDAG that the site learns alone."""
-
-    @abstractmethod
-    def fingerprint(self) -> str:
-        """SHA-256 of what the answers come from."""
-
-    def open(self, settings: Settings, names: Sequence[str]) -> Welcome:
-        """Begin a run: compute what the answers need, and say who this is."""
-        self._names = tuple(names)
-        self._settings = settings
-        self._score, self._fit, n = self._scores(settings, self._names)
-        self._graph: PDAG | None = None
-        if settings.masking == "consensus":
-            self._graph = self._own_graph(settings, self._score).reordered(self._names)
-            dag = consistent_extension(self._graph)
-        else:
-            dag = own_optimum(self._score, exact=self._population)
-        # The reference is the score of a DAG, so that a regret of zero can be reached: adding up nodes with
-        # undirected neighbours as parents on both sides could not.
-        self._reference = self._score.local(list(enumerate(bits.columns(dag.adjacency))))
-        self._intervened = [] if self.targets is None else [self._names.index(t) for t in self.targets]
-        self._restricted: tuple[bytes, list[int], list[int]] | None = None
-        return Welcome(self.name, self._names, n, self.targets, self.privacy)
-
-    @property
-    def widest(self) -> int:
-        """Columns, or levels, of the widest variable in the scores of the open run."""
-        return self._score.widest
-
-    @property
-    def counted(self) -> bool:
-        """Whether the scores of the open run are those of counts."""
-        return not isinstance(self._score, GaussianScore)
-
-    def prices(self, questions: Sequence[Question]) -> tuple[Price, ...]:
-        """What the ledger will be charged for answering, entry by entry; nothing is drawn or paid."""
-        return ()
-
-    def answer(self, question: Question) -> Floats:
-        """Answer a question of the coordinator with numbers, and nothing else."""
-        question.check(len(self._names))
-        if isinstance(question, Families):
-            return self._regrets(question)
-        return self._discrepancies(question)
-
-    # -- phase 1 --------------------------------------------------------------------------------------------------
-
-    def _regrets(self, families: Families) -> Floats:
-        """How much worse than the site's own optimum each node is under each parent set, as the mask judges it."""
-        nodes, fixed = families.nodes, families.fixed.shape[1]
-        if not families.free.shape[1] and self._settings.masking == "adaptive" and self.targets is None:
-            values = adaptive_mask_of(*self._score.extremes(nodes, families.fixed))[:, None]
-        else:
-            values = self._masked(nodes, np.column_stack([families.fixed, families.free]))
-            if not fixed:  # in place: answers are large, and memory that is new has a price
-                return np.subtract(self._reference[nodes][:, None], values, out=values)
-            values = values[:, (1 << fixed) - 1 :: 1 << fixed]  # the sets that hold all fixed variables
-        regrets: Floats = self._reference[nodes][:, None] - values
-        return regrets
-
-    def _masked(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Floats:
-        lattice = self._score.lattice(nodes, candidates)
-        if self._settings.masking == "none":
-            return lattice
-        if self.targets is not None:
-            # A declared target was set regardless of its causes, so none of them counts. Who declares targets vouches
-            # for the rest: other mechanisms are intact, so all their parents count.
-            at_target = np.isin(nodes, self._intervened)[:, None]
-            return np.where(at_target, lattice[:, :1], lattice)
-        if self._settings.masking == "adaptive":
-            return adaptive_mask(lattice, out=lattice)
-        assert self._graph is not None
-        into = self._graph.adjacency.T  # [i, j]: an edge between j and i that does not leave i only
-        return consensus_mask(lattice, into[nodes[:, None], candidates])
-
-    # -- phase 2 --------------------------------------------------------------------------------------------------
-
-    def _discrepancies(self, orientations: Orientations) -> Floats:
-        """How far A_nu, a node's parents and neighbours in nu(H, C_k), are from A_k, those in C_k.
-
-        The discrepancy is fit(A_nu or A_k) - fit(A_nu and A_k), the fit without penalty: zero iff the sets agree, and
-        smaller whenever one edge is directed as the site directs it, whatever the other edges. The paper's difference
-        of penalised scores, fit(A_nu) - fit(A_k), has neither property: a parent that is missing can make up for a
-        child too many, and then a false direction passes for an improvement.
-        """
-        return self._gaps(orientations.nodes, self._compared(orientations))
-
-    def _compared(self, orientations: Orientations) -> list[tuple[int, int]]:
-        """For every node two queries, one after the other: the union of the two sets, and their intersection."""
-        parents, lines = self._own_directions(orientations.dag)
-        children = bits.transpose(parents)
-        marks = [bits.rows(orientations.marks == mark) for mark in (PARENT, CHILD, LINE)]
-        queries = []
-        for node, into, out, line in zip(orientations.nodes.tolist(), *marks, strict=True):
-            # nu has an edge if both do, not directed oppositely; j counts for i unless both say i -> j.
-            kept = into & (parents[node] | lines[node]) | out & lines[node]
-            kept |= line & (parents[node] | lines[node] | children[node])
-            own = parents[node] | lines[node]
-            queries += [(node, kept | own), (node, kept & own)]
-        return queries
-
-    def _gaps(self, nodes: NDArray[np.int64], queries: list[tuple[int, int]]) -> Floats:
-        """How much better the first of two nested sets fits than the second, for pairs of queries.
-
-        A node with more neighbours than the rows can judge together has them judged one by one.
-        """
-        distinct = dict.fromkeys(queries)
-        known = dict(zip(distinct, self._fit.local(list(distinct)).tolist(), strict=True))
-        larger, smaller = np.array([known[query] for query in queries]).reshape(-1, 2).T
-        large = np.isin(nodes, nodes[~np.isfinite(larger)])
-        gaps = np.zeros(len(nodes))
-        gaps[~large] = larger[~large] - smaller[~large]
-        for at in np.flatnonzero(large).tolist():
-            (node, union), (_, common) = queries[2 * at : 2 * at + 2]
-            alone = self._fit.local([(node, 0), *((node, 1 << j) for j in bits.members(union & ~common))])
-            gaps[at] = float((alone[1:] - alone[0]).sum())
-        return gaps
-
-    def _own_directions(self, dag: NDArray[np.bool_]) -> tuple[list[int], list[int]]:
-        """The site's CPDAG as bit sets: its own, or that of the coordinator's DAG less what its data do not support."""
-        if self._graph is not None:
-            a = self._graph.adjacency
-            return bits.columns(a & ~a.T), bits.rows(a & a.T)
-        key = dag.tobytes()
-        if self._restricted is None or self._restricted[0] != key:
-            self._restricted = (key, *complete(self._supported(bits.columns(dag))))
-        return self._restricted[1], self._restricted[2]
-
-    def _supported(self, parents: list[int]) -> list[int]:
-        """For every node, the parents that count at this site."""
-        if self.targets is not None:
-            return [0 if node in self._intervened else into for node, into in enumerate(parents)]
-        out = list(parents)
-        by_size: dict[int, list[int]] = {}
-        for node, into in enumerate(parents):
-            by_size.setdefault(into.bit_count(), []).append(node)
-        for some in by_size.values():
-            nodes, inside, _ = as_arrays([(node, parents[node], 0) for node in some])
-            best = supported_subsets(self._score.lattice(nodes, inside)).tolist()
-            for node, members, at in zip(some, inside.tolist(), best, strict=True):
-                out[node] = sum(1 << parent for t, parent in enumerate(members) if at >> t & 1)
-        return out
-
-
 class Site(Respondent):
     """A site with a table.
 
     Parameters
     ----------
     table : DataFrame, path of a CSV or Parquet file, or Table
-        One row a patient, one column a variable. The rows are read when a run opens, and not kept.
+        One row per patient, one column per variable. The rows are read when a run opens, and not kept.
     name : str, optional
         The site's name: the file's, or "table", if not given.
     targets : iterable of str, optional
@@ -227,7 +57,7 @@ class Site(Respondent):
 
         self.table = open_table(table, name)
         self.name = self.table.name
-        self.targets = _checked_targets(targets, self.table.columns, self.name)
+        self.targets = checked_targets(targets, self.table.columns, self.name)
         self.reading = Reading()
         self.local: Callable[..., PDAG] | None = None
         self.known: Statistics | None = None  # what a reading for all sites together gave
@@ -256,7 +86,7 @@ class Site(Respondent):
         return ordered_score(summary, names, settings.penalty), ordered_score(summary, names, 0.0), summary.n
 
     def _summarize(self, resample: int | None) -> Statistics | Counts:
-        """Read the table, or draw its rows anew; a draw that misses a rare level altogether is drawn again."""
+        """Read the table, or resample its rows; a sample that misses a rare level altogether is drawn again."""
         from ..tables import summarize
 
         def read(seed: int | None) -> Statistics | Counts:
@@ -353,7 +183,7 @@ class OracleSite(Respondent):
         self._cpdag = cpdag
         self._population = True
         self.name = name
-        self.targets = _checked_targets(targets, self._own_names, name)
+        self.targets = checked_targets(targets, self._own_names, name)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -407,24 +237,3 @@ def ordered_score(statistics: Statistics, names: tuple[str, ...], penalty: float
         penalty=penalty,
         site=statistics.site,
     )
-
-
-def digest(names: tuple[str, ...], n: float, *arrays: NDArray[Any]) -> str:
-    """SHA-256 of names, a number and arrays."""
-    digest = hashlib.sha256(repr((names, n)).encode())
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
-def _checked_targets(targets: Iterable[str] | None, names: Iterable[str], site: str) -> tuple[str, ...] | None:
-    if targets is None:
-        return None
-    known = tuple(names)
-    if not isinstance(targets, Iterable):
-        raise InputError(f"the targets of site {site!r} must be a list of variables, not {targets!r}")
-    chosen = (targets,) if isinstance(targets, str) else tuple(targets)
-    for target in chosen:
-        if target not in known:
-            raise InputError(f"site {site!r} declares the target {target!r}, which is none of its variables")
-    return chosen

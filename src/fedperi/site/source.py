@@ -26,7 +26,7 @@ from .declared import declared_columns, promise_of, settled_data
 from .factory import as_statement, make_site, prepare_private_site
 from .kept import KeptSite
 from .quote import Quote
-from .site import Respondent
+from .respondent import Respondent
 
 if TYPE_CHECKING:
     from ..privacy import Privacy, Release
@@ -267,9 +267,9 @@ class AnswerSource:
 
             plan = plan_release(table, self.privacy, schema=reading.schema, data=reading.data)
             return Card(self.name, plan.schema.columns, promise_of(self.privacy), data=plan.data, penalty=price)
-        from .site import _checked_targets
+        from .respondent import checked_targets
 
-        self._targets = _checked_targets(self._targets, table.columns, self.name)
+        self._targets = checked_targets(self._targets, table.columns, self.name)
         declared = declared_columns(table, reading.schema, reading.missing)
         return Card(self.name, declared, data=settled_data(reading.data, declared), penalty=price)
 

@@ -1,9 +1,8 @@
-"""A site's half of a method without regrets: one worker, whose state lies on the site's disk between two steps."""
+"""A site's half of a method without regrets: one worker, whose state is on the site's disk between two steps."""
 
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +13,11 @@ from ..protocol import wire
 from ..protocol.fields import MAX_NUMBERS, Refused
 from ..protocol.messages import Welcome
 from ..protocol.policy import SitePolicy
-from ..protocol.steps import Beginning, Doing, write_done
+from ..protocol.steps import Beginning, StepRequest, write_step_reply
 from ..protocol.wire import Record
 from ..protocol.worker import Payload, State, Worker
 from ..protocol.workers import worker_class
+from ..strict import pack, unpack
 from .given import Account
 from .runs import Runs, steps_key
 from .source import AnswerSource
@@ -66,7 +66,7 @@ class StepSide:
         if words is not None:
             raise Refused(f"{message.worker} needs numbers, and the column {words!r} is a category")
         if self._held.fingerprint() != self._held.mark:
-            raise Refused("the table has changed since this site was started: start it again")
+            raise Refused("the table has changed since this site was started: restart the site")
         self._runs.check(message)
         self._account.check(message)
         what = f"begin a run of {message.worker}, which is NOT PRIVATE: send the number of rows, and then steps"
@@ -79,7 +79,7 @@ class StepSide:
         welcome = Welcome(self._held.name, names, len(worker.rows))
         return wire.write_welcome(welcome), f"began {message.worker}, which is NOT PRIVATE; told the number of rows."
 
-    def perform(self, message: Doing) -> tuple[Record, str]:
+    def perform(self, message: StepRequest) -> tuple[Record, str]:
         """Answer ``step``: a step that comes again, since its answer was lost, starts from the same state again."""
         beginning: Beginning = self._runs.opening(message.run, "begin")
         worker = self._worker(beginning)
@@ -100,7 +100,7 @@ class StepSide:
         words = sent_words(answer, kind.sends)
         self._ask_people(message.run, f"answer step {message.number} ({message.kind}) of {beginning.worker}: {words}")
         self._runs.place.keep(steps_key(message.run), _text(message.number, start, state))
-        return write_done(answer), f"step {message.number} ({message.kind}) of {beginning.worker}: sent {words}."
+        return write_step_reply(answer), f"step {message.number} ({message.kind}) of {beginning.worker}: sent {words}."
 
     def close(self, run: str) -> None:
         """Forget the state of a run."""
@@ -125,7 +125,7 @@ class StepSide:
         self._runs.count(run, numbers)
 
 
-def _performed(worker: Worker, method: str, message: Doing, state: State) -> tuple[Payload, State]:
+def _performed(worker: Worker, method: str, message: StepRequest, state: State) -> tuple[Payload, State]:
     try:
         with np.errstate(all="ignore"):  # what is not finite in the end is refused
             return worker.perform(message.kind, message.payload, state)
@@ -141,7 +141,7 @@ def _performed(worker: Worker, method: str, message: Doing, state: State) -> tup
 def _text(number: int, before: State, after: State) -> str:
     """Write the states before and after a step as text; arrays come back bit for bit."""
     states = [{name: _packed(array) for name, array in state.items()} for state in (before, after)]
-    return json.dumps({"format": FORMAT, "version": VERSION, "number": number, "states": states})
+    return pack(FORMAT, VERSION, {"number": number, "states": states})
 
 
 def _packed(array: Any) -> list[Any]:
@@ -153,9 +153,7 @@ def _read(text: str | None) -> tuple[int, State, State]:
     if not text:
         raise Refused("the run is closed; begin a new one")
     try:
-        content = json.loads(text)
-        if (content["format"], content["version"]) != (FORMAT, VERSION):
-            raise InputError("the state that was kept is of another version of fedperi")
+        content = unpack(text, FORMAT, VERSION)
         before, after = (
             {
                 name: np.frombuffer(base64.b64decode(data), dtype).reshape(shape).copy()

@@ -11,8 +11,9 @@ from ..protocol.messages import Settings
 from ..scores.score import LatticeScore
 from ..tables.summary import Summary
 from ..tables.summary_statistics import statistics_of
-from .released import drawn_anew
-from .site import Respondent, digest, enough_rows, ordered_score
+from .released import simulated_again
+from .respondent import Respondent, digest
+from .site import enough_rows, ordered_score
 
 
 class SummarySite(Respondent):
@@ -49,7 +50,7 @@ class SummarySite(Respondent):
     def _scores(self, settings: Settings, names: tuple[str, ...]) -> tuple[LatticeScore, LatticeScore, float]:
         statistics = enough_rows(statistics_of(replace(self.summary, site=self.name)))
         if settings.resample is not None:
-            statistics = drawn_anew(statistics, zlib.crc32(f"{settings.resample} {self.name}".encode()))
+            statistics = simulated_again(statistics, zlib.crc32(f"{settings.resample} {self.name}".encode()))
         self._statistics = statistics
         return ordered_score(statistics, names, settings.penalty), ordered_score(statistics, names, 0.0), statistics.n
 

@@ -55,7 +55,7 @@ def promise_words(promise: Mapping[str, Any]) -> str:
 
 
 def spent_words(privacy: Mapping[str, Any] | None) -> str:
-    """Say what has been paid by now.
+    """Say what has been paid so far.
 
     Examples
     --------

@@ -18,12 +18,12 @@ from ..protocol.fields import Refused, shown
 from ..protocol.messages import Question
 from ..protocol.policy import Exhausted, SitePolicy
 from ..protocol.questions import Answers, write_answers
-from ..protocol.steps import Beginning, Doing
+from ..protocol.steps import Beginning, StepRequest
 from ..protocol.wire import Asking, Closing, Hello, Message, Opening, Record, Stating
 from .given import Account
 from .log import SiteLog
+from .respondent import Respondent
 from .runs import Runs
-from .site import Respondent
 from .source import AnswerSource
 from .stating import check_channel, statement_text
 from .steps import StepSide
@@ -74,7 +74,7 @@ class SiteWork:
     >>> [column.name for column in wire.read_card(site.reply("hello", wire.write(Hello("r1"))), "north").columns]
     ['X0', 'X1', 'X2']
     >>> site.reply("close", {"protocol": 7, "run": "r1"})["refused"]
-    'the coordinator speaks version 7 of the protocol, and this side version 4: install the same fedperi on both ...'
+    'the coordinator uses version 7 of the protocol, and this side version 4: install the same fedperi on both ...'
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class SiteWork:
         self._run: tuple[str, Respondent] | None = None
 
     def reply(self, kind: str, record: Mapping[str, Any]) -> Record:
-        """Answer a message of the coordinator, whatever it holds; every message leaves a line in the log.
+        """Answer a message of the coordinator, with any content; every message leaves a line in the log.
 
         Reasons that may name values of the table stay at the site: the coordinator is told that the site cannot
         answer, and the log has the rest.
@@ -181,13 +181,13 @@ class SiteWork:
             return self._asked(message)
         if isinstance(message, Beginning):
             return self._steps.begin(message)
-        return self._steps.perform(message) if isinstance(message, Doing) else self._closed(message)
+        return self._steps.perform(message) if isinstance(message, StepRequest) else self._closed(message)
 
     def _stated(self, message: Stating) -> tuple[Record, str]:
         self.policy.check_statement()
         self.held.check_columns(message.columns)
         if self.held.fingerprint() != self.held.mark:
-            raise Refused("the table has changed since this site was started: start it again")
+            raise Refused("the table has changed since this site was started: restart the site")
         channel = self.policy.channel
         what = "noisy means and covariances" if channel == "release" else "EXACT means and covariances, NOT PRIVATE"
         self._ask_people(message.run, f"send this site's one statement: {what}", self.held.quote_opening)
@@ -229,7 +229,7 @@ class SiteWork:
         self.held.check_columns(message.columns, message.data)
         self.held.check_penalty(message.settings)
         if self.held.fingerprint() != self.held.mark:
-            raise Refused("the table has changed since this site was started: start it again")
+            raise Refused("the table has changed since this site was started: restart the site")
         self._runs.check(message)
         self.account.check(message, message.questions)
 

@@ -14,7 +14,8 @@ from ..coordinator.coordinator import common_names
 from ..protocol.messages import Families, Floats, Question, Settings, Welcome
 from ..protocol.worker import Payload, State
 from ..protocol.workers import worker_class
-from ..site.site import Respondent, Site, digest
+from ..site.respondent import Respondent, digest
+from ..site.site import Site
 from ..tables.in_threads import spread
 
 

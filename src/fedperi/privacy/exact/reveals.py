@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..release.explain import Section, printable
+from ..release.explain import Section
+from ..release.sentences import printable
 
 if TYPE_CHECKING:
     from ...tables.summary import Summary

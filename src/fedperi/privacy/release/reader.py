@@ -16,10 +16,11 @@ from ...strict import is_number as is_finite
 from ...tables.bounded import CONSTANT, GRID, PublicEmbedding
 from ...tables.readers.private import is_number, limits
 from ...tables.schema import Column, Schema
-from ..accounting import Price, zcdp_epsilon
-from .explain import NEIGHBOURS
+from ..accounting import Price
+from ..zcdp import zcdp_epsilon
 from .fields import LARGEST, LIST, MADE, TEXT, TOLERANCE, TYPES, UNIT, check_keys, check_ledger
 from .release import BESIDE, DIAGONAL, MOST_COLUMNS, Release
+from .sentences import NEIGHBOURS
 from .signature import Signature, is_base64, is_key_text, verify
 from .text import FORMAT, SIGNED, VERSION, canonical, checksum, content_of
 
@@ -107,7 +108,7 @@ def _refuse_unsigned_changes(release: Release, content: dict[str, Any], refuse: 
 
 
 def _release(content: dict[str, Any]) -> Release:
-    """Build the release that a content tells of; errors continue the sentence "release file ..."."""
+    """Build the release that a content describes; errors continue the sentence "release file ..."."""
     check_keys(content, "", TYPES if content["version"] == VERSION else {**TYPES, "signer": TEXT})
     made, price = content["made"], dict(content["price"])
     check_keys(made, "made", MADE)
@@ -165,7 +166,7 @@ def _columns(entries: list[Any], data: str) -> tuple[Schema, dict[str, tuple[flo
         try:
             column = Column(entry["name"], entry.get("kind", ""), **{public: tuple(entry[public])})
         except InputError as error:
-            raise InputError(f"has a column that is none: {error}") from None
+            raise InputError(f"has a column that cannot be one: {error}") from None
         numeric = is_number(column, data)  # type: ignore[arg-type]
         check_keys(entry, place, {"name": TEXT, "kind": TEXT, public: LIST, **(UNIT if numeric else {})})
         if numeric:
@@ -196,7 +197,7 @@ def _matrix(values: dict[str, Any], size: int) -> NDArray[np.float64]:
 
 
 def _refuse_exact(content: dict[str, Any], refuse: Callable[[str], NoReturn]) -> None:
-    """A file without noise is not offered, whoever made it: exact moments tell more than answers do."""
+    """A file without noise is refused, no matter who made it: exact moments reveal more than answers do."""
     price, made = content.get("price"), content.get("made")
     epsilon = price.get("epsilon") if isinstance(price, dict) else 0.0
     noise = made.get("noise") if isinstance(made, dict) else 1.0
@@ -237,7 +238,9 @@ def _parsed(text: str, refuse: Callable[[str], NoReturn]) -> dict[str, Any]:
         refuse(f"is cut off or not JSON ({error}); {AGAIN}")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         found = content.get("format") if isinstance(content, dict) else None
-        refuse(f"is none: its format is {found!r:.40}, not {FORMAT!r}; give a file that `fedperi release` wrote")
+        refuse(
+            f"is not a release file (format: {found!r:.40}, not {FORMAT!r}); give a file that `fedperi release` wrote"
+        )
     version = content.get("version")
     if type(version) is not int or version < VERSION:
         refuse(f"has version {version!r:.20}, and this fedperi reads {VERSION}; {AGAIN}")

@@ -82,7 +82,7 @@ def verify(message: str, signature: Signature) -> bool:
         from cryptography.hazmat.primitives.serialization import load_ssh_public_key
     except ImportError:
         raise InputError(
-            "is signed, and to check a signature the package cryptography is needed: pip install 'fedperi[flower]'"
+            "is signed, and to check a signature the package cryptography is needed: pip install 'fedperi[keys]'"
         ) from None
     try:
         key: Any = load_ssh_public_key(signature.key.encode())
@@ -132,14 +132,14 @@ def read_roster(folder: str | os.PathLike[str]) -> Roster:
     ...
     fedperi.errors.InputError: the sites' public keys: 'nowhere' is not a folder; give the one with the files ...
     """
-    place = Path(folder)
-    if not place.is_dir():
+    keys = Path(folder)
+    if not keys.is_dir():
         raise InputError(
-            f"the sites' public keys: {str(place)!r} is not a folder; give the one with the files SITE.pub "
+            f"the sites' public keys: {str(keys)!r} is not a folder; give the one with the files SITE.pub "
             "(`fedperi keys` writes them to coordinator/sites)"
         )
     found: dict[str, str] = {}
-    for file in sorted(place.glob("*.pub")):
+    for file in sorted(keys.glob("*.pub")):
         try:
             key = " ".join(file.read_text(encoding="utf-8").split()[:2])
         except (OSError, UnicodeDecodeError):
@@ -148,7 +148,7 @@ def read_roster(folder: str | os.PathLike[str]) -> Roster:
             raise InputError(f"the sites' public keys: {str(file)!r} holds no public key (ECDSA, OpenSSH's format)")
         found[file.stem] = key
     if not found:
-        raise InputError(f"the sites' public keys: there is no file SITE.pub in {str(place)!r}")
+        raise InputError(f"the sites' public keys: there is no file SITE.pub in {str(keys)!r}")
     return found
 
 

@@ -20,8 +20,9 @@ from ..bounds import public_schema
 from ..ledger import Ceiling, Ledger
 from ..options import Privacy
 from ..store import Place, Store
+from .draw import TrueCounts, count_rows, draw_release
 from .file import read_release, write_release
-from .release import DEGREE, Plan, Release, Witness, count_rows, draw_release
+from .release import DEGREE, Plan, Release
 
 Integers = NDArray[np.int64]
 
@@ -36,18 +37,18 @@ class Budget:
     @classmethod
     def of(cls, table: Table, privacy: Privacy) -> Budget:
         """Find the place and the ledger of a table, or begin them."""
-        mark = fingerprint(table)
-        place = Store(privacy.store).place(table.name, mark)
-        return cls(place, Ledger.open(place, site=table.name, table=mark, ceiling=_ceiling(privacy)))
+        identity = fingerprint(table)
+        place = Store(privacy.store).place(table.name, identity)
+        return cls(place, Ledger.open(place, site=table.name, table=identity, ceiling=_ceiling(privacy)))
 
     @classmethod
     def look(cls, table: Table, privacy: Privacy) -> Budget:
         """Show how things stand, for a dry run: no ledger is begun by looking, and no ceiling changed."""
-        mark, asked = fingerprint(table), _ceiling(privacy)
-        place = Store(privacy.store).place(table.name, mark)
-        ledger = Ledger.look(place, site=table.name, table=mark)
+        identity, asked = fingerprint(table), _ceiling(privacy)
+        place = Store(privacy.store).place(table.name, identity)
+        ledger = Ledger.look(place, site=table.name, table=identity)
         if ledger is None:
-            return cls(place, Ledger(place, table.name, mark, (("", asked or Ceiling()),)))
+            return cls(place, Ledger(place, table.name, identity, (("", asked or Ceiling()),)))
         if asked is not None and asked.epsilon > ledger.ceiling.epsilon:
             raise InputError(
                 f"a ceiling of {asked.epsilon:g} is above the {ledger.ceiling.epsilon:g} of site {table.name!r}, which "
@@ -102,8 +103,8 @@ def release_table(
     missing: Missing = "error",
     name: str | None = None,
     targets: Iterable[str] | None = None,
-) -> tuple[Release, Witness | None]:
-    """Release a table's noisy moments: those drawn before, from the site's store; else anew, if the ledger allows.
+) -> tuple[Release, TrueCounts | None]:
+    """Release a table's noisy moments: those drawn before, from the site's store; else new ones, if the ledger allows.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def release_table(
     Returns
     -------
     release : Release
-    witness : Witness or None
+    true_counts : TrueCounts or None
         What only the site may know; None if the release was drawn before.
 
     Raises
@@ -156,23 +157,23 @@ def prepare_release(
     missing: Missing = "error",
     name: str | None = None,
     targets: Iterable[str] | None = None,
-) -> Pending:
+) -> PreparedRelease:
     """Do all that can fail before a release: so that of several sites either all are asked to pay, or none."""
     table = open_table(source, name)
     plan = plan_release(table, privacy, schema=schema, data=data)
     declared = None if targets is None else tuple(targets)
     if privacy.test_seed is not None:
-        return Pending(table, plan, privacy, missing, declared, None, count_rows(table, plan, missing)[0])
+        return PreparedRelease(table, plan, privacy, missing, declared, None, count_rows(table, plan, missing)[0])
     budget = Budget.of(table, privacy)
     counts: dict[str, Integers] = {}
     if not budget.holds(plan, missing):
         budget.ledger.check(plan.price)
         counts = count_rows(table, plan, missing)[0]
-    return Pending(table, plan, privacy, missing, declared, budget, counts)
+    return PreparedRelease(table, plan, privacy, missing, declared, budget, counts)
 
 
 @dataclass(frozen=True)
-class Pending:
+class PreparedRelease:
     """A release that has passed all checks and is not yet drawn."""
 
     table: Table
@@ -188,7 +189,7 @@ class Pending:
         """Whether it was drawn before, so that it will cost nothing."""
         return self.budget is not None and self.budget.holds(self.plan, self.missing)
 
-    def draw(self) -> tuple[Release, Witness | None]:
+    def draw(self) -> tuple[Release, TrueCounts | None]:
         """Return what was drawn before; else charge the ledger, draw, and keep it."""
         if self.budget is None:  # a test: nothing is private, nothing is kept
             return self._draw()
@@ -205,10 +206,10 @@ class Pending:
                 return replace(drawn, site=self.table.name, targets=self.targets, ledger=ledger), None
             # Charged before it is drawn: a crash in between costs budget, and never privacy.
             charged = self.budget.ledger.charge(self.plan.price, "noisy moments of the table")
-            drawn, witness = self._draw()
+            drawn, true_counts = self._draw()
             release = replace(drawn, ledger=charged.summary())
             place.keep(key, write_release(release))
-        return release, witness
+        return release, true_counts
 
     def _kept(self, text: str) -> Release:
         assert self.budget is not None
@@ -221,7 +222,7 @@ class Pending:
                 "released"
             ) from None
 
-    def _draw(self) -> tuple[Release, Witness]:
+    def _draw(self) -> tuple[Release, TrueCounts]:
         noise = self.privacy.noise(self.table.name)
         return draw_release(self.table, self.plan, self.counts, noise, self.missing, self.targets)
 

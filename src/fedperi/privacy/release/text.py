@@ -12,8 +12,8 @@ from ...errors import InputError
 from ...tables.bounded import CONSTANT, GRID
 from ...tables.readers.private import is_number, limits
 from ...tables.schema import Column
-from .explain import NEIGHBOURS, about, how, printable
 from .release import BESIDE, DIAGONAL, Release
+from .sentences import NEIGHBOURS, about, how, printable
 from .signature import Signature, public_text, sign
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def write_release(release: Release) -> str:
 
 
 def content_of(release: Release) -> dict[str, Any]:
-    """Everything that a file says, but for the signature and the checksum."""
+    """Everything that a file says, except the signature and the checksum."""
     size = len(release.moments)
     signer = {} if release.signature is None else {"signer": release.signature.key}
     return {
@@ -146,7 +146,7 @@ def checksum(content: dict[str, Any]) -> str:
 
 
 def layout(value: Any, depth: int) -> str:
-    """JSON for people: one item of a list a line, numbers below each other, no invisible characters."""
+    """JSON for people: one item of a list per line, numbers below each other, no invisible characters."""
     line = _line(value)
     if not isinstance(value, dict | list) or not value:
         return line
@@ -173,7 +173,7 @@ def _aligned(rows: list[list[float]]) -> list[str]:
 
 
 def infinite_in(value: Any, place: str) -> str | None:
-    """Return where a number that is not finite stands."""
+    """Return where there is a number that is not finite."""
     if isinstance(value, float):
         return None if math.isfinite(value) else repr(place)
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

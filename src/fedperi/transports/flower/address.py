@@ -1,4 +1,4 @@
-"""Where a site's coordinator is, and how to know that it is the one."""
+"""Where a site's coordinator is, and how to verify that it is the right one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Away(Exception):
 
 @dataclass(frozen=True)
 class Address:
-    """Where the coordinator is, and how to know that it is the one.
+    """Where the coordinator is, and how to verify that it is the right one.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def check_reachable(address: Address) -> None:
         if address.ca is not None and "PEM" in str(error):
             raise InputError(f"--ca {str(address.ca)!r} holds no certificate") from None
         raise InputError(
-            f"{address.coordinator} does not speak TLS ({error.reason or error}): the coordinator may run with "
+            f"{address.coordinator} does not use TLS ({error.reason or error}): the coordinator may run with "
             "--insecure, or this is not the coordinator"
         ) from None
     except socket.gaierror:

@@ -67,6 +67,11 @@ class Traffic:
     received: int = 0
     seconds: list[float] = field(default_factory=list)
 
+    @property
+    def words(self) -> str:
+        """The last round trip and the sizes so far, for people."""
+        return f"{self.seconds[-1]:.1f} s, {_size(self.sent)} out, {_size(self.received)} in so far"
+
 
 class Exchange:
     """Knows the sites on a grid, sends to them, and collects what they reply.
@@ -88,7 +93,7 @@ class Exchange:
     ) -> None:
         self._grid, self._keys, self.limits, self._note = grid, keys, limits, note
         self.peers: dict[str, Peer] = {}
-        self._met: set[int] = set()  # nodes that take or took part, and late ones that were told of
+        self._met: set[int] = set()  # nodes that take or took part, and late ones that were reported
         self.traffic = Traffic()
 
     def online(self) -> list[Peer]:
@@ -160,7 +165,7 @@ class Exchange:
         from flwr.app import Message
 
         sites = list(records)
-        # Lives longer than we wait: the SuperLink tells of an expired message as of a node that is gone.
+        # Lives longer than we wait: the SuperLink reports an expired message like a node that is gone.
         life = self.limits.reply + 60
         messages = [
             Message(to_records(records[site]), self.peers[site].node, f"query.{kind}", ttl=life) for site in sites
@@ -172,7 +177,7 @@ class Exchange:
         return dict(zip(keys, sites, strict=True))
 
     def _restarted(self, waiting: set[str], tell: bool = True) -> list[str]:
-        """Sites that were started anew since we looked last: what they were asked went down with them."""
+        """Sites that were restarted since we looked last: what they were asked was lost with them."""
         found = []
         for info in self._nodes():
             for site in waiting:
@@ -181,7 +186,7 @@ class Exchange:
                 if info.node_id == peer.node and since != peer.since:
                     self.peers[site] = Peer(peer.node, peer.label, since)
                     if tell:
-                        self._note(f"{peer.label} was started anew; asking it again.")
+                        self._note(f"{peer.label} was restarted; asking it again.")
                     found.append(site)
         return found
 
@@ -189,7 +194,7 @@ class Exchange:
         for peer in self.online():
             if peer.node not in self._met:
                 self._met.add(peer.node)
-                self._note(f"{peer.label} has come after the run began, and waits for the next one.")
+                self._note(f"{peer.label} connected after the run began, and waits for the next one.")
 
     def _content(self, site: str, reply: Message) -> Record | str:
         if reply.has_error():
@@ -219,3 +224,7 @@ _GONE = "was disconnected"
 def _unavailable(reply: Message) -> bool:
     """Whether the SuperLink says that a node is gone, in place of a reply."""
     return reply.has_error() and "navailable" in (reply.error.reason or "")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"

@@ -1,7 +1,7 @@
 """A site as a Flower node, in one process: it pulls messages, answers them by `SiteWork`, and runs no code but ours.
 
 A SuperNode of Flower fetches the app bundle of every run from the SuperLink and executes it; anyone who controls the
-SuperLink controls what runs at the site. This node speaks the same network interface, never asks for the bundle, and
+SuperLink controls what runs at the site. This node uses the same network interface, never asks for the bundle, and
 answers the six messages of our protocol. Connections go out from the site only.
 """
 

@@ -1,4 +1,4 @@
-"""Who takes part: wait for sites, hear who they are, and keep account of those that are lost."""
+"""Who takes part: wait for sites, ask who they are, and record those that are lost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from ...coordinator.agreement import Wishes, agree
-from ...coordinator.journal import Journal
+from ...coordinator.record import Journal
 from ...errors import InputError
 from ...protocol import wire
 from ...protocol.wire import Card, Hello, Record
@@ -83,7 +83,7 @@ class Roster:
                 self.dropped.append({"site": site, "why": why})
         if len(self.net.peers) < self.least:
             raise InputError(
-                f"the run that is continued went on without {', '.join(self._journal.lost)}, and {self.least} sites "
+                f"the run that is resumed continued without {', '.join(self._journal.lost)}, and {self.least} sites "
                 "are needed: allow fewer (--min-sites), or begin a new run (--journal)"
             )
         self._note(f"{len(self.net.peers)} sites take part: {', '.join(self.net.peers)}.")
@@ -123,7 +123,7 @@ class Roster:
             raise InputError(f"{why}; {few} (--min-sites allows fewer)")
         self.dropped.append({"site": site, "why": why})
         self._journal.lose(site, why)
-        self._note(f"{why}; going on with {len(self.net.peers)} sites.")
+        self._note(f"{why}; continuing with {len(self.net.peers)} sites.")
 
     def _check_name(self, label: str, card: Card) -> None:
         if self._keys is not None and card.site != label:
@@ -147,8 +147,8 @@ class Roster:
                 self._note(f"{len(peers)} of {self.wanted} sites connected{connected}{missing}.")
             if len(peers) > self.wanted and self._keys is None:
                 raise InputError(
-                    f"{len(peers)} nodes are connected and {self.wanted} sites are wanted: without keys nobody can say "
-                    "which ones; set the number, or use keys"
+                    f"{len(peers)} nodes are connected and {self.wanted} sites are wanted: without keys it is not "
+                    "known which ones; set the number, or use keys"
                 )
             if len(peers) >= self.wanted:
                 return peers
@@ -164,5 +164,5 @@ class Roster:
             )
         for absent_site in sorted(set((self._keys or {}).values()) - set(labels)):
             self.dropped.append({"site": absent_site, "why": "did not connect in time"})
-        self._note(f"going on with {len(peers)} of {self.wanted} sites.")
+        self._note(f"continuing with {len(peers)} of {self.wanted} sites.")
         return peers

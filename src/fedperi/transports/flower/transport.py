@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...coordinator.agreement import Wishes
 from ...coordinator.ahead import first_look
-from ...coordinator.journal import Journal, settings_key
 from ...coordinator.plausible import check_answers, check_rows
+from ...coordinator.record import Journal, settings_key
 from ...errors import InputError
 from ...protocol import wire
 from ...protocol.fields import Refused
 from ...protocol.messages import Floats, Question, Settings, Welcome
 from ...protocol.questions import Answers, read_answers
-from ...protocol.steps import Beginning, Doing, read_done
+from ...protocol.steps import Beginning, StepRequest, read_step_reply
 from ...protocol.wire import Asking, Closing, Opening, Record
 from ...protocol.worker import Payload, Worker
 from ...protocol.workers import worker_class
@@ -50,10 +50,10 @@ class FlowerTransport:
     sites : int
         How many sites to wait for.
     min_sites : int, optional
-        With how many the run may go on if others are late, refuse, or drop out; all of them if not given.
+        With how many the run may continue if others are late, refuse, or drop out; all of them if not given.
     keys : mapping of bytes to str, optional
         Public keys (PEM) of the sites and their names. Nodes with other keys are ignored, and a site that gives itself
-        another name than that of its key is refused. Without it, whoever is connected takes part.
+        another name than that of its key is refused. Without it, all nodes that are connected take part.
     schema : Schema, optional
         Columns as the coordinator expects them.
     data : str
@@ -233,7 +233,7 @@ class FlowerTransport:
         """Send a step to all sites. Each keeps a state that fits those of the others, so all must answer."""
         assert self._worker is not None, "begin comes first"
         self._number += 1
-        record = wire.write(Doing(self._steps, self._number, kind, payload))
+        record = wire.write(StepRequest(self._steps, self._number, kind, payload))
         replies = self._net.send("step", dict.fromkeys(self.sites, record))
         self.traffic.rounds += 1
         answers = []
@@ -242,14 +242,15 @@ class FlowerTransport:
             try:
                 if isinstance(reply, str):
                     raise Refused(f"site {site!r} {reply}")
-                answers.append(read_done(reply, f"site {site!r}", self._worker.kinds[kind].sends))
+                answers.append(read_step_reply(reply, f"site {site!r}", self._worker.kinds[kind].sends))
             except InputError as error:
                 raise InputError(
-                    f"{error}; the run cannot go on without this site, nor be continued: see to it, and run it again"
+                    f"{error}; the run cannot continue without this site, nor be resumed: repair the site, and "
+                    "start the run again"
                 ) from None
         if time.monotonic() > self._said + SILENCE:
             self._said = time.monotonic()
-            self._note(f"step {self._number} ({kind}): {self._words()}.")
+            self._note(f"step {self._number} ({kind}): {self.traffic.words}.")
         return answers
 
     @property
@@ -274,12 +275,7 @@ class FlowerTransport:
 
         left = max(0, most_rounds(p) - traffic.rounds)
         eta = f"; at most {left} more, about {left * traffic.seconds[-1]:.0f} s" if left else ""
-        self._note(f"round {traffic.rounds}: {self._words()}{eta}.")
-
-    def _words(self) -> str:
-        traffic = self.traffic
-        sizes = f"{_size(traffic.sent)} out, {_size(traffic.received)} in so far"
-        return f"{traffic.seconds[-1]:.1f} s, {sizes}"
+        self._note(f"round {traffic.rounds}: {self.traffic.words}{eta}.")
 
 
 def through_drops(fit: Callable[[FlowerTransport], T], transport: FlowerTransport) -> T:
@@ -298,7 +294,3 @@ def _welcome(
     if told[0].site != site:
         raise Refused(f"site {site!r} now calls itself {told[0].site!r}")
     return told
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"

@@ -8,19 +8,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..graph import bits
-from ..graph.pdag import PDAG
-from ..privacy.accounting import Price, zcdp_rho
-from ..privacy.ledger import Ledger
-from ..privacy.regret_noise import (
+from ...errors import InputError
+from ...graph import bits
+from ...graph.pdag import PDAG
+from ...privacy.accounting import Price
+from ...privacy.regret_noise import (
     CLIP_ANSWERS,
     EXACT,
     LEAST_RIDGE,
@@ -31,33 +28,21 @@ from ..privacy.regret_noise import (
     proven_sensitivity,
     ridge_covariance,
 )
-from ..privacy.release.site_release import prepare_release
-from ..protocol.messages import Families, Floats, Question, Settings, Welcome
-from ..scores.gaussian import GaussianScore
-from ..scores.score import LatticeScore
-from ..strict import read_json, write_json
-from ..tables.bounded import CONSTANT, GRID, bounded_moments
-from .site import Respondent, _checked_targets, digest
+from ...privacy.release.site_release import prepare_release
+from ...privacy.zcdp import zcdp_rho
+from ...protocol.messages import Families, Floats, Question, Settings, Welcome
+from ...scores.score import LatticeScore
+from ...tables.bounded import CONSTANT, GRID, bounded_moments
+from ..respondent import Respondent, checked_targets, digest
+from .answer_book import AnswerBook
+from .ridge_score import RidgeScore, best_of_all
 
 if TYPE_CHECKING:
-    from ..privacy.noise import Noise
-    from ..privacy.options import Privacy
-    from ..tables.checks.profile import Missing
-    from ..tables.embedding import Data
-    from ..tables.schema import Schema
-    from ..tables.table import Table
-
-
-class RidgeScore(GaussianScore):
-    """A score of moments with a ridge: never singular, whatever the rows, so it never refuses.
-
-    To refuse collinear columns would tell something of the rows that no noise covers.
-    """
-
-    _singular = 0.0
-
-    def _refuse(self, variables: NDArray[np.int64]) -> None:
-        return
+    from ...privacy.options import Privacy
+    from ...tables.checks.profile import Missing
+    from ...tables.embedding import Data
+    from ...tables.schema import Schema
+    from ...tables.table import Table
 
 
 class NoisySite(Respondent):
@@ -70,7 +55,7 @@ class NoisySite(Respondent):
     Parameters
     ----------
     table : Table
-        One row a patient.
+        One row per patient.
     privacy : Privacy
         With ``mechanism="regret"``.
     schema, data, missing
@@ -83,8 +68,8 @@ class NoisySite(Respondent):
     Raises
     ------
     InputError
-        Before anything is drawn: what `fedperi.privacy.release_table` refuses; more than 12 variables, and nobody said
-        among how many answers to share the budget.
+        Before anything is drawn: what `fedperi.privacy.release_table` refuses; more than 12 variables, and
+        `privacy` does not say among how many answers to share the budget.
     """
 
     def __init__(
@@ -100,8 +85,8 @@ class NoisySite(Respondent):
     ) -> None:
         self.name = table.name
         self._table, self._protection, self._missing, self._local = table, privacy, missing, local
-        self.targets = _checked_targets(targets, table.columns, table.name)
-        self._pending = prepare_release(
+        self.targets = checked_targets(targets, table.columns, table.name)
+        self._prepared = prepare_release(
             table, own_privacy(privacy), schema=schema, data=data, missing=missing, targets=self.targets
         )
         p = len(self.names)
@@ -111,21 +96,18 @@ class NoisySite(Respondent):
                 "answers a run asks for. Say among how many to share the budget, such as Privacy(..., answers=20000), "
                 "or use mechanism='statistics', which answers any number at one price"
             )
-        budget = self._pending.budget
-        self._ledger = None if budget is None else budget.ledger
-        if budget is not None and not budget.holds(self._pending.plan, missing):
-            # The whole run, before its first part is paid. Noise of the same rho stands for whatever it will be.
+        budget = self._prepared.budget
+        if budget is not None and not budget.holds(self._prepared.plan, missing):
+            # The whole run, before its first part is paid. Noise of the same rho stands for all of it.
             whole = zcdp_rho(privacy.epsilon, privacy.delta)
             budget.ledger.check(Price(privacy.epsilon, privacy.delta, gaussian=whole))
-        self._noise: Noise | None = None
         self._exact: NDArray[np.int64] | None = None
-        self._known: dict[str, float] = {}
-        self._known_under = ""
+        self._book = AnswerBook(self.name, privacy, budget)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that are publicly known."""
-        return self._pending.plan.schema.names
+        return self._prepared.plan.schema.names
 
     def open(self, settings: Settings, names: Sequence[str]) -> Welcome:
         """Begin a run: make the release that stays here, if there is none yet, and divide the rest of the budget."""
@@ -137,18 +119,18 @@ class NoisySite(Respondent):
         self._names, self._settings = tuple(names), settings
         self._intervened = [] if self.targets is None else [self._names.index(t) for t in self.targets]
         self._restricted = None
-        self._release = self._pending.draw()[0]
+        self._release = self._prepared.draw()[0]
         self._summary = self._release.statistics()
-        # Who declares targets tells the rest by the coordinator's DAG alone, without a look at the rows.
+        # A site that declares targets finds the rest by the coordinator's DAG alone, without a look at the rows.
         by_targets = self.targets is not None and settings.masking != "consensus"
         self._graph = None if by_targets else self._private_graph(settings).reordered(self._names)
         self._score, self._fit, n = self._scores(settings, self._names)
-        self._reference = self._best_of_all()
+        self._reference = best_of_all(self._score, len(self._names))
         self._remember()
         return Welcome(self.name, self._names, n, self.targets, self.privacy)
 
     def fingerprint(self) -> str:
-        """SHA-256 of the release that stays at the site: the rows' own would tell of them."""
+        """SHA-256 of the release that stays at the site: that of the rows would reveal them."""
         return digest(self.names, self._release.noise, self._release.moments)
 
     # -- what answers come from -----------------------------------------------------------------------------------
@@ -163,7 +145,7 @@ class NoisySite(Respondent):
                 "columns; choose a larger epsilon, leave variables out, or leave the site out"
             )
         planned = privacy.answers if privacy.answers is not None else self._most_answers()
-        self._plan = RegretPlan(privacy.epsilon, privacy.delta, self._pending.plan.price, planned)
+        self._plan = RegretPlan(privacy.epsilon, privacy.delta, self._prepared.plan.price, planned)
         limit = CLIP_ANSWERS * math.sqrt(columns)
         row = math.hypot(CONSTANT, limit)
         if privacy.sensitivity is None:
@@ -187,23 +169,10 @@ class NoisySite(Respondent):
         return self._private_graph(settings)
 
     def _private_graph(self, settings: Settings) -> PDAG:
-        from ..discovery.discover import local_graph
+        from ...discovery.discover import local_graph
 
         method = self._local if self._local is not None else settings.local
         return local_graph(method, self._summary, None, alpha=settings.alpha, penalty=settings.penalty)
-
-    def _best_of_all(self) -> Floats:
-        """Every node's best score over a class of sets that does not depend on the rows: all, or all pairs."""
-        p = len(self._names)
-        others = np.array([[j for j in range(p) if j != i] for i in range(p)], dtype=np.int64).reshape(p, p - 1)
-        if p <= EXACT:
-            return np.asarray(self._score.lattice(np.arange(p), others).max(axis=1))
-        pairs = np.array(list(combinations(range(p - 1), 2)))
-        best = [
-            self._score.lattice(np.full(len(pairs), node), others[node][pairs]).max(initial=-np.inf)
-            for node in range(p)
-        ]
-        return np.array(best)
 
     # -- what is the same question --------------------------------------------------------------------------------
 
@@ -232,9 +201,9 @@ class NoisySite(Respondent):
 
     def _key(self, kind: str, node: int, *sets: int) -> str:
         """Name a question by the site's own order of variables, so that every run names it alike."""
-        place = self._places
-        own = [sum(1 << place[j] for j in bits.members(one)) for one in sets]
-        return ":".join([kind, str(place[node]), *map(str, own)])
+        at = self._positions
+        own = [sum(1 << at[j] for j in bits.members(one)) for one in sets]
+        return ":".join([kind, str(at[node]), *map(str, own)])
 
     def _asked(self, families: Families) -> Iterator[str]:
         supported = self._settings.masking == "adaptive" and self.targets is None
@@ -249,7 +218,7 @@ class NoisySite(Respondent):
 
     def prices(self, questions: Sequence[Question]) -> tuple[Price, ...]:
         """What the ledger will be charged for answering, entry by entry; nothing is drawn or paid."""
-        known, charged = set(self._kept()), []
+        known, charged = set(self._book.kept()), []
         for question in questions:
             if isinstance(question, Families):
                 new = set(self._asked(question)) - known
@@ -275,7 +244,7 @@ class NoisySite(Respondent):
         return self._noisy(list(self._asked(families)), exact.ravel()).reshape(exact.shape)
 
     def _gaps(self, nodes: NDArray[np.int64], queries: list[tuple[int, int]]) -> Floats:
-        """As without noise; two equal sets have no gap, whatever the rows, and to say so costs nothing."""
+        """As without noise; two equal sets have no gap for any rows, and to say so costs nothing."""
         exact = super()._gaps(nodes, queries)
         keys = self._gap_keys(queries)
         gaps, differ = np.zeros(len(nodes)), list(keys)
@@ -284,42 +253,10 @@ class NoisySite(Respondent):
 
     def _noisy(self, keys: list[str], exact: Floats) -> Floats:
         """Return what was answered before; else charge, draw, keep, and only then answer."""
-        if not all(key in self._known for key in keys):
-            budget = self._pending.budget
-            with nullcontext() if budget is None else budget.place.locked():
-                self._known = self._kept()
-                self._read_ledger()
-                new = {key: value for key, value in zip(keys, exact.tolist(), strict=True) if key not in self._known}
-                if new:
-                    self._pay(len(new))
-                    drawn = self._source().laplace(np.array(list(new.values())), self._scale)
-                    self._known = self._known | dict(zip(new, drawn.tolist(), strict=True))
-                    if budget is not None:
-                        budget.place.keep(self._known_under, write_json(self._known))
+        if not self._book.has(keys):
+            self._book.add(dict(zip(keys, exact.tolist(), strict=True)))
             self.privacy = self._told()
-        return np.array([self._known[key] for key in keys])
-
-    def _pay(self, count: int) -> None:
-        """Charge for so many answers before they are drawn: a crash in between costs budget, and never privacy."""
-        used, planned = len(self._known), self._plan.answers
-        if used + count > planned:
-            raise InputError(
-                f"site {self.name!r}: epsilon = {self._plan.epsilon:g} was divided among {planned} answers; {used} are "
-                f"given, and {count} more are asked. Nothing of these is released; plan for more with Privacy(..., "
-                "answers=...), or use mechanism='statistics', which answers any number at one price"
-            )
-        if self._ledger is not None:
-            self._ledger = self._ledger.charge(self._plan.price(count), f"{count} regrets with noise on each")
-
-    def _read_ledger(self) -> None:
-        """Read the ledger as it is now, with what other processes of the site paid meanwhile."""
-        if self._ledger is not None:
-            self._ledger = Ledger.open(self._ledger.place, site=self.name, table=self._ledger.table)
-
-    def _source(self) -> Noise:
-        if self._noise is None:
-            self._noise = self._protection.noise(self.name)
-        return self._noise
+        return self._book.values(keys)
 
     @property
     def _scale(self) -> float:
@@ -327,33 +264,12 @@ class NoisySite(Respondent):
 
     def _remember(self) -> None:
         """Find the answers that were given before to the same questions at the same price."""
-        self._places = [self.names.index(name) for name in self._names]
+        self._positions = [self.names.index(name) for name in self._names]
         plan = self._plan
         settled = [self._release.identifier, plan.epsilon, plan.delta, plan.each, self._scale, self._ridge]
-        under = json.dumps(["regret", 1, *settled, CLIP_ANSWERS, self._settings.penalty])
-        if under != self._known_under:
-            self._known_under, self._known, self._noise = under, {}, None
-        self._known = self._kept()
-        self._read_ledger()  # after the answers, so that it has the price of all of them
-        if self._ledger is not None and not self._known:
-            self._ledger.check(plan.price(plan.answers))
+        key = json.dumps(["regret", 1, *settled, CLIP_ANSWERS, self._settings.penalty])
+        self._book.open(key, plan, self._scale)
         self.privacy = self._told()
-
-    def _kept(self) -> dict[str, float]:
-        budget = self._pending.budget
-        if budget is None:  # a test: answers are remembered by this site alone
-            return self._known
-        text = budget.kept(self._known_under)
-        if text is None:
-            return {}
-        try:
-            kept = read_json(text)
-            return {str(key): float(value) for key, value in kept.items()}
-        except (ValueError, TypeError, AttributeError):
-            raise InputError(
-                f"the answers that site {self.name!r} has kept are damaged; nothing is released, since the same "
-                "questions would get other noise. Restore the site's store from a backup"
-            ) from None
 
     def _told(self) -> dict[str, Any]:
         """What a result tells about this site's privacy: plain values."""
@@ -370,7 +286,7 @@ class NoisySite(Respondent):
             "worth": self._summary.n,
             "release": self._release.identifier,
             "epsilon_per_answer": plan.each,
-            "answers_used": len(self._known),
+            "answers_used": self._book.given,
             "answers_planned": plan.answers,
             "sensitivity": self._sensitivity,
             "sensitivity_is": "as claimed, not proven" if claimed else "proven for clipped rows and a ridge",
@@ -378,5 +294,5 @@ class NoisySite(Respondent):
             "noise_scale": self._scale,
             "ridge": self._ridge,
             "epsilon_own_graph": plan.own.epsilon,
-            "ledger": None if self._ledger is None else self._ledger.summary(),
+            "ledger": None if self._book.ledger is None else self._book.ledger.summary(),
         }
