@@ -194,7 +194,7 @@ class GaussianScore(GaussianByNumpy):
         for_loops = candidates.shape[1] > 0 and 2 * self._most_columns(variables) <= self._n
         out, smallest = np.empty((3, len(nodes))), np.empty(1)
         if not for_loops or not kernel.loops.extremes(*self._table, variables, out, smallest):
-            return self._extremes_by_numpy(nodes, candidates)
+            return extremes_of(self._lattice_by_numpy(variables))
         if smallest[0] <= self._singular:  # which the lattice says better
             return extremes_of(self.lattice(nodes, candidates))
         return out[0], out[1], out[2]

@@ -239,27 +239,43 @@ static PyObject *py_climb(PyObject *self, PyObject *args)
     return ended(&arrays, fault);
 }
 
-/* -- orders: a capsule holds the arrays, which `search.orders.Order` keeps and reads ---------------------------------- */
+/* -- orders: a capsule holds the arrays, which `search.orders.Order` keeps and reads -------------------------------- */
 
+#define ORDER "fedperi.order"
+#define MECHANISMS "fedperi.mechanisms"
+
+/* Arrays that are lent for as long as the capsule lives, and what the loops know them as. */
 typedef struct {
     Arrays arrays;
-    Order order;
-} Held;
+    union {
+        Order order;
+        Sites sites;
+    } as;
+} Lent;
 
-static void forget(PyObject *capsule)
+static void give_back(PyObject *capsule)
 {
-    Held *held = PyCapsule_GetPointer(capsule, "fedperi.order");
-    if (held) {
-        release_arrays(&held->arrays);
-        PyMem_Free(held);
+    Lent *lent = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule));
+    release_arrays(&lent->arrays);
+    PyMem_Free(lent);
+}
+
+/* Put lent arrays into a capsule if they were accepted; otherwise give them back, and leave the exception. */
+static PyObject *lend(Lent *lent, const char *name, int accepted)
+{
+    PyObject *capsule = accepted ? PyCapsule_New(lent, name, give_back) : NULL;
+    if (!capsule) {
+        release_arrays(&lent->arrays);
+        PyMem_Free(lent);
     }
+    return capsule;
 }
 
 /* What the arrays hold is trusted: `Order` made them. Their shapes are not. */
-static int take_order(Held *held, PyObject **objects)
+static int take_order(Lent *lent, PyObject **objects)
 {
-    Order *order = &held->order;
-    Arrays *arrays = &held->arrays;
+    Order *order = &lent->as.order;
+    Arrays *arrays = &lent->arrays;
     if (!(order->score = take(arrays, objects[0], 'd', 1, -1, -1)) ||
         !(order->bit = take(arrays, objects[1], 'i', 2, -1, -1)))
         return 0;
@@ -285,21 +301,14 @@ static PyObject *py_order(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOOOOOOOOOOO", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, o + 8, o + 9,
                           o + 10, o + 11))
         return NULL;
-    Held *held = PyMem_Calloc(1, sizeof(Held));
-    if (!held)
-        return PyErr_NoMemory();
-    PyObject *capsule = take_order(held, o) ? PyCapsule_New(held, "fedperi.order", forget) : NULL;
-    if (!capsule) {
-        release_arrays(&held->arrays);
-        PyMem_Free(held);
-    }
-    return capsule;
+    Lent *lent = PyMem_Calloc(1, sizeof(Lent));
+    return lent ? lend(lent, ORDER, take_order(lent, o)) : PyErr_NoMemory();
 }
 
 static const Order *order_in(PyObject *capsule)
 {
-    const Held *held = PyCapsule_GetPointer(capsule, "fedperi.order");
-    return held ? &held->order : NULL;
+    const Lent *lent = PyCapsule_GetPointer(capsule, ORDER);
+    return lent ? &lent->as.order : NULL;
 }
 
 /* Take numbers of variables, from `least` on: any count of them if it is -1. */
@@ -513,24 +522,10 @@ static PyObject *py_layers(PyObject *self, PyObject *args)
 
 /* -- mechanisms that sites share: a capsule holds the arrays, which `scores.mechanisms.Mechanisms` keeps --------------- */
 
-typedef struct {
-    Arrays arrays;
-    Sites sites;
-} Shared;
-
-static void forget_shared(PyObject *capsule)
+static int take_sites(Lent *lent, PyObject **objects)
 {
-    Shared *shared = PyCapsule_GetPointer(capsule, "fedperi.mechanisms");
-    if (shared) {
-        release_arrays(&shared->arrays);
-        PyMem_Free(shared);
-    }
-}
-
-static int take_shared(Shared *shared, PyObject **objects)
-{
-    Arrays *arrays = &shared->arrays;
-    Sites *sites = &shared->sites;
+    Arrays *arrays = &lent->arrays;
+    Sites *sites = &lent->as.sites;
     if (!(sites->moments = take(arrays, objects[0], 'd', 2, -1, -1)))
         return 0;
     Py_ssize_t lines = length(arrays, 0);
@@ -564,20 +559,15 @@ static int take_shared(Shared *shared, PyObject **objects)
 static PyObject *py_mechanisms(PyObject *self, PyObject *args)
 {
     PyObject *o[8];
-    Shared *shared = PyMem_Calloc(1, sizeof(Shared));
-    if (!shared)
+    Lent *lent = PyMem_Calloc(1, sizeof(Lent));
+    if (!lent)
         return PyErr_NoMemory();
-    Sites *sites = &shared->sites;
-    PyObject *capsule = NULL;
-    if (PyArg_ParseTuple(args, "OOOOOOOOdddddp", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, &sites->price_own,
+    Sites *sites = &lent->as.sites;
+    int accepted =
+        PyArg_ParseTuple(args, "OOOOOOOOdddddp", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, &sites->price_own,
                          &sites->price_cut, &sites->price_some, &sites->price_tolerance, &sites->margin, &sites->share) &&
-        take_shared(shared, o))
-        capsule = PyCapsule_New(shared, "fedperi.mechanisms", forget_shared);
-    if (!capsule) {
-        release_arrays(&shared->arrays);
-        PyMem_Free(shared);
-    }
-    return capsule;
+        take_sites(lent, o);
+    return lend(lent, MECHANISMS, accepted);
 }
 
 /* (mechanisms, node, parents, how many of them are fixed, wanted or None, out, groups, tolerances, without or None) */
@@ -589,11 +579,11 @@ static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
     Arrays arrays = {0};
     if (!PyArg_ParseTuple(args, "OLOiOOOOO", &capsule, &node, o, &fixed, o + 1, o + 2, o + 3, o + 4, o + 5))
         return NULL;
-    const Shared *shared = PyCapsule_GetPointer(capsule, "fedperi.mechanisms");
-    const int64_t *parents = shared ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
+    const Lent *lent = PyCapsule_GetPointer(capsule, MECHANISMS);
+    const int64_t *parents = lent ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
     if (!parents)
         return refused(&arrays);
-    const Sites *sites = &shared->sites;
+    const Sites *sites = &lent->as.sites;
     Py_ssize_t count = length(&arrays, 0);
     int good = node >= 0 && node < sites->variables && fixed >= 0 && fixed <= count && count <= MOST_BLOCKS;
     for (Py_ssize_t t = 0; t < count && good; t++)
