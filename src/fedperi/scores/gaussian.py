@@ -77,7 +77,7 @@ class GaussianScore(GaussianByNumpy):
 
     @property
     def _table(self) -> tuple[NDArray[np.float64], NDArray[np.int64], float, float, float]:
-        """What loops need to know of the score."""
+        """What loops need to know about the score."""
         return self._correlation, self._first, self._n, self._price, self._singular
 
     def with_one_more(self, node: int, parents: int, others: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Block-Gaussian BIC with numpy: what compiled loops are compared with, and what is used where there are none."""
+"""Block-Gaussian BIC with numpy: what compiled loops are compared with, and what computes the cases that they leave."""
 
 from __future__ import annotations
 
