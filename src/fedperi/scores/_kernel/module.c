@@ -69,6 +69,16 @@ static PyObject *ended(Arrays *arrays, int fault)
     return PyBool_FromLong(fault != NOT_FOR_LOOPS);
 }
 
+/* Run a loop over `arrays` while other threads go on, and end the call. */
+#define RETURN_WITHOUT_GIL(loop)                                                                                       \
+    do {                                                                                                               \
+        int fault;                                                                                                     \
+        Py_BEGIN_ALLOW_THREADS                                                                                         \
+        fault = (loop);                                                                                                \
+        Py_END_ALLOW_THREADS                                                                                           \
+        return ended(&arrays, fault);                                                                                  \
+    } while (0)
+
 static PyObject *refused(Arrays *arrays)
 {
     release_arrays(arrays);
@@ -99,7 +109,6 @@ static PyObject *over_subsets(PyObject *args, int all)
     PyObject *o[5];
     Arrays arrays = {0};
     Table table;
-    int fault;
     if (!PyArg_ParseTuple(args, "OOdddOOO", o, o + 1, &table.n, &table.price, &table.singular, o + 2, o + 3, o + 4) ||
         !take_table(&arrays, o[0], o[1], &table))
         return refused(&arrays);
@@ -115,10 +124,7 @@ static PyObject *over_subsets(PyObject *args, int all)
     double *smallest = out ? take(&arrays, o[4], 'D', 1, all ? rows : 1, -1) : NULL;
     if (!smallest)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = (all ? scores : extremes)(&table, variables, rows, (int)m, out, smallest);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL((all ? scores : extremes)(&table, variables, rows, (int)m, out, smallest));
 }
 
 static PyObject *py_scores(PyObject *self, PyObject *args) { return over_subsets(args, 1); }
@@ -131,7 +137,6 @@ static PyObject *py_local(PyObject *self, PyObject *args)
     PyObject *o[6];
     Arrays arrays = {0};
     Table table;
-    int fault;
     if (!PyArg_ParseTuple(args, "OOdddOOOO", o, o + 1, &table.n, &table.price, &table.singular, o + 2, o + 3, o + 4,
                           o + 5) ||
         !take_table(&arrays, o[0], o[1], &table))
@@ -153,10 +158,7 @@ static PyObject *py_local(PyObject *self, PyObject *args)
     double *smallest = out ? take(&arrays, o[5], 'D', 1, queries, -1) : NULL;
     if (!smallest)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = local(&table, variables, starts, queries, out, smallest);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(local(&table, variables, starts, queries, out, smallest));
 }
 
 /* Take lattices, one per row: a power of two of values each. */
@@ -189,21 +191,16 @@ static PyObject *py_adaptive(PyObject *self, PyObject *args)
     PyObject *object;
     double all, some;
     Arrays arrays = {0};
-    int fault;
     double *values = PyArg_ParseTuple(args, "Odd", &object, &all, &some) ? take_lattices(&arrays, object) : NULL;
     if (!values)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = adaptive(values, arrays.views[0].shape[0], (size_t)arrays.views[0].shape[1], all, some);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(adaptive(values, arrays.views[0].shape[0], (size_t)arrays.views[0].shape[1], all, some));
 }
 
 static PyObject *py_add_up(PyObject *self, PyObject *args)
 {
     PyObject *o[2];
     Arrays arrays = {0};
-    int fault;
     const double *values = PyArg_ParseTuple(args, "OO", o, o + 1) ? take(&arrays, o[0], 'd', 2, -1, -1) : NULL;
     if (!values)
         return refused(&arrays);
@@ -211,10 +208,7 @@ static PyObject *py_add_up(PyObject *self, PyObject *args)
     double *out = take(&arrays, o[1], 'D', 1, cells, -1);
     if (!out)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = add_up(values, sites, cells, out);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(add_up(values, sites, cells, out));
 }
 
 /* (correlation, first, n, price, singular, resolution, most steps, into) */
@@ -225,7 +219,6 @@ static PyObject *py_climb(PyObject *self, PyObject *args)
     long long most_steps;
     Arrays arrays = {0};
     Table table;
-    int fault;
     if (!PyArg_ParseTuple(args, "OOddddLO", o, o + 1, &table.n, &table.price, &table.singular, &resolution, &most_steps,
                           o + 2) ||
         !take_table(&arrays, o[0], o[1], &table))
@@ -233,10 +226,7 @@ static PyObject *py_climb(PyObject *self, PyObject *args)
     uint8_t *into = take(&arrays, o[2], 'B', 2, table.variables, table.variables);
     if (!into)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = climb(&table, resolution, most_steps, into);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(climb(&table, resolution, most_steps, into));
 }
 
 /* -- orders: a capsule holds the arrays, which `search.orders.Order` keeps and reads -------------------------------- */
@@ -410,7 +400,6 @@ static PyObject *py_discrete_scores(PyObject *self, PyObject *args)
     PyObject *capsule, *o[4];
     Judge judge;
     Arrays arrays = {0};
-    int fault;
     if (!PyArg_ParseTuple(args, "OddOOOO", &capsule, &judge.prior, &judge.price, o, o + 1, o + 2, o + 3))
         return NULL;
     const Discrete *table = PyCapsule_GetPointer(capsule, "fedperi.discrete");
@@ -426,10 +415,7 @@ static PyObject *py_discrete_scores(PyObject *self, PyObject *args)
     double *out = take(&arrays, o[3], 'D', 1, queries, -1);
     if (!out)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = discrete_scores(table, judge, nodes, first, (size_t)queries, parents, (size_t)all, out);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(discrete_scores(table, judge, nodes, first, (size_t)queries, parents, (size_t)all, out));
 }
 
 static PyObject *py_discrete_flips(PyObject *self, PyObject *args)
@@ -438,7 +424,6 @@ static PyObject *py_discrete_flips(PyObject *self, PyObject *args)
     Judge judge;
     long long node;
     Arrays arrays = {0};
-    int fault;
     if (!PyArg_ParseTuple(args, "OddLOOO", &capsule, &judge.prior, &judge.price, &node, o, o + 1, o + 2))
         return NULL;
     const Discrete *table = PyCapsule_GetPointer(capsule, "fedperi.discrete");
@@ -453,10 +438,7 @@ static PyObject *py_discrete_flips(PyObject *self, PyObject *args)
     double *out = take(&arrays, o[2], 'D', 1, count, -1);
     if (!out)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = discrete_flips(table, judge, node, parents, (size_t)size, others, (size_t)count, out);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(discrete_flips(table, judge, node, parents, (size_t)size, others, (size_t)count, out));
 }
 
 static PyObject *py_discrete_lattices(PyObject *self, PyObject *args)
@@ -464,7 +446,6 @@ static PyObject *py_discrete_lattices(PyObject *self, PyObject *args)
     PyObject *capsule, *o[3];
     Judge judge;
     Arrays arrays = {0};
-    int fault;
     if (!PyArg_ParseTuple(args, "OddOOO", &capsule, &judge.prior, &judge.price, o, o + 1, o + 2))
         return NULL;
     const Discrete *table = PyCapsule_GetPointer(capsule, "fedperi.discrete");
@@ -483,10 +464,7 @@ static PyObject *py_discrete_lattices(PyObject *self, PyObject *args)
     double *out = take(&arrays, o[2], 'D', 2, count, (Py_ssize_t)1 << m);
     if (!out)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = discrete_lattices(table, judge, nodes, candidates, (size_t)count, (int)m, out);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(discrete_lattices(table, judge, nodes, candidates, (size_t)count, (int)m, out));
 }
 
 /* -- sums over all DAGs ----------------------------------------------------------------------------------------------- */
@@ -496,7 +474,6 @@ static PyObject *py_layers(PyObject *self, PyObject *args)
 {
     PyObject *o[6];
     Arrays arrays = {0};
-    int fault;
     if (!PyArg_ParseTuple(args, "OOOOOO", o, o + 1, o + 2, o + 3, o + 4, o + 5))
         return NULL;
     const double *sum = take(&arrays, o[0], 'd', 2, -1, -1);
@@ -514,10 +491,7 @@ static PyObject *py_layers(PyObject *self, PyObject *args)
     double *total = earlier ? take(&arrays, o[5], 'D', 1, 1, -1) : NULL;
     if (!total)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = layers(p, sum, power, best, within, earlier, total);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(layers(p, sum, power, best, within, earlier, total));
 }
 
 /* -- mechanisms that sites share: a capsule holds the arrays, which `scores.mechanisms.Mechanisms` keeps --------------- */
@@ -575,7 +549,7 @@ static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
 {
     PyObject *capsule, *o[6];
     long long node;
-    int fixed, fault = OUT_OF_RANGE;
+    int fixed;
     Arrays arrays = {0};
     if (!PyArg_ParseTuple(args, "OLOiOOOOO", &capsule, &node, o, &fixed, o + 1, o + 2, o + 3, o + 4, o + 5))
         return NULL;
@@ -600,10 +574,7 @@ static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
         !(taus = take(&arrays, o[4], 'D', 1, subsets, -1)) ||
         (o[5] != Py_None && !(without = take(&arrays, o[5], 'D', 2, sites->count, subsets))))
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = mechanism_scores(sites, node, parents, fixed, (int)count - fixed, wanted, out, groups, taus, without);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(mechanism_scores(sites, node, parents, fixed, (int)count - fixed, wanted, out, groups, taus, without));
 }
 
 /* (first, free, begin, log_sum, near_first, near, reach, sizes, random, now, sums, sweeps). What the arrays hold is
@@ -614,7 +585,6 @@ static PyObject *py_chain(PyObject *self, PyObject *args)
     Arrays arrays = {0};
     Chain made;
     long long sweeps;
-    int fault;
     if (!PyArg_ParseTuple(args, "OOOOOOOOOOOL", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, o + 8, o + 9,
                           o + 10, &sweeps))
         return NULL;
@@ -635,10 +605,7 @@ static PyObject *py_chain(PyObject *self, PyObject *args)
         !(made.random = take(&arrays, o[8], 'I', 1, 4, -1)) ||
         !(made.sums = take(&arrays, o[10], 'D', 1, candidates, -1)))
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = chain(&made, sweeps);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(chain(&made, sweeps));
 }
 
 static PyMethodDef methods[] = {
