@@ -589,7 +589,7 @@ def test_a_claimed_sensitivity_is_said_to_be_claimed():
     }
     proven = {**told, "sensitivity": 39.5, "sensitivity_is": "proven for clipped rows and a ridge"}
     text = panel(small(privacy={"north": told, "south": proven}))
-    assert "What one person is promised, if what was claimed (see below) is true: whoever" in text
+    assert "What one person is promised, if what was claimed (see below) is true: anyone" in text
     assert "At north one row is taken to change an answer by 5 nats at most. That was claimed and is not proven" in text
     assert "(proven: 39.5): if it is wrong, so is the promise." in text
     used = "80 of 100 planned answers used, ε = 0.0125 each; one row changes an answer by"
