@@ -1,4 +1,4 @@
-"""What a federation over the network costs on one machine: TLS, keys, one process a site.
+"""What a federation over the network costs on one machine: TLS, keys, one process per site.
 
     python benchmarks/flower_cost.py 20 3                # variables, sites
     python benchmarks/flower_cost.py 20 3 --insecure     # without TLS and keys, on loopback

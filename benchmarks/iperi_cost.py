@@ -1,4 +1,4 @@
-"""What a run of `IPERI()` costs: CPU seconds of everything (sites and coordinator), rounds, queries, bytes a site.
+"""What a run of `IPERI()` costs: CPU seconds of everything (sites and coordinator), rounds, queries, bytes per site.
 
 Tables of 2,000 rows in memory; their reading is included. One data set each, seed 1.
 

@@ -204,7 +204,7 @@ def main() -> None:
     seeds = range(given.first, given.first + given.count)
     print(f"seeds {seeds.start} to {seeds.stop - 1}")
     if "shares" in given.tables:
-        print("\nDirections beyond the common CPDAG, right and wrong a run, and (SHD over the limit's), by share")
+        print("\nDirections beyond the common CPDAG, right and wrong per run, and (SHD over the limit's), by share")
         by_share(seeds, fp.IPERI())
     if "worst" in given.tables:
         print("\nThe same with aggregate='worst'")

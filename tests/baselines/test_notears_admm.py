@@ -120,7 +120,7 @@ def test_starts_do_not_touch_each_other() -> None:
         _, state = worker.perform("update", {"parameters": W[[at]], **one}, {})
         alone = worker.perform("update", {"parameters": W[[at]] / 2, **one}, state)[0]["parameters"]
         assert np.array_equal(alone[0], together[at])
-    with pytest.raises(fp.InputError, match="NOTEARS-ADMM goes on with 1 starts; it began with 2"):
+    with pytest.raises(fp.InputError, match="NOTEARS-ADMM continues with 1 starts; it began with 2"):
         worker.perform("update", {"parameters": W[:1], "rho": rho[:1], **rest}, both)
 
 

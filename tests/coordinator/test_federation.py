@@ -38,7 +38,6 @@ from fedperi.scores.masking import (
     PARTIAL_PRICE,
     adaptive_mask,
     consensus_mask,
-    no_mask,
     supported_subsets,
 )
 from fedperi.simulation import implied_covariance
@@ -71,7 +70,6 @@ def regret(site: fp.OracleSite, dag: fp.PDAG) -> float:
 def test_masks_on_a_lattice_of_two_candidates() -> None:
     # Sets {}, {a}, {b}, {a, b}.
     lattice = np.array([[0.0, 10.0, -5.0, 6.0]])
-    assert no_mask(lattice) is lattice
     assert consensus_mask(lattice, np.array([[True, False]])).tolist() == [[0, 10, 0, 10]]
     assert consensus_mask(lattice, np.array([[False, True]])).tolist() == [[0, 0, -5, -5]]
     assert consensus_mask(lattice, np.array([[False, False]])).tolist() == [[0, 0, 0, 0]]

@@ -133,7 +133,7 @@ def test_missing_rows_may_be_dropped() -> None:
             "give the table, or leave the option out",
         ),
         (lambda t: pc(t, test="z"), "test must be 'auto', 'fisherz', 'g2' or 'chi2', not 'z'"),
-        (lambda t: ges(t, score="aic"), "score must be 'auto', 'bic' or 'bdeu', not 'aic'"),
+        (lambda t: ges(t, score="aic"), "score must be one of 'auto', 'bic', 'bdeu'; not 'aic'"),
         (lambda t: pc(t, alpha=2), "alpha must lie between 0 and 1, both excluded, not 2; 0.01 is usual"),
         (lambda t: ges(t, penalty=np.inf), "penalty must be a finite number of 0 or more, not inf; 1 is usual"),
         (lambda t: ges(t, penalty="1"), "penalty must be a finite number of 0 or more, not '1'; 1 is usual"),

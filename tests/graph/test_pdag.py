@@ -109,9 +109,12 @@ def test_graphs_without_edges_or_variables() -> None:
             "edge A -> Z uses unknown variable 'Z'; known: A, B",
         ),
         (lambda: fp.PDAG.from_edges(["AB"]), "an edge is a pair of names, not 'AB'"),  # type: ignore[list-item]
-        (lambda: fp.PDAG([[0, 1]]), "adjacency must be a square matrix, one row and one column a variable; got 1 x 2"),
+        (
+            lambda: fp.PDAG([[0, 1]]),
+            "adjacency must be a square matrix, one row and one column per variable; got 1 x 2",
+        ),
         (lambda: fp.PDAG([[0, 1], [0]]), "adjacency is not a matrix: its rows have different lengths"),
-        (lambda: fp.PDAG(7), "adjacency must be a square matrix, one row and one column a variable; got a scalar"),
+        (lambda: fp.PDAG(7), "adjacency must be a square matrix, one row and one column per variable; got a scalar"),
         (
             lambda: fp.PDAG([[0, 0.7], [0, 0]]),
             "adjacency[0, 1] is 0.7; only 0 and 1 are edges (threshold weights first, e.g. abs(w) > 0.1; "

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Problem:
-    """Sites, and what is known of them; `simulation` is the truth, for oracles and the best site alone.
+    """Sites, and what is known about them; `simulation` is the truth, for oracles and the best site alone.
 
     `curved` lets methods that have a non-linear form use it.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LINES = {"oracle-cpdag": ":", "oracle-phi": "--"}
 WORDS = {"p": "variables, p", "clients": "sites, K", "samples": "rows of each site, n"}
 LOGARITHMIC = 20
-"""Where SHD goes beyond this, its axis is logarithmic above 2: near zero is where methods should be told apart."""
+"""Where SHD goes beyond this, its axis is logarithmic above 2: differences between methods matter most near zero."""
 
 MARKS = {"federated": "o", "control": "s"}
 

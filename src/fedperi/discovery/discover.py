@@ -134,7 +134,7 @@ def ges(
     PDAG('a -- b, b -- c', names=['a', 'b', 'c'])
     """
     if score not in ("auto", *SCORES):
-        raise InputError(f"score must be 'auto', {' or '.join(map(repr, SCORES))}, not {score!r}")
+        raise InputError(f"score must be one of 'auto', {', '.join(map(repr, SCORES))}; not {score!r}")
     # An infinite price times no parameters is not a number, so it is refused here.
     if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0 <= penalty < math.inf:
         raise InputError(f"penalty must be a finite number of 0 or more, not {penalty!r}; 1 is usual")

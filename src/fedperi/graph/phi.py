@@ -102,7 +102,7 @@ def i_cpdag(dag: PDAG, targets: Iterable[Iterable[str]]) -> PDAG:
     dag : PDAG
         The true DAG.
     targets : iterable of iterables of str
-        One set of target variables a site.
+        One set of target variables per site.
 
     Returns
     -------

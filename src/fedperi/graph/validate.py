@@ -32,7 +32,7 @@ def checked_matrix(adjacency: ArrayLike) -> NDArray[np.bool_]:
         raw = raw.reshape(0, 0)
     if raw.ndim != 2 or raw.shape[0] != raw.shape[1]:
         shape = " x ".join(map(str, raw.shape)) or "a scalar"
-        raise InputError(f"adjacency must be a square matrix, one row and one column a variable; got {shape}")
+        raise InputError(f"adjacency must be a square matrix, one row and one column per variable; got {shape}")
     if raw.dtype != bool:
         if raw.dtype.kind not in "iuf":
             raise InputError(f"adjacency must hold booleans or 0 and 1, not {raw.dtype} values")

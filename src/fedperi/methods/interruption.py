@@ -13,8 +13,8 @@ from types import FrameType
 def respecting_interrupts() -> Iterator[Callable[[], None]]:
     """Give a function that raises what Ctrl-C raised before, if that got lost.
 
-    Python raises it in whatever code runs at that moment, and libraries swallow it here and there: when pandas compares
-    data types, numpy takes an error in the comparison for a plain no. Now and then a Ctrl-C was lost like that. A run
+    Python raises it in whatever code runs at that moment, and libraries sometimes swallow it: when pandas compares
+    data types, numpy takes an error in the comparison for a plain no. Some Ctrl-C were lost like that. A run
     looks before every round. What the program does about Ctrl-C, by default to raise `KeyboardInterrupt`, stays as it
     is; elsewhere than in the main thread nothing is changed.
 

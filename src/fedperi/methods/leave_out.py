@@ -1,7 +1,7 @@
 """The graph without each site, from the answers of the run: no site is asked again, and the graph stays as it is.
 
-One site can give wrong answers, by mistake or on purpose, and make the graph its own. Bounds on single numbers cannot
-find that out. But then the graph is another one without this site, and the same without any of the others.
+One site can give wrong answers, by mistake or on purpose, that decide the graph. Bounds on single numbers cannot detect
+that. But then the graph changes without this site, and stays the same without any of the others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..graph.pdag import PDAG
 from ..protocol.messages import Floats, Ints, Orientations
 
 LEAST_SITES = 3
-"""With two sites, each alone would be the other's judge."""
+"""With two sites, nobody can say which of them is wrong."""
 
 MOST_EDGES = 3
 """Edges of one kind, or further sites, that a sentence names."""
@@ -60,7 +60,7 @@ class StoredAnswers:
 
 
 class ChangedGraph(NamedTuple):
-    """How the graph differs without a site: edges that are lost, that come in, and that point differently."""
+    """How the graph differs without a site: edges that are lost, that are new, and that point differently."""
 
     site: str
     lost: tuple[str, ...]
@@ -103,13 +103,13 @@ def _change(site: str, graph: PDAG, other: PDAG) -> ChangedGraph:
     turned: list[str] = []
     differs = graph.adjacency != other.adjacency
     for i, j in np.argwhere(np.triu(differs | differs.T)).tolist():
-        here, there = _mark(graph, i, j), _mark(other, i, j)
+        here, there = _edge_kind(graph, i, j), _edge_kind(other, i, j)
         edge = f"{graph.names[i]} {here or there} {graph.names[j]}"
         (lost if not there else turned if here else new).append(edge)
     return ChangedGraph(site, tuple(lost), tuple(new), tuple(turned))
 
 
-def _mark(graph: PDAG, i: int, j: int) -> str:
+def _edge_kind(graph: PDAG, i: int, j: int) -> str:
     forward, backward = bool(graph.adjacency[i, j]), bool(graph.adjacency[j, i])
     return {(True, True): "--", (True, False): "->", (False, True): "<-"}.get((forward, backward), "")
 
@@ -138,7 +138,7 @@ def sentences(found: Sequence[ChangedGraph], count: int) -> list[str]:
         )
     if len(found) > MOST_SITES:
         more = [change.site for change in found[MOST_SITES:]]
-        out.append(f"The graph would also be another one, in fewer edges, without any one of these: {_few(more)}.")
+        out.append(f"Fewer edges would also change without any one of these: {_few(more)}.")
     return out
 
 

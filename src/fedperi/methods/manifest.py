@@ -28,20 +28,20 @@ def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]
     is about the others alone.
     """
     transport = coordinator.transport
-    marks = transport.fingerprints()
+    hashes = transport.fingerprints()
     dropped = [dict(entry) for entry in transport.dropped]
-    return {**record(method, coordinator.names, coordinator.sites, marks), "dropped": dropped}
+    return {**record(method, coordinator.names, coordinator.sites, hashes), "dropped": dropped}
 
 
 def manifest_of_summaries(method: dict[str, Any], parts: Sequence[Summary]) -> dict[str, Any]:
     """Describe a run on summaries: versions, configuration, and each site's name, rows, targets and hash."""
     sites = [Welcome(part.site, part.names, part.n, part.targets, None) for part in parts]
-    marks = [digest(part.names, part.n, part.mean, part.covariance) for part in parts]
-    return {**record(method, parts[0].names, sites, marks), "dropped": []}
+    hashes = [digest(part.names, part.n, part.mean, part.covariance) for part in parts]
+    return {**record(method, parts[0].names, sites, hashes), "dropped": []}
 
 
 def record(
-    method: dict[str, Any], names: Sequence[str], sites: Sequence[Welcome], marks: Sequence[str | None]
+    method: dict[str, Any], names: Sequence[str], sites: Sequence[Welcome], hashes: Sequence[str | None]
 ) -> dict[str, Any]:
     """Versions, configuration, variables, and the sites with a hash of their data where there is one."""
     return {
@@ -57,9 +57,9 @@ def record(
                 "site": site.site,
                 "n": site.n,
                 "targets": None if site.targets is None else list(site.targets),
-                "sha256": mark,
+                "sha256": sha256,
             }
-            for site, mark in zip(sites, marks, strict=True)
+            for site, sha256 in zip(sites, hashes, strict=True)
         ],
     }
 

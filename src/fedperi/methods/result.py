@@ -111,8 +111,8 @@ class Result:
     def probabilities(self) -> pd.DataFrame:
         """How probable each direction is, and no edge: one row per pair (a, b, forward, backward, none).
 
-        The numbers already allow for what the model leaves out: a site that misleads, rows that tell less than they
-        seem to (docs/method.md). Empty for methods that compare no mechanisms.
+        The numbers already allow for what the model leaves out: a site that misleads, rows that are less informative
+        than they seem (docs/method.md). Empty for methods that compare no mechanisms.
 
         Examples
         --------
@@ -209,14 +209,14 @@ class Result:
         >>> import fedperi as fp
         >>> import tempfile
         >>> result = fp.IPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
-        >>> with tempfile.TemporaryDirectory() as place:
-        ...     sorted(path.name for path in result.save(place).iterdir())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     sorted(path.name for path in result.save(folder).iterdir())
         ['graph.csv', 'graph.dagitty.txt', 'graph.dot', 'graph.gml', 'manifest.json', 'report.html', 'result.json']
         """
         from ..report import render_report
         from .result_file import graph_files
 
-        place = Path(directory)
+        folder = Path(directory)
         files = {
             "result.json": self.to_json(),
             "manifest.json": write_json(self.manifest, indent=1),
@@ -224,14 +224,14 @@ class Result:
             **graph_files(self.graph),
         }
         try:
-            place.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             for name, text in files.items():
-                part = place / f".{name}.part"  # a reader never sees half a file
+                part = folder / f".{name}.part"  # a reader never sees half a file
                 part.write_text(text, encoding="utf-8")
-                part.replace(place / name)
+                part.replace(folder / name)
         except OSError as error:
-            raise InputError(f"cannot write the result to {str(place)!r}: {error.strerror or error}") from None
-        return place
+            raise InputError(f"cannot write the result to {str(folder)!r}: {error.strerror or error}") from None
+        return folder
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw `graph` on matplotlib axes: arrows for directed edges, dashed lines for undirected ones.
@@ -281,12 +281,12 @@ def load(directory: str | Path) -> Result:
     >>> import tempfile
     >>> import fedperi as fp
     >>> result = fp.MPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     fp.load(result.save(place)).graph == result.graph
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fp.load(result.save(folder)).graph == result.graph
     True
     """
-    place = Path(directory)
-    file = place / "result.json" if place.is_dir() else place
+    folder = Path(directory)
+    file = folder / "result.json" if folder.is_dir() else folder
     try:
         return Result.from_json(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

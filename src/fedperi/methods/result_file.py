@@ -100,7 +100,7 @@ def graph_files(graph: PDAG) -> dict[str, str]:
 
 
 def _for_dagitty(graph: PDAG) -> PDAG:
-    """The graph, with an underscore after the two words that DAGitty keeps for itself: they must not fail a run."""
+    """The graph, with an underscore after DAGitty's two reserved words, so that they do not fail a run."""
     taken = set(graph.names)
     renamed: dict[str, str] = {}
     for word in RESERVED & taken:

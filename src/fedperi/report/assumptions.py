@@ -110,8 +110,8 @@ def _common() -> list[Assumption]:
     return [
         Assumption(
             "No hidden common causes",
-            "Every common cause of two variables in the graph is itself in the graph (causal sufficiency). Nor were "
-            "rows selected by something that depends on them.",
+            "Every common cause of two variables in the graph is itself in the graph (causal sufficiency). Rows were "
+            "not selected by something that depends on these variables.",
             "An edge may stand for a cause that was not measured, and its direction may be wrong.",
         ),
         Assumption(

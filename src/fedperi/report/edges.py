@@ -92,7 +92,7 @@ def drawn_graph(result: Result) -> PDAG:
 
 
 def shown_edges(result: Result, pairs: list[tuple[str, str]]) -> list[ShownEdge]:
-    """Collect what is known of every drawn edge.
+    """Collect what is known about every drawn edge.
 
     Examples
     --------

@@ -96,7 +96,7 @@ def methods_sentences(told: Sequence[Promise]) -> list[str]:
     """Describe the privacy of a run as in the methods section of a paper."""
     out = []
     for mechanism, describe in (("statistics", _statistics), ("regret", _regret)):
-        for private in (True, False):  # told apart, so that a test never shares the words of what is real
+        for private in (True, False):  # kept apart, so that a test never shares the words of what is real
             sites = [one for one in told if one.mechanism == mechanism and one.private is private]
             if sites:
                 names = [one.site for one in sites]

@@ -77,7 +77,7 @@ class GaussianScore(GaussianByNumpy):
 
     @property
     def _table(self) -> tuple[NDArray[np.float64], NDArray[np.int64], float, float, float]:
-        """What loops need to know of the score."""
+        """What loops need to know about the score."""
         return self._correlation, self._first, self._n, self._price, self._singular
 
     def with_one_more(self, node: int, parents: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -194,7 +194,7 @@ class GaussianScore(GaussianByNumpy):
         for_loops = candidates.shape[1] > 0 and 2 * self._most_columns(variables) <= self._n
         out, smallest = np.empty((3, len(nodes))), np.empty(1)
         if not for_loops or not kernel.loops.extremes(*self._table, variables, out, smallest):
-            return self._extremes_by_numpy(nodes, candidates)
+            return extremes_of(self._lattice_by_numpy(variables))
         if smallest[0] <= self._singular:  # which the lattice says better
             return extremes_of(self.lattice(nodes, candidates))
         return out[0], out[1], out[2]

@@ -1,4 +1,4 @@
-"""Block-Gaussian BIC with numpy: what compiled loops are compared with, and what is used where there are none."""
+"""Block-Gaussian BIC with numpy: what compiled loops are compared with, and what computes the cases that they leave."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..graph import bits
 from ..graph.validate import checked_names
-from .lattice import Extremes, eliminate, eliminate_beside, extremes_of, log_determinants, subset_sizes, subset_widths
+from .lattice import eliminate, log_determinants, subset_widths
 from .regression import SINGULAR
 from .score import Query, lattice_by_queries
 
@@ -131,45 +131,6 @@ class GaussianByNumpy:
         scores -= self._price * own * subset_widths(widths)
         return scores
 
-    def _extremes_by_numpy(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Extremes:
-        """Score rows with none of their candidates, with all, and with the best subset; runs of rows share work."""
-        count, size = candidates.shape
-        most = max(1, LATTICE_CELLS >> size)  # rows computed together, of one run or of several
-        starts = _runs(nodes, candidates[:, :-1], most) if size else np.arange(count)
-        if self._wide or 2 * (size + 1) > self._n or 2 * len(starts) > count:
-            return extremes_of(self._lattice_by_numpy(np.column_stack([candidates, nodes])))
-        lengths = np.diff(starts, append=count)
-        places = np.arange(int(lengths.max()))
-        parts = np.empty(count), np.empty(count), np.empty(count)
-        step = max(1, most // len(places))
-        for at in range(0, len(starts), step):
-            first = starts[at : at + step, None]
-            rows = first + np.minimum(places, lengths[at : at + step, None] - 1)  # short runs repeat their last row
-            for whole, part in zip(parts, self._runs_together(nodes[rows], candidates[rows]), strict=True):
-                whole[rows] = part
-        return parts
-
-    def _runs_together(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Extremes:
-        """The same for runs of one length: candidates of shape (runs, rows, size), equal but for the last."""
-        columns = np.column_stack([candidates[:, 0, :-1], nodes[:, 0]])
-        others = candidates[:, :, -1]
-        alone, joined, smallest = eliminate_beside(
-            self._correlation[columns[:, :, None], columns[:, None, :]],
-            self._correlation[columns[:, :, None], others[:, None, :]],
-        )
-        if smallest <= self._singular:  # which the lattice says better
-            rows = np.column_stack([candidates.reshape(nodes.size, -1), nodes.ravel()])
-            found = extremes_of(self._lattice_by_numpy(rows))
-            return found[0].reshape(nodes.shape), found[1].reshape(nodes.shape), found[2].reshape(nodes.shape)
-        # Among sets of one size the smallest residual is best, so that few logarithms are needed.
-        sizes = subset_sizes(columns.shape[1] - 1)
-        by_size = np.argsort(sizes, kind="stable")
-        counts = np.arange(columns.shape[1])
-        least = np.minimum.reduceat(joined[by_size], np.searchsorted(sizes[by_size], counts))
-        with_it = -self._n / 2 * np.log(least) - self._price * (counts + 1)[:, None, None]
-        without = (-self._n / 2 * np.log(alone) - self._price * sizes[:, None])[..., None]
-        return without[0], with_it[-1], np.maximum(with_it.max(axis=0), without.max(axis=0))
-
     def _log_residual(self, columns: NDArray[np.int64], own: int) -> NDArray[np.float64]:
         """Log-determinant of the residual covariance of the last `own` columns given the others, row by row."""
         if columns.shape[1] == 1:
@@ -198,15 +159,6 @@ class GaussianByNumpy:
             f"the columns {', '.join(involved)}{self._site} are exactly collinear: one is a linear combination of the "
             "others; drop one of them (fedperi check names such sets)"
         )
-
-
-def _runs(nodes: NDArray[np.int64], inside: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """Where runs of rows with the same node and the same set begin; runs longer than `most` are cut."""
-    new = np.ones(len(nodes), dtype=bool)
-    new[1:] = (nodes[1:] != nodes[:-1]) | (inside[1:] != inside[:-1]).any(axis=1)
-    starts = np.flatnonzero(new)
-    within = np.arange(len(nodes)) - np.repeat(starts, np.diff(starts, append=len(nodes)))
-    return np.flatnonzero(within % most == 0)
 
 
 def _pivots(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

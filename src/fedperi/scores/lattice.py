@@ -20,9 +20,6 @@ Ints = NDArray[np.int64]
 TINY = 1e-300
 """Takes the place of pivots that are zero or less, where all is lost and only a division has to be possible."""
 
-ROW_BY_ROW = 5
-"""Columns up to which only what is above the diagonal is computed, one row after the other."""
-
 
 def subset_sizes(candidates: int) -> NDArray[np.int64]:
     """Count the members of each subset, in the order of a lattice.
@@ -135,8 +132,7 @@ def eliminate(gram: Floats, widths: tuple[int, ...]) -> tuple[Floats, Floats]:
     for width in widths:
         left, subsets = len(work) - width, work.shape[2]
         both = np.empty((left, left, 2 * subsets, batch))
-        for rows, columns in _parts(left):
-            both[rows, columns, :subsets] = work[width:, width:][rows, columns]
+        both[:, :, :subsets] = work[width:, width:]
         for own in range(width - 1, -1, -1):
             within = both[:, :, subsets:] if own == 0 else np.empty((left + own, left + own, subsets, batch))
             smallest = np.minimum(smallest, _eliminate_first(work, within))
@@ -174,56 +170,10 @@ def log_determinants(residual: Floats) -> tuple[Floats, Floats]:
     return out, smallest
 
 
-def eliminate_beside(gram: Floats, beside: Floats) -> tuple[Floats, Floats, float]:
-    """Residual variance of the last column, given each subset of those before it, alone and with one variable more.
-
-    Parameters
-    ----------
-    gram : array, shape (b, q, q)
-        A batch of correlation matrices.
-    beside : array, shape (b, q, m)
-        Correlations of their columns with further variables.
-
-    Returns
-    -------
-    alone : array, shape (2^(q - 1), b)
-    joined : array, shape (2^(q - 1), b, m)
-        With each of the further variables.
-    smallest : float
-        The smallest pivot met; zero or less where something is singular.
-    """
-    work = gram.transpose(1, 2, 0)[:, :, None]  # (columns left, columns left, subsets, b)
-    near = beside.transpose(1, 0, 2)[:, None]  # (columns left, subsets, b, m)
-    left = np.ones((1, *near.shape[2:]))  # variance of the further variables
-    smallest = np.inf
-    while len(work) > 1:
-        pivot, row, first = np.maximum(work[0, 0], TINY), work[0, 1:], near[0]
-        smallest = min(smallest, float(pivot.min()))
-        share = row / pivot
-        left = np.concatenate([left, left - first * first / pivot[..., None]])
-        near = np.concatenate([near[1:], near[1:] - share[..., None] * first], axis=1)
-        work = np.concatenate([work[1:, 1:], work[1:, 1:] - row[:, None] * share], axis=2)
-    alone, left = work[0, 0], np.maximum(left, TINY)
-    joined = alone[..., None] - near[0] * near[0] / left
-    return alone, joined, min(smallest, float(left.min()), float(joined.min()))
-
-
 def _eliminate_first(work: Floats, out: Floats) -> Floats:
     """Residuals of a batch of matrices given their first column, above the diagonal; return the smallest pivots."""
     pivot, row = work[0, 0], work[0, 1:]
     smallest = pivot.min(axis=0)
-    share = row / np.maximum(pivot, TINY)
-    for rows, columns in _parts(len(row)):
-        if isinstance(rows, int):
-            np.multiply(row[rows], share[columns], out=out[rows, columns])
-        else:
-            np.multiply(row[:, None], share, out=out)
-        np.subtract(work[1:, 1:][rows, columns], out[rows, columns], out=out[rows, columns])
+    np.multiply(row[:, None], row / np.maximum(pivot, TINY), out=out)
+    np.subtract(work[1:, 1:], out, out=out)
     return np.asarray(smallest)
-
-
-def _parts(columns: int) -> list[tuple[int | slice, slice]]:
-    """Parts of a square above its diagonal: row by row; all of it while there are many, when little else is long."""
-    if columns > ROW_BY_ROW:
-        return [(slice(None), slice(None))]
-    return [(row, slice(row, None)) for row in range(columns)]

@@ -28,11 +28,6 @@ nothing. docs/paper-methods.md has the experiment that chose them.
 """
 
 
-def no_mask(lattice: Floats) -> Floats:
-    """PERI: every set is judged as it is."""
-    return lattice
-
-
 def consensus_mask(lattice: Floats, allowed: NDArray[np.bool_]) -> Floats:
     """Judge a set by its members that are parents or neighbours in the site's own graph (the paper's mu).
 

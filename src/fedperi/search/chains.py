@@ -143,7 +143,7 @@ class Chain:
         self.random = seed.generate_state(4, np.uint64).view(np.int64)
 
     def run(self, sweeps: int) -> Floats:
-        """Go on for some sweeps, each of as many moves as there are nodes.
+        """Continue for some sweeps, each of as many moves as there are nodes.
 
         Returns
         -------

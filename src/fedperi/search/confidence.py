@@ -1,7 +1,7 @@
 """How sure a direction is: the members of the class that have it, each weighted by how well it explains the sites.
 
 The DAG that the sites regret least is one member of its class among many. Where nobody intervened, members differ by
-chance only; yet the best of many is a few nats ahead of each other one: now and then a coefficient that this member has
+chance only; yet the best of many is a few nats ahead of each other one: sometimes a coefficient that this member has
 and the true DAG has not is nearly zero at a site, and passes for a removed edge. So a direction counts only if the
 members that share it outweigh those that do not. With a uniform prior over members, its share is its posterior.
 

@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 
 class RegretOracle(Protocol):
-    """All that a search knows of a federation: regrets of families of parent sets, one row a site."""
+    """All that a search knows of a federation: regrets of families of parent sets, one row per site."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,12 +44,12 @@ class Family:
         """Whether a parent set is in the family."""
         return not self.fixed & ~parents and not parents & ~self.largest
 
-    def place(self, parents: int) -> int:
-        """Place of the free variables that are in a set."""
+    def index_of(self, parents: int) -> int:
+        """Index in the lattice of the free variables that are in a set."""
         return sum([1 << t for t, v in enumerate(self.free) if parents >> v & 1])
 
     def members(self, index: int) -> int:
-        """The parent set at a place."""
+        """The parent set at an index."""
         return self.fixed | sum([1 << v for t, v in enumerate(self.free) if index >> t & 1])
 
 
@@ -184,7 +184,7 @@ class ParentSets:
             known = -np.inf
             for family in self._families[node]:
                 if not family.fixed & ~key:
-                    known = max(known, family.best.item(family.place(key)))
+                    known = max(known, family.best.item(family.index_of(key)))
             self._best[node][key] = known
         return known
 
@@ -201,7 +201,7 @@ class ParentSets:
         """The best parent set among the variables before a node, the smallest one if several are equal."""
         score = self.best(node, before)
         for family in self._families[node]:
-            at = family.place(before)
+            at = family.index_of(before)
             if family.fixed & ~before or family.best[at] < score:
                 continue
             for t in range(len(family.free)):  # take variables out while the best stays as good
@@ -235,12 +235,12 @@ class ParentSets:
     def regrets(self, node: int, parents: int) -> Floats | None:
         """Regret of one parent set at each site, or None if it was not asked."""
         family = next((f for f in self._families[node] if f.holds(parents)), None)
-        return None if family is None else family.regrets[:, family.place(parents)]
+        return None if family is None else family.regrets[:, family.index_of(parents)]
 
     def score(self, node: int, parents: int) -> float | None:
         """Aggregated score of one parent set, or None if it was not asked."""
         family = next((f for f in self._families[node] if f.holds(parents)), None)
-        return None if family is None else float(family.scores[family.place(parents)])
+        return None if family is None else float(family.scores[family.index_of(parents)])
 
 
 def as_arrays(block: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints, Ints]:

@@ -255,7 +255,7 @@ class Order:
         stale[changed] = stale[node] = True
 
     def _best_places(self, some: Ints) -> tuple[Floats, Ints]:
-        """For each of some variables, what its best place would gain, and behind whom that is; -1 is the first place.
+        """For each of some variables, what its best place would gain, and behind which one that is; -1 is the first.
 
         A variable takes its own candidates when it moves behind them. Those that may take it as a parent lose it when
         it moves behind those. Nobody else sees where it is.
@@ -289,5 +289,5 @@ class Order:
 
 
 def _difference(a: Floats, b: Floats) -> Floats:
-    """Subtract scores; two that are minus infinity, for want of a required parent, do not differ."""
+    """Subtract scores; two that are minus infinity, because a required parent is missing, do not differ."""
     return np.subtract(a, b, out=np.zeros_like(a), where=a != b)

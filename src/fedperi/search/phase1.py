@@ -104,7 +104,7 @@ def find_common_dag(
 def best_known_dag(sets: ParentSets, start: Sequence[int], aggregate: Aggregate) -> list[int]:
     """Find the DAG that is regretted least among those whose parent sets are known; nobody is asked.
 
-    Up to `FULL` variables all are known, and the best one is found. Beyond, the search goes on from `start`.
+    Up to `FULL` variables all are known, and the best one is found. Beyond, the search continues from `start`.
     """
     exact = len(start) <= FULL
     order = exact_order(sets) if exact else best_order(sets, np.random.default_rng(0), 0, topological_order(start))

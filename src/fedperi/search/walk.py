@@ -23,7 +23,7 @@ WORD = (1 << 64) - 1
 
 
 class Walk:
-    """The state of a chain, and how it goes on.
+    """The state of a chain, and how it continues.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Walk:
         self.reach = [made.reach[a:b].tolist() for a, b in pairwise(made.near_first)]
 
     def run(self, sweeps: int) -> NDArray[np.float64]:
-        """Go on for some sweeps. Returns summed probabilities by candidate."""
+        """Continue for some sweeps. Returns summed probabilities by candidate."""
         sums = np.zeros(sum(map(len, self.free)))
         for _ in range(sweeps):
             for _ in self.now:

@@ -1,4 +1,4 @@
-"""More candidate parents, after a search: what could still improve the DAG that was found, one lattice a node."""
+"""More candidate parents, after a search: what could still improve the DAG that was found, one lattice per node."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Arguments:
 
     @property
     def expected_edges(self) -> float:
-        """Expected number of edges before shielding: as given, or one a variable as far as there are pairs."""
+        """Expected number of edges before shielding: as given, or one per variable, but at most all pairs."""
         p = len(self.names)
         return min(p, most_edges(p)) if self.edges is None else self.edges
 

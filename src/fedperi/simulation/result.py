@@ -29,7 +29,7 @@ class Simulation:
     Parameters
     ----------
     sites : list of DataFrame
-        One table a site; site 0 is observational unless `observational` was False.
+        One table per site; site 0 is observational unless `observational` was False.
     dag : PDAG
         The true DAG over the columns of the tables. If variables are hidden it is what is left of the whole DAG without
         them: the edges between observed variables. A hidden common cause leaves no edge behind.

@@ -66,7 +66,7 @@ def simulate(
     samples : int or sequence of int
         Rows of every site, or one number for each.
     edges : float, optional
-        Expected number of edges, before shielding. If not given, one a variable (or all pairs, if there are fewer).
+        Expected number of edges, before shielding. If not given, one per variable (or all pairs, if there are fewer).
     shield_colliders : bool
         Whether to join the two parents of every v-structure of the random DAG by a further edge. Such colliders
         can be oriented only with the help of interventions.

@@ -1,4 +1,4 @@
-"""Simulations on disk: one CSV file a site, and the truth as JSON."""
+"""Simulations on disk: one CSV file per site, and the truth as JSON."""
 
 from __future__ import annotations
 

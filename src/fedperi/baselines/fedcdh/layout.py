@@ -1,4 +1,4 @@
-"""How the tests of a step are laid out: sites and coordinator take them in the same groups, one a conditioning set."""
+"""How the tests of a step are laid out: sites and coordinator use the same groups, one per conditioning set."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Random Fourier features, and independence tests of their residuals (Strobl, Zhang and Visweswaran, 2019).
 
-A test of x and y given Z turns each side into features, takes out what the features of Z tell of them, and asks whether
-the covariance of the residuals is larger than chance makes it. Under independence the statistic is a weighted sum of
+A test of x and y given Z turns each side into features, removes what the features of Z explain, and asks whether the
+covariance of the residuals is larger than chance makes it. Under independence the statistic is a weighted sum of
 chi-squares; a gamma distribution with its mean and variance stands in for it. Both are known from the matrix V of mean
 products of four residuals: its trace and its Frobenius norm. No eigenvalues of V are needed, and V itself is smaller
 than it seems, since it does not change when residuals of one side are swapped.

@@ -15,7 +15,7 @@ from .random_features import SINGLE, null_moments, p_values, random_features, tr
 from .regression import ResidualTests, regress
 
 MESSAGE = 1 << 20
-"""Numbers in one answer of a site, at the most (8 MB), unless a single conditioning set or test needs more."""
+"""Most numbers in one answer of a site (8 MB), unless a single conditioning set or test needs more."""
 
 
 @dataclass(frozen=True)

@@ -52,11 +52,11 @@ class FedDAG:
 
     **Assumes** continuous numbers; the same DAG at all sites (an intervention that removes edges contradicts that, and
     targets that a site declares are not used); no hidden common causes; noise that is added. In linear models with
-    Gaussian noise, directions can be told only if all variables have noise of about the same variance. Units of the
+    Gaussian noise, directions can be found only if all variables have noise of about the same variance. Units of the
     columns matter: `sparsity` is absolute.
 
     **Returns** a DAG: `graph`, `phi_cpdag` and `dag` of its result; `cpdag` is its class. If training left a cycle, the
-    weakest edge that lies on one is dropped until no cycle is left; ``result.method["repair"]`` lists what went.
+    weakest edge that lies on one is dropped until no cycle is left; ``result.method["repair"]`` lists these.
 
     **Sends** at each exchange, by site: ``"graph-shared"`` its p x p logits; ``"all-shared"`` also all weights of its
     networks; ``"linear"`` its p x p weights. There is no noise: this is not private. The coordinator knows where a site

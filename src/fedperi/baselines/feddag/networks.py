@@ -1,4 +1,4 @@
-"""One small network a variable, all of them computed at once, with gradients written out: what FedDAG trains.
+"""One small network per variable, all of them computed at once, with gradients written out: what FedDAG trains.
 
 Network j predicts column j from all columns, each multiplied by entry ``[i, j]`` of a mask whose diagonal is zero. The
 networks of all variables are a batch of matrices, so a layer is one contraction. The gradient is a dozen lines; written

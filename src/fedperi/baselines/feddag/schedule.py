@@ -67,7 +67,7 @@ def raise_price_of_cycles(solve: Solve, plan: Schedule) -> str:
     Examples
     --------
     >>> prices = []
-    >>> def solve(alpha, price):  # a price of 100 makes an end of all cycles
+    >>> def solve(alpha, price):  # a price of 100 removes all cycles
     ...     prices.append(price)
     ...     return (0.0, 0.0) if price >= 100 else (1.0, 1.0)
     >>> raise_price_of_cycles(solve, LINEAR)

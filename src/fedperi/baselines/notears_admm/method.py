@@ -45,7 +45,7 @@ L2 = 0.01
 
 @dataclass(frozen=True)
 class NotearsADMM:
-    """NOTEARS-ADMM (Ng and Zhang, 2022): a baseline that takes it that all sites share one model.
+    """NOTEARS-ADMM (Ng and Zhang, 2022): a baseline that assumes that all sites share one model.
 
     **Assumes** that all sites have the same DAG and the same weights, that nobody intervened, no hidden causes, and
     noise of equal variance (which is what makes directions identifiable). Columns are continuous, and their units
@@ -53,7 +53,7 @@ class NotearsADMM:
     is its class. Targets that sites declare are not used.
 
     **What a site sends**, every round: its parameters, that is p x p weights, or for networks all weights and biases.
-    From the linear ones the coordinator can compute the site's covariance matrix exactly. What networks give away is
+    From the linear ones the coordinator can compute the site's covariance matrix exactly. What networks reveal is
     not known; take it to be no less. The coordinator needs only sums over sites, but here it sees each. There is no
     noise: this is not private.
 

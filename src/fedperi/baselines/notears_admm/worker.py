@@ -107,7 +107,7 @@ def updated_dual(state: State, common: Floats) -> Floats:
     if "own" not in state:
         return np.zeros_like(common)
     if state["own"].shape != common.shape:
-        raise InputError(f"NOTEARS-ADMM goes on with {len(common)} starts; it began with {len(state['own'])}")
+        raise InputError(f"NOTEARS-ADMM continues with {len(common)} starts; it began with {len(state['own'])}")
     out: Floats = state["dual"] + state["rho"][:, None] * (state["own"] - common)
     return out
 

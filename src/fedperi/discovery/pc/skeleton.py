@@ -133,7 +133,7 @@ def packed(pieces: Iterator[tuple[Indices, ...]]) -> Iterator[tuple[Indices, ...
 
 
 def subsets(count: int, size: int, rows: int = BATCH) -> Iterator[Indices]:
-    """Yield the subsets of `size` of range(count), one a row, in tables of at most `rows` rows.
+    """Yield the subsets of `size` of range(count), one per row, in tables of at most `rows` rows.
 
     Examples
     --------

@@ -207,7 +207,7 @@ def known_lattice(sets: ParentSets, node: int, free: tuple[int, ...]) -> Lattice
     family = next(family for family in sets.lattices(node) if family.holds(whole))
     places = np.zeros(1, dtype=np.int64)
     for v in free:
-        places = np.concatenate([places, places + family.place(1 << v)])
+        places = np.concatenate([places, places + family.index_of(1 << v)])
     return Lattice(free, np.where(sets.allowed(node, 0, free), family.scores[places], -np.inf))
 
 

@@ -45,7 +45,7 @@ class Layout:
     width, height : float
         Its size, margins included; y grows downwards.
     boxes : tuple of Box
-        One a variable, in the order of the graph's names.
+        One per variable, in the order of the graph's names.
     routes : dict
         For every edge, as (upper, lower) names, the points that it runs through, downwards, for
         `fedperi.report.pictures.curves` to join.

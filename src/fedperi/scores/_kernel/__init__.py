@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 SLOWER = (
     "fedperi was installed without its compiled loops and computes with numpy. Graphs are the same, but M-PERI takes "
-    "20 times as long with 5 variables, and 340 times with 8; I-PERI takes up to twice as long with 20. Install "
-    "fedperi from a wheel, or where there is a C compiler"
+    "20 times as long with 5 variables and 340 times with 8; I-PERI takes 2 to 4 times as long with 20 to 100. "
+    "Install fedperi from a wheel, or where there is a C compiler"
 )
 """CPU times on simulated tables of 4 to 10 sites (docs/scale.md)."""
 

@@ -69,6 +69,16 @@ static PyObject *ended(Arrays *arrays, int fault)
     return PyBool_FromLong(fault != NOT_FOR_LOOPS);
 }
 
+/* Run a loop over `arrays` while other threads go on, and end the call. */
+#define RETURN_WITHOUT_GIL(loop)                                                                                       \
+    do {                                                                                                               \
+        int fault;                                                                                                     \
+        Py_BEGIN_ALLOW_THREADS                                                                                         \
+        fault = (loop);                                                                                                \
+        Py_END_ALLOW_THREADS                                                                                           \
+        return ended(&arrays, fault);                                                                                  \
+    } while (0)
+
 static PyObject *refused(Arrays *arrays)
 {
     release_arrays(arrays);
@@ -99,7 +109,6 @@ static PyObject *over_subsets(PyObject *args, int all)
     PyObject *o[5];
     Arrays arrays = {0};
     Table table;
-    int fault;
     if (!PyArg_ParseTuple(args, "OOdddOOO", o, o + 1, &table.n, &table.price, &table.singular, o + 2, o + 3, o + 4) ||
         !take_table(&arrays, o[0], o[1], &table))
         return refused(&arrays);
@@ -115,10 +124,7 @@ static PyObject *over_subsets(PyObject *args, int all)
     double *smallest = out ? take(&arrays, o[4], 'D', 1, all ? rows : 1, -1) : NULL;
     if (!smallest)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = (all ? scores : extremes)(&table, variables, rows, (int)m, out, smallest);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL((all ? scores : extremes)(&table, variables, rows, (int)m, out, smallest));
 }
 
 static PyObject *py_scores(PyObject *self, PyObject *args) { return over_subsets(args, 1); }
@@ -131,7 +137,6 @@ static PyObject *py_local(PyObject *self, PyObject *args)
     PyObject *o[6];
     Arrays arrays = {0};
     Table table;
-    int fault;
     if (!PyArg_ParseTuple(args, "OOdddOOOO", o, o + 1, &table.n, &table.price, &table.singular, o + 2, o + 3, o + 4,
                           o + 5) ||
         !take_table(&arrays, o[0], o[1], &table))
@@ -153,10 +158,7 @@ static PyObject *py_local(PyObject *self, PyObject *args)
     double *smallest = out ? take(&arrays, o[5], 'D', 1, queries, -1) : NULL;
     if (!smallest)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = local(&table, variables, starts, queries, out, smallest);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(local(&table, variables, starts, queries, out, smallest));
 }
 
 /* Take lattices, one per row: a power of two of values each. */
@@ -189,21 +191,16 @@ static PyObject *py_adaptive(PyObject *self, PyObject *args)
     PyObject *object;
     double all, some;
     Arrays arrays = {0};
-    int fault;
     double *values = PyArg_ParseTuple(args, "Odd", &object, &all, &some) ? take_lattices(&arrays, object) : NULL;
     if (!values)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = adaptive(values, arrays.views[0].shape[0], (size_t)arrays.views[0].shape[1], all, some);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(adaptive(values, arrays.views[0].shape[0], (size_t)arrays.views[0].shape[1], all, some));
 }
 
 static PyObject *py_add_up(PyObject *self, PyObject *args)
 {
     PyObject *o[2];
     Arrays arrays = {0};
-    int fault;
     const double *values = PyArg_ParseTuple(args, "OO", o, o + 1) ? take(&arrays, o[0], 'd', 2, -1, -1) : NULL;
     if (!values)
         return refused(&arrays);
@@ -211,10 +208,7 @@ static PyObject *py_add_up(PyObject *self, PyObject *args)
     double *out = take(&arrays, o[1], 'D', 1, cells, -1);
     if (!out)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = add_up(values, sites, cells, out);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(add_up(values, sites, cells, out));
 }
 
 /* (correlation, first, n, price, singular, resolution, most steps, into) */
@@ -225,7 +219,6 @@ static PyObject *py_climb(PyObject *self, PyObject *args)
     long long most_steps;
     Arrays arrays = {0};
     Table table;
-    int fault;
     if (!PyArg_ParseTuple(args, "OOddddLO", o, o + 1, &table.n, &table.price, &table.singular, &resolution, &most_steps,
                           o + 2) ||
         !take_table(&arrays, o[0], o[1], &table))
@@ -233,33 +226,46 @@ static PyObject *py_climb(PyObject *self, PyObject *args)
     uint8_t *into = take(&arrays, o[2], 'B', 2, table.variables, table.variables);
     if (!into)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = climb(&table, resolution, most_steps, into);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(climb(&table, resolution, most_steps, into));
 }
 
-/* -- orders: a capsule holds the arrays, which `search.orders.Order` keeps and reads ---------------------------------- */
+/* -- orders: a capsule holds the arrays, which `search.orders.Order` keeps and reads -------------------------------- */
 
+#define ORDER "fedperi.order"
+#define MECHANISMS "fedperi.mechanisms"
+
+/* Arrays that are lent for as long as the capsule lives, and what the loops know them as. */
 typedef struct {
     Arrays arrays;
-    Order order;
-} Held;
+    union {
+        Order order;
+        Sites sites;
+    } as;
+} Lent;
 
-static void forget(PyObject *capsule)
+static void give_back(PyObject *capsule)
 {
-    Held *held = PyCapsule_GetPointer(capsule, "fedperi.order");
-    if (held) {
-        release_arrays(&held->arrays);
-        PyMem_Free(held);
+    Lent *lent = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule));
+    release_arrays(&lent->arrays);
+    PyMem_Free(lent);
+}
+
+/* Put lent arrays into a capsule if they were accepted; otherwise give them back, and leave the exception. */
+static PyObject *lend(Lent *lent, const char *name, int accepted)
+{
+    PyObject *capsule = accepted ? PyCapsule_New(lent, name, give_back) : NULL;
+    if (!capsule) {
+        release_arrays(&lent->arrays);
+        PyMem_Free(lent);
     }
+    return capsule;
 }
 
 /* What the arrays hold is trusted: `Order` made them. Their shapes are not. */
-static int take_order(Held *held, PyObject **objects)
+static int take_order(Lent *lent, PyObject **objects)
 {
-    Order *order = &held->order;
-    Arrays *arrays = &held->arrays;
+    Order *order = &lent->as.order;
+    Arrays *arrays = &lent->arrays;
     if (!(order->score = take(arrays, objects[0], 'd', 1, -1, -1)) ||
         !(order->bit = take(arrays, objects[1], 'i', 2, -1, -1)))
         return 0;
@@ -285,21 +291,14 @@ static PyObject *py_order(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOOOOOOOOOOO", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, o + 8, o + 9,
                           o + 10, o + 11))
         return NULL;
-    Held *held = PyMem_Calloc(1, sizeof(Held));
-    if (!held)
-        return PyErr_NoMemory();
-    PyObject *capsule = take_order(held, o) ? PyCapsule_New(held, "fedperi.order", forget) : NULL;
-    if (!capsule) {
-        release_arrays(&held->arrays);
-        PyMem_Free(held);
-    }
-    return capsule;
+    Lent *lent = PyMem_Calloc(1, sizeof(Lent));
+    return lent ? lend(lent, ORDER, take_order(lent, o)) : PyErr_NoMemory();
 }
 
 static const Order *order_in(PyObject *capsule)
 {
-    const Held *held = PyCapsule_GetPointer(capsule, "fedperi.order");
-    return held ? &held->order : NULL;
+    const Lent *lent = PyCapsule_GetPointer(capsule, ORDER);
+    return lent ? &lent->as.order : NULL;
 }
 
 /* Take numbers of variables, from `least` on: any count of them if it is -1. */
@@ -401,7 +400,6 @@ static PyObject *py_discrete_scores(PyObject *self, PyObject *args)
     PyObject *capsule, *o[4];
     Judge judge;
     Arrays arrays = {0};
-    int fault;
     if (!PyArg_ParseTuple(args, "OddOOOO", &capsule, &judge.prior, &judge.price, o, o + 1, o + 2, o + 3))
         return NULL;
     const Discrete *table = PyCapsule_GetPointer(capsule, "fedperi.discrete");
@@ -417,10 +415,7 @@ static PyObject *py_discrete_scores(PyObject *self, PyObject *args)
     double *out = take(&arrays, o[3], 'D', 1, queries, -1);
     if (!out)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = discrete_scores(table, judge, nodes, first, (size_t)queries, parents, (size_t)all, out);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(discrete_scores(table, judge, nodes, first, (size_t)queries, parents, (size_t)all, out));
 }
 
 static PyObject *py_discrete_flips(PyObject *self, PyObject *args)
@@ -429,7 +424,6 @@ static PyObject *py_discrete_flips(PyObject *self, PyObject *args)
     Judge judge;
     long long node;
     Arrays arrays = {0};
-    int fault;
     if (!PyArg_ParseTuple(args, "OddLOOO", &capsule, &judge.prior, &judge.price, &node, o, o + 1, o + 2))
         return NULL;
     const Discrete *table = PyCapsule_GetPointer(capsule, "fedperi.discrete");
@@ -444,10 +438,7 @@ static PyObject *py_discrete_flips(PyObject *self, PyObject *args)
     double *out = take(&arrays, o[2], 'D', 1, count, -1);
     if (!out)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = discrete_flips(table, judge, node, parents, (size_t)size, others, (size_t)count, out);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(discrete_flips(table, judge, node, parents, (size_t)size, others, (size_t)count, out));
 }
 
 static PyObject *py_discrete_lattices(PyObject *self, PyObject *args)
@@ -455,7 +446,6 @@ static PyObject *py_discrete_lattices(PyObject *self, PyObject *args)
     PyObject *capsule, *o[3];
     Judge judge;
     Arrays arrays = {0};
-    int fault;
     if (!PyArg_ParseTuple(args, "OddOOO", &capsule, &judge.prior, &judge.price, o, o + 1, o + 2))
         return NULL;
     const Discrete *table = PyCapsule_GetPointer(capsule, "fedperi.discrete");
@@ -474,10 +464,7 @@ static PyObject *py_discrete_lattices(PyObject *self, PyObject *args)
     double *out = take(&arrays, o[2], 'D', 2, count, (Py_ssize_t)1 << m);
     if (!out)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = discrete_lattices(table, judge, nodes, candidates, (size_t)count, (int)m, out);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(discrete_lattices(table, judge, nodes, candidates, (size_t)count, (int)m, out));
 }
 
 /* -- sums over all DAGs ----------------------------------------------------------------------------------------------- */
@@ -487,7 +474,6 @@ static PyObject *py_layers(PyObject *self, PyObject *args)
 {
     PyObject *o[6];
     Arrays arrays = {0};
-    int fault;
     if (!PyArg_ParseTuple(args, "OOOOOO", o, o + 1, o + 2, o + 3, o + 4, o + 5))
         return NULL;
     const double *sum = take(&arrays, o[0], 'd', 2, -1, -1);
@@ -505,32 +491,15 @@ static PyObject *py_layers(PyObject *self, PyObject *args)
     double *total = earlier ? take(&arrays, o[5], 'D', 1, 1, -1) : NULL;
     if (!total)
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = layers(p, sum, power, best, within, earlier, total);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(layers(p, sum, power, best, within, earlier, total));
 }
 
 /* -- mechanisms that sites share: a capsule holds the arrays, which `scores.mechanisms.Mechanisms` keeps --------------- */
 
-typedef struct {
-    Arrays arrays;
-    Sites sites;
-} Shared;
-
-static void forget_shared(PyObject *capsule)
+static int take_sites(Lent *lent, PyObject **objects)
 {
-    Shared *shared = PyCapsule_GetPointer(capsule, "fedperi.mechanisms");
-    if (shared) {
-        release_arrays(&shared->arrays);
-        PyMem_Free(shared);
-    }
-}
-
-static int take_shared(Shared *shared, PyObject **objects)
-{
-    Arrays *arrays = &shared->arrays;
-    Sites *sites = &shared->sites;
+    Arrays *arrays = &lent->arrays;
+    Sites *sites = &lent->as.sites;
     if (!(sites->moments = take(arrays, objects[0], 'd', 2, -1, -1)))
         return 0;
     Py_ssize_t lines = length(arrays, 0);
@@ -564,20 +533,15 @@ static int take_shared(Shared *shared, PyObject **objects)
 static PyObject *py_mechanisms(PyObject *self, PyObject *args)
 {
     PyObject *o[8];
-    Shared *shared = PyMem_Calloc(1, sizeof(Shared));
-    if (!shared)
+    Lent *lent = PyMem_Calloc(1, sizeof(Lent));
+    if (!lent)
         return PyErr_NoMemory();
-    Sites *sites = &shared->sites;
-    PyObject *capsule = NULL;
-    if (PyArg_ParseTuple(args, "OOOOOOOOdddddp", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, &sites->price_own,
+    Sites *sites = &lent->as.sites;
+    int accepted =
+        PyArg_ParseTuple(args, "OOOOOOOOdddddp", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, &sites->price_own,
                          &sites->price_cut, &sites->price_some, &sites->price_tolerance, &sites->margin, &sites->share) &&
-        take_shared(shared, o))
-        capsule = PyCapsule_New(shared, "fedperi.mechanisms", forget_shared);
-    if (!capsule) {
-        release_arrays(&shared->arrays);
-        PyMem_Free(shared);
-    }
-    return capsule;
+        take_sites(lent, o);
+    return lend(lent, MECHANISMS, accepted);
 }
 
 /* (mechanisms, node, parents, how many of them are fixed, wanted or None, out, groups, tolerances, without or None) */
@@ -585,15 +549,15 @@ static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
 {
     PyObject *capsule, *o[6];
     long long node;
-    int fixed, fault = OUT_OF_RANGE;
+    int fixed;
     Arrays arrays = {0};
     if (!PyArg_ParseTuple(args, "OLOiOOOOO", &capsule, &node, o, &fixed, o + 1, o + 2, o + 3, o + 4, o + 5))
         return NULL;
-    const Shared *shared = PyCapsule_GetPointer(capsule, "fedperi.mechanisms");
-    const int64_t *parents = shared ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
+    const Lent *lent = PyCapsule_GetPointer(capsule, MECHANISMS);
+    const int64_t *parents = lent ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
     if (!parents)
         return refused(&arrays);
-    const Sites *sites = &shared->sites;
+    const Sites *sites = &lent->as.sites;
     Py_ssize_t count = length(&arrays, 0);
     int good = node >= 0 && node < sites->variables && fixed >= 0 && fixed <= count && count <= MOST_BLOCKS;
     for (Py_ssize_t t = 0; t < count && good; t++)
@@ -610,10 +574,7 @@ static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
         !(taus = take(&arrays, o[4], 'D', 1, subsets, -1)) ||
         (o[5] != Py_None && !(without = take(&arrays, o[5], 'D', 2, sites->count, subsets))))
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = mechanism_scores(sites, node, parents, fixed, (int)count - fixed, wanted, out, groups, taus, without);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(mechanism_scores(sites, node, parents, fixed, (int)count - fixed, wanted, out, groups, taus, without));
 }
 
 /* (first, free, begin, log_sum, near_first, near, reach, sizes, random, now, sums, sweeps). What the arrays hold is
@@ -624,7 +585,6 @@ static PyObject *py_chain(PyObject *self, PyObject *args)
     Arrays arrays = {0};
     Chain made;
     long long sweeps;
-    int fault;
     if (!PyArg_ParseTuple(args, "OOOOOOOOOOOL", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, o + 8, o + 9,
                           o + 10, &sweeps))
         return NULL;
@@ -645,10 +605,7 @@ static PyObject *py_chain(PyObject *self, PyObject *args)
         !(made.random = take(&arrays, o[8], 'I', 1, 4, -1)) ||
         !(made.sums = take(&arrays, o[10], 'D', 1, candidates, -1)))
         return refused(&arrays);
-    Py_BEGIN_ALLOW_THREADS
-    fault = chain(&made, sweeps);
-    Py_END_ALLOW_THREADS
-    return ended(&arrays, fault);
+    RETURN_WITHOUT_GIL(chain(&made, sweeps));
 }
 
 static PyMethodDef methods[] = {

@@ -14,7 +14,7 @@ ClinicGraph = Literal["stroke", "diabetes", "sepsis", "random"]
 
 @dataclass(frozen=True)
 class ClinicArguments:
-    """Checked arguments of `clinic`; `rows` has one number a site.
+    """Checked arguments of `clinic`; `rows` has one number per site.
 
     Examples
     --------

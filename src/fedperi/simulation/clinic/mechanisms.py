@@ -136,7 +136,7 @@ def draw_rows(model: Sequence[Variable], uniforms: Matrix) -> dict[str, Matrix]:
     model : sequence of Variable
         The mechanisms of a site.
     uniforms : array, shape (n, p)
-        Uniform draws, one column a variable.
+        Uniform draws, one column per variable.
 
     Returns
     -------

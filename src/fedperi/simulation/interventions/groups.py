@@ -17,7 +17,7 @@ def site_groups(mechanisms: Sequence[Mechanism], names: Sequence[str]) -> Groups
     Parameters
     ----------
     mechanisms : sequence of Mechanism
-        One a site.
+        One per site.
     names : sequence of str
         The variables, in the order of the mechanisms.
 
