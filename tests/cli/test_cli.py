@@ -1,4 +1,4 @@
-"""The command line as a user meets it: real processes, exit codes, what is printed where."""
+"""The command line as a user meets it: exit codes, what is printed where; each command in a real process once."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.command import fedperi
+from helpers.command import fedperi, fedperi_here
 
 import fedperi as fp
 from fedperi.cli.demo import HOSPITALS
@@ -34,7 +34,7 @@ def test_demo_finds_what_no_hospital_could(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_demo_is_not_a_lucky_seed(tmp_path: Path, seed: int) -> None:
-    done = fedperi("demo", "--seed", str(seed), cwd=tmp_path)
+    done = fedperi_here("demo", "--seed", str(seed), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stdout.splitlines() if "fedperi, all hospitals" in line]
     right, _, wrong = (int(part) for part in line.split("│")[2:5])
@@ -83,7 +83,7 @@ def test_simulate_passes_every_option_on(tmp_path: Path) -> None:
     words = [f"--{name.replace('_', '-')} {value}" for name, value in options.items()]
     text = " ".join(words).replace("(", "").replace(",", "").replace(")", "")
     more = ["--samples", "20", "--no-observational", "--nothing-shared"]
-    done = fedperi("simulate", "--out", "data", *text.split(), *more, cwd=tmp_path)
+    done = fedperi_here("simulate", "--out", "data", *text.split(), *more, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     truth = json.loads((tmp_path / "data" / "truth.json").read_text())
     sim = fp.simulate(8, 4, 20, observational=False, shared_mechanisms="nothing", **options)
@@ -93,14 +93,16 @@ def test_simulate_passes_every_option_on(tmp_path: Path) -> None:
 
 def test_simulate_writes_clinics(tmp_path: Path) -> None:
     options = ["--clinic", "sepsis", "--samples", "30", "--drift", "0.1", "--no-case-mix", "--log", "--seed", "2"]
-    done = fedperi("simulate", "--out", "data", *options, cwd=tmp_path)
+    done = fedperi_here("simulate", "--out", "data", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     ward = fp.clinic(rows=30, graph="sepsis", drift=0.1, case_mix=False, log=True, seed=2)
     truth = json.loads((tmp_path / "data" / "truth.json").read_text())
     assert truth["config"] == ward.config and truth["targets"] == [list(t) for t in ward.targets]
     assert truth["kinds"] == list(ward.kinds) and set(truth["groups"]) == set(ward.names)
     assert len((tmp_path / "data" / "site_5.csv").read_text().splitlines()) == 31
-    assert fedperi("simulate", "--out", "two", "--clinic", "random", "--clients", "2", cwd=tmp_path).returncode == 0
+    assert (
+        fedperi_here("simulate", "--out", "two", "--clinic", "random", "--clients", "2", cwd=tmp_path).returncode == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_simulate_writes_clinics(tmp_path: Path) -> None:
     ],
 )
 def test_bad_options_give_one_line_and_exit_code_2(tmp_path: Path, arguments: list[str], message: str) -> None:
-    done = fedperi("simulate", "--out", str(tmp_path / "data"), *arguments)
+    done = fedperi_here("simulate", "--out", str(tmp_path / "data"), *arguments)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr

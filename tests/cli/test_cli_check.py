@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.command import fedperi
+from helpers.command import fedperi, fedperi_here
 
 from fedperi.tables import Schema
 
@@ -53,7 +53,7 @@ def test_mistakes_are_all_shown_errors_first_and_what_to_do(folder: Path) -> Non
     south["arm"] = south["arm"].map({"high": 2, "low": 1, "placebo": 0})
     south.to_csv(folder / "south.csv", index=False)
     (folder / "east.xlsx").write_bytes(b"PK\x03\x04")
-    done = fedperi("check", "north.csv", "south.csv", "east.xlsx", "west*.csv", cwd=folder, columns=100)
+    done = fedperi_here("check", "north.csv", "south.csv", "east.xlsx", "west*.csv", cwd=folder, columns=100)
     assert done.returncode == 2
     assert done.stderr == ""
     assert "\x1b[" not in done.stdout
@@ -91,7 +91,7 @@ def test_mistakes_are_all_shown_errors_first_and_what_to_do(folder: Path) -> Non
 def test_the_same_at_several_sites_is_said_once(folder: Path) -> None:
     for name in ("north", "south"):
         site(20, len(name) + ord(name[0])).to_csv(folder / f"{name}.csv", index=False)
-    done = fedperi("check", "north.csv", "south.csv", cwd=folder)
+    done = fedperi_here("check", "north.csv", "south.csv", cwd=folder)
     assert done.returncode == 0
     assert "'north', 'south': 20 rows are few for 3 variables" in done.stdout
     assert done.stdout.count("20 rows are few") == 1
@@ -101,18 +101,18 @@ def test_missing_rows_may_be_dropped(folder: Path) -> None:
     gap = site(200, 2)
     gap.loc[:9, "age"] = np.nan
     gap.to_csv(folder / "gap.csv", index=False)
-    assert fedperi("check", "gap.csv", cwd=folder).returncode == 2
-    done = fedperi("check", "gap.csv", "--missing", "drop", cwd=folder, columns=120)
+    assert fedperi_here("check", "gap.csv", cwd=folder).returncode == 2
+    done = fedperi_here("check", "gap.csv", "--missing", "drop", cwd=folder, columns=120)
     assert done.returncode == 0
     assert "5.0 % of the rows lack a value and are dropped (10 of 200)" in done.stdout
     assert "No errors, 1 warning: a run would start." in done.stdout
     assert "--missing" not in done.stdout
     # The remedy reads as an option in both spellings.
-    assert fedperi("check", "gap.csv", "--missing=drop", cwd=folder).returncode == 0
+    assert fedperi_here("check", "gap.csv", "--missing=drop", cwd=folder).returncode == 0
 
 
 def test_json_is_all_that_is_printed(folder: Path) -> None:
-    done = fedperi("check", "north.csv", "nothing.csv", "--json", cwd=folder)
+    done = fedperi_here("check", "north.csv", "nothing.csv", "--json", cwd=folder)
     assert done.returncode == 2
     report = json.loads(done.stdout)
     assert report["ok"] is False
@@ -126,22 +126,22 @@ def test_json_is_all_that_is_printed(folder: Path) -> None:
         }
     ]
     assert [column["name"] for column in report["columns"]] == ["age", "pressure", "arm"]
-    fine = fedperi("check", "north.csv", "--json", cwd=folder)
+    fine = fedperi_here("check", "north.csv", "--json", cwd=folder)
     assert (fine.returncode, json.loads(fine.stdout)["ok"]) == (0, True)
 
 
 def test_a_schema_is_written_read_and_obeyed(folder: Path) -> None:
-    done = fedperi("check", "north.csv", "south.csv", "--write-schema", "schema.toml", cwd=folder)
+    done = fedperi_here("check", "north.csv", "south.csv", "--write-schema", "schema.toml", cwd=folder)
     assert done.returncode == 0
     assert done.stdout.endswith("Wrote the types of 3 columns to schema.toml.\n")
     assert Schema.from_file(folder / "schema.toml")["arm"].levels == ("high", "low", "placebo")
-    again = fedperi("check", "north.csv", "--write-schema", "schema.toml", cwd=folder)
+    again = fedperi_here("check", "north.csv", "--write-schema", "schema.toml", cwd=folder)
     assert again.returncode == 2
     assert again.stderr == (
         "error: --write-schema: 'schema.toml' is there already; remove it, or choose another name\n"
     )
     site().replace({"arm": {"low": "none"}}).to_csv(folder / "east.csv", index=False)
-    other = fedperi("check", "east.csv", "--schema", "schema.toml", "--write-schema", "new.json", cwd=folder)
+    other = fedperi_here("check", "east.csv", "--schema", "schema.toml", "--write-schema", "new.json", cwd=folder)
     assert other.returncode == 2
     assert "values 'none' are not among the declared levels" in other.stdout
     assert "new.json was not written: there are errors." in other.stdout
@@ -168,7 +168,7 @@ def test_a_schema_is_written_read_and_obeyed(folder: Path) -> None:
     ],
 )
 def test_bad_options_give_exit_code_2(folder: Path, arguments: list[str], message: str) -> None:
-    done = fedperi("check", *arguments, cwd=folder)
+    done = fedperi_here("check", *arguments, cwd=folder)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -176,7 +176,7 @@ def test_bad_options_give_exit_code_2(folder: Path, arguments: list[str], messag
 
 def test_a_narrow_screen_and_names_that_look_like_markup(folder: Path) -> None:
     site().rename(columns={"age": "[red]age"}).assign(arm="u").to_csv(folder / "[b]x.csv", index=False)
-    done = fedperi("check", "[b]x.csv", cwd=folder, columns=40)
+    done = fedperi_here("check", "[b]x.csv", cwd=folder, columns=40)
     assert done.returncode == 2
     assert max(map(len, done.stdout.splitlines())) <= 40
     assert "[red]age" in done.stdout

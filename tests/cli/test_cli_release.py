@@ -60,7 +60,7 @@ def test_a_release_in_processes_of_its_own(folder: Path) -> None:
     told = lines(made.stdout)
     share = re.fullmatch(r"  1,987 rows, (\d+\.\d) % of them longer than the limit and shortened\.", told.pop(6))
     assert share is not None
-    assert 10 < float(share[1]) < 60
+    assert 1 < float(share[1]) < 90  # 32, give or take 2.2, by the units that were drawn: tests/README.md
     assert told == [
         "Wrote h1.fedperi: noisy statistics of site 'h1'.",
         "Price: epsilon = 1, delta = 1e-06, paid once.",
@@ -73,7 +73,9 @@ def test_a_release_in_processes_of_its_own(folder: Path) -> None:
         "To read it in words: fedperi inspect h1.fedperi",
     ]
     text = (folder / "h1.fedperi").read_text()
-    numbers = set(re.findall(r"[\d.]+", text))  # whole ones: noise may hold the same digits by chance
+    beside = json.loads(text)
+    del beside["moments"]["lower_triangle"]  # noise, which may be any number by chance
+    numbers = set(re.findall(r"[\d.]+", json.dumps(beside)))
     assert "1987" not in numbers
     assert share[1] not in numbers
     again = fedperi("release", "h1.csv", *ARGUMENTS, "--out", "again.fedperi")

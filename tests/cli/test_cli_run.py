@@ -1,4 +1,4 @@
-"""`fedperi run` as a user meets it: real processes on real files."""
+"""`fedperi run` as a user meets it, on real files; the main ways in real processes."""
 
 import json
 import signal
@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.command import COMMAND, fedperi
+from helpers.command import COMMAND, fedperi, fedperi_here
 
 import fedperi as fp
 
@@ -102,7 +102,7 @@ def test_the_words_of_a_result_by_hand(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_run_writes_everything_and_says_it_in_words(hospitals: Path) -> None:
-    done = fedperi("run", *files(hospitals), *IPERI, "--out", "results", "--bootstrap", "5", cwd=hospitals)
+    done = fedperi_here("run", *files(hospitals), *IPERI, "--out", "results", "--bootstrap", "5", cwd=hospitals)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "3 edges; 2 directed: 0 by the common structure, 2 only because sites differ." in done.stdout
@@ -114,17 +114,17 @@ def test_run_writes_everything_and_says_it_in_words(hospitals: Path) -> None:
     assert result.sites == ("site_0", "site_1", "site_2")
     assert result.replicates == 5
     assert all(site["sha256"] for site in result.manifest["sites"])
-    again = fedperi("run", *files(hospitals), "--out", "results", cwd=hospitals)
+    again = fedperi_here("run", *files(hospitals), "--out", "results", cwd=hospitals)
     assert again.returncode == 2
     assert again.stderr == "error: --out 'results' holds the results of an earlier run; choose another, or remove it\n"
 
 
 def test_json_and_dry_run_write_nothing(hospitals: Path) -> None:
-    done = fedperi("run", *files(hospitals), "--json", cwd=hospitals)
+    done = fedperi_here("run", *files(hospitals), "--json", cwd=hospitals)
     assert done.returncode == 0
     assert json.loads(done.stdout)["format"] == "fedperi.result"
     assert fp.Result.from_json(done.stdout).method["name"] == "M-PERI"
-    plan = fedperi("run", *files(hospitals), *IPERI, "--dry-run", cwd=hospitals)
+    plan = fedperi_here("run", *files(hospitals), *IPERI, "--dry-run", cwd=hospitals)
     assert plan.returncode == 0
     assert "3 variables x 4 parent sets = 12 numbers" in plan.stdout
     assert "Nothing was asked: this was a dry run." in plan.stdout
@@ -132,7 +132,7 @@ def test_json_and_dry_run_write_nothing(hospitals: Path) -> None:
 
 
 def test_a_dry_run_says_what_each_site_would_say(hospitals: Path) -> None:
-    plan = fedperi("run", *files(hospitals), "--dry-run", cwd=hospitals)
+    plan = fedperi_here("run", *files(hospitals), "--dry-run", cwd=hospitals)
     assert plan.returncode == 0, plan.stderr
     assert plan.stdout.splitlines()[2:] == [
         "Each site would make one statement:",
@@ -143,7 +143,7 @@ def test_a_dry_run_says_what_each_site_would_say(hospitals: Path) -> None:
         "Nothing was asked: this was a dry run.",
     ]
     assert fp.MPERI().fit(files(hospitals)).queries == 28
-    other = fedperi("run", *files(hospitals), "--method", "fedcdh", "--dry-run", cwd=hospitals)
+    other = fedperi_here("run", *files(hospitals), "--method", "fedcdh", "--dry-run", cwd=hospitals)
     assert other.returncode == 0 and "NOT PRIVATE" in other.stdout and "Nothing was asked" in other.stdout
 
 
@@ -154,7 +154,7 @@ def test_a_dry_run_counts_the_indicators_of_categories(tmp_path: Path) -> None:
             tmp_path / f"{k}.csv", index=False
         )
     result = fp.MPERI().fit([str(tmp_path / f"{k}.csv") for k in range(2)])
-    plan = fedperi("run", "0.csv", "1.csv", "--dry-run", cwd=tmp_path)
+    plan = fedperi_here("run", "0.csv", "1.csv", "--dry-run", cwd=tmp_path)
     assert f": at most {result.queries} numbers" in plan.stdout
 
 
@@ -162,7 +162,7 @@ def test_config_file_and_options_that_override_it(hospitals: Path) -> None:
     (hospitals / "run.toml").write_text(
         'method = "iperi"\nmasking = "consensus"\naggregate = "worst"\nlocal = "pc"\nseed = 3\n'
     )
-    done = fedperi("run", *files(hospitals), "--config", "run.toml", "--seed", "4", "--json", cwd=hospitals)
+    done = fedperi_here("run", *files(hospitals), "--config", "run.toml", "--seed", "4", "--json", cwd=hospitals)
     method = json.loads(done.stdout)["method"]
     assert (method["masking"], method["aggregate"], method["local"], method["seed"]) == ("consensus", "worst", "pc", 4)
 
@@ -170,21 +170,21 @@ def test_config_file_and_options_that_override_it(hospitals: Path) -> None:
 def test_jobs_on_the_command_line_and_in_a_file(hospitals: Path) -> None:
     (hospitals / "run.toml").write_text("jobs = 2\n")
     alone, shared, configured = (
-        json.loads(fedperi("run", *files(hospitals), *IPERI, *extra, "--json", cwd=hospitals).stdout)
+        json.loads(fedperi_here("run", *files(hospitals), *IPERI, *extra, "--json", cwd=hospitals).stdout)
         for extra in ([], ["--jobs", "2"], ["--config", "run.toml"])
     )
     assert (alone["method"].pop("jobs"), shared["method"].pop("jobs")) == (None, 2)
     assert (alone["manifest"]["method"].pop("jobs"), shared["manifest"]["method"].pop("jobs")) == (None, 2)
     assert alone == shared
     assert configured["method"]["jobs"] == 2
-    done = fedperi("coordinate", "--insecure", "--sites", "2", "--out", "x", "--config", "run.toml", cwd=hospitals)
+    done = fedperi_here("coordinate", "--insecure", "--sites", "2", "--out", "x", "--config", "run.toml", cwd=hospitals)
     assert done.returncode == 2
     assert done.stderr.startswith("error: the configuration 'run.toml' has the key 'jobs', which is for `fedperi run`")
 
 
 def test_knowledge_file(hospitals: Path) -> None:
     (hospitals / "known.toml").write_text('tiers = [["age"], ["weight", "pressure"]]\n')
-    done = fedperi("run", *files(hospitals), "--knowledge", "known.toml", "--json", cwd=hospitals)
+    done = fedperi_here("run", *files(hospitals), "--knowledge", "known.toml", "--json", cwd=hospitals)
     directed = json.loads(done.stdout)["graph"]["directed"]
     assert sorted(directed) == [["age", "pressure"], ["age", "weight"], ["weight", "pressure"]]
 
@@ -206,7 +206,7 @@ def test_knowledge_file(hospitals: Path) -> None:
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(hospitals: Path, extra: list[str], message: str) -> None:
-    done = fedperi("run", *files(hospitals), *extra, "--out", "results", cwd=hospitals)
+    done = fedperi_here("run", *files(hospitals), *extra, "--out", "results", cwd=hospitals)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -257,7 +257,7 @@ def test_mistakes_are_one_line_and_write_nothing(hospitals: Path, extra: list[st
 )
 def test_options_that_a_method_does_not_have_are_refused(hospitals: Path, extra: list[str], message: str) -> None:
     (hospitals / "strange.toml").write_text("jobs = 2\n")
-    done = fedperi("run", *files(hospitals), *extra, "--out", "results", cwd=hospitals)
+    done = fedperi_here("run", *files(hospitals), *extra, "--out", "results", cwd=hospitals)
     assert (done.returncode, done.stderr) == (2, message)
     assert done.stdout == ""
     assert not (hospitals / "results").exists()
@@ -265,16 +265,18 @@ def test_options_that_a_method_does_not_have_are_refused(hospitals: Path, extra:
 
 def test_options_of_mperi_on_the_command_line_and_in_a_file(hospitals: Path) -> None:
     (hospitals / "run.toml").write_text('confidence = 0.9\nsharing = "exact"\nseed = 3\n')
-    done = fedperi("run", *files(hospitals), "--config", "run.toml", "--confidence", "0.8", "--json", cwd=hospitals)
+    done = fedperi_here(
+        "run", *files(hospitals), "--config", "run.toml", "--confidence", "0.8", "--json", cwd=hospitals
+    )
     method = json.loads(done.stdout)["method"]
     assert (method["confidence"], method["sharing"], method["seed"]) == (0.8, "exact", 3)
-    done = fedperi("coordinate", "--insecure", "--sites", "2", "--out", "x", "--config", "run.toml", cwd=hospitals)
+    done = fedperi_here("coordinate", "--insecure", "--sites", "2", "--out", "x", "--config", "run.toml", cwd=hospitals)
     assert done.returncode == 2
     assert done.stderr == (
         "error: the configuration 'run.toml' has the key 'confidence', which is for `fedperi run` with tables that are "
         "here; leave it out\n"
     )
-    done = fedperi("coordinate", "--insecure", "--sites", "2", "--out", "x", "--method", "mperi", cwd=hospitals)
+    done = fedperi_here("coordinate", "--insecure", "--sites", "2", "--out", "x", "--method", "mperi", cwd=hospitals)
     assert done.returncode == 2
     assert done.stderr.endswith(
         "error: M-PERI does not work over a network yet: use --method iperi, or `fedperi run` with tables that are "
@@ -292,13 +294,13 @@ def test_options_of_mperi_on_the_command_line_and_in_a_file(hospitals: Path) -> 
     ],
 )
 def test_every_method_runs_on_tables(hospitals: Path, method: str, name: str) -> None:
-    done = fedperi("run", *files(hospitals), "--method", method, "--seed", "2", "--out", "results", cwd=hospitals)
+    done = fedperi_here("run", *files(hospitals), "--method", method, "--seed", "2", "--out", "results", cwd=hospitals)
     assert done.returncode == 0, done.stderr
     result = fp.load(hospitals / "results")
     assert (result.method["name"], result.method["seed"]) == (name, 2)
     assert result.sites == ("site_0", "site_1", "site_2")
     assert ("is NOT PRIVATE" in done.stdout) == (method in ("notears-admm", "fedcdh"))
-    assert fedperi("report", "results", cwd=hospitals).returncode == 0
+    assert fedperi_here("report", "results", cwd=hospitals).returncode == 0
 
 
 def test_every_method_takes_the_options_it_has() -> None:
@@ -327,17 +329,17 @@ def test_a_column_that_is_constant_at_one_site_is_a_policy(hospitals: Path) -> N
 
     first = Path(files(hospitals)[0])
     pd.read_csv(first).assign(pressure=1.5).to_csv(first, index=False)
-    done = fedperi("run", *files(hospitals), "--out", "results", cwd=hospitals)
+    done = fedperi_here("run", *files(hospitals), "--out", "results", cwd=hospitals)
     assert done.returncode == 0, done.stderr
     assert "1 warning: see `fedperi check`." in done.stdout
     assert "At site_0, pressure has one value only." in done.stdout
-    refused = fedperi("run", *files(hospitals), *IPERI, "--out", "other", cwd=hospitals)
+    refused = fedperi_here("run", *files(hospitals), *IPERI, "--out", "other", cwd=hospitals)
     assert refused.returncode == 2
     assert "'site_0', column 'pressure': all values are the same (1.5)" in refused.stderr
     assert refused.stderr.endswith("error: the tables do not pass the check above; nothing was run\n")
     for name in files(hospitals)[1:]:
         pd.read_csv(name).assign(pressure=1.5).to_csv(name, index=False)
-    everywhere = fedperi("run", *files(hospitals), "--out", "other", cwd=hospitals)
+    everywhere = fedperi_here("run", *files(hospitals), "--out", "other", cwd=hospitals)
     assert everywhere.returncode == 2
     assert "column 'pressure': all values are the same at every site" in everywhere.stderr
     assert not (hospitals / "other").exists()
@@ -396,24 +398,24 @@ def test_a_run_from_release_files_alone(hospitals: Path) -> None:
     *tables, _, _, epsilon, price, bounds, place, store, folder = with_bounds(hospitals)
     options = [epsilon, price, bounds, place, store, folder]
     for table in tables:
-        done = fedperi("release", table, *options, "--out", f"{Path(table).stem}.fedperi", cwd=hospitals)
+        done = fedperi_here("release", table, *options, "--out", f"{Path(table).stem}.fedperi", cwd=hospitals)
         assert done.returncode == 0, done.stderr
-    inside = fedperi("run", *tables, *IPERI, *options, "--json", cwd=hospitals)
+    inside = fedperi_here("run", *tables, *IPERI, *options, "--json", cwd=hospitals)
     for file in tables:
         Path(file).unlink()
     releases = sorted(path.name for path in hospitals.glob("*.fedperi"))
-    outside = fedperi("run", *releases, *IPERI, "--json", cwd=hospitals)
+    outside = fedperi_here("run", *releases, *IPERI, "--json", cwd=hospitals)
     assert (inside.returncode, outside.returncode) == (0, 0), outside.stderr
     one, other = (fp.Result.from_json(done.stdout) for done in (inside, outside))
     assert one.graph == other.graph and one.regrets == other.regrets
-    dry = fedperi("run", *releases, *IPERI, "--dry-run", cwd=hospitals)
+    dry = fedperi_here("run", *releases, *IPERI, "--dry-run", cwd=hospitals)
     assert "3 releases: they are paid for, and a run costs nothing more." in dry.stdout
-    refused = fedperi("run", *releases, "--out", "results", cwd=hospitals)
+    refused = fedperi_here("run", *releases, "--out", "results", cwd=hospitals)
     assert (refused.returncode, refused.stderr) == (
         2,
         "error: 'site_0.fedperi' is a release, and M-PERI cannot use noisy summaries yet; add --method iperi\n",
     )
-    refused = fedperi("run", *releases, "--method", "feddag", "--out", "results", cwd=hospitals)
+    refused = fedperi_here("run", *releases, "--method", "feddag", "--out", "results", cwd=hospitals)
     assert refused.stderr == "error: 'site_0.fedperi' is a release, and feddag computes with rows; add --method iperi\n"
     assert not (hospitals / "results").exists()
 
@@ -427,10 +429,10 @@ def test_private_runs_that_are_refused(hospitals: Path) -> None:
         (["--data", "discrete"], "error: data='discrete' counts combinations of levels"),
         (["--ceiling", "3"], "above its ceiling of epsilon 3"),
     ):
-        done = fedperi("run", *arguments, *extra, "--out", "results", cwd=hospitals)
+        done = fedperi_here("run", *arguments, *extra, "--out", "results", cwd=hospitals)
         assert done.returncode == 2 and message in done.stderr, done.stderr
-    done = fedperi("run", *files(hospitals), *IPERI, "--bounds", "bounds.toml", "--out", "results", cwd=hospitals)
+    done = fedperi_here("run", *files(hospitals), *IPERI, "--bounds", "bounds.toml", "--out", "results", cwd=hospitals)
     assert done.stderr == "error: --bounds is about privacy, which needs a price: add --epsilon 1\n"
-    done = fedperi("run", *files(hospitals), *IPERI, "--epsilon", "1", "--out", "results", cwd=hospitals)
+    done = fedperi_here("run", *files(hospitals), *IPERI, "--epsilon", "1", "--out", "results", cwd=hospitals)
     assert "column 'age': no public bounds" in done.stderr
     assert not (hospitals / "results").exists()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.command import fedperi
+from helpers.command import fedperi, fedperi_here
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -520,7 +520,7 @@ def test_command_line(tmp_path: Path) -> None:
     ],
 )
 def test_command_line_refuses(tmp_path: Path, arguments: list[str], message: str) -> None:
-    done = fedperi("keys", *arguments, cwd=tmp_path)
+    done = fedperi_here("keys", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -561,7 +561,7 @@ def test_commands_of_the_guide_run_in_order(tmp_path: Path) -> None:
     lines = [line for block in blocks for line in block.splitlines() if not line.startswith("#")]
     assert len(lines) == 3
     for line in lines:
-        done = fedperi(*line.split()[1:], cwd=tmp_path)
+        done = fedperi_here(*line.split()[1:], cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, ""), line
     shake_hands(tmp_path / "keys" / "coordinator", tmp_path / "keys" / "sites" / "valley" / "ca.pem", HOST)
 

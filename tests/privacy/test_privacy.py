@@ -98,12 +98,15 @@ def test_the_price_is_what_was_promised(sim: Any) -> None:
 
 
 def test_noise_has_the_stated_size(sim: Any) -> None:
-    """Standard deviations on and off the diagonal, from the real source, in fifty draws of 21 entries each."""
+    """Standard deviations on and off the diagonal, from the real source, in 200 draws of 21 entries each.
+
+    False alarm: 4e-13 (chi-squared distribution with 1,199 degrees of freedom); half the noise cannot pass.
+    """
     from fedperi.privacy.noise import SecureNoise
 
     exact, _ = released(sim.sites[0])
     diagonal, beside = [], []
-    for _ in range(50):
+    for _ in range(200):
         noisy, _ = released_with_units(sim.sites[0], exact.units, SecureNoise())
         difference = noisy.moments - exact.moments
         diagonal += np.diag(difference).tolist()
@@ -475,13 +478,18 @@ def test_releases_are_written_and_read(sim: Any, privacy: Any, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("p", "n", "epsilon", "least"), [(5, 2000, 1.0, 0.97), (10, 2000, 1.0, 0.93), (10, 10000, 0.5, 0.93)]
 )
-def test_graphs_stay_close_at_small_prices(p: int, n: int, epsilon: float, least: float, tmp_path: Path) -> None:
-    """Fewer seeds than docs/results-privacy.md has, real noise, and so a margin below what is asked of its means."""
+def test_graphs_stay_close_at_small_prices(p: int, n: int, epsilon: float, least: float) -> None:
+    """Fewer seeds than docs/results-privacy.md has, and so a margin below what is asked of its means.
+
+    The noise has a seed: no false alarm. That real noise has the same size is another test's matter.
+    """
     found, bare = [], []
     for seed in range(8):
         sim = fp.simulate(p, clients=5, samples=n, weights=(0.1, 1.0), seed=seed)
-        privacy = fp.Privacy(epsilon, 1e-6, bounds=bounds_of(sim.sites[0]), store=tmp_path / str(seed))
-        found.append(fp.skeleton_f1(fp.IPERI(privacy=privacy, progress=False).fit(sim.sites).graph, sim.dag))
+        privacy = fp.Privacy(epsilon, 1e-6, bounds=bounds_of(sim.sites[0]), test_seed=seed)
+        with pytest.warns(UserWarning, match="NOTHING in this run is private"):
+            private = fp.IPERI(privacy=privacy, progress=False).fit(sim.sites)
+        found.append(fp.skeleton_f1(private.graph, sim.dag))
         bare.append(fp.skeleton_f1(fp.IPERI(progress=False).fit(sim.sites).graph, sim.dag))
     assert np.mean(found) >= least - 0.02
     assert np.mean(bare) >= np.mean(found) - 0.01
