@@ -97,7 +97,7 @@ def as_transport(
             raise InputError("these sites are connected already, and each decides about its own privacy; leave it out")
         return cast(Transport, sites)
     respondents = as_respondents(sites)
-    _same_schema([site for site in respondents if isinstance(site, ReleasedSite)])
+    check_same_schema([site for site in respondents if isinstance(site, ReleasedSite)])
     for site in respondents:
         if isinstance(site, ReleasedSite):
             site.local = local
@@ -145,7 +145,8 @@ def _protected(
     return [ReleasedSite(one.draw()[0], local) for one in pending]
 
 
-def _same_schema(sites: list[ReleasedSite]) -> None:
+def check_same_schema(sites: Sequence[ReleasedSite]) -> None:
+    """Raise unless all releases follow one schema."""
     from ..tables.schema import differences
 
     for site in sites[1:]:

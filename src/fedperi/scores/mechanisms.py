@@ -125,7 +125,7 @@ class Mechanisms:
         self.summaries = tuple(summaries)
         self.names = self.summaries[0].names
         self.sites = tuple(summary.site for summary in summaries)
-        self.n = np.array([float(summary.n) for summary in summaries]) * rows
+        self.n = np.array([float(summary.rows) for summary in summaries]) * rows
         self.share = share
         self.prices = prices
         self.margin = float(margin)
@@ -198,11 +198,20 @@ class Mechanisms:
         )
 
     def _least_variance(self) -> Floats:
-        """How small a residual variance may be. An indicator that never varies might have: as with half a row more."""
+        """How small a residual variance may be. An indicator that never varies might have: as with half a row more.
+
+        Under privacy noise a rare indicator is known as badly as a frequent one: it varies at least as much as would
+        give its mean the error that the noise does.
+        """
         floor = np.full((len(self.n), len(self.origin) + 1), CONSTANT)
         for variable in np.flatnonzero(~self.spread):
             columns = slice(int(self.first[variable]), int(self.first[variable + 1]))
-            floor[:, columns] = 0.5 / self.n[:, None] / self.unit[columns.start - 1 : columns.stop - 1] ** 2
+            unit = self.unit[columns.start - 1 : columns.stop - 1]
+            floor[:, columns] = 0.5 / self.n[:, None] / unit**2
+            for k, noise in enumerate(summary.noise for summary in self.summaries):
+                if noise is not None:
+                    least = self.n[k] * (noise[columns.start - 1 : columns.stop - 1] / unit) ** 2
+                    floor[k, columns] = np.maximum(floor[k, columns], least)
         return floor
 
     def _lend(self) -> Any:
@@ -225,7 +234,7 @@ class Mechanisms:
 
 def _common_units(summaries: Sequence[Summary]) -> tuple[Floats, Floats]:
     """Mean and standard deviation of every column over all sites: units for numerical comfort, the same for all."""
-    weights = np.array([float(summary.n) for summary in summaries])
+    weights = np.array([float(summary.rows) for summary in summaries])
     weights /= weights.sum()
     means = np.stack([summary.mean for summary in summaries])
     origin = weights @ means

@@ -72,6 +72,10 @@ class Summary:
         Variables that the site declares to have set.
     dropped : int
         Rows left out because a value was missing.
+    worth : float, optional
+        Of moments with privacy noise: how many rows without noise would tell as much.
+    noise : array, shape (q,), optional
+        Standard deviation of the privacy noise on each mean. Read-only.
 
     Examples
     --------
@@ -94,8 +98,12 @@ class Summary:
     units: tuple[str, ...] = ()
     targets: tuple[str, ...] | None = None
     dropped: int = 0
+    worth: float | None = None
+    noise: Floats | None = None
 
     def __post_init__(self) -> None:
+        if self.noise is not None:
+            object.__setattr__(self, "noise", frozen(self.noise, np.float64))
         object.__setattr__(self, "mean", frozen(self.mean, np.float64))
         object.__setattr__(self, "covariance", frozen(self.covariance, np.float64))
         object.__setattr__(self, "kinds", tuple(self.kinds) or ("continuous",) * len(self.names))
@@ -114,7 +122,12 @@ class Summary:
     @property
     def exact(self) -> bool:
         """Whether the numbers are exact, without noise for privacy."""
-        return True
+        return self.worth is None
+
+    @property
+    def rows(self) -> float:
+        """How many rows the numbers count for: all of them if they are exact, else what they are worth."""
+        return self.n if self.worth is None else self.worth
 
     @property
     def curved(self) -> bool:
@@ -142,6 +155,7 @@ class Summary:
             blocks=tuple(tuple(range(start, end)) for start, end in pairwise(ends)),
             mean=self.mean[columns],
             covariance=self.covariance[np.ix_(columns, columns)],
+            noise=None if self.noise is None else self.noise[columns],
             units=tuple("Linear" if unit.startswith("Curve") else unit for unit in self.units),
         )
 

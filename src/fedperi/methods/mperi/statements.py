@@ -16,7 +16,8 @@ from ...tables.checks.collinear import SINGULAR, dependences
 from ...tables.checks.findings import quoted
 from ...tables.statistics import Statistics
 from ...tables.summary import Summary, check_alike, summaries
-from ..federate import as_respondents
+from ..federate import as_respondents, check_same_schema
+from .released import released_summaries
 
 ELSEWHERE = "use IPERI, which asks sites in rounds"
 
@@ -27,7 +28,8 @@ def statements(sites: Any, *, schema: Any = None, data: Any = "auto", missing: A
     Parameters
     ----------
     sites : list or mapping
-        DataFrames, paths of tables, `Site`, `OracleSite` or `Summary` objects; or a mapping of names to them.
+        DataFrames, paths of tables or releases, `Release`, `Site`, `OracleSite` or `Summary` objects; or a mapping
+        of names to them.
     schema : Schema or path, optional
         Types of columns, where they should not be inferred.
     data, missing : str
@@ -51,15 +53,18 @@ def statements(sites: Any, *, schema: Any = None, data: Any = "auto", missing: A
         raise InputError("a federation needs at least one site; the list is empty")
     tables = {}
     for name, entry in entries.items():
-        if isinstance(entry, ReleasedSite):
-            raise InputError(f"site {name!r} is a release: M-PERI cannot use noisy summaries yet; {ELSEWHERE}")
         if isinstance(entry, Site):
             tables[name] = entry
-        elif not isinstance(entry, Summary | OracleSite):
+        elif not isinstance(entry, Summary | OracleSite | ReleasedSite):
             raise InputError(f"site {name!r} gives no summary, and M-PERI works with nothing else; {ELSEWHERE}")
     rows = {name: site.table for name, site in tables.items()}
     read = summaries(rows, schema, data=data, missing=missing) if rows else []
     found: dict[str, Summary] = {part.site: replace(part, targets=tables[part.site].targets) for part in read}
+    released = {name: entry.release for name, entry in entries.items() if isinstance(entry, ReleasedSite)}
+    if released:
+        check_same_schema([entry for entry in entries.values() if isinstance(entry, ReleasedSite)])
+        for name, part in zip(released, released_summaries(list(released.values())), strict=True):
+            found[name] = replace(part, site=name)
     for name, entry in entries.items():
         if isinstance(entry, OracleSite):
             found[name] = replace(entry.summary(), site=name)
