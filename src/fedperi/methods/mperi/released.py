@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from ...privacy.release.repair import clipped_eigenvalues
 from ...tables.bounded import CONSTANT, SPREAD
 from ...tables.readers.private import is_number, limits
 from ...tables.summary import Summary
+from .pooling import MOST_MOVED, Estimate, align_scales, borrow_drowned
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -41,49 +41,8 @@ LEAST_UNITS_ERROR = 0.01
 STEP = 0.2
 """Difference of two log variances between which the implied number of rows is taken to be a straight line."""
 
-MEDIAN_COST = math.pi / 2
-"""How much larger the variance of a median is than that of a mean."""
-
-LEAST_COLUMNS = 4
-"""Columns of numbers from which on sites are aligned by the median over their columns."""
-
-MOST_MOVED = 3.0
-"""Standard errors by which a site's scale may be moved to be like that of the others."""
-
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """What a release tells of a table.
-
-    Attributes
-    ----------
-    rows : float
-        The number of rows.
-    mean, covariance : array
-        Of the columns, in their own units.
-    number : array of bool
-        Which columns are numbers.
-    noise : array
-        Standard deviation of the noise on each mean.
-    noise_share : float
-        Variance that the noise adds to an entry, on average over the directions of a regression, in units in which one
-        row has variance 1.
-    scale_error : float
-        Standard error of a factor that all variances have in common, as a logarithm.
-    """
-
-    rows: float
-    mean: Floats
-    covariance: Floats
-    number: Bools
-    noise: Floats
-    noise_share: float
-    scale_error: float
-
-    @property
-    def worth(self) -> float:
-        """How many rows without noise would tell as much."""
-        return 1 / (1 / self.rows + self.noise_share + self.scale_error**2 / 2)
+DROWNED = 2.5
+"""Variance of a clipped column of numbers, in units of what noise alone would show, below which the noise drowns it."""
 
 
 def released_summaries(releases: Sequence[Release]) -> list[Summary]:
@@ -112,7 +71,7 @@ def released_summaries(releases: Sequence[Release]) -> list[Summary]:
                 f"site {release.site!r} released polynomials (data='nonlinear'), which every site takes in units of "
                 "its own; M-PERI cannot compare them. Release with data='linear' or 'mixed'"
             )
-    found = align_scales([estimate(release) for release in releases])
+    found = borrow_drowned(align_scales([estimate(release) for release in releases]))
     return [_summary(release, one) for release, one in zip(releases, found, strict=True)]
 
 
@@ -121,37 +80,35 @@ def estimate(release: Release) -> Estimate:
     moments, columns = release.moments, len(release.moments) - 1
     counted = max(float(moments[0, 0]) / CONSTANT**2, 2.0)
     scatter = moments[1:, 1:] - np.outer(moments[0, 1:], moments[0, 1:]) / CONSTANT**2 / counted
-    values, vectors = np.linalg.eigh(scatter)
-    values = np.maximum(values, max(release.noise * math.sqrt(columns), 1e-6 * counted))
-    rows, level, error = _rows_and_level(release, values, vectors, counted)
-    kept = values / rows
-    found = kept if level is None else unclipped(values, vectors, release.limit, level)[0]
-    mean = vectors @ (found / kept * (vectors.T @ (moments[0, 1:] / CONSTANT / rows)))
     centre, scale, number = _units(release)
+    values, vectors = np.linalg.eigh(scatter)
+    floor = max(release.noise * math.sqrt(columns), 1e-6 * counted)
+    values = np.maximum(values, floor)
+    drowned = number & (np.diag(scatter) < DROWNED * floor)
+    known = ~drowned if not drowned.all() else np.ones(columns, dtype=bool)
+    rows, level, error = _rows_and_level(release, values, vectors, known, counted)
+    kept = values / rows
+    found = kept if level is None else unclipped(values, vectors, release.limit, level, known)[0]
+    # A clipped row is shorter by a factor that counts once in a mean and twice in a covariance.
+    mean = vectors @ (np.sqrt(found / kept) * (vectors.T @ (moments[0, 1:] / CONSTANT / rows)))
     noise = release.noise_beside / rows
+    clipped = ((vectors * kept) @ vectors.T)[np.ix_(known, known)]
     return Estimate(
         rows,
         centre + scale * mean,
         (vectors * found) @ vectors.T * np.outer(scale, scale),
         number,
+        drowned,
         scale * noise / CONSTANT,
-        noise**2 * _least_known(kept, vectors, number) ** 2,
+        # Noise of one size in all directions weighs most where there is little variance: given its causes, a column has
+        # only a part of its own.
+        float(noise * np.mean(1 / np.linalg.eigvalsh(clipped))) ** 2,
         error,
     )
 
 
-def _least_known(kept: Floats, vectors: Floats, number: Bools) -> float:
-    """One over the variance of a direction, on average; or of a column, if the noise drowns one.
-
-    Noise of one size in all directions weighs most where there is little variance: given its causes, a column has only
-    a part of its own.
-    """
-    own = ((vectors**2) @ kept)[number]
-    return float(max(np.mean(1 / kept), (1 / own).max(initial=0.0)))
-
-
 def _rows_and_level(
-    release: Release, values: Floats, vectors: Floats, counted: float
+    release: Release, values: Floats, vectors: Floats, known: Bools, counted: float
 ) -> tuple[float, float | None, float]:
     """The number of rows, the mean log variance of columns before clipping, and the error of the latter.
 
@@ -162,15 +119,18 @@ def _rows_and_level(
     error = release.noise / CONSTANT**2
     if not undoes_clipping(release.schema, release.data):
         return counted, None, error / counted
-    implied, more = (unclipped(values, vectors, release.limit, level)[1] for level in (0.0, STEP))
+    implied, more = (unclipped(values, vectors, release.limit, level, known)[1] for level in (0.0, STEP))
     slope = (more - implied) / STEP / error
-    units = _units_error(release, counted) ** 2 / len(values) + LEAST_UNITS_ERROR**2
+    units = _units_error(release, counted) ** 2 / int(known.sum()) + LEAST_UNITS_ERROR**2
     level = (counted - implied) / error * slope / (slope**2 + 1 / units)
     level = float(np.clip(level, -MOST_MOVED * math.sqrt(units), MOST_MOVED * math.sqrt(units)))
-    return unclipped(values, vectors, release.limit, level)[1], level, 1 / math.sqrt(slope**2 + 1 / units)
+    rows = unclipped(values, vectors, release.limit, level, known)[1]
+    return rows, level, 1 / math.sqrt(slope**2 + 1 / units)
 
 
-def unclipped(values: Floats, vectors: Floats, limit: float, level: float) -> tuple[Floats, float]:
+def unclipped(
+    values: Floats, vectors: Floats, limit: float, level: float, known: Bools | slice = slice(None)
+) -> tuple[Floats, float]:
     """Eigenvalues of the covariance of normal rows before clipping, if the mean log variance of columns is `level`.
 
     Parameters
@@ -181,6 +141,8 @@ def unclipped(values: Floats, vectors: Floats, limit: float, level: float) -> tu
         The norm to which rows were clipped.
     level : float
         The size of rows is hardly visible after clipping, so it must be given.
+    known : array of bool
+        Columns that the mean is over; all if not given.
 
     Returns
     -------
@@ -198,7 +160,7 @@ def unclipped(values: Floats, vectors: Floats, limit: float, level: float) -> tu
     share = values / values.sum()
     found = share * len(share)
     for _ in range(100):
-        found = found * math.exp(level - float(np.log((vectors**2) @ found).mean()))
+        found = found * math.exp(level - float(np.log((vectors**2) @ found)[known].mean()))
         clipped = clipped_eigenvalues(found, limit)
         step = np.clip(share / (clipped / clipped.sum()), 0.5, 2.0)
         if np.abs(step - 1).max() < 1e-5:
@@ -233,36 +195,6 @@ def _units(release: Release) -> tuple[Floats, Floats, Bools]:
             entries += [(1 / levels, SPREAD, False)] * (levels - 1)
     centre, scale, number = zip(*entries, strict=True)
     return np.array(centre), np.array(scale), np.array(number)
-
-
-def align_scales(found: Sequence[Estimate]) -> list[Estimate]:
-    """Correct the factor that all variances of a site have in common by what the other sites say.
-
-    A policy changes few mechanisms. If nearly all variables of a site vary more than elsewhere by one factor, given all
-    others, it is the scale of its release. So the factor is the median over the variables, weighed against how far off
-    the scale may be; where sites differ in most variables, the median tells little and moves little.
-    """
-    number, errors = found[0].number, np.array([one.scale_error for one in found])
-    if len(found) < 2 or number.sum() < LEAST_COLUMNS or not errors.all():
-        return list(found)
-    left = np.stack([-np.log(np.diag(np.linalg.inv(one.covariance)))[number] for one in found])
-    factor = np.zeros(len(found))
-    for _ in range(5):
-        left = left - np.median(left, axis=0)
-        middle = np.median(left, axis=1)
-        factor, left = factor + middle, left - middle[:, None]
-    factor -= np.average(factor, weights=1 / errors**2)
-    around = 1.4826 * np.median(np.abs(left), axis=1)
-    out = []
-    for one, factor_, spread in zip(found, factor.tolist(), around.tolist(), strict=True):
-        own = 2 * (1 / one.rows + one.noise_share)
-        told = MEDIAN_COST * max(own, spread**2) / int(number.sum())
-        before = one.scale_error**2
-        moved = factor_ * before / (before + told)
-        moved = float(np.clip(moved, -MOST_MOVED * one.scale_error, MOST_MOVED * one.scale_error))
-        after = math.sqrt(before * told / (before + told))
-        out.append(replace(one, covariance=one.covariance * math.exp(-moved), scale_error=after))
-    return out
 
 
 def _summary(release: Release, found: Estimate) -> Summary:
