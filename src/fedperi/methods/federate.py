@@ -102,7 +102,7 @@ def as_transport(
         if isinstance(site, ReleasedSite):
             site.local = local
     if privacy is not None:
-        return InProcess(_protected(respondents, privacy, schema, data, missing, local))
+        return InProcess(protected(respondents, privacy, schema, data, missing, local))
     tables = {site.name: site for site in respondents if isinstance(site, Site)}
     if tables:
         from ..tables.checks.survey import survey
@@ -117,13 +117,13 @@ def _connected(sites: Any) -> bool:
     return hasattr(sites, "open") and hasattr(sites, "ask")
 
 
-def _protected(
+def protected(
     respondents: list[Respondent],
     privacy: Privacy,
     schema: Any,
     data: Any,
     missing: Any,
-    local: Callable[..., PDAG] | None,
+    local: Callable[..., PDAG] | None = None,
 ) -> list[Respondent]:
     """Put every table behind its noise. All sites are checked before the first one pays."""
     from ..tables import open_table

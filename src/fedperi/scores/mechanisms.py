@@ -208,9 +208,9 @@ class Mechanisms:
             columns = slice(int(self.first[variable]), int(self.first[variable + 1]))
             unit = self.unit[columns.start - 1 : columns.stop - 1]
             floor[:, columns] = 0.5 / self.n[:, None] / unit**2
-            for k, noise in enumerate(summary.noise for summary in self.summaries):
-                if noise is not None:
-                    least = self.n[k] * (noise[columns.start - 1 : columns.stop - 1] / unit) ** 2
+            for k, summary in enumerate(self.summaries):
+                if summary.noise is not None:
+                    least = self.n[k] * (summary.noise.mean[columns.start - 1 : columns.stop - 1] / unit) ** 2
                     floor[k, columns] = np.maximum(floor[k, columns], least)
         return floor
 

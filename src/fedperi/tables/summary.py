@@ -46,6 +46,25 @@ lines (`Summary.straight`)."""
 
 
 @dataclass(frozen=True, eq=False)
+class Noise:
+    """What is known of the privacy noise in a summary.
+
+    Parameters
+    ----------
+    worth : float
+        How many rows without noise would tell as much.
+    mean : array, shape (q,)
+        Standard deviation of the noise on each mean.
+    hidden : tuple of str
+        Variables that cannot be seen under the noise; what is said of them was taken from other sites.
+    """
+
+    worth: float
+    mean: Floats
+    hidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Summary:
     """The statement of one site: rows, and second moments of its columns in units that all sites share.
 
@@ -72,10 +91,8 @@ class Summary:
         Variables that the site declares to have set.
     dropped : int
         Rows left out because a value was missing.
-    worth : float, optional
-        Of moments with privacy noise: how many rows without noise would tell as much.
-    noise : array, shape (q,), optional
-        Standard deviation of the privacy noise on each mean. Read-only.
+    noise : Noise, optional
+        What is known of the privacy noise; None if the numbers are exact.
 
     Examples
     --------
@@ -98,12 +115,9 @@ class Summary:
     units: tuple[str, ...] = ()
     targets: tuple[str, ...] | None = None
     dropped: int = 0
-    worth: float | None = None
-    noise: Floats | None = None
+    noise: Noise | None = None
 
     def __post_init__(self) -> None:
-        if self.noise is not None:
-            object.__setattr__(self, "noise", frozen(self.noise, np.float64))
         object.__setattr__(self, "mean", frozen(self.mean, np.float64))
         object.__setattr__(self, "covariance", frozen(self.covariance, np.float64))
         object.__setattr__(self, "kinds", tuple(self.kinds) or ("continuous",) * len(self.names))
@@ -122,12 +136,12 @@ class Summary:
     @property
     def exact(self) -> bool:
         """Whether the numbers are exact, without noise for privacy."""
-        return self.worth is None
+        return self.noise is None
 
     @property
     def rows(self) -> float:
         """How many rows the numbers count for: all of them if they are exact, else what they are worth."""
-        return self.n if self.worth is None else self.worth
+        return self.n if self.noise is None else self.noise.worth
 
     @property
     def curved(self) -> bool:
@@ -155,7 +169,7 @@ class Summary:
             blocks=tuple(tuple(range(start, end)) for start, end in pairwise(ends)),
             mean=self.mean[columns],
             covariance=self.covariance[np.ix_(columns, columns)],
-            noise=None if self.noise is None else self.noise[columns],
+            noise=None if self.noise is None else replace(self.noise, mean=self.noise.mean[columns]),
             units=tuple("Linear" if unit.startswith("Curve") else unit for unit in self.units),
         )
 

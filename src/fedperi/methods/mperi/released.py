@@ -23,7 +23,7 @@ from ...privacy.release.release import CELLS, QUARTILES, Release, undoes_clippin
 from ...privacy.release.repair import clipped_eigenvalues
 from ...tables.bounded import CONSTANT, SPREAD
 from ...tables.readers.private import is_number, limits
-from ...tables.summary import Summary
+from ...tables.summary import Noise, Summary
 from .pooling import MOST_MOVED, Estimate, align_scales, borrow_drowned
 
 Floats = NDArray[np.float64]
@@ -62,7 +62,7 @@ def released_summaries(releases: Sequence[Release]) -> list[Summary]:
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
     ...     releases = [fp.privacy.release_table(table, privacy)[0] for table in sim.sites]
-    >>> [(summary.exact, summary.worth < summary.n) for summary in released_summaries(releases)]
+    >>> [(summary.exact, summary.rows < summary.n) for summary in released_summaries(releases)]
     [(False, True), (False, True)]
     """
     for release in releases:
@@ -92,6 +92,8 @@ def estimate(release: Release) -> Estimate:
     # A clipped row is shorter by a factor that counts once in a mean and twice in a covariance.
     mean = vectors @ (np.sqrt(found / kept) * (vectors.T @ (moments[0, 1:] / CONSTANT / rows)))
     noise = release.noise_beside / rows
+    # Noise of one size in all directions weighs most where there is little variance: given its causes, a column has
+    # only a part of its own. The least variances may be noise by half of what noise alone would show.
     clipped = ((vectors * kept) @ vectors.T)[np.ix_(known, known)]
     return Estimate(
         rows,
@@ -100,9 +102,7 @@ def estimate(release: Release) -> Estimate:
         number,
         drowned,
         scale * noise / CONSTANT,
-        # Noise of one size in all directions weighs most where there is little variance: given its causes, a column has
-        # only a part of its own.
-        float(noise * np.mean(1 / np.linalg.eigvalsh(clipped))) ** 2,
+        float(noise * np.mean(1 / (np.linalg.eigvalsh(clipped) - floor / rows / 2))) ** 2,
         error,
     )
 
@@ -199,6 +199,8 @@ def _units(release: Release) -> tuple[Floats, Floats, Bools]:
 
 def _summary(release: Release, found: Estimate) -> Summary:
     number = [is_number(column, release.data) for column in release.schema.columns]
+    blocks = zip(release.schema.names, release.embedding.positions, strict=True)
+    hidden = [name for name, block in blocks if found.drowned[list(block)].any()]
     return Summary(
         release.site,
         release.schema.names,
@@ -209,6 +211,5 @@ def _summary(release: Release, found: Estimate) -> Summary:
         tuple("continuous" if one else "categorical" for one in number),
         tuple("Linear" if one else "OneHot" for one in number),
         release.targets,
-        worth=found.worth,
-        noise=found.noise,
+        noise=Noise(found.worth, found.noise, tuple(hidden)),
     )

@@ -10,13 +10,14 @@ import numpy as np
 
 from ...errors import InputError
 from ...names import check_name
+from ...privacy import Privacy
 from ...site.released import ReleasedSite
 from ...site.site import OracleSite, Site
 from ...tables.checks.collinear import SINGULAR, dependences
 from ...tables.checks.findings import quoted
 from ...tables.statistics import Statistics
 from ...tables.summary import Summary, check_alike, summaries
-from ..federate import as_respondents, check_same_schema
+from ..federate import as_respondents, check_same_schema, protected
 from .released import released_summaries
 
 ELSEWHERE = "use IPERI, which asks sites in rounds"
@@ -46,11 +47,7 @@ def statements(sites: Any, *, schema: Any = None, data: Any = "auto", missing: A
     >>> [summary.n for summary in statements(fp.simulate(3, clients=2, samples=100).sites)]
     [100, 100]
     """
-    if hasattr(sites, "open") and hasattr(sites, "ask"):
-        raise InputError(f"M-PERI needs one summary per site, and these are connected to be asked; {ELSEWHERE}")
-    entries = _entries(sites)
-    if not entries:
-        raise InputError("a federation needs at least one site; the list is empty")
+    entries = named_entries(sites)
     tables = {}
     for name, entry in entries.items():
         if isinstance(entry, Site):
@@ -78,8 +75,36 @@ def statements(sites: Any, *, schema: Any = None, data: Any = "auto", missing: A
     return parts
 
 
+def named_entries(sites: Any, privacy: Privacy | None = None, **how: Any) -> dict[str, Any]:
+    """Every entry with its name: summaries as they are, all else as a site; tables as releases if they are protected.
+
+    Raises
+    ------
+    InputError
+        If there are none, or they cannot say one summary each.
+    """
+    if hasattr(sites, "open") and hasattr(sites, "ask"):
+        raise InputError(f"M-PERI needs one summary per site, and these are connected to be asked; {ELSEWHERE}")
+    if privacy is not None:
+        return {site.name: site for site in protected(as_respondents(sites), privacy, **how)}
+    entries = _entries(sites)
+    if not entries:
+        raise InputError("a federation needs at least one site; the list is empty")
+    return entries
+
+
+def privacy_of(entries: dict[str, Any], parts: Sequence[Summary]) -> dict[str, dict[str, Any]] | None:
+    """What every site tells about its privacy, and the rows that its noisy moments are worth; None if none has any."""
+    told = {
+        name: {**(entry.privacy or {}), "worth": round(part.rows)} if isinstance(entry, ReleasedSite) else None
+        for (name, entry), part in zip(entries.items(), parts, strict=True)
+    }
+    if not any(told.values()):
+        return None
+    return {name: one or {"mechanism": "none", "private": False} for name, one in told.items()}
+
+
 def _entries(sites: Any) -> dict[str, Any]:
-    """Every entry with its name: summaries as they are, all else as a site."""
     if isinstance(sites, Summary):
         raise InputError("give a list of sites, even if there is only one")
     listed: list[tuple[str | None, Any]]
