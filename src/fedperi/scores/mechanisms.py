@@ -198,20 +198,11 @@ class Mechanisms:
         )
 
     def _least_variance(self) -> Floats:
-        """How small a residual variance may be. An indicator that never varies might have: as with half a row more.
-
-        Under privacy noise a rare indicator is known as badly as a frequent one: it varies at least as much as would
-        give its mean the error that the noise does.
-        """
+        """How small a residual variance may be. An indicator that never varies might have: as with half a row more."""
         floor = np.full((len(self.n), len(self.origin) + 1), CONSTANT)
         for variable in np.flatnonzero(~self.spread):
             columns = slice(int(self.first[variable]), int(self.first[variable + 1]))
-            unit = self.unit[columns.start - 1 : columns.stop - 1]
-            floor[:, columns] = 0.5 / self.n[:, None] / unit**2
-            for k, summary in enumerate(self.summaries):
-                if summary.noise is not None:
-                    least = self.n[k] * (summary.noise.mean[columns.start - 1 : columns.stop - 1] / unit) ** 2
-                    floor[k, columns] = np.maximum(floor[k, columns], least)
+            floor[:, columns] = 0.5 / self.n[:, None] / self.unit[columns.start - 1 : columns.stop - 1] ** 2
         return floor
 
     def _lend(self) -> Any:

@@ -45,7 +45,7 @@ CURVES = 2
 lines (`Summary.straight`)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Noise:
     """What is known of the privacy noise in a summary.
 
@@ -53,14 +53,11 @@ class Noise:
     ----------
     worth : float
         How many rows without noise would tell as much.
-    mean : array, shape (q,)
-        Standard deviation of the noise on each mean.
     hidden : tuple of str
         Variables that cannot be seen under the noise; what is said of them was taken from other sites.
     """
 
     worth: float
-    mean: Floats
     hidden: tuple[str, ...] = ()
 
 
@@ -169,7 +166,6 @@ class Summary:
             blocks=tuple(tuple(range(start, end)) for start, end in pairwise(ends)),
             mean=self.mean[columns],
             covariance=self.covariance[np.ix_(columns, columns)],
-            noise=None if self.noise is None else replace(self.noise, mean=self.noise.mean[columns]),
             units=tuple("Linear" if unit.startswith("Curve") else unit for unit in self.units),
         )
 

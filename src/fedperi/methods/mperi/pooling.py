@@ -40,8 +40,6 @@ class Estimate:
         Which columns are numbers.
     drowned : array of bool
         Columns of numbers whose variance is not visible under the noise: the site's units are far too wide for them.
-    noise : array
-        Standard deviation of the noise on each mean.
     noise_share : float
         Variance that the noise adds to an entry, on average over the directions of a regression, in units in which one
         row has variance 1.
@@ -54,7 +52,6 @@ class Estimate:
     covariance: Floats
     number: Bools
     drowned: Bools
-    noise: Floats
     noise_share: float
     scale_error: float
 

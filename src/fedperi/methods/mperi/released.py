@@ -101,7 +101,6 @@ def estimate(release: Release) -> Estimate:
         (vectors * found) @ vectors.T * np.outer(scale, scale),
         number,
         drowned,
-        scale * noise / CONSTANT,
         float(noise * np.mean(1 / (np.linalg.eigvalsh(clipped) - floor / rows / 2))) ** 2,
         error,
     )
@@ -211,5 +210,5 @@ def _summary(release: Release, found: Estimate) -> Summary:
         tuple("continuous" if one else "categorical" for one in number),
         tuple("Linear" if one else "OneHot" for one in number),
         release.targets,
-        noise=Noise(found.worth, found.noise, tuple(hidden)),
+        noise=Noise(found.worth, tuple(hidden)),
     )
