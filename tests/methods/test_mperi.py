@@ -97,11 +97,6 @@ def test_sites_with_different_columns() -> None:
         fp.MPERI().fit([])
 
 
-def test_no_noise_yet() -> None:
-    with pytest.raises(fp.InputError, match="use IPERI"):
-        fp.MPERI(privacy=fp.Privacy(epsilon=1.0, bounds={"x": (0, 1)}))
-
-
 def test_knowledge_is_always_respected() -> None:
     sim = fp.simulate(6, clients=4, samples=300, intervention="varied", seed=8)
     names = sim.dag.names

@@ -103,12 +103,12 @@ def as_transport(
             raise InputError("these sites are connected already, and each decides about its own privacy; leave it out")
         return cast(Transport, sites)
     respondents, reading = as_respondents(sites), Reading.of(schema, data, missing)
-    _same_schema([site for site in respondents if isinstance(site, ReleasedSite)])
+    check_same_schema([site for site in respondents if isinstance(site, ReleasedSite)])
     for site in respondents:
         if isinstance(site, ReleasedSite | SummarySite):
             site.local = local
     if privacy is not None:
-        return InProcess(_protected(respondents, privacy, reading, local))
+        return InProcess(protected(respondents, privacy, reading, local))
     respondents = [copy(site) if isinstance(site, Site) else site for site in respondents]
     tables = [site for site in respondents if isinstance(site, Site)]
     if tables:
@@ -128,8 +128,8 @@ def _connected(sites: Any) -> bool:
     return hasattr(sites, "open") and hasattr(sites, "ask")
 
 
-def _protected(
-    respondents: list[Respondent], privacy: Privacy, reading: Reading, local: Callable[..., PDAG] | None
+def protected(
+    respondents: list[Respondent], privacy: Privacy, reading: Reading, local: Callable[..., PDAG] | None = None
 ) -> list[Respondent]:
     """Put every table behind its noise. All sites are checked before the first one pays."""
     from ..tables import open_table
@@ -147,7 +147,8 @@ def _protected(
     return [make() for make in prepared]
 
 
-def _same_schema(sites: list[ReleasedSite]) -> None:
+def check_same_schema(sites: Sequence[ReleasedSite]) -> None:
+    """Raise unless all releases follow one schema."""
     from ..tables.schema import differences
 
     for site in sites[1:]:

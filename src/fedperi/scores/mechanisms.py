@@ -125,7 +125,7 @@ class Mechanisms:
         self.summaries = tuple(summaries)
         self.names = self.summaries[0].names
         self.sites = tuple(summary.site for summary in summaries)
-        self.n = np.array([float(summary.n) for summary in summaries]) * rows
+        self.n = np.array([float(summary.rows) for summary in summaries]) * rows
         self.share = share
         self.prices = prices
         self.margin = float(margin)
@@ -221,7 +221,7 @@ class Mechanisms:
 
 def _common_units(summaries: Sequence[Summary]) -> tuple[Floats, Floats]:
     """Mean and standard deviation of every column over all sites: units for numerical comfort, the same for all."""
-    weights = np.array([float(summary.n) for summary in summaries])
+    weights = np.array([float(summary.rows) for summary in summaries])
     weights /= weights.sum()
     means = np.stack([summary.mean for summary in summaries])
     origin = weights @ means

@@ -27,6 +27,22 @@ from .table import Source, open_table
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Noise:
+    """What is known of the privacy noise in a summary.
+
+    Parameters
+    ----------
+    worth : float
+        How many rows without noise would tell as much.
+    hidden : tuple of str
+        Variables that cannot be seen under the noise; what is said of them was taken from other sites.
+    """
+
+    worth: float
+    hidden: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Summary:
     """The statement of one site: rows, and second moments of its columns in units that all sites share.
@@ -60,6 +76,8 @@ class Summary:
         n times the covariances, as they were added up: what a file holds, so that nothing is rounded twice. Read-only.
     signature : object, optional
         Who signed the file that it was read from.
+    noise : Noise, optional
+        What is known of the privacy noise; None if the numbers are exact.
 
     Examples
     --------
@@ -85,6 +103,7 @@ class Summary:
     schema: Schema | None = None
     scatter: Floats | None = None
     signature: Any = None
+    noise: Noise | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean", frozen(self.mean, np.float64))
@@ -107,7 +126,12 @@ class Summary:
     @property
     def exact(self) -> bool:
         """Whether the numbers are exact, without noise for privacy."""
-        return True
+        return self.noise is None
+
+    @property
+    def rows(self) -> float:
+        """How many rows the numbers count for: all of them if they are exact, else what they are worth."""
+        return self.n if self.noise is None else self.noise.worth
 
     @property
     def curved(self) -> bool:
@@ -223,6 +247,8 @@ def present_levels(parts: Sequence[Summary]) -> list[Summary]:
     >>> [part.blocks for part in parts], [part.mean.round(2).tolist() for part in present_levels(parts)]
     ([((0, 1, 2),), ((0, 1, 2),)], [[0.5], [0.33]])
     """
+    if not all(part.exact for part in parts):  # under noise nobody can tell which levels occur
+        return list(parts)
     first = parts[0]
     shown = np.any([part.mean > 0 for part in parts], axis=0)
     kept = []

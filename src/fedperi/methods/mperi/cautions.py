@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from ...tables.checks.units import unit_findings
 from ...tables.summary import Summary
 from ..parts import Groups, Robustness
 from .runs import Runs
@@ -20,6 +22,9 @@ CHANCE_MATTERS = 0.6
 FEW_ROWS = 10
 """Rows per variable below which a site is called small."""
 
+MUCH_NOISE = 1 / 3
+"""Share of its rows that a site's noisy moments are worth, below which a result warns."""
+
 NOT_CONVERGED = 0.1
 """Difference between chains from which a sample is called not converged."""
 
@@ -30,6 +35,8 @@ def cautions(parts: Sequence[Summary], groups: Sequence[Groups], runs: Runs, rob
     """List the warnings of a run, the gravest first."""
     return [
         *_one_site(parts),
+        *_other_units(parts),
+        *_noisy(parts),
         *_little_shared(parts, groups),
         *_no_differences(parts, groups),
         *_not_converged(runs),
@@ -37,6 +44,7 @@ def cautions(parts: Sequence[Summary], groups: Sequence[Groups], runs: Runs, rob
         *_straight(robust),
         *_two_ways(groups),
         *_constants(groups),
+        *_hidden(parts),
         *_small(parts),
         *_left_out(parts),
     ]
@@ -49,6 +57,41 @@ def _one_site(parts: Sequence[Summary]) -> list[str]:
         "There is one site only. Differences between sites are what directs most edges, and they need two sites or "
         "more: this is plain BIC on one table."
     ]
+
+
+def _other_units(parts: Sequence[Summary]) -> list[str]:
+    """Name columns that one site seems to measure in another unit: every mechanism there would look different."""
+    return [f"{str(finding)[0].upper()}{str(finding)[1:]}." for finding in unit_findings(parts)]
+
+
+def _noisy(parts: Sequence[Summary]) -> list[str]:
+    """Say what the noise costs, and what would help. Its variance falls with the squares of rows and epsilon."""
+    noisy = [part for part in parts if not part.exact and part.rows < MUCH_NOISE * part.n]
+    if not noisy:
+        return []
+    worst = min(noisy, key=lambda part: part.rows / part.n)
+    ratio = worst.n / worst.rows - 1
+    others = f" {len(noisy)} sites are like that." if len(noisy) > 1 else ""
+    return [
+        f"Privacy noise leaves little to compare: at {worst.site}, {worst.n:,.0f} rows count for {worst.rows:,.0f}."
+        f"{others} Most differences cannot be seen, and edges may be missing. With about {_rounded(ratio * worst.n):,} "
+        f"rows, or an epsilon {ratio**0.5:.1f} times as large, the noise would cost half of the rows."
+    ]
+
+
+def _hidden(parts: Sequence[Summary]) -> list[str]:
+    return [
+        f"At {part.site}, privacy noise hides {_named(part.noise.hidden)}: what is said of "
+        f"{'them' if len(part.noise.hidden) > 1 else 'it'} there is taken from the other sites. Narrower public bounds "
+        "would help."
+        for part in parts
+        if part.noise is not None and part.noise.hidden
+    ]
+
+
+def _rounded(number: float) -> int:
+    """Two digits are all that is known."""
+    return int(round(number, 1 - math.floor(math.log10(number)))) if number >= 10 else round(number)
 
 
 def mean_share(groups: Sequence[Groups]) -> float:

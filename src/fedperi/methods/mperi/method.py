@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import inf, log
 from typing import Any, ClassVar, Literal
 
@@ -20,18 +20,19 @@ from ...privacy import Privacy
 from ...scores.mechanisms import SKEPTICAL, Mechanisms
 from ...search.phase1 import Found, Step, find_common_dag
 from ...search.posterior import MOST_EXACT
+from ...tables.reading import Reading
 from ...tables.summary import Summary
-from ..evidence import EdgeEvidence
 from ..interruption import respecting_interrupts
 from ..manifest import manifest_of_summaries
-from ..parts import Difference, Groups, PairProbability, Robustness
+from ..parts import Difference, Groups, Robustness
 from ..progress import watching
 from ..result import Result
 from .cautions import cautions, shares_little
 from .differences import find_differences
 from .directions import find_graph, member_of, stated
+from .edges import edge_evidence, probable_pairs
 from .runs import MARGIN, Comparison, Runs, posterior_runs
-from .statements import statements
+from .statements import named_entries, privacy_of, statements
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -51,8 +52,9 @@ class MPERI:
         How columns are taken, see docs/site.md. Categories become indicators.
     knowledge : Knowledge or path, optional
         Edges that must or must not be there, and tiers.
-    privacy : None
-        Noisy summaries are not supported yet: use `IPERI` for a private run.
+    privacy : Privacy, optional
+        Differential privacy: every site releases its summary with noise, at a price that its ledger keeps. Without it,
+        summaries are exact, unless releases are given.
     schema : Schema or path, optional
         Types of columns, where they should not be inferred.
     missing : {"error", "drop"}
@@ -104,8 +106,12 @@ class MPERI:
         check_one_of("sharing", self.sharing, ("auto", "exact", "none"))
         check_between("confidence", self.confidence, 0.5, 1)
         check_whole("seed", self.seed)
-        if self.privacy is not None:
-            raise InputError("M-PERI cannot use noisy summaries yet; for a private run use IPERI(privacy=...)")
+        if self.privacy is not None and not isinstance(self.privacy, Privacy):
+            raise InputError(f"privacy must be a fedperi.Privacy, not {type(self.privacy).__name__}")
+        if self.privacy is not None and self.privacy.mechanism != "statistics":
+            raise InputError(
+                f"M-PERI needs one noisy summary per site: use mechanism='statistics', not {self.privacy.mechanism!r}"
+            )
         object.__setattr__(self, "knowledge", as_knowledge(self.knowledge))
 
     def fit(self, sites: Any) -> Result:
@@ -114,14 +120,17 @@ class MPERI:
         Parameters
         ----------
         sites : list or mapping
-            DataFrames, paths of tables, `Site`, `Summary` or `OracleSite` objects; or a mapping of names to them.
+            DataFrames, paths of tables or release files, `Release`, `Site`, `Summary` or `OracleSite` objects; or a
+            mapping of names to them.
 
         Returns
         -------
         Result
         """
         with respecting_interrupts():
-            said = statements(sites, schema=self.schema, data=self.data, missing=self.missing)
+            reading = Reading.of(self.schema, self.data, self.missing)
+            entries = named_entries(sites, self.privacy, reading)
+            said = statements(entries, reading)
             # Straight lines are what is scored, unless curves were asked for; then there is nothing to check them with.
             parts = said if self.data == "nonlinear" else [part.straight() for part in said]
             curved = said if said[0].curved and self.data != "nonlinear" else []
@@ -148,7 +157,8 @@ class MPERI:
                 graph, robust = find_graph(constraints, runs, chances, self.confidence)
                 dag = member_of(graph, found.parents)
                 groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent)
-            return self._result(said, found, runs, chances, graph, dag, robust, groups, differences)
+            result = self._result(said, found, runs, chances, graph, dag, robust, groups, differences)
+            return replace(result, privacy=privacy_of(entries, said))
 
     def _look(
         self,
@@ -202,10 +212,10 @@ class MPERI:
             queries=sum(len(part.mean) * (len(part.mean) + 3) // 2 + 1 for part in parts[:1]),
             bytes=0,
             history=tuple(step._replace(worst_regret=None) for step in found.history),
-            edges=tuple(_evidence(graph, dag, found, robust, differences, len(parts))),
+            edges=tuple(edge_evidence(graph, dag, found, robust, differences, len(parts))),
             method=options,
             manifest=manifest_of_summaries(options, parts),
-            probable=tuple(_pairs(graph.names, said)),
+            probable=tuple(probable_pairs(graph.names, said)),
             differences=tuple(differences),
             groups=tuple(groups),
             robustness=tuple(robust),
@@ -219,6 +229,8 @@ class MPERI:
             value = getattr(self, option.name)
             if isinstance(value, Knowledge):
                 value = {key: [list(entry) for entry in content] for key, content in vars(value).items()}
+            elif isinstance(value, Privacy):
+                value = {"epsilon": value.epsilon, "delta": value.delta, "mechanism": value.mechanism}
             elif value is not None and not isinstance(value, str | int | float | bool):
                 value = str(value)
             options[option.name] = value
@@ -271,66 +283,3 @@ class _Oracle:
 
 def _noting(show: Callable[[Step], None]) -> Callable[[str], None]:
     return lambda what: show(Step(what, 1, 0.0))
-
-
-def _pairs(names: Sequence[str], said: Floats) -> list[PairProbability]:
-    return [
-        PairProbability(a, names[j], float(said[i, j]), float(said[j, i]), float(max(0.0, 1 - said[i, j] - said[j, i])))
-        for i, a in enumerate(names)
-        for j in range(i + 1, len(names))
-    ]
-
-
-def _why(edge: Robustness, sites: int) -> str:
-    if edge.grade == "one site" and edge.site:
-        return f"rests on {edge.site} alone: without it, the direction is lost"
-    if edge.grade == "one site":
-        return "rests on the difference between two sites" if sites > 1 else "rests on what is independent in one table"
-    return {
-        "confirmed": "holds whichever site is left out",
-        "straight lines": "rests on straight lines: if effects may be curved, the direction is lost",
-        "known": "is known beforehand",
-        "": "",
-    }[edge.grade]
-
-
-def _evidence(
-    graph: PDAG,
-    dag: PDAG,
-    found: Found,
-    robust: Sequence[Robustness],
-    differences: Sequence[Difference],
-    sites: int,
-) -> list[EdgeEvidence]:
-    """Why each edge is there and points where it points."""
-    out = []
-    for edge in robust:
-        i, j = graph.index(edge.a), graph.index(edge.b)
-        directed = bool(edge.grade)
-        differing = tuple(one.site for one in differences if one.variable in (edge.a, edge.b))
-        reason = "" if not directed else "knowledge" if edge.grade == "known" else "mechanisms"
-        words = _why(edge, sites)
-        out.append(
-            EdgeEvidence(
-                edge.a,
-                edge.b,
-                directed,
-                _gain(found, graph, dag, i, j),
-                (),
-                reason,
-                words,
-                tuple(dict.fromkeys(differing)),
-            )
-        )
-    return out
-
-
-def _gain(found: Found, graph: PDAG, dag: PDAG, i: int, j: int) -> float:
-    """What the score would lose without an edge, its head's other parents kept."""
-    tail, head = (i, j) if dag.adjacency[i, j] else (j, i)
-    into = bits.columns(dag.adjacency)[head]
-    scores = [found.sets.score(head, parents) for parents in (into, into & ~(1 << tail))]
-    if scores[0] is None or scores[1] is None:
-        found.sets.fetch([(head, 0, into)])
-        scores = [found.sets.score(head, parents) for parents in (into, into & ~(1 << tail))]
-    return float((scores[0] or 0.0) - (scores[1] or 0.0))

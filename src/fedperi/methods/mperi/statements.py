@@ -2,75 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
-from ...names import check_name
+from ...privacy import Privacy
 from ...site.released import ReleasedSite
+from ...site.respondent import Respondent
 from ...site.site import OracleSite, Site
 from ...site.summarised import SummarySite
 from ...tables.checks.collinear import SINGULAR, dependences
 from ...tables.checks.findings import quoted
+from ...tables.reading import Reading
 from ...tables.statistics import Statistics
 from ...tables.summaries import summaries
 from ...tables.summary import Summary, check_alike, present_levels
-from ..federate import as_respondents
+from ..federate import as_respondents, check_same_schema, protected
+from .released import released_summaries
 
 ELSEWHERE = "use IPERI, which asks sites in rounds"
 
 
-def statements(sites: Any, *, schema: Any = None, data: Any = "auto", missing: Any = "error") -> list[Summary]:
+def statements(entries: Mapping[str, Respondent], reading: Reading) -> list[Summary]:
     """Collect one summary per site, all of the same variables and embedded alike.
 
     Parameters
     ----------
-    sites : list or mapping
-        DataFrames, paths of tables, `Site`, `OracleSite` or `Summary` objects; or a mapping of names to them.
-    schema : Schema or path, optional
-        Types of columns, where they should not be inferred.
-    data, missing : str
-        How columns are taken, and what to do with rows that lack a value.
+    entries : mapping of str to Respondent
+        The sites, by name: tables, exact summaries, releases and oracles, mixed (see `named_entries`).
+    reading : Reading
+        How tables are read.
 
     Raises
     ------
     InputError
-        If there are no sites, or they do not fit together.
+        If a site gives no summary, or the summaries do not fit together.
 
     Examples
     --------
     >>> import fedperi as fp
-    >>> [summary.n for summary in statements(fp.simulate(3, clients=2, samples=100).sites)]
+    >>> entries = named_entries(fp.simulate(3, clients=2, samples=100).sites)
+    >>> [summary.n for summary in statements(entries, Reading())]
     [100, 100]
     """
-    if hasattr(sites, "open") and hasattr(sites, "ask"):
-        raise InputError(f"M-PERI needs one summary per site, and these are connected to be asked; {ELSEWHERE}")
-    entries = _entries(sites)
-    if not entries:
-        raise InputError("a federation needs at least one site; the list is empty")
-    tables = {}
-    for name, entry in entries.items():
-        if isinstance(entry, ReleasedSite):
-            raise InputError(f"site {name!r} is a release: M-PERI cannot use noisy summaries yet; {ELSEWHERE}")
-        if isinstance(entry, Site):
-            tables[name] = entry
-        elif not isinstance(entry, Summary | OracleSite | SummarySite):
+    found = {**_released(entries), **_stated(entries)}
+    tables = {name: entry for name, entry in entries.items() if isinstance(entry, Site)}
+    for name in entries:
+        if name not in found and name not in tables:
             raise InputError(f"site {name!r} gives no summary, and M-PERI works with nothing else; {ELSEWHERE}")
-    rows = {name: site.table for name, site in tables.items()}
-    read = summaries(rows, schema, data=data, missing=missing) if rows else []
-    found: dict[str, Summary] = {part.site: replace(part, targets=tables[part.site].targets) for part in read}
-    for name, entry in entries.items():
-        if isinstance(entry, OracleSite):
-            found[name] = replace(entry.summary(), site=name)
-        elif isinstance(entry, Summary):
-            found[name] = replace(entry, site=name)
-        elif isinstance(entry, SummarySite):
-            found[name] = replace(entry.summary, site=name)
-    parts = [found[name] for name in entries]
-    if not all(part.curved for part in parts):  # only tables that are read together have polynomials
+    found |= _read(tables, reading, list(found.values()))
+    parts = [replace(found[name], site=name) for name in entries]
+    if not all(part.curved for part in parts):  # only tables read together, or with public bounds, have polynomials
         parts = [part.straight() for part in parts]
     check_alike(parts)
     parts = present_levels(parts)
@@ -78,30 +63,65 @@ def statements(sites: Any, *, schema: Any = None, data: Any = "auto", missing: A
     return parts
 
 
-def _entries(sites: Any) -> dict[str, Any]:
-    """Every entry with its name: summaries as they are, all else as a site."""
+def _stated(entries: Mapping[str, Respondent]) -> dict[str, Summary]:
+    found = {name: entry.summary for name, entry in entries.items() if isinstance(entry, SummarySite)}
+    return found | {name: entry.summary() for name, entry in entries.items() if isinstance(entry, OracleSite)}
+
+
+def _released(entries: Mapping[str, Respondent]) -> dict[str, Summary]:
+    sites = {name: entry for name, entry in entries.items() if isinstance(entry, ReleasedSite)}
+    if not sites:
+        return {}
+    check_same_schema(list(sites.values()))
+    return dict(zip(sites, released_summaries([site.release for site in sites.values()]), strict=True))
+
+
+def _read(tables: Mapping[str, Site], reading: Reading, stated: Sequence[Summary]) -> dict[str, Summary]:
+    """Summarise tables: together, or beside statements of other sites as those declare their columns."""
+    if not tables:
+        return {}
+    schema = reading.schema
+    if stated:
+        schema = schema or next((part.schema for part in stated if part.schema is not None), None)
+        read = [
+            Summary.of(site.table, schema, data=reading.data, missing=reading.missing, name=name)
+            for name, site in tables.items()
+        ]
+    else:
+        rows = {name: site.table for name, site in tables.items()}
+        read = summaries(rows, schema, data=reading.data, missing=reading.missing)
+    return {name: replace(part, targets=site.targets) for (name, site), part in zip(tables.items(), read, strict=True)}
+
+
+def named_entries(sites: Any, privacy: Privacy | None = None, reading: Reading | None = None) -> dict[str, Respondent]:
+    """Make a site of every entry, by name; tables become releases if they are protected.
+
+    Raises
+    ------
+    InputError
+        If there are none, or they cannot say one summary each.
+    """
+    if hasattr(sites, "open") and hasattr(sites, "ask"):
+        raise InputError(f"M-PERI needs one summary per site, and these are connected to be asked; {ELSEWHERE}")
     if isinstance(sites, Summary):
         raise InputError("give a list of sites, even if there is only one")
-    listed: list[tuple[str | None, Any]]
-    if hasattr(sites, "items") and not hasattr(sites, "columns"):
-        listed = list(sites.items())
-    elif isinstance(sites, list | tuple) and any(isinstance(site, Summary) for site in sites):
-        listed = [(site.site if isinstance(site, Summary) else None, site) for site in sites]
-    else:
-        return {site.name: site for site in as_respondents(sites)}
-    out: dict[str, Any] = {}
-    for given, entry in listed:
-        site: Any = entry
-        if not isinstance(entry, Summary):
-            site = as_respondents([entry] if given is None else {given: entry})[0]
-        name = site.name if given is None else given
-        check_name(name, "a site")
-        for position, variable in enumerate(site.names, start=1):
-            check_name(variable, f"site {name!r}, variable {position}")
-        if name in out:
-            raise InputError(f"two sites are called {name!r}: give each a name of its own")
-        out[name] = site
-    return out
+    respondents = as_respondents(sites)
+    if not respondents:
+        raise InputError("a federation needs at least one site; the list is empty")
+    if privacy is not None:
+        respondents = protected(respondents, privacy, reading or Reading())
+    return {site.name: site for site in respondents}
+
+
+def privacy_of(entries: dict[str, Any], parts: Sequence[Summary]) -> dict[str, dict[str, Any]] | None:
+    """What every site tells about its privacy, and the rows that its noisy moments are worth; None if none has any."""
+    told = {
+        name: {**(entry.privacy or {}), "worth": round(part.rows)} if isinstance(entry, ReleasedSite) else None
+        for (name, entry), part in zip(entries.items(), parts, strict=True)
+    }
+    if not any(told.values()):
+        return None
+    return {name: one or {"mechanism": "none", "private": False} for name, one in told.items()}
 
 
 def _check_determined(parts: Sequence[Summary]) -> None:

@@ -1,0 +1,219 @@
+"""From private releases to summaries that can be compared: post-processing, so it costs no privacy.
+
+A release holds noisy sums of products of rows in units that the site chose, each row clipped to a norm. M-PERI compares
+means, spreads and strengths between sites, so three errors must not pass for a policy:
+
+- *clipping*: it shrinks means and spreads. It is undone for tables of numbers, as if rows were normal;
+- *the scale of a site*: after clipping, the length of rows is hardly visible, so all spreads of a site can be too large
+  or too small by one factor. It is estimated from all that tells of it: the noisy number of rows, the length of the
+  clipped rows, the quartiles that the units were chosen from, and the other sites (`align_scales`);
+- *noise* on every entry: the moments count for as many rows as they are worth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...privacy.release.draw import CELLS, QUARTILES
+from ...privacy.release.release import Release, undoes_clipping
+from ...privacy.release.repair import clipped_eigenvalues
+from ...tables.bounded import CONSTANT, SPREAD
+from ...tables.readers.private import is_number, limits
+from ...tables.summary import Noise, Summary
+from .pooling import MOST_MOVED, Estimate, align_scales, borrow_drowned
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+AT_QUARTILE = 0.318
+"""Density of a standard normal variable at its quartiles."""
+
+QUARTILES_ERROR = 1.573
+"""Standard error of the distance between the quartiles of n normal values, in standard deviations over root n."""
+
+LEAST_UNITS_ERROR = 0.01
+"""Standard error, at least, of a site's log variance as its quartiles tell it: columns are not quite normal."""
+
+STEP = 0.2
+"""Difference of two log variances between which the implied number of rows is taken to be a straight line."""
+
+DROWNED = 2.5
+"""Variance of a clipped column of numbers, in units of what noise alone would show, below which the noise drowns it."""
+
+
+def released_summaries(releases: Sequence[Release]) -> list[Summary]:
+    """Turn the releases of all sites into summaries in common units.
+
+    Raises
+    ------
+    InputError
+        If a release holds polynomials, which every site took in units of its own.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import fedperi as fp
+    >>> sim = fp.simulate(4, clients=2, samples=5000, seed=1)
+    >>> privacy = fp.Privacy(1.0, bounds=dict.fromkeys(sim.dag.names, (-10, 10)), test_seed=1)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     releases = [fp.privacy.release_table(table, privacy)[0] for table in sim.sites]
+    >>> [(summary.exact, summary.rows < summary.n) for summary in released_summaries(releases)]
+    [(False, True), (False, True)]
+    """
+    for release in releases:
+        if release.data == "nonlinear":
+            raise InputError(
+                f"site {release.site!r} released polynomials (data='nonlinear'), which every site takes in units of "
+                "its own; M-PERI cannot compare them. Release with data='linear' or 'mixed'"
+            )
+    found = borrow_drowned(align_scales([estimate(release) for release in releases]))
+    return [_summary(release, one) for release, one in zip(releases, found, strict=True)]
+
+
+def estimate(release: Release) -> Estimate:
+    """Estimate rows, means and covariances from one release alone."""
+    moments, columns = release.moments, len(release.moments) - 1
+    counted = max(float(moments[0, 0]) / CONSTANT**2, 2.0)
+    scatter = moments[1:, 1:] - np.outer(moments[0, 1:], moments[0, 1:]) / CONSTANT**2 / counted
+    centre, scale, number = _units(release)
+    values, vectors = np.linalg.eigh(scatter)
+    floor = max(release.noise * math.sqrt(columns), 1e-6 * counted)
+    values = np.maximum(values, floor)
+    drowned = number & (np.diag(scatter) < DROWNED * floor)
+    known = ~drowned if not drowned.all() else np.ones(columns, dtype=bool)
+    rows, level, error = _rows_and_level(release, values, vectors, known, counted)
+    kept = values / rows
+    found = kept if level is None else unclipped(values, vectors, release.limit, level, known)[0]
+    # A clipped row is shorter by a factor that counts once in a mean and twice in a covariance.
+    mean = vectors @ (np.sqrt(found / kept) * (vectors.T @ (moments[0, 1:] / CONSTANT / rows)))
+    noise = release.noise_beside / rows
+    # Noise of one size in all directions weighs most where there is little variance: given its causes, a column has
+    # only a part of its own. The least variances may be noise by half of what noise alone would show.
+    clipped = ((vectors * kept) @ vectors.T)[np.ix_(known, known)]
+    return Estimate(
+        rows,
+        centre + scale * mean,
+        (vectors * found) @ vectors.T * np.outer(scale, scale),
+        number,
+        drowned,
+        float(noise * np.mean(1 / (np.linalg.eigvalsh(clipped) - floor / rows / 2))) ** 2,
+        error,
+    )
+
+
+def _rows_and_level(
+    release: Release, values: Floats, vectors: Floats, known: Bools, counted: float
+) -> tuple[float, float | None, float]:
+    """The number of rows, the mean log variance of columns before clipping, and the error of the latter.
+
+    A wrong level implies a wrong number of rows, nearly as a straight line, and the release counts the rows. Units come
+    from quartiles, so the level should be near zero. Weighted least squares of these two. Where clipping cannot be
+    undone there is no level, and the counted rows scale everything.
+    """
+    error = release.noise / CONSTANT**2
+    if not undoes_clipping(release.schema, release.data):
+        return counted, None, error / counted
+    implied, more = (unclipped(values, vectors, release.limit, level, known)[1] for level in (0.0, STEP))
+    slope = (more - implied) / STEP / error
+    units = _units_error(release, counted) ** 2 / int(known.sum()) + LEAST_UNITS_ERROR**2
+    level = (counted - implied) / error * slope / (slope**2 + 1 / units)
+    level = float(np.clip(level, -MOST_MOVED * math.sqrt(units), MOST_MOVED * math.sqrt(units)))
+    rows = unclipped(values, vectors, release.limit, level, known)[1]
+    return rows, level, 1 / math.sqrt(slope**2 + 1 / units)
+
+
+def unclipped(
+    values: Floats, vectors: Floats, limit: float, level: float, known: Bools | slice = slice(None)
+) -> tuple[Floats, float]:
+    """Eigenvalues of the covariance of normal rows before clipping, if the mean log variance of columns is `level`.
+
+    Parameters
+    ----------
+    values, vectors : array
+        Eigenvalues and eigenvectors of the sum over the clipped rows.
+    limit : float
+        The norm to which rows were clipped.
+    level : float
+        The size of rows is hardly visible after clipping, so it must be given.
+    known : array of bool
+        Columns that the mean is over; all if not given.
+
+    Returns
+    -------
+    eigenvalues : array
+    rows : float
+        The number of rows that this implies.
+
+    Examples
+    --------
+    >>> true = np.array([0.5, 1.0, 2.0])
+    >>> found, rows = unclipped(1000 * clipped_eigenvalues(true, 1.3), np.eye(3), 1.3, level=0.0)
+    >>> found.round(3).tolist(), round(rows)
+    ([0.5, 1.0, 2.0], 1000)
+    """
+    share = values / values.sum()
+    found = share * len(share)
+    for _ in range(100):
+        found = found * math.exp(level - float(np.log((vectors**2) @ found)[known].mean()))
+        clipped = clipped_eigenvalues(found, limit)
+        step = np.clip(share / (clipped / clipped.sum()), 0.5, 2.0)
+        if np.abs(step - 1).max() < 1e-5:
+            break
+        found = found * step
+    return found, float(values.sum() / clipped.sum())
+
+
+def _units_error(release: Release, rows: float) -> float:
+    """Standard error of a column's log variance as its private quartiles tell it: root mean square over columns.
+
+    A quartile is off by the noise of its choice, by the width of a cell, and by sampling.
+    """
+    each = release.price.selections[0]
+    choice = 3 / math.sqrt(each**2 / 4) / (4 * AT_QUARTILE * rows)
+    errors = []
+    for column in release.schema.columns:
+        low, high = limits(column)
+        cell = (high - low) / CELLS / release.units[column.name][1]
+        errors.append(4 * choice**2 + cell**2 / 6 + QUARTILES_ERROR**2 / rows)
+    return 2 * math.sqrt(float(np.mean(errors))) / QUARTILES
+
+
+def _units(release: Release) -> tuple[Floats, Floats, Bools]:
+    """Centre and scale of every embedded column, and whether it is a number."""
+    entries: list[tuple[float, float, bool]] = []
+    for column in release.schema.columns:
+        if is_number(column, release.data):
+            entries.append((*release.units[column.name], True))
+        else:
+            levels = len(column.levels or ())
+            entries += [(1 / levels, SPREAD, False)] * (levels - 1)
+    centre, scale, number = zip(*entries, strict=True)
+    return np.array(centre), np.array(scale), np.array(number)
+
+
+def _summary(release: Release, found: Estimate) -> Summary:
+    number = [is_number(column, release.data) for column in release.schema.columns]
+    blocks = zip(release.schema.names, release.embedding.positions, strict=True)
+    hidden = [name for name, block in blocks if found.drowned[list(block)].any()]
+    return Summary(
+        release.site,
+        release.schema.names,
+        release.embedding.positions,
+        round(found.rows),
+        found.mean,
+        found.covariance,
+        tuple("continuous" if one else "categorical" for one in number),
+        tuple(
+            "Linear" if one else f"OneHot {column.levels}"
+            for one, column in zip(number, release.schema.columns, strict=True)
+        ),
+        release.targets,
+        schema=release.schema,
+        noise=Noise(found.worth, tuple(hidden)),
+    )
