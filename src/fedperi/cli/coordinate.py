@@ -12,8 +12,9 @@ import typer
 
 from ..errors import InputError
 from . import app
+from .collect import Link, collect_and_fit
 from .common import arguments as arg
-from .common.methods import BASELINES, NETWORK, PRIVACY, known_options, make_method
+from .common.methods import BASELINES, NETWORK, PRIVACY, STATED, known_options, make_method
 from .common.options import check_place, given_options
 from .common.outcome import summarize
 from .common.say import say
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 
 DEFAULTS: dict[str, Any] = {
-    "method": "iperi",
+    "method": "mperi",
+    "sharing": "auto",
+    "confidence": 0.95,
     "masking": None,
     "aggregate": None,
     "local": "ges",
@@ -58,9 +61,14 @@ def coordinate(
     timeout: float = typer.Option(600.0, metavar="S", help="Longest wait for sites, and for a reply."),
     insecure: arg.Insecure = False,
     force_insecure: arg.ForceInsecure = False,
-    method: str | None = typer.Option(
-        None, metavar="NAME", help="iperi, peri; or, NOT PRIVATE, notears-admm, feddag, fedcdh."
+    channel: str | None = typer.Option(
+        None, metavar="statements|regrets", help="One statement per site (the default), or questions in rounds."
     ),
+    method: str | None = typer.Option(
+        None, metavar="NAME", help="mperi, iperi, peri; or, NOT PRIVATE, notears-admm, feddag, fedcdh."
+    ),
+    sharing: arg.Sharing = None,
+    confidence: arg.Confidence = None,
     masking: arg.Masking = None,
     aggregate: arg.Aggregate = None,
     local: arg.Local = None,
@@ -77,7 +85,8 @@ def coordinate(
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON as well."),
 ) -> None:
     """Find the causal graph that connected sites share."""
-    asked, said = given_options(config, context.params, (*known_options(NETWORK), "missing", *PRIVACY))
+    options_known = tuple(dict.fromkeys((*known_options(STATED), *known_options(NETWORK), "missing", *PRIVACY)))
+    asked, said = given_options(config, context.params, options_known)
     if any(option in PRIVACY for option in asked):
         raise InputError("every site decides about its own privacy; leave it out here (fedperi site --epsilon)")
     check_place(out, False, as_json)
@@ -91,16 +100,35 @@ def coordinate(
     check_insecure(insecure, force_insecure, host, note)
     certificates, known = _keys(insecure, keys, cert, key, ca, site_keys)
     wanted = _wanted(sites, min_sites, len(known))
-    fit, kept = _prepared(asked, said, journal, out, wanted, note)
+    stated = _is_stated(channel, asked)
+    fit, kept = _prepared(asked, said, None if stated else journal or out, journal, wanted, note)
     _end_at_terminate()
     options = {**DEFAULTS, **asked}
-    result = _run(fit, options, (host, port), certificates, known, wanted, min_sites, timeout, kept, note)
+    if stated:
+        link = Link((host, port), certificates, known, None if insecure else site_keys or (keys or Path()) / "sites")
+        result = collect_and_fit(fit, options, link, journal or out, wanted, min_sites, timeout, note)
+    else:
+        result = _run(fit, options, (host, port), certificates, known, wanted, min_sites, timeout, kept, note)
     result.save(out)
     if as_json:
         say(result.to_json())
         return
     summarize(terminal(), result, out)
     say_dropped(result, say)
+
+
+def _is_stated(channel: str | None, asked: dict[str, Any]) -> bool:
+    """Whether sites give one statement each, rather than answers."""
+    baseline = asked.get("method") in BASELINES
+    if channel not in (None, "statements", "regrets"):
+        raise InputError(f"--channel is statements or regrets, not {channel!r}")
+    if channel == "statements" and baseline:
+        raise InputError(
+            f"{asked['method']} sends steps to the sites, and needs more than statements: --channel regrets"
+        )
+    if channel == "regrets" and "method" not in asked:
+        asked["method"] = "iperi"
+    return channel != "regrets" and not baseline
 
 
 def _wanted(sites: int | None, min_sites: int | None, known: int) -> int:
@@ -118,21 +146,23 @@ def _wanted(sites: int | None, min_sites: int | None, known: int) -> int:
 def _prepared(
     asked: dict[str, Any],
     said: dict[str, str],
+    place: Path | None,
     journal: Path | None,
-    out: Path,
     wanted: int,
     note: Callable[[str], None],
 ) -> tuple[Callable[[Any], Result], Journal | None]:
     """Make the method, and open its journal if it has one. The transport shows progress, and knows the schema."""
     # A site decides about missing values. Files written for `fedperi run` may say what sites do by default.
     own = {option: value for option, value in asked.items() if option != "missing"}
-    method = make_method(own, said, NETWORK)
+    method = make_method(own, said, STATED if place is None else NETWORK)
     fit = replace(method, progress=False, schema=None).fit
     if asked.get("method") in BASELINES:
         if journal is not None:
             raise InputError(f"--journal: a run of {asked['method']} cannot be resumed; leave it out")
         return fit, None
-    return fit, _journal(journal or out, {**DEFAULTS, **asked, "sites": wanted}, note)
+    if place is None:  # statements are the journal
+        return fit, None
+    return fit, _journal(place, {**DEFAULTS, **asked, "sites": wanted}, note)
 
 
 def _journal(place: Path, of: dict[str, Any], say: Callable[[str], None]) -> Journal:

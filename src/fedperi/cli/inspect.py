@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from ..privacy.release.explain import Section
     from ..privacy.release.release import Release
+    from ..privacy.statement import Statement
+    from ..tables.summary import Summary
 
 
 @app.command()
@@ -30,15 +32,23 @@ def inspect(
     as_json: bool = typer.Option(False, "--json", help="Print the same as JSON and nothing else."),
 ) -> None:
     """Explain a release file: what it promises, what it holds, what can be learned from it."""
+    from ..privacy.exact.reveals import sections as revealed
     from ..privacy.release.explain import explain
-    from ..privacy.release.file import load_release
-    from ..privacy.release.sentences import printable
+    from ..privacy.statement import load_statement
+    from ..tables.summary import Summary
 
-    release = load_release(file, site_keys)
-    sections = explain(release)
+    statement = load_statement(file, site_keys)
+    exact = isinstance(statement, Summary)
+    sections = revealed(statement) if isinstance(statement, Summary) else explain(statement)
     if as_json:
-        say(write_json(_values(file, release, sections), indent=2))
+        values = _exact_values(file, statement) if isinstance(statement, Summary) else _values(file, statement)
+        say(write_json({**values, "explanation": _explained(sections)}, indent=2))
         return
+    _print(sections)
+    _print_proof(statement, site_keys is not None, exact)
+
+
+def _print(sections: list[Section]) -> None:
     from rich.text import Text
 
     from ..report.console import console as terminal
@@ -49,12 +59,25 @@ def inspect(
         for part in _body(section):
             console.print(part)
         console.print()
-    console.print("The file is whole: its checksum fits, and its noise is as large as its promise needs.")
-    if site_keys is not None:
-        console.print(f"It is signed by the key of site {printable(repr(release.site))} in --site-keys.", markup=False)
-    elif release.signature is None:
+
+
+def _print_proof(statement: Statement, checked: bool, exact: bool) -> None:
+    """Say what the file proves about itself."""
+    from rich.text import Text
+
+    from ..privacy.release.sentences import printable
+    from ..report.console import console as terminal
+
+    console = terminal()
+    noise = "and its numbers fit together" if exact else "and its noise is as large as its promise needs"
+    console.print(f"The file is whole: its checksum fits, {noise}.")
+    if checked:
+        console.print(
+            f"It is signed by the key of site {printable(repr(statement.site))} in --site-keys.", markup=False
+        )
+    elif statement.signature is None:
         console.print("It is not signed, so that this proves nothing about who made it.")
-    if not release.private:
+    if not exact and not statement.private:
         console.print(Text("NOT PRIVATE: its noise is from a test.", style="bold red"))
 
 
@@ -76,7 +99,27 @@ def _body(section: Section) -> list[RenderableType]:
     return parts
 
 
-def _values(file: str, release: Release, sections: list[Section]) -> dict[str, Any]:
+def _explained(sections: list[Section]) -> list[dict[str, Any]]:
+    return [
+        {"heading": section.heading, "paragraphs": list(section.paragraphs), "table": list(map(list, section.table))}
+        for section in sections
+    ]
+
+
+def _exact_values(file: str, summary: Summary) -> dict[str, Any]:
+    return {
+        "file": file,
+        "site": summary.site,
+        "private": False,
+        "exact": True,
+        "signed_by": None if summary.signature is None else summary.signature.fingerprint,
+        "columns": list(summary.names),
+        "targets": None if summary.targets is None else list(summary.targets),
+        "rows": summary.n,
+    }
+
+
+def _values(file: str, release: Release) -> dict[str, Any]:
     from ..privacy.release.explain import guesses
 
     claimed, average = guesses(release.price)
@@ -96,12 +139,4 @@ def _values(file: str, release: Release, sections: list[Section]) -> dict[str, A
         "rows": release.rows,
         "effective_rows": release.statistics().n,
         "ledger": release.ledger,
-        "explanation": [
-            {
-                "heading": section.heading,
-                "paragraphs": list(section.paragraphs),
-                "table": list(map(list, section.table)),
-            }
-            for section in sections
-        ],
     }

@@ -56,12 +56,19 @@ def release(
     raise_ceiling: bool = typer.Option(
         False, "--raise-ceiling", help="Let --ceiling be above the one in the ledger, which records it."
     ),
+    exact: bool = typer.Option(False, "--exact", help="NOT PRIVATE: exact means and covariances, once you confirm."),
+    yes: bool = typer.Option(False, "--yes", help="With --exact: confirm without being asked."),
     dry_run: arg.DryRun = False,
     as_json: arg.AsJson = False,
 ) -> None:
     """Write a table's noisy statistics to one file: no row, no exact number, at a price that is paid once."""
+    if exact:
+        _exact(context.params)
+        return
     if epsilon is None:
-        raise InputError("give the price of the release: --epsilon 1 is usual")
+        raise InputError(
+            "give the price of the release: --epsilon 1 is usual (--exact writes exact statistics, NOT PRIVATE)"
+        )
     check_one_of("data", data, DATA)
     check_one_of("missing", missing, MISSING)
     signing = None if key is None else _signing_key(key)
@@ -84,6 +91,23 @@ def release(
     if raise_ceiling:
         _raise_ceiling(table, privacy)
     _show(_released(table, privacy, schema, data, missing, declared, cast("Path", out), signing), as_json)
+
+
+def _exact(given: dict[str, Any]) -> None:
+    """Write an exact summary instead, which has no price and keeps no promise."""
+    from .exact import release_exactly
+
+    noisy = ("epsilon", "delta", "bounds", "most_rows", "decimal", "ceiling")
+    about = next((option for option in noisy if given[option] is not None), None)
+    if about is not None or given["raise_ceiling"]:
+        said = (about or "raise_ceiling").replace("_", "-")
+        raise InputError(f"--{said} is about noise, and --exact adds none; leave out one of the two")
+    check_one_of("data", given["data"], DATA)
+    check_one_of("missing", given["missing"], MISSING)
+    key = None if given["key"] is None else _signing_key(Path(given["key"]))
+    out = None if given["out"] is None else Path(given["out"])
+    flags = {flag: given[flag] for flag in ("yes", "dry_run", "as_json")}
+    release_exactly(given["file"], out, key, given, **flags)
 
 
 def _signing_key(path: Path) -> EllipticCurvePrivateKey:

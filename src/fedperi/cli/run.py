@@ -32,10 +32,8 @@ def run(
     knowledge: arg.Knowledge = None,
     schema: arg.SchemaFile = None,
     missing: arg.MissingRows = None,
-    confidence: float | None = typer.Option(None, help="mperi: probability a direction must have [0.95]."),
-    sharing: str | None = typer.Option(
-        None, metavar="auto|exact|none", help="mperi: how alike sites must be to share a mechanism."
-    ),
+    confidence: arg.Confidence = None,
+    sharing: arg.Sharing = None,
     seed: arg.Seed = None,
     masking: arg.Masking = None,
     aggregate: arg.Aggregate = None,

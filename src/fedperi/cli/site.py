@@ -57,6 +57,9 @@ def site(
     most_openings: int = typer.Option(200, metavar="N", help="Distinct openings answered, over all runs."),
     most_messages: int = typer.Option(20_000, metavar="N", help="Rounds and steps answered, over all runs."),
     most_numbers: int = typer.Option(100_000_000, metavar="N", help="Numbers given, over all runs."),
+    channel: str = typer.Option(
+        "release", metavar="release|moments|regrets", help="What may leave: noisy or EXACT moments once, or answers."
+    ),
     allow: str | None = typer.Option(
         None, metavar="A,B", help="Methods that are NOT PRIVATE and may run: notears-admm, feddag, fedcdh."
     ),
@@ -73,31 +76,42 @@ def site(
     given = {**context.params, **table_and_type(table, data, data_type, note)}
     given["privacy"] = _privacy(given)
     asking = _Approval() if approve else None
+    stop = threading.Event()
     if dry_run:
-        lines = [*_work(given, asking, note).dry_run(), *_noticed(given, name)]
+        lines = [*_work(given, asking, note, stop).dry_run(), *_noticed(given, name)]
         for line in lines:
             say(line)
         return
     address = _address(coordinator, ca, key, insecure, force_insecure, note)
-    made = _work(given, asking, note)
+    made = _work(given, asking, note, stop)
     for line in _greeting(made, given):
         note(line)
-    _serve(made, address, wait, note, asking)
+    _serve(made, address, wait, note, asking, stop)
 
 
-def _work(given: Mapping[str, Any], asking: _Approval | None, note: Callable[[str], None]) -> SiteWork:
+def _work(
+    given: Mapping[str, Any], asking: _Approval | None, note: Callable[[str], None], stop: threading.Event
+) -> SiteWork:
     """Make what answers, as the options say."""
+    from ..pki.certificates import read_site_key
     from ..protocol.policy import SitePolicy
     from ..site.work import SiteWork
 
-    key, targets = given["key"], given["targets"]
+    key, targets = None if given["key"] is None else Path(given["key"]), given["targets"]
     limits = {limit: given[limit] for limit in ("bootstrap", "most_openings", "most_messages", "most_numbers")}
     same = {option: given[option] for option in ("store", "schema", "data", "missing", "penalty", "privacy")}
     return SiteWork(
         given["table"],
         name=given["name"] or (key.stem if key is not None else None),
         targets=None if targets is None else listed(targets),
-        policy=SitePolicy(privacy_required=given["require_privacy"], methods=tuple(listed(given["allow"])), **limits),
+        policy=SitePolicy(
+            given["channel"],
+            privacy_required=given["require_privacy"],
+            methods=tuple(listed(given["allow"])),
+            **limits,
+        ),
+        key=None if key is None else read_site_key(key),
+        finished=stop.set,
         approve=asking,
         tell=note,
         **same,
@@ -134,9 +148,15 @@ def _address(
 
 def _greeting(made: SiteWork, given: Mapping[str, Any]) -> list[str]:
     """What the owner should know before anybody is connected to."""
-    lines = [f"site {made.name!r}: every message is written to {made.log.path}", *_noticed(given, made.name)]
+    from ..protocol.policy import CHANNEL_WORDS
+
+    lines = [
+        f"site {made.name!r}: every message is written to {made.log.path}",
+        f"It gives {CHANNEL_WORDS[made.policy.channel]}.",
+        *_noticed(given, made.name),
+    ]
     if given["privacy"] is None and made.card.promise is None:
-        lines.append("NOT PRIVATE: answers carry no noise, and regrets tell much of a table (--epsilon, --bounds).")
+        lines.append("NOT PRIVATE: what it gives carries no noise (--epsilon, --bounds).")
     if made.policy.methods:
         allowed = ", ".join(made.policy.methods)
         lines.append(f"NOT PRIVATE: {allowed} may run here, and tell much of a table (docs/baselines.md).")
@@ -155,10 +175,15 @@ def _noticed(given: Mapping[str, Any], name: str | None) -> list[str]:
     return [head, *(f"  {finding}" for finding in found)] if found else []
 
 
-def _serve(made: SiteWork, address: Address, wait: float, say: Callable[[str], None], asking: _Approval | None) -> None:
+def _serve(
+    made: SiteWork,
+    address: Address,
+    wait: float,
+    say: Callable[[str], None],
+    asking: _Approval | None,
+    stop: threading.Event,
+) -> None:
     from ..transports.flower.node import serve
-
-    stop = threading.Event()
 
     def end(number: int, frame: object) -> None:
         stop.set()
@@ -168,7 +193,8 @@ def _serve(made: SiteWork, address: Address, wait: float, say: Callable[[str], N
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     serve(made, address, wait=wait, note=say, stop=stop)
-    say(f"site {made.name!r}: stopped.")
+    done = "its statement is with the coordinator; it may go offline." if made.stated else "stopped."
+    say(f"site {made.name!r}: {done}")
 
 
 class _Approval:

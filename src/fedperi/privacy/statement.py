@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .. import disk
 from ..errors import InputError
 from ..tables.summary import Summary
 from .exact.file import LONGEST, read_summary, sign_summary, write_summary
@@ -80,6 +81,32 @@ def load_statement(path: str | PathLike[str], keys: Roster | str | PathLike[str]
         except InputError as error:
             raise InputError(f"summary file {str(file)!r} {error}") from None
     return summary
+
+
+def save_statement(statement: Statement, path: str | PathLike[str]) -> None:
+    """Write the file of a statement, whole or not at all. One of the same text is left alone, others are kept.
+
+    Examples
+    --------
+    >>> save_statement(None, "no/such/h1.fedperi")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: 'no/such/h1.fedperi': there is no folder 'no/such'; make it first
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InputError(f"{str(target)!r}: there is no folder {str(target.parent)!r}; make it first")
+    text = write_statement(statement).encode()
+    try:
+        if target.is_symlink() or target.exists():
+            if target.is_file() and target.read_bytes() == text:
+                return
+            raise InputError(f"{str(target)!r}: something else is there already; remove it, or choose another name")
+        disk.write_whole(target, text, mode=0o666)  # less what the user's umask takes away: it is to be sent
+    except OSError as error:
+        raise InputError(
+            f"{str(target)!r} cannot be written: {error.strerror or error}; choose another place"
+        ) from None
 
 
 def write_statement(statement: Statement) -> str:

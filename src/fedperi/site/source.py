@@ -234,7 +234,7 @@ class AnswerSource:
         if self._release is not None:
             return "nothing, the release is paid for."
         if self.privacy is None:
-            return "no noise is added, so no promise is kept; regrets without noise tell much of a table."
+            return "no noise is added, so nothing is promised; what is sent tells much of a table."
         if self.pays_per_answer:
             return (
                 f"at most epsilon {self.privacy.epsilon:g}, delta {self.privacy.delta:g} for a run; to open it: "

@@ -49,10 +49,24 @@ def statement_text(held: AnswerSource, channel: str, key: Any = None) -> str:
     return kept
 
 
+def statement_words(held: AnswerSource, channel: str) -> str:
+    """Say to the site's owner what its statement holds; nothing is drawn or paid."""
+    if channel == "moments":
+        from ..privacy.exact.reveals import about
+
+        return " ".join(about(_exact(held))[1:-1])
+    names = ", ".join(held.names)
+    return f"It is one release with noise, of the columns {names}; it holds no row and no exact number"
+
+
+def _exact(held: AnswerSource) -> Summary:
+    return exact_summary(held.table, held.schema, held.reading.data, held.reading.missing, held.targets)
+
+
 def make_statement(held: AnswerSource, channel: str) -> Statement:
     """Draw a release, or summarise a table exactly after the disclosure checks."""
     if channel == "moments":
-        return exact_summary(held.table, held.schema, held.reading.data, held.reading.missing, held.targets)
+        return _exact(held)
     return held.release()
 
 

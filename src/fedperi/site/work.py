@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..protocol import wire
 from ..protocol.fields import Refused, shown
 from ..protocol.messages import Question
-from ..protocol.policy import Exhausted, SitePolicy
+from ..protocol.policy import CHANNEL_WORDS, Exhausted, SitePolicy
 from ..protocol.questions import Answers, write_answers
 from ..protocol.steps import Beginning, StepRequest
 from ..protocol.wire import Asking, Closing, Hello, Message, Opening, Record, Stating
@@ -25,7 +25,7 @@ from .log import SiteLog
 from .respondent import Respondent
 from .runs import Runs
 from .source import AnswerSource
-from .stating import check_channel, statement_text
+from .stating import check_channel, statement_text, statement_words
 from .steps import StepSide
 from .words import IN_THE_LOG, asked_words, promise_words, spent_words
 
@@ -61,6 +61,8 @@ class SiteWork:
         What is allowed.
     key : private key, optional
         Signs the site's statement.
+    finished : callable, optional
+        Called when the coordinator has the statement: the site has said all, and may go.
     approve : callable, optional
         Gets what is about to be sent, in words, and says whether it may be.
     tell : callable, optional
@@ -91,6 +93,7 @@ class SiteWork:
         privacy: Privacy | None = None,
         policy: SitePolicy | None = None,
         key: Any = None,
+        finished: Callable[[], None] = lambda: None,
         approve: Callable[[str], bool] | None = None,
         tell: Callable[[str], None] | None = None,
     ) -> None:
@@ -112,12 +115,18 @@ class SiteWork:
         check_channel(self.held, self.policy.channel)
         self.card = replace(self.held.card, bootstrap=self.policy.bootstrap, channel=self.policy.channel)
         self._key = key
-        self.stated = False  # whether the statement was given since this site was started
+        self._stated_here = False
+        self._finished = finished
         self.log = SiteLog(self.place.path / "log.txt")
         self._runs = Runs(self.place, self.held.identity)
         self.account = Account(self.place, self.held.identity, self.policy)
         self._steps = StepSide(self.held, self.policy, self._runs, self.account, self._ask_people)
         self._run: tuple[str, Respondent] | None = None
+
+    @property
+    def stated(self) -> bool:
+        """Whether the site has given its statement since it was started."""
+        return self._stated_here
 
     def reply(self, kind: str, record: Mapping[str, Any]) -> Record:
         """Answer a message of the coordinator, with any content; every message leaves a line in the log.
@@ -149,10 +158,15 @@ class SiteWork:
             f"  on hello: its name; the columns {columns}, their kinds, and levels and bounds that a schema declares; "
             f"that it takes them as {self.card.data!r} with a penalty of {self.card.penalty:g}; "
             + ("that it answers without noise" if self.card.promise is None else promise_words(self.card.promise)),
-            "  on open: "
+            f"  on state: {CHANNEL_WORDS[self.policy.channel] if self.policy.channel != 'regrets' else 'nothing'}",
+            "  on open: nothing, this site answers no questions"
+            if self.policy.channel != "regrets"
+            else "  on open: "
             + ("its noisy number of rows" if self.card.promise else "its number of rows")
             + ", its declared targets, and what its privacy ledger says",
-            "  on ask: regrets, one number for each candidate set of parents; no row, no value of a column",
+            "  on ask: regrets, one number for each candidate set of parents; no row, no value of a column"
+            if self.policy.channel == "regrets"
+            else "  on ask: nothing",
             "  on begin and step: "
             + (f"what {', '.join(self.policy.methods)} sends, NOT PRIVATE" if self.policy.methods else "nothing"),
             self._given_words(),
@@ -190,9 +204,10 @@ class SiteWork:
             raise Refused("the table has changed since this site was started: restart the site")
         channel = self.policy.channel
         what = "noisy means and covariances" if channel == "release" else "EXACT means and covariances, NOT PRIVATE"
-        self._ask_people(message.run, f"send this site's one statement: {what}", self.held.quote_opening)
+        shown = statement_words(self.held, channel) if self._approve is not None else ""
+        self._ask_people(message.run, f"send this site's one statement: {what}. {shown}", self.held.quote_opening)
         text = statement_text(self.held, channel, self._key)
-        self.stated = True
+        self._stated_here = True
         return wire.write_statement(text), f"gave our statement: {what}."
 
     def _opened(self, message: Opening) -> tuple[Record, str]:
@@ -245,6 +260,9 @@ class SiteWork:
         )
 
     def _closed(self, message: Closing) -> tuple[Record, str]:
+        if self._stated_here:
+            self._finished()
+            return wire.write_farewell(), "closed: the coordinator has our statement, and asks nothing more."
         numbers = self._runs.state(message.run)["numbers"]
         known = self._run is not None and self._run[0] == message.run
         privacy = self._run[1].privacy if known and self._run is not None else None

@@ -124,6 +124,11 @@ class Summary:
             )
 
     @property
+    def private(self) -> bool:
+        """Whether the numbers carry noise for privacy."""
+        return not self.exact
+
+    @property
     def exact(self) -> bool:
         """Whether the numbers are exact, without noise for privacy."""
         return self.noise is None

@@ -26,6 +26,10 @@ SiteKey = Annotated[Path | None, _option("The site's private key.", metavar="FIL
 # What a method does.
 Knowledge = Annotated[str | None, _option("Forbidden and required edges, tiers (TOML).", metavar="FILE")]
 Seed = Annotated[int | None, _option("Random seed for the search and the bootstrap.")]
+Confidence = Annotated[float | None, _option("mperi: probability a direction must have [0.95].")]
+Sharing = Annotated[
+    str | None, _option("mperi: how alike sites must be to share a mechanism.", metavar="auto|exact|none")
+]
 Masking = Annotated[str | None, _option("iperi: how a site is judged.", metavar="adaptive|consensus|none")]
 Aggregate = Annotated[str | None, _option("iperi: how the sites' regrets are added up.", metavar="sum|worst")]
 Local = Annotated[str | None, _option("iperi: how a site learns alone.", metavar="ges|pc")]

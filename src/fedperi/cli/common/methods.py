@@ -15,7 +15,7 @@ _TABLES = ("schema", "missing", "seed")
 _ASKED = ("masking", "aggregate", "local", "data", "knowledge", "schema", "alpha", "penalty", "bootstrap", "seed")
 
 HERE: dict[str, tuple[str, ...]] = {
-    "mperi": ("data", "knowledge", *_TABLES, "sharing", "confidence"),
+    "mperi": ("data", "knowledge", *_TABLES, "sharing", "confidence", *PRIVACY),
     "iperi": (*_ASKED, "missing", *PRIVACY, "jobs"),
     "peri": (*_ASKED, "missing", *PRIVACY, "jobs"),
     "notears-admm": _TABLES,
@@ -32,6 +32,13 @@ NETWORK: dict[str, tuple[str, ...]] = {
     "fedcdh": ("schema", "seed"),
 }
 """The same for `fedperi coordinate`: sites decide about missing values and privacy."""
+
+STATED: dict[str, tuple[str, ...]] = {
+    "mperi": ("data", "knowledge", "schema", "sharing", "confidence", "seed"),
+    "iperi": _ASKED,
+    "peri": _ASKED,
+}
+"""The same where every site gives one statement, and everything else is computed from these."""
 
 BASELINES = ("notears-admm", "feddag", "fedcdh")
 """Methods without regrets."""
@@ -73,9 +80,7 @@ def make_method(
     """
     name = asked.get("method", next(iter(methods)))
     if name == "mperi" and name not in methods:
-        raise InputError(
-            "M-PERI does not work over a network yet: use --method iperi, or `fedperi run` with tables that are here"
-        )
+        raise InputError("M-PERI asks no questions: leave out --channel regrets, or use --method iperi")
     if name not in methods:
         raise InputError(f"method is one of {', '.join(methods)}; not {name!r}")
     for option in asked:
@@ -117,8 +122,7 @@ def _class_of(name: str) -> Any:
 def _refusal(option: str, said: str, name: str, methods: Mapping[str, tuple[str, ...]], *, chosen: bool) -> str:
     """Why a method does not take an option, and what to do."""
     if option in PRIVACY:
-        why = "M-PERI cannot use noisy summaries yet" if name == "mperi" else f"{name} has no private form"
-        return f"{said} is about privacy, and {why}; for a private run add --method iperi"
+        return f"{said} is about privacy, and {name} has no private form; for a private run leave --method out"
     owners = [other for other, options in methods.items() if option in options]
     default = "" if chosen else ", the default method"
     remedy = f"leave it out, or add --method {owners[0]}"

@@ -110,9 +110,7 @@ def _plan_of_statements(console: Console, schema: Schema, method: MPERI) -> None
         soft_wrap=True,
     )
     console.print("No question comes after it, and no row leaves a site.")
-    console.print(
-        "But exact means and covariances are not private. For a private run: --method iperi --epsilon 1", soft_wrap=True
-    )
+    console.print("But exact means and covariances are not private. For a private run: --epsilon 1 --bounds FILE")
 
 
 def _plan_of_regrets(console: Console, schema: Schema, method: IPERI) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from ...coordinator.agreement import Wishes, agree
@@ -28,6 +28,8 @@ class Roster:
         Those of `fedperi.transports.flower.transport.FlowerTransport`.
     wishes : Wishes
         What the coordinator expects of all sites.
+    done : collection of str
+        Sites that have said all that is needed; if there are some, nobody else is required.
 
     Attributes
     ----------
@@ -52,10 +54,12 @@ class Roster:
         journal: Journal,
         limits: Limits,
         note: Callable[[str], None],
+        done: Collection[str] = (),
     ) -> None:
         self._keys, self._wishes, self._journal, self._limits, self._note = keys, wishes, journal, limits, note
         self.wanted, self.least = sites, sites if min_sites is None else min_sites
-        if not 1 <= self.least <= sites:
+        self._done = frozenset(done)
+        if not (0 if done else 1) <= self.least <= sites:
             raise InputError(f"of {sites} sites between 1 and {sites} can be required, not {min_sites}")
         self.net = Exchange(grid, keys, limits, note)
         self.columns: tuple[Column, ...] | None = None
@@ -67,6 +71,8 @@ class Roster:
         if self.columns is not None:
             return self.columns
         peers = self._gather()
+        if not peers:
+            return ()
         hello = wire.write(Hello(self._journal.run))
         self.net.peers = {peer.label: peer for peer in peers}
         replies = self.net.send("hello", dict.fromkeys(self.net.peers, hello))
@@ -137,11 +143,11 @@ class Roster:
         end = time.monotonic() + self._limits.connect
         seen: list[str] | None = None
         while True:
-            peers = self.net.online()
+            peers = [peer for peer in self.net.online() if peer.label not in self._done]
             labels = sorted(peer.label for peer in peers)
             if labels != seen:
                 seen = labels
-                absent = sorted(set((self._keys or {}).values()) - set(labels))
+                absent = sorted(set((self._keys or {}).values()) - set(labels) - self._done)
                 missing = f"; waiting for {', '.join(absent)}" if absent and len(peers) < self.wanted else ""
                 connected = f"{': ' * bool(labels)}{', '.join(labels)}"
                 self._note(f"{len(peers)} of {self.wanted} sites connected{connected}{missing}.")
@@ -156,13 +162,13 @@ class Roster:
                 break
             time.sleep(self._limits.poll)
         if len(peers) < self.least:
-            absent = sorted(set((self._keys or {}).values()) - set(labels))
+            absent = sorted(set((self._keys or {}).values()) - set(labels) - self._done)
             who = f" (not: {', '.join(absent)})" if absent else ""
             raise InputError(
                 f"{len(peers)} of {self.wanted} sites connected within {self._limits.connect:g} s{who}, and "
                 f"{self.least} are needed; start the others, wait longer (--timeout), or allow fewer (--min-sites)"
             )
-        for absent_site in sorted(set((self._keys or {}).values()) - set(labels)):
+        for absent_site in sorted(set((self._keys or {}).values()) - set(labels) - self._done):
             self.dropped.append({"site": absent_site, "why": "did not connect in time"})
         self._note(f"continuing with {len(peers)} of {self.wanted} sites.")
         return peers

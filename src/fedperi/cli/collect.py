@@ -1,0 +1,115 @@
+"""The default way of `fedperi coordinate`: collect one statement per site, then compute with what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..coordinator.statements import Statements
+    from ..methods import Result
+    from ..transports.flower.link import Certificates
+
+
+@dataclass(frozen=True)
+class Link:
+    """Where sites connect to, and who they are.
+
+    Parameters
+    ----------
+    address : tuple of str and int
+    certificates : Certificates, optional
+        None without TLS.
+    known : dict of str to bytes
+        The sites' public keys, by name, as the link needs them.
+    keys : path, optional
+        Their folder: statements are checked against it.
+    """
+
+    address: tuple[str, int]
+    certificates: Certificates | None
+    known: dict[str, bytes]
+    keys: Path | None
+
+
+def collect_and_fit(
+    fit: Callable[[Any], Result],
+    options: dict[str, Any],
+    link: Link,
+    place: Path,
+    wanted: int,
+    min_sites: int | None,
+    timeout: float,
+    note: Callable[[str], None],
+) -> Result:
+    """Collect the statements that are missing, and find the graph from all of them.
+
+    Statements are kept in the folder `statements` of `place`. With all of them there, no site is asked, so that any
+    other method or option can be tried later; late sites are added by running again.
+    """
+    from ..coordinator.statements import Statements
+    from ..privacy.release.signature import read_roster
+
+    box = Statements(place / "statements", None if link.keys is None else read_roster(link.keys))
+    least = wanted if min_sites is None else min_sites
+    dropped: list[dict[str, str]] = []
+    if box.sites:
+        note(f"{len(box.sites)} statements are here already, and are not asked for again: {', '.join(box.sites)}.")
+    if len(box.sites) < wanted:
+        dropped = _collect(box, options, link, wanted, least, timeout, note)
+    if len(box.sites) < least:
+        raise InputError(f"{len(box.sites)} of {wanted} sites gave a statement, and {least} are needed (--min-sites)")
+    for statement in box.all():
+        note(f"{statement.site}: {_kind(statement)}.")
+    result = fit(box.all())
+    return replace(result, manifest={**result.manifest, "dropped": dropped})
+
+
+def _collect(
+    box: Statements,
+    options: dict[str, Any],
+    link: Link,
+    wanted: int,
+    least: int,
+    timeout: float,
+    note: Callable[[str], None],
+) -> list[dict[str, str]]:
+    from ..coordinator.agreement import Wishes
+    from ..coordinator.record import Journal
+    from ..tables.infer import as_schema
+    from ..transports.flower.collect import collect_statements
+    from ..transports.flower.exchange import Limits
+    from ..transports.flower.link import superlink
+    from ..transports.flower.roster import Roster
+
+    there = len(box.sites)
+    declared = as_schema(options["schema"]) or next((s.schema for s in box.all() if s.schema is not None), None)
+    with superlink(*link.address, link.certificates, link.known) as server, server.grid() as grid:
+        journal = Journal()
+        where = f"{link.address[0]}:{link.address[1]}"
+        note(f"listening at {where}{'' if link.certificates else ' WITHOUT TLS'}, run {journal.run}.")
+        roster = Roster(
+            grid,
+            sites=wanted - there,
+            min_sites=max(least - there, 0),
+            keys={key: name for name, key in link.known.items()} or None,
+            wishes=Wishes(declared, options["data"], False),
+            journal=journal,
+            limits=Limits(timeout, timeout),
+            note=note,
+            done=box.sites,
+        )
+        collect_statements(roster, box, journal.run)
+        return list(roster.dropped)
+
+
+def _kind(statement: Any) -> str:
+    from ..tables.summary import Summary
+
+    if isinstance(statement, Summary):
+        return f"an exact summary of {statement.n:g} rows, NOT PRIVATE"
+    return f"a private release, epsilon {statement.epsilon:g}, delta {statement.delta:g}"
