@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from .common.statements import statement_kind
 
 if TYPE_CHECKING:
     from ..coordinator.statements import Statements
@@ -64,7 +65,7 @@ def collect_and_fit(
     if len(box.sites) < least:
         raise InputError(f"{len(box.sites)} of {wanted} sites gave a statement, and {least} are needed (--min-sites)")
     for statement in box.all():
-        note(f"{statement.site}: {_kind(statement)}.")
+        note(f"{statement.site}: {statement_kind(statement)}.")
     result = fit(box.all())
     return replace(result, manifest={**result.manifest, "dropped": dropped})
 
@@ -105,11 +106,3 @@ def _collect(
         )
         collect_statements(roster, box, journal.run)
         return list(roster.dropped)
-
-
-def _kind(statement: Any) -> str:
-    from ..tables.summary import Summary
-
-    if isinstance(statement, Summary):
-        return f"an exact summary of {statement.n:g} rows, NOT PRIVATE"
-    return f"a private release, epsilon {statement.epsilon:g}, delta {statement.delta:g}"

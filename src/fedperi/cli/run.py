@@ -10,9 +10,10 @@ import typer
 from ..errors import InputError
 from . import app
 from .common import arguments as arg
-from .common.methods import HERE, known_options, make_method
+from .common.methods import BASELINES, HERE, known_options, make_method
 from .common.options import check_place, given_options
 from .common.say import say
+from .common.statements import statement_kind
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,6 +86,8 @@ def _looked_at(
     console: Console, sources: list[Any], tables: list[str], method: Any, dry_run: bool, *, strict: bool
 ) -> list[Any]:
     """Check the tables, or show what privacy costs; return the sources with tables that are not read again."""
+    from ..privacy import Release
+    from ..tables.summary import Summary
     from .common.plan import show_plan, show_prices
 
     if getattr(method, "privacy", None) is not None and tables:
@@ -95,27 +98,29 @@ def _looked_at(
             show_plan(console, checked, method)
         read = iter(checked.tables)  # in the order of the files: all of them passed the check
         sources = [next(read) if isinstance(source, str) else source for source in sources]
+    for source in sources:
+        if isinstance(source, Release | Summary):
+            console.print(f"{source.site}: {statement_kind(source)}.", markup=False)
     if dry_run and len(sources) > len(tables):
-        console.print(f"{len(sources) - len(tables)} releases: they are paid for, and a run costs nothing more.")
+        console.print(f"{len(sources) - len(tables)} statements: nothing is asked of these sites, and nothing is paid.")
     return sources
 
 
 def _tables(files: list[str], method: str) -> list[str]:
-    """Return the files that are tables; the others are releases, which only methods with regrets can use."""
-    from ..privacy import is_release
+    """Return the files that are tables; the others are statements, which the baselines cannot use."""
+    from ..privacy.statement import is_statement
 
-    tables = [file for file in files if not is_release(file)]
-    if len(tables) < len(files) and method not in ("iperi", "peri"):
-        release = next(file for file in files if file not in tables)
-        why = "M-PERI cannot use noisy summaries yet" if method == "mperi" else f"{method} computes with rows"
-        raise InputError(f"{release!r} is a release, and {why}; add --method iperi")
+    tables = [file for file in files if not is_statement(file)]
+    if len(tables) < len(files) and method in BASELINES:
+        statement = next(file for file in files if file not in tables)
+        raise InputError(f"{statement!r} is a statement, and {method} computes with rows; leave --method out")
     return tables
 
 
 def _sources(files: list[str], tables: list[str], keys: Path | None) -> list[Any]:
-    """Read the releases among the files, each signed by its site if there is a list of keys."""
-    from ..privacy.release.file import load_release
+    """Read the statements among the files, each signed by its site if there is a list of keys."""
     from ..privacy.release.signature import read_roster
+    from ..privacy.statement import load_statement
 
     if keys is not None and tables:
         raise InputError(
@@ -123,17 +128,18 @@ def _sources(files: list[str], tables: list[str], keys: Path | None) -> list[Any
             "only, or leave --site-keys out"
         )
     roster = None if keys is None else read_roster(keys)
-    return [file if file in tables else load_release(file, roster) for file in files]
+    return [file if file in tables else load_statement(file, roster) for file in files]
 
 
 def _say_unsigned(console: Console, sources: list[Any]) -> None:
     from ..privacy import Release
+    from ..tables.summary import Summary
 
-    bare = [one.site for one in sources if isinstance(one, Release) and one.signature is None]
+    bare = [one.site for one in sources if isinstance(one, Release | Summary) and one.signature is None]
     if bare:
         console.print(
-            f"Not signed: the release{'s' * (len(bare) > 1)} of {', '.join(bare)}. Anyone could have edited them; with "
-            "`fedperi release --key` sites sign, and with --site-keys a run checks it.",
+            f"Not signed: the statement{'s' * (len(bare) > 1)} of {', '.join(bare)}. Anyone could have edited them; "
+            "with `fedperi release --key` sites sign, and with --site-keys a run checks it.",
             markup=False,
         )
 
