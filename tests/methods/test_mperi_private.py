@@ -122,11 +122,11 @@ def test_much_noise_is_said_with_what_would_help() -> None:
 
 def test_what_cannot_be_compared_is_refused() -> None:
     sites = fp.simulate(3, clients=2, samples=300, seed=1).sites
-    with pytest.raises(fp.InputError, match="site 'site 0' released polynomials .*Release with data='linear' or 'mix"):
+    with pytest.raises(fp.InputError, match=r"site 'site 0' released polynomials .*Release with data='linear' or 'mix"):
         fp.MPERI(progress=False).fit(released(sites, data="nonlinear"))
     with pytest.raises(fp.InputError, match="use mechanism='statistics', not 'regret'"):
         fp.MPERI(privacy=Privacy(1.0, mechanism="regret", bounds={"x": (0, 1)}))
-    with pytest.raises(fp.InputError, match="privacy must be a fedperi.Privacy, not float"):
+    with pytest.raises(fp.InputError, match=r"privacy must be a fedperi.Privacy, not float"):
         fp.MPERI(privacy=1.0)  # type: ignore[arg-type]
 
 
