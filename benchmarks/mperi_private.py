@@ -29,7 +29,7 @@ from fedperi.privacy import Privacy, release_table
 
 EPSILON, DELTA, SITES, LIMIT = 1.0, 1e-6, 5, 10.0
 VARIABLES, ROWS = (5, 10), (1000, 2000, 5000, 20000)
-ALONE, WARD = ((10, 2000), (10, 5000)), 5000
+ALONE, WARD = ((5, 1000), (5, 5000), (10, 1000), (10, 2000), (10, 5000)), 5000
 METHODS = ("M-PERI, noise", "M-PERI", "I-PERI, noise", "I-PERI", "Phi limit")
 Task = tuple[str, int, int, int]
 """What ("policies", "no policies" or a graph of the clinic), variables, rows, seed."""

@@ -6,7 +6,7 @@ for a third, says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal, NamedTuple
@@ -145,14 +145,34 @@ def posterior_runs(
     sample = _Sampler(sets, dag, seed)
     note("probabilities with all sites")
     whole = sample(lattices, first=True)
-
-    def run(name: str, kind: Kind, scores: Sequence[Floats], site: str | None = None) -> Run:
-        note(f"probabilities {name}")
+    runs = [Run("with all sites", "all", whole.edges)]
+    for changed in _one_thing_changed(parts, comparison, lattices, wanted, curved):
+        note(f"probabilities {changed.name}")
         some = [
             Lattice(lattice.free, priced(sets, node, lattice.free, own))
-            for node, (lattice, own) in enumerate(zip(lattices, scores, strict=True))
+            for node, (lattice, own) in enumerate(zip(lattices, changed.scores, strict=True))
         ]
-        return Run(name, kind, sample(some).edges, site)
+        runs.append(Run(changed.name, changed.kind, sample(some).edges, changed.site))
+    return Runs(tuple(runs), whole.exact, whole.chains_differ)
+
+
+class _Changed(NamedTuple):
+    """Scores of all lattices with one thing changed."""
+
+    name: str
+    kind: Kind
+    scores: Sequence[Floats]
+    site: str | None = None
+
+
+def _one_thing_changed(
+    parts: Sequence[Summary],
+    comparison: Comparison,
+    lattices: Sequence[Lattice],
+    wanted: Sequence[Bools],
+    curved: Sequence[Summary],
+) -> Iterator[_Changed]:
+    """Score again without each site, with rows that count less, and with other assumptions."""
 
     def again(mechanisms: Mechanisms) -> list[Floats]:
         return [
@@ -160,31 +180,27 @@ def posterior_runs(
             for node, (lattice, looked) in enumerate(zip(lattices, wanted, strict=True))
         ]
 
-    runs = [Run("with all sites", "all", whole.edges)]
     if len(parts) > 2:
         mechanisms = comparison.mechanisms(parts)
         fewer = [
             mechanisms.lattices_without(node, lattice.free, looked)
             for node, (lattice, looked) in enumerate(zip(lattices, wanted, strict=True))
         ]
-        runs += [
-            run(f"without {part.site}", "without", [scores[k] for scores in fewer], part.site)
-            for k, part in enumerate(parts)
-        ]
-    runs.append(run("if rows count for a third", "third", again(comparison.mechanisms(parts, rows=THIRD))))
+        for k, part in enumerate(parts):
+            yield _Changed(f"without {part.site}", "without", [scores[k] for scores in fewer], part.site)
+    yield _Changed("if rows count for a third", "third", again(comparison.mechanisms(parts, rows=THIRD)))
     if len(comparison.tolerances) > 1 and len(parts) > 1:
         for name, tolerance in OTHER_TOLERANCES:
             other = comparison._replace(tolerances=(tolerance,))
-            runs.append(run(f"if sites share mechanisms {name}", "tolerance", again(other.mechanisms(parts))))
+            yield _Changed(f"if sites share mechanisms {name}", "tolerance", again(other.mechanisms(parts)))
     if comparison.prices != USUAL:
         common = comparison._replace(prices=USUAL)
-        runs.append(run("if sharing is common", "prices", again(common.mechanisms(parts))))
+        yield _Changed("if sharing is common", "prices", again(common.mechanisms(parts)))
     if curved:
         # Other sets may be good then, so that all are looked at, but for supersets of hopeless ones.
         bent = comparison.mechanisms(curved, margin=MARGIN)
         scores = [bent.lattice(node, (), lattice.free) for node, lattice in enumerate(lattices)]
-        runs.append(run("if effects may be curved", "curves", scores))
-    return Runs(tuple(runs), whole.exact, whole.chains_differ)
+        yield _Changed("if effects may be curved", "curves", scores)
 
 
 def candidates(sets: ParentSets, dag: Sequence[int], node: int, most: int = 11) -> tuple[int, ...]:

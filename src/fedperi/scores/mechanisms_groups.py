@@ -1,0 +1,258 @@
+"""Sites that share a mechanism: the score of a group of them, and how sites are split into groups, by definition.
+
+The part of `fedperi.scores.mechanisms_numpy` that knows nothing of families but their moments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .mechanisms import CONSTANT, USUAL, Prices
+
+Floats = NDArray[np.float64]
+
+TOO_FEW = -1e9
+"""What a site scores alone if it has too few rows for the family: it must join others."""
+
+MOST_TOGETHER = 12
+"""Groups of sites that are compared with each other at a time."""
+
+LEAST_GAIN = 1e-7
+"""Nats by which moving a site must gain."""
+
+NEAR = 3.0
+"""Nats that a move may seem to lose, and still be looked at."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Sites that share a mechanism: their weighted moments, one matrix per part; rows; what joining does not change.
+
+    `score` is with all parents; `value` the better of that and fewer parents, with prices; `cut` are the parents that
+    it is left with then; `fit` is the fit of a site alone.
+    """
+
+    members: tuple[int, ...]
+    moments: tuple[Floats, ...]
+    rows: float
+    fixed: float
+    score: float
+    value: float
+    fit: float = 0.0
+    cut: tuple[int, ...] | None = None
+
+
+def residual_squares(moments: Floats, last: int, least: float) -> tuple[Floats, int]:
+    """Residual sums of squares of the last columns, each given all before it, and the rank of the columns before."""
+    left, rank = moments.copy(), 0
+    squares = []
+    for at in range(len(moments)):
+        pivot = left[at, at]
+        if at >= len(moments) - last:
+            squares.append(max(pivot, 0.0))
+        if pivot > least:
+            rank += at < len(moments) - last
+            left = left - np.outer(left[:, at], left[at]) / pivot
+    return np.array(squares), rank
+
+
+def count_parameters(own: int, rank: int, spread: bool) -> float:
+    """Count what a mechanism consists of: strengths, means, what the node's own columns are to each other, spread."""
+    return own * rank + own * (own - 1) / 2 + (own if spread else 0)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """The score of groups of sites, for one family: how many columns it has, and what departures cost."""
+
+    regressors: int
+    own: int
+    spread: bool
+    parents: tuple[int, ...] = ()
+    widths: tuple[int, ...] = ()
+    exact: bool = False
+    prices: Prices = USUAL
+
+    def join(self, *groups: Group) -> Group:
+        """Let groups share one mechanism."""
+        if len(groups) == 1:
+            return groups[0]
+        moments = tuple(sum(parts[1:], start=parts[0]) for parts in zip(*(g.moments for g in groups), strict=True))
+        rows, fixed = sum(group.rows for group in groups), sum(group.fixed for group in groups)
+        if self.spread:
+            squares, rank = residual_squares(moments[0], self.own, CONSTANT * rows)
+            fit = -0.5 * rows * float((np.log(np.maximum(squares / rows, 1e-300)) + 1).sum())
+        else:
+            found = [residual_squares(part, 1, CONSTANT * part[0, 0]) for part in moments]
+            fit, rank = -0.5 * sum(float(squares[0]) for squares, _ in found), found[0][1]
+        score = fit + fixed - 0.5 * self.parameters(rank) * np.log(rows)
+        members = tuple(k for group in groups for k in group.members)
+        joint = Group(members, moments, rows, fixed, score, score - self.prices.own)
+        for some in dict.fromkeys(group.cut for group in groups):
+            joint = self.cut_to(joint, some)
+        return joint
+
+    def cut_to(self, group: Group, parents: tuple[int, ...] | None) -> Group:
+        """Cut a group off from all but some parents, if that is better."""
+        if parents is None or not self.exact or not self.spread:
+            return group
+        price = self.prices.some if parents else self.prices.cut
+        found = self._score_some(group.moments[0], group.rows, parents) - price
+        return replace(group, value=found, cut=parents) if found > group.value else group
+
+    def _score_some(self, moments: Floats, rows: float, parents: tuple[int, ...]) -> float:
+        """Score of a group that is left with some of its parents."""
+        starts = np.cumsum([1, *self.widths]).tolist()
+        kept = [0]
+        for parent, start, width in zip(self.parents, starts, self.widths, strict=False):
+            kept += range(start, start + width) if parent in parents else []
+        kept += range(self.regressors, self.regressors + self.own)
+        squares, rank = residual_squares(moments[np.ix_(kept, kept)], self.own, CONSTANT * rows)
+        fit = -0.5 * rows * float((np.log(np.maximum(squares / rows, 1e-300)) + 1).sum())
+        return float(fit - 0.5 * self.parameters(rank) * np.log(rows))
+
+    def parameters(self, rank: int) -> float:
+        """Parameters that are compared."""
+        return count_parameters(self.own, rank, self.spread)
+
+    def fit_around(self, site: Group, group: Group) -> float:
+        """Fit of a site around the mechanism of a group."""
+        total = 0.0
+        for j in range(self.own):
+            part, column = (0 if self.spread else j), self.regressors + j
+            theirs, here = group.moments[part], site.moments[part]
+            before = slice(0, column)
+            weights = _solve(theirs[before, before], theirs[before, column], CONSTANT * group.moments[part][0, 0])
+            v = np.append(-weights, 1.0)
+            around = max(float(v @ here[: column + 1, : column + 1] @ v), 0.0)
+            left = float(v @ theirs[: column + 1, : column + 1] @ v)
+            variance = max(left / group.rows, 1e-300) if self.spread else 1.0
+            total -= 0.5 * (site.rows * np.log(variance) + around / variance)
+        return total
+
+
+def _solve(moments: Floats, cross: Floats, least: float) -> Floats:
+    """Weights of a regression; those of columns that the columns before determine are zero."""
+    kept: list[int] = []
+    for at in range(len(moments)):
+        inside = [*kept, at]
+        if residual_squares(moments[np.ix_(inside, inside)], 1, least)[0][0] > least:
+            kept = inside
+    weights = np.zeros(len(moments))
+    weights[kept] = np.linalg.solve(moments[np.ix_(kept, kept)], cross[kept])
+    return weights
+
+
+def find_groups(sites: list[Group], score: Scorer) -> list[Group]:
+    """Split the sites into groups: those that leave the group of all, joined again and moved where it gains."""
+    groups = _agglomerate(_peel(sites, score), score)
+    return _move_sites(sites, groups, score) if len(groups) > 1 and len(sites) <= MOST_TOGETHER else groups
+
+
+def _peel(sites: list[Group], score: Scorer) -> list[Group]:
+    """Take sites out of the group of all, the one that gains most by it first, while one gains."""
+    inside, outside = list(sites), list[Group]()
+    if len(sites) < 2:
+        return inside
+    whole = score.join(*inside)
+    while len(inside) > 1:
+        leaver = _most_apart(inside, whole, score)
+        if leaver is None:
+            break
+        rest = [site for site in inside if site is not leaver]
+        fewer = score.join(*rest)
+        if fewer.score + leaver.value <= whole.score:  # it seemed to gain, and does not
+            break
+        inside, whole = rest, fewer
+        outside.append(leaver)
+    return [whole, *outside[::-1]] if len(inside) > 1 else [*inside, *outside[::-1]]
+
+
+def _most_apart(sites: list[Group], whole: Group, score: Scorer) -> Group | None:
+    """Which site gains most by leaving its group; None if none seems to.
+
+    Without a site of n of N rows the mechanism of the others lies N / (N - n) times as far from it, as a mean does.
+    """
+    best, leaver = 0.0, None
+    for site in sites:
+        if site.value == TOO_FEW:
+            continue
+        farther = whole.rows / (whole.rows - site.rows)
+        apart = site.fit - site.fixed - score.fit_around(site, whole)
+        gain = site.value - site.fit + farther * apart + 0.5 * score.parameters(score.regressors) * np.log(farther)
+        if gain > best:
+            best, leaver = gain, site
+    return leaver
+
+
+def _agglomerate(groups: list[Group], score: Scorer) -> list[Group]:
+    """Join groups, those that gain most first, while it gains; many sites in batches first."""
+    while len(groups) > MOST_TOGETHER:
+        batches = [groups[at : at + MOST_TOGETHER] for at in range(0, len(groups), MOST_TOGETHER)]
+        fewer = [group for batch in batches for group in _join_within(batch, score)]
+        if len(fewer) == len(groups):
+            return groups
+        groups = fewer
+    return _join_within(groups, score)
+
+
+def _join_within(groups: list[Group], score: Scorer) -> list[Group]:
+    groups = list(groups)
+    while len(groups) > 1:
+        pairs = [(score.join(a, b), a, b) for a, b in combinations(groups, 2)]
+        joint, a, b = max(pairs, key=lambda pair: pair[0].value - pair[1].value - pair[2].value)
+        if joint.value - a.value - b.value <= 0:
+            break
+        groups = [group for group in groups if group is not a and group is not b] + [joint]
+    return groups
+
+
+def _move_sites(sites: list[Group], groups: list[Group], score: Scorer) -> list[Group]:
+    """Move single sites to another group, or out of theirs, the one that gains most first, while one gains."""
+    alone = {site.members[0]: site for site in sites}
+    parts = [list(group.members) for group in groups]
+
+    def joined(members: list[int]) -> Group:
+        return score.join(*(alone[k] for k in members))
+
+    def value(members: list[int]) -> float:
+        return joined(members).value if members else 0.0
+
+    for _ in sites:
+        best, move = LEAST_GAIN, None
+        fits = [joined(part) for part in parts]
+        for k in sorted(alone):
+            at = next(at for at, part in enumerate(parts) if k in part)
+            own = parts[at]
+            rest = [member for member in own if member != k]
+            seems = _adds(score, alone[k], fits[at], -1) if rest else alone[k].value
+            for there, other in [(-1, []), *((i, part) for i, part in enumerate(parts) if i != at)]:
+                if not rest and not other:
+                    continue
+                added = _adds(score, alone[k], fits[there], 1) if other else alone[k].value
+                if added + NEAR < seems:
+                    continue
+                gain = value([*other, k]) - value(other) - value(own) + value(rest)
+                if gain > best:
+                    best, move = gain, (k, own, other)
+        if move is None:
+            break
+        k, own, other = move
+        parts = [part for part in parts if part is not own and part is not other]
+        parts += [part for part in ([member for member in own if member != k], [*other, k]) if part]
+    return [joined(sorted(part)) for part in parts]
+
+
+def _adds(score: Scorer, site: Group, group: Group, sign: int) -> float:
+    """About what a site adds to a group that it would join (1), or is in (-1), with its mechanism as it is.
+
+    Squares around a mean grow by N / (N - n) if n of N rows leave, and fall by N / (N + n) for n that join.
+    """
+    other = group.rows + sign * site.rows
+    apart = site.fit - site.fixed - score.fit_around(site, group)
+    price = 0.5 * score.parameters(score.regressors)
+    return float(site.fit - apart * group.rows / other - sign * price * np.log(other / group.rows))
