@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..strict import write_json
 from .checks.faults import constant_everywhere, faults
 from .checks.findings import Finding, raise_errors
 from .checks.profile import Missing, TableProfile, scan
-from .embedding import Curve, Data, Embedding, common_embedding, two_values
+from .embedding import Block, Curve, Data, Embedding, OneHot, common_embedding, two_values
 from .encode import read_rows
 from .frozen import frozen
 from .in_threads import spread
@@ -258,15 +259,20 @@ def _summary(
     # What varies by rounding only does not vary.
     flat = np.diag(covariance) <= (1e-13 * np.abs(moments.mean)) ** 2
     covariance[flat, :] = covariance[:, flat] = 0.0
-    units = tuple(
-        f"{type(block).__name__} {block.basis.origin:g} {block.basis.reach:g}"
-        if isinstance(block, Curve)
-        else type(block).__name__
-        for block in embedding.blocks
-    )
+    units = tuple(map(_unit, embedding.blocks))
     return Summary(
         site, schema.names, embedding.positions, moments.n, moments.mean, covariance, kinds, units, dropped=dropped
     )
+
+
+def _unit(block: Block) -> str:
+    """How a variable was embedded, in a text that is the same at all sites if and only if columns can be compared."""
+    if isinstance(block, Curve):
+        return f"Curve {block.basis.origin:g} {block.basis.reach:g}"
+    if isinstance(block, OneHot):
+        levels = block.column.levels or ()
+        return f"OneHot {write_json([levels[at] for at in block.shown])}"
+    return type(block).__name__
 
 
 def _kinds(schema: Schema, profiles: Sequence[TableProfile]) -> tuple[Kind, ...]:

@@ -20,6 +20,7 @@ from ...scores.mechanisms import SKEPTICAL, Mechanisms
 from ...search.phase1 import Found, Step, find_common_dag
 from ...search.posterior import MOST_EXACT
 from ...tables.summary import Summary
+from ..effects.moments import Moments
 from ..evidence import EdgeEvidence
 from ..interruption import heeding_interrupts
 from ..manifest import manifest_of_summaries
@@ -219,6 +220,7 @@ class MPERI:
             robustness=tuple(robust),
             warnings=tuple(cautions(parts, groups, runs, robust)),
             sampling={"exact": runs.exact, "chains_differ": runs.chains_differ},
+            moments=Moments.of(parts),
         )
 
     def _described(self) -> dict[str, Any]:
