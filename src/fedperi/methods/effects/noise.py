@@ -81,8 +81,8 @@ def repaired(covariance: Floats) -> Floats:
 
 
 def _coefficients(covariances: Floats, first: int) -> Floats:
-    out: Floats = np.linalg.solve(covariances[:, :first, :first], covariances[:, :first, first:])
-    return out
+    solved = np.linalg.solve(covariances[:, :first, :first], covariances[:, :first, first:])
+    return np.asarray(solved, dtype=np.float64)
 
 
 def _wishart(covariance: Floats, free: float, draws: int, rng: np.random.Generator) -> Floats:
@@ -91,5 +91,4 @@ def _wishart(covariance: Floats, free: float, draws: int, rng: np.random.Generat
     lower = np.tril(rng.normal(size=(draws, q, q)), -1)
     lower[:, range(q), range(q)] = np.sqrt(rng.chisquare(free - np.arange(q), size=(draws, q)))
     root = np.linalg.cholesky(covariance) @ lower
-    out: Floats = root @ np.swapaxes(root, 1, 2) / free
-    return out
+    return np.asarray(root @ np.swapaxes(root, 1, 2) / free, dtype=np.float64)
