@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,12 @@ LEAST_HALF = 1.0
 """Least half width of an interval, in standard errors that assume equal effects. Hartung and Knapp's interval shrinks
 to nothing if sites happen to agree. With this floor, 95 % intervals hold the truth in 97.0 % of cases with 2 sites,
 96.1 % with 3 and 95.2 % with 6; with a floor of 1.96 in 99.3, 98.7 and 97.7 % (equal effects, simulated)."""
+
+
+@cache
+def quantile(free: float) -> float:
+    """Half the width of a 95 % interval, in standard errors with so many degrees of freedom (Student)."""
+    return float(stats.t.ppf(0.975, free))
 
 
 class Pooled(NamedTuple):
@@ -76,11 +83,10 @@ def pool(estimates: Sequence[float] | Floats, errors: Sequence[float] | Floats, 
     between = _between(y, variance) if scatter > free else 0.0
     left, centre = _scatter(y, variance, between)
     precision = float((1 / (variance + between)).sum())
-    quantile = float(stats.t.ppf(0.975, free))
     floor = LEAST_HALF / float(np.sqrt((1 / variance).sum()))
-    half = max(quantile * float(np.sqrt(left / free / precision)), floor)
+    half = max(quantile(free) * float(np.sqrt(left / free / precision)), floor)
     share = max(0.0, 1 - free / scatter) if scatter > 0 else 0.0
-    return Pooled(centre, half / quantile, half, float(np.sqrt(between)), share, len(y))
+    return Pooled(centre, half / quantile(free), half, float(np.sqrt(between)), share, len(y))
 
 
 def _scatter(y: Floats, variance: Floats, between: float) -> tuple[float, float]:

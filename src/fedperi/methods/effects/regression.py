@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from .moments import SiteMoments
 from .noise import repaired, spread_of_draws
+from .pooling import quantile
 
 Floats = NDArray[np.float64]
 
 FLAT = 1e-10
 """Share of a column's variance below which it is determined by others, or does not vary."""
 
-NORMAL = float(stats.norm.ppf(0.975))
+NORMAL = 1.959964
 """Half the width of a 95 % interval, in standard errors, of a normal variable."""
 
 
@@ -63,7 +63,7 @@ def regress(site: SiteMoments, cause: Sequence[int], adjust: Sequence[int], effe
     estimate = strengths[:first]
     left = np.diag(inside)[m:] - np.einsum("ij,ij->j", inside[:m, m:], strengths)
     error = np.sqrt(np.outer(np.diag(inverse)[:first], np.clip(left, 0.0, None) / free))
-    half = error * float(stats.t.ppf(0.975, free))
+    half = error * quantile(free)
     if site.noise is not None:
         half = spread_of_draws(site, columns[:m], effect)[:first]
         error = half / NORMAL
