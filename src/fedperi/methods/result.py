@@ -131,7 +131,7 @@ class Result:
     sampling: dict[str, Any] = field(default_factory=dict)
     moments: Moments | None = None
 
-    @cached_property
+    @property
     def effects(self) -> pd.DataFrame:
         """How strong causes are: a row per pair of cause and effect and per site, and one for the effect in common.
 
@@ -149,6 +149,10 @@ class Result:
           cause effect    site  direct  direct_low  direct_high
         3  dose   pain  common    ...
         """
+        return self._effects.copy()
+
+    @cached_property
+    def _effects(self) -> pd.DataFrame:
         from .effects.table import effect_frame
 
         return effect_frame(self)
