@@ -175,7 +175,7 @@ def table(trials: list[Trial]) -> str:
 
 
 def peers(seeds: range) -> None:
-    """Compare total effects on one table with DoWhy, which has rows: is our set valid for it, is the number the same."""
+    """Compare total effects on one table with DoWhy, which has rows: is our set one of its, and the number."""
     from dowhy import CausalModel
 
     worst, effects_seen, invalid = 0.0, 0, 0

@@ -27,7 +27,7 @@ def summarize(console: Console, result: Result, out: Path | None) -> None:
         console.print(f"Stability from {result.replicates} resampled runs is in the report.")
     if out is not None and result.moments is not None:
         console.print(
-            "summaries.json holds each site's exact means and covariances, for `fedperi effect`; do not pass it on."
+            "summaries.json, for `fedperi effect`, holds each site's exact means and covariances: keep it safe."
         )
     if out is not None:
         console.print(f"Wrote report.html, result.json, manifest.json and graph.* to {out}.", soft_wrap=True)
