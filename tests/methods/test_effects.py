@@ -323,6 +323,8 @@ def test_effects_come_back_from_a_saved_result(tmp_path: Path) -> None:
     assert set(effects["site"]) == {*tables, "common"}
     back = fp.load(result.save(tmp_path / "results"))
     pd.testing.assert_frame_equal(back.effects, effects)
+    effects.loc[:, "note"] = "mine"  # a copy: what one user writes into it, nobody else sees
+    assert not (result.effects["note"] == "mine").any()
     assert "covariance" not in (tmp_path / "results" / "result.json").read_text()  # the exact numbers are in one file
     (tmp_path / "results" / "summaries.json").unlink()
     bare = fp.load(tmp_path / "results").effects
