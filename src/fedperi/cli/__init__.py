@@ -36,7 +36,7 @@ def options(
     """Find the causal graph that sites share when their tables cannot be pooled."""
 
 
-_COMMANDS = ("demo", "run", "check", "release", "inspect", "report", "simulate", "audit", "benchmark", "keys")
+_COMMANDS = ("demo", "run", "check", "release", "inspect", "report", "effect", "simulate", "audit", "benchmark", "keys")
 for _command in (*_COMMANDS, "site", "coordinate"):
     import_module(f".{_command}", __name__)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from ..errors import InputError
 from ..graph.pdag import PDAG
 from ..search.phase1 import Step
 from ..strict import write_json
+from .effects.moments import Moments
 from .evidence import EdgeEvidence
 from .parts import Difference, Groups, PairProbability, Robustness
 from .stability import EdgeStability
@@ -18,6 +20,9 @@ from .stability import EdgeStability
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+SUMMARIES = "summaries.json"
+"""The sites' numbers in a saved result, in a file of their own: effects need them, and not everyone may have them."""
 
 EDGE_COLUMNS = ("a", "b", "directed", "probability", "reverse", "none", "grade", "rests_on", "evidence")
 
@@ -71,6 +76,8 @@ class Result:
         without which it would be another one.
     sampling : dict
         Whether the probabilities are exact, and by how much chains differ if they are not.
+    moments : Moments or None
+        What the sites said, for `effects`; saved as summaries.json, and not part of the JSON.
 
     Examples
     --------
@@ -106,6 +113,33 @@ class Result:
     robustness: tuple[Robustness, ...] = ()
     warnings: tuple[str, ...] = ()
     sampling: dict[str, Any] = field(default_factory=dict)
+    moments: Moments | None = None
+
+    @property
+    def effects(self) -> pd.DataFrame:
+        """How strong causes are: a row per pair of cause and effect and per site, and one for the effect in common.
+
+        Columns and computation: docs/effects.md. All pairs with a directed path are listed. Effects are causal only if
+        the graph is right: `probability` is that of the arrow. Empty if the sites' summaries are not at hand: for
+        methods other than M-PERI, and for saved results without their summaries.json.
+
+        Examples
+        --------
+        >>> import fedperi as fp
+        >>> truth = fp.PDAG.from_edges([("dose", "pain")])
+        >>> sim = fp.simulate(truth, clients=3, samples=1000, weights=(0.5, 1.0), intervention="shift", seed=3)
+        >>> effects = fp.MPERI().fit(sim.sites).effects
+        >>> effects[["cause", "effect", "site", "direct", "direct_low", "direct_high"]].round(2).tail(1)
+          cause effect    site  direct  direct_low  direct_high
+        3  dose   pain  common    ...
+        """
+        return self._effects.copy()
+
+    @cached_property
+    def _effects(self) -> pd.DataFrame:
+        from .effects.table import effect_frame
+
+        return effect_frame(self)
 
     @property
     def probabilities(self) -> pd.DataFrame:
@@ -192,7 +226,8 @@ class Result:
     def save(self, directory: str | Path) -> Path:
         """Write report.html, result.json, manifest.json and the graph in four formats into a directory.
 
-        The directory is made if needed.
+        The directory is made if needed. A result of `MPERI` also writes summaries.json: the sites' exact means and
+        covariances, for `effects`. Delete it before passing the directory on to people who may not have them.
 
         Parameters
         ----------
@@ -223,6 +258,8 @@ class Result:
             "report.html": render_report(self),
             **graph_files(self.graph),
         }
+        if self.moments is not None:
+            files[SUMMARIES] = self.moments.to_json()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name, text in files.items():
@@ -288,7 +325,11 @@ def load(directory: str | Path) -> Result:
     folder = Path(directory)
     file = folder / "result.json" if folder.is_dir() else folder
     try:
-        return Result.from_json(file.read_text(encoding="utf-8"))
+        result = Result.from_json(file.read_text(encoding="utf-8"))
+        numbers = file.with_name(SUMMARIES)
+        if not numbers.is_file():
+            return result
+        return replace(result, moments=Moments.from_json(numbers.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise InputError(f"cannot read the result {str(file)!r}: {reason}") from None

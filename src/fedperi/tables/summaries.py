@@ -14,7 +14,7 @@ from .encode import read_rows
 from .infer import SchemaLike, as_schema, unify
 from .moments import Moments, stream_moments
 from .schema import Kind, Schema
-from .summary import Summary, covariance_of, present_levels
+from .summary import Summary, covariance_of, one_hot_unit, present_levels
 from .survey import FirstReading, for_each_table, read_all
 from .table import CHUNK, Source, Table, open_tables
 
@@ -111,7 +111,9 @@ def _unit(block: Block) -> str:
     """Say how a variable was embedded, so that two sites' columns can be told apart."""
     if isinstance(block, Curve):
         return f"Curve {block.basis.origin!r} {block.basis.reach!r}"
-    return f"OneHot {block.column.levels}" if isinstance(block, OneHot) else type(block).__name__
+    if isinstance(block, OneHot):
+        return one_hot_unit(block.column.levels or ())
+    return type(block).__name__
 
 
 def _kinds(schema: Schema, profiles: Sequence[TableProfile]) -> tuple[Kind, ...]:

@@ -7,6 +7,7 @@ here. It is the clearest policy of all.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -175,8 +176,14 @@ class Summary:
         """
         columns = [column for block in kept for column in block]
         ends = np.cumsum([0, *map(len, kept)]).tolist()
+        units = []
+        for unit, block, some in zip(self.units, self.blocks, kept, strict=True):
+            levels = unit_levels(unit)
+            shown = [levels[1 + block.index(column)] for column in some] if levels else []
+            units.append(one_hot_unit([levels[0], *shown]) if levels else unit)
         return replace(
             self,
+            units=tuple(units),
             blocks=tuple(tuple(range(start, end)) for start, end in pairwise(ends)),
             mean=self.mean[columns],
             covariance=self.covariance[np.ix_(columns, columns)],
@@ -256,16 +263,41 @@ def present_levels(parts: Sequence[Summary]) -> list[Summary]:
         return list(parts)
     first = parts[0]
     shown = np.any([part.mean > 0 for part in parts], axis=0)
-    kept = []
+    kept, bases = [], []
     for block, unit in zip(first.blocks, first.units, strict=True):
-        columns = [column for column in block if shown[column]] if unit.startswith("OneHot") else list(block)
-        if columns and unit.startswith("OneHot"):
-            base = any(part.n * (1 - part.mean[list(block)].sum()) > 0.5 for part in parts)
-            columns = columns if base else columns[1:]
+        levels, columns = unit_levels(unit), list(block)
+        base = levels[0] if levels else ""
+        if levels:
+            columns = [column for column in block if shown[column]]
+            if columns and not any(part.n * (1 - part.mean[list(block)].sum()) > 0.5 for part in parts):
+                base = levels[1 + block.index(columns[0])]
+                columns = columns[1:]
         kept.append(columns or list(block[:1]))  # constant everywhere, which is refused elsewhere
-    return (
-        list(parts) if kept == [list(block) for block in first.blocks] else [part.with_columns(kept) for part in parts]
+        bases.append(base)
+    if kept == [list(block) for block in first.blocks]:
+        return list(parts)
+    fewer = [part.with_columns(kept) for part in parts]
+    units = tuple(
+        one_hot_unit([base, *unit_levels(unit)[1:]]) if base else unit
+        for base, unit in zip(bases, fewer[0].units, strict=True)
     )
+    return [replace(part, units=units) for part in fewer]
+
+
+def one_hot_unit(levels: Sequence[str]) -> str:
+    """Describe a category by its levels, the first of which has no column.
+
+    Examples
+    --------
+    >>> one_hot_unit(["f", "m"]), unit_levels(one_hot_unit(["f", "m"])), unit_levels("Linear")
+    ('OneHot ["f","m"]', ('f', 'm'), ())
+    """
+    return "OneHot " + json.dumps(list(levels), ensure_ascii=False, separators=(",", ":"))
+
+
+def unit_levels(unit: str) -> tuple[str, ...]:
+    """Return the levels of a category from its unit; none for numbers."""
+    return tuple(json.loads(unit.removeprefix("OneHot "))) if unit.startswith("OneHot [") else ()
 
 
 def check_alike(parts: Sequence[Summary]) -> None:

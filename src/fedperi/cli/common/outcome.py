@@ -25,6 +25,10 @@ def summarize(console: Console, result: Result, out: Path | None) -> None:
         _say_privacy(console, result)
     if result.stability:
         console.print(f"Stability from {result.replicates} resampled runs is in the report.")
+    if out is not None and result.moments is not None:
+        console.print(
+            "summaries.json, for `fedperi effect`, holds each site's exact means and covariances: keep it safe."
+        )
     if out is not None:
         console.print(f"Wrote report.html, result.json, manifest.json and graph.* to {out}.", soft_wrap=True)
 

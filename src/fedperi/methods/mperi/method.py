@@ -22,6 +22,7 @@ from ...search.phase1 import Found, Step, find_common_dag
 from ...search.posterior import MOST_EXACT
 from ...tables.reading import Reading
 from ...tables.summary import Summary
+from ..effects.moments import Moments
 from ..interruption import respecting_interrupts
 from ..manifest import manifest_of_summaries
 from ..parts import Difference, Groups, Robustness
@@ -221,6 +222,7 @@ class MPERI:
             robustness=tuple(robust),
             warnings=tuple(cautions(parts, groups, runs, robust)),
             sampling={"exact": runs.exact, "chains_differ": runs.chains_differ},
+            moments=Moments.of(parts),
         )
 
     def _described(self) -> dict[str, Any]:

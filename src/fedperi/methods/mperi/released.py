@@ -24,7 +24,7 @@ from ...privacy.release.release import Release, undoes_clipping
 from ...privacy.release.repair import clipped_eigenvalues
 from ...tables.bounded import CONSTANT, SPREAD
 from ...tables.readers.private import is_number, limits
-from ...tables.summary import Noise, Summary
+from ...tables.summary import Noise, Summary, one_hot_unit
 from .pooling import MOST_MOVED, Estimate, align_scales, borrow_drowned
 
 Floats = NDArray[np.float64]
@@ -210,7 +210,7 @@ def _summary(release: Release, found: Estimate) -> Summary:
         found.covariance,
         tuple("continuous" if one else "categorical" for one in number),
         tuple(
-            "Linear" if one else f"OneHot {column.levels}"
+            "Linear" if one else one_hot_unit(column.levels or ())
             for one, column in zip(number, release.schema.columns, strict=True)
         ),
         release.targets,

@@ -17,7 +17,7 @@ import numpy as np
 from ...errors import InputError
 from ...strict import Unreadable, read_json
 from ...tables.schema import Column, Schema
-from ...tables.summary import Summary, covariance_of
+from ...tables.summary import Summary, covariance_of, one_hot_unit
 from ..release.signature import Signature, is_base64, is_key_text, public_text, sign, verify
 from ..release.text import canonical, checksum, layout
 from .reveals import about
@@ -231,7 +231,7 @@ def _check_unit(column: Column, entry: _Column) -> None:
     if curve is not None:
         fits = column.levels is None and all(_is_finite(number) for number in curve.groups())
     elif entry.unit.startswith("OneHot"):
-        fits = entry.unit == f"OneHot {column.levels}" and entry.width < len(column.levels or ())
+        fits = entry.unit == one_hot_unit(column.levels or ()) and entry.width == len(column.levels or ()) - 1
     else:
         fits = entry.unit == "Linear" and entry.width == 1
     if not fits:

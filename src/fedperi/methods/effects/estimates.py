@@ -1,0 +1,251 @@
+"""Effects of one variable on another: at each site, in common, and over the DAGs that are possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...graph import bits
+from ...graph.adjustment import causal_nodes, is_adjustment_set, optimal_set
+from .dags import Directions, WeighedDag
+from .moments import Moments
+from .policies import Policies
+from .pooling import pool
+from .records import COMMON, Effect, Estimate
+from .regression import Fit, regress
+
+Floats = NDArray[np.float64]
+
+
+class _Option(NamedTuple):
+    """One way to compute an effect: what to adjust for (None if there is no effect), from which DAG, how probable."""
+
+    given: int | None
+    dag: WeighedDag
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """Effects of any variable on any other.
+
+    Parameters
+    ----------
+    moments : Moments
+        What the sites said.
+    dags : tuple of WeighedDag
+        The possible DAGs, the most probable first.
+    directions : mapping
+        How probable each arrow is.
+    policies : Policies
+        Where causes are cut off.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.methods.effects.dags import probable_dags
+    >>> sim = fp.simulate(fp.PDAG.from_edges([("dose", "pain")]), clients=3, samples=1000, intervention="none", seed=1)
+    >>> moments = Moments.of([fp.Summary.of(table) for table in sim.sites])
+    >>> effects = Effects(moments, probable_dags(sim.dag, sim.dag, {}, moments), {}, Policies.of(moments, []))
+    >>> common = effects.of("dose", "pain")[-1]
+    >>> bool(common.total.low < sim.weights[0][0, 1] < common.total.high)
+    True
+    """
+
+    moments: Moments
+    dags: tuple[WeighedDag, ...]
+    directions: Directions
+    policies: Policies
+    _fits: dict[tuple[int, int, int], list[Fit]] = field(default_factory=dict, repr=False)
+
+    def of(self, cause: str, effect: str) -> list[Effect]:
+        """Compute the effect of one variable on another: a row per site and level, then those in common."""
+        x, y = self.index(cause), self.index(effect)
+        if x == y:
+            raise InputError(f"cause and effect are both {cause!r}: give two variables")
+        direct, total = self._direct_options(x, y), self._total_options(x, y)
+        left = [self._left_out(direct, x, y, False), self._left_out(total, x, y, True)]
+        found = [self._over_dags(direct, x, y, left[0]) if direct else None, self._over_dags(total, x, y, left[1])]
+        main = total[0].given
+        adjustment = tuple(self.moments.names[i] for i in bits.members(main or 0))
+        path = sum(option.weight for option in total if option.given is not None)
+        places = [*(site.site for site in self.moments.sites), COMMON]
+        levels = [self.moments.levels[i] or ("",) * len(self.moments.blocks[i]) for i in (x, y)]
+        rows = []
+        for k, place in enumerate(places):
+            for i, cause_level in enumerate(levels[0]):
+                for j, effect_level in enumerate(levels[1]):
+                    at = [None if one is None else one[k][i][j] for one in found]
+                    assert at[1] is not None
+                    rows.append(
+                        Effect(
+                            cause,
+                            cause_level,
+                            effect,
+                            effect_level,
+                            place,
+                            self.directions.get((cause, effect), np.nan),
+                            at[0],
+                            at[1],
+                            path,
+                            adjustment,
+                            len(total) > 1,
+                            self.unit(x, y),
+                            self._note(place, k, left, at[1]),
+                        )
+                    )
+        return rows
+
+    def unit(self, cause: int, effect: int) -> str:
+        """Say what the numbers mean."""
+        moments = self.moments
+        cause_name, effect_name = (
+            f"{moments.names[i]} = {moments.levels[i][0]}" if len(moments.levels[i]) == 1 else moments.names[i]
+            for i in (cause, effect)
+        )
+        what = f"probability of {effect_name}" if moments.shares[effect] else effect_name
+        if moments.levels[cause]:
+            return f"{what}, {cause_name} against the first level"
+        if moments.shares[cause]:
+            return f"{what}, {cause_name} 1 against 0"
+        return f"{what} per unit of {cause_name}"
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """List pairs with a directed path in at least one DAG, in the order of the variables."""
+        names = self.moments.names
+        return [
+            (a, b)
+            for i, a in enumerate(names)
+            for j, b in enumerate(names)
+            if i != j and any(causal_nodes(dag.parents, dag.children, i, j) for dag in self.dags)
+        ]
+
+    def index(self, name: str) -> int:
+        """Position of a variable; an unknown name is an error that lists the known ones."""
+        if name not in self.moments.names:
+            raise InputError(f"unknown variable {name!r}; known: {', '.join(self.moments.names)}")
+        return self.moments.names.index(name)
+
+    def _direct_options(self, x: int, y: int) -> list[_Option]:
+        """Every set of other parents of the effect, over the DAGs with the arrow."""
+        found: dict[int, _Option] = {}
+        for dag in self.dags:
+            if dag.parents[y] >> x & 1:
+                given = dag.parents[y] & ~(1 << x)
+                seen = found.get(given)
+                found[given] = _Option(given, dag, dag.weight) if seen is None else _more(seen, dag.weight)
+        return sorted(found.values(), key=lambda option: -option.weight)
+
+    def _total_options(self, x: int, y: int) -> list[_Option]:
+        """As few adjustment sets as serve all DAGs; a DAG without a directed path says that there is no effect."""
+        found: list[_Option] = []
+        for dag in self.dags:
+            best = optimal_set(dag.parents, dag.children, x, y)
+            for at, option in enumerate(found):
+                serves = (
+                    option.given is None
+                    if best is None
+                    else option.given is not None
+                    and (best == option.given or is_adjustment_set(dag.parents, dag.children, x, y, option.given))
+                )
+                if serves:
+                    found[at] = _more(option, dag.weight)
+                    break
+            else:
+                found.append(_Option(best, dag, dag.weight))
+        return sorted(found, key=lambda option: -option.weight)
+
+    def _left_out(self, options: Sequence[_Option], x: int, y: int, paths: bool) -> list[list[str]]:
+        """For every option and site why the site is left out of the effect in common; empty if it is not."""
+        names = self.moments.names
+        out = []
+        for option in options:
+            causal = causal_nodes(option.dag.parents, option.dag.children, x, y)
+            out.append(
+                [
+                    self.policies.why_on_paths(site.site, names, option.dag, x, causal)
+                    if paths
+                    else self.policies.why(site.site, names[x], names[y])
+                    for site in self.moments.sites
+                ]
+            )
+        return out
+
+    def _over_dags(
+        self, options: Sequence[_Option], x: int, y: int, left_out: Sequence[Sequence[str]]
+    ) -> list[list[list[Estimate]]]:
+        """Estimates per place (sites, then in common), level of the cause and level of the effect."""
+        shape = len(self.moments.blocks[x]), len(self.moments.blocks[y])
+        tables = [
+            _one_option(self._fit(x, y, option.given), left, shape)
+            for option, left in zip(options, left_out, strict=True)
+        ]
+        return [
+            [[_envelope([table[k][i][j] for table in tables]) for j in range(shape[1])] for i in range(shape[0])]
+            for k in range(len(self.moments.sites) + 1)
+        ]
+
+    def _fit(self, x: int, y: int, given: int | None) -> list[Fit] | None:
+        if given is None:
+            return None
+        if (x, y, given) not in self._fits:
+            blocks = self.moments.blocks
+            adjust = [column for i in bits.members(given) for column in blocks[i]]
+            self._fits[x, y, given] = [regress(site, blocks[x], adjust, blocks[y]) for site in self.moments.sites]
+        return self._fits[x, y, given]
+
+    def _note(self, place: str, k: int, left: Sequence[Sequence[Sequence[str]]], total: Estimate) -> str:
+        if place == COMMON:
+            return ""
+        words = [one[0][k] for one in left if one and one[0][k]]
+        if words:
+            return f"{words[0]} at {place}: not part of the effect in common"
+        return "" if np.isfinite(total.value) else f"{place} cannot tell: the cause does not vary enough there"
+
+
+def _more(option: _Option, weight: float) -> _Option:
+    return option._replace(weight=option.weight + weight)
+
+
+def _one_option(
+    fits: Sequence[Fit] | None, left_out: Sequence[str], shape: tuple[int, int]
+) -> list[list[list[Estimate]]]:
+    """Estimates for one adjustment set; without fits there is no effect, which is certain if the DAG is right."""
+    sites = len(left_out)
+    if fits is None:
+        zero = Estimate(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, np.nan, np.nan, 0)
+        return [[[zero] * shape[1]] * shape[0]] * (sites + 1)
+    kept = [k for k in range(sites) if not left_out[k]]
+
+    def entry(k: int, i: int, j: int) -> Estimate:
+        pick: Callable[[Floats], float] = lambda values: float(values[i, j])  # noqa: E731
+        if k < sites:
+            value, half, told = pick(fits[k].estimate), pick(fits[k].half), int(k in kept)
+            return _estimate(value, pick(fits[k].error), half, np.nan, np.nan, told)
+        columns = ([pick(getattr(fits[s], name)) for s in kept] for name in ("estimate", "error", "half"))
+        found = pool(*map(np.array, columns))
+        return _estimate(*found)
+
+    return [[[entry(k, i, j) for j in range(shape[1])] for i in range(shape[0])] for k in range(sites + 1)]
+
+
+def _estimate(value: float, error: float, half: float, tau: float, share: float, sites: int) -> Estimate:
+    return Estimate(value, error, value - half, value + half, value, value, tau, share, sites)
+
+
+def _envelope(options: Sequence[Estimate]) -> Estimate:
+    """The first of several estimates, with a range over all of them."""
+    told = [one for one in options if np.isfinite(one.value)]
+    if not told or len(options) == 1:
+        return options[0]
+    return options[0]._replace(
+        low=min(one.low for one in told),
+        high=max(one.high for one in told),
+        least=min(one.least for one in told),
+        most=max(one.most for one in told),
+    )

@@ -1,0 +1,162 @@
+"""The numbers that effects are computed from: for each site rows, means and covariances in common units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...strict import Unreadable, read_json, write_json
+from ...tables.frozen import frozen
+from ...tables.summary import unit_levels
+
+if TYPE_CHECKING:
+    from ...tables.summary import Summary
+
+Floats = NDArray[np.float64]
+
+FORMAT, VERSION = "fedperi.summaries", 1
+
+YES_NO = 1e-6
+"""Difference between a variance and that of a yes/no with the same mean, up to which a column is one."""
+
+
+@dataclass(frozen=True, eq=False)
+class SiteMoments:
+    """What one site said.
+
+    Parameters
+    ----------
+    site : str
+        Its name.
+    n : float
+        Rows; with noise for privacy, the rows that the noise leaves (`Summary.rows`), so that intervals are wider.
+    mean, covariance : array
+        Of the embedded columns; covariances are divided by n. Read-only.
+    targets : tuple of str
+        Variables that the site declares to have set.
+    noise : array or None
+        Standard deviation of the noise for privacy in each entry of `covariance`; None if the numbers are exact.
+    """
+
+    site: str
+    n: float
+    mean: Floats
+    covariance: Floats
+    targets: tuple[str, ...] = ()
+    noise: Floats | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "covariance", "noise"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
+        q = len(self.mean)
+        for name in ("covariance", "noise"):
+            value = getattr(self, name)
+            if value is not None and (value.shape != (q, q) or not np.isfinite(value).all()):
+                raise InputError(f"site {self.site!r}: {name} must be {q} x {q} finite numbers")
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What all sites said, of the same variables in the same units.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The variables.
+    blocks : tuple of tuple of int
+        For every variable, its columns.
+    levels : tuple of tuple of str
+        For every variable the levels that its columns stand for, without the first; empty for numbers.
+    shares : tuple of bool
+        Whether a variable is a yes/no or a category, so that effects on it are differences in probability.
+    sites : tuple of SiteMoments
+        The sites.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import fedperi as fp
+    >>> summary = fp.Summary.of(pd.DataFrame({"age": [41.5, 37.0, 60.25], "sex": ["f", "m", "m"]}), name="north")
+    >>> moments = Moments.of([summary])
+    >>> moments.levels, moments.shares
+    (((), ('m',)), (False, True))
+    >>> Moments.from_json(moments.to_json()).to_json() == moments.to_json()
+    True
+    """
+
+    names: tuple[str, ...]
+    blocks: tuple[tuple[int, ...], ...]
+    levels: tuple[tuple[str, ...], ...]
+    shares: tuple[bool, ...]
+    sites: tuple[SiteMoments, ...]
+
+    @classmethod
+    def of(cls, summaries: Sequence[Summary]) -> Moments:
+        """Collect what the summaries say. Polynomials beside numbers are left out: effects are straight lines."""
+        parts = [summary.straight() for summary in summaries]
+        first = parts[0]
+        sites = tuple(
+            SiteMoments(part.site, float(part.rows), part.mean, part.covariance, part.targets or ()) for part in parts
+        )
+        levels = tuple(unit_levels(unit)[1:] for unit in first.units)
+        shares = tuple(
+            kind == "categorical" and (bool(shown) or _zero_or_one(sites, block[0]))
+            for kind, shown, block in zip(first.kinds, levels, first.blocks, strict=True)
+        )
+        return cls(first.names, first.blocks, levels, shares, sites)
+
+    def to_json(self) -> str:
+        """Write everything as JSON text. It holds exact means and covariances of the sites."""
+        record = {
+            "format": FORMAT,
+            "version": VERSION,
+            "names": self.names,
+            "blocks": self.blocks,
+            "levels": self.levels,
+            "shares": self.shares,
+            "sites": [
+                {
+                    "site": one.site,
+                    "n": one.n,
+                    "mean": one.mean.tolist(),
+                    "covariance": one.covariance.tolist(),
+                    "targets": one.targets,
+                    "noise": None if one.noise is None else one.noise.tolist(),
+                }
+                for one in self.sites
+            ],
+        }
+        return write_json(record)
+
+    @classmethod
+    def from_json(cls, text: str) -> Moments:
+        """Read what `to_json` wrote."""
+        try:
+            record = read_json(text)
+            if record["format"] != FORMAT or record["version"] != VERSION:
+                raise InputError(f"these are no summaries of fedperi, version {VERSION}")
+            values: dict[str, Any] = {name: _tuples(record[name]) for name in ("names", "blocks", "levels", "shares")}
+            sites = tuple(SiteMoments(**{**one, "targets": tuple(one["targets"])}) for one in record["sites"])
+        except (Unreadable, KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError("these are no summaries of fedperi: the text is damaged") from None
+        return cls(**values, sites=sites)
+
+
+def _zero_or_one(sites: Sequence[SiteMoments], column: int) -> bool:
+    """Whether a column with two values has the values 0 and 1: only then its variance follows from its mean so."""
+    exact = [one for one in sites if one.noise is None]
+    means = np.array([one.mean[column] for one in exact])
+    variances = np.array([one.covariance[column, column] for one in exact])
+    return bool((np.abs(variances - means * (1 - means)) <= YES_NO).all())
+
+
+def _tuples(entry: Any) -> Any:
+    return tuple(map(_tuples, entry)) if isinstance(entry, list) else entry

@@ -1,0 +1,94 @@
+"""What sampling and noise for privacy do together to a regression: draws of both, and how far they scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from .moments import SiteMoments
+
+Floats = NDArray[np.float64]
+
+DRAWS = 2000
+"""Draws of the bootstrap: the 95 % point of their scatter is then known to about 3 %."""
+
+LEAST = 1e-3
+"""Smallest eigenvalue, relative to the mean one, of a covariance that noise has damaged, after repair."""
+
+
+def spread_of_draws(site: SiteMoments, used: Sequence[int], effect: Sequence[int], draws: int = DRAWS) -> Floats:
+    """Half the width of 95 % intervals for all coefficients of a regression, by a parametric bootstrap.
+
+    A draw is a covariance of `n` normal rows (Wishart) with fresh noise in every entry. The result is the distance
+    from the estimate that 95 % of the draws keep. So it counts the bias that noise causes as well as the scatter.
+
+    Parameters
+    ----------
+    site : SiteMoments
+        Its covariance is taken as the truth from which rows are drawn; if noise has left it without a root, it is
+        repaired first. Without noise this is the usual interval of least squares.
+    used, effect : sequence of int
+        Columns of the regression: explaining, and explained.
+    draws : int
+        Their number. They come from a fixed seed: one result has one interval.
+
+    Returns
+    -------
+    array, shape (used, effect)
+
+    Examples
+    --------
+    >>> from fedperi.methods.effects.moments import SiteMoments
+    >>> covariance = np.array([[1.0, 0.5], [0.5, 1.25]])
+    >>> exact = SiteMoments("north", 1000, np.zeros(2), covariance)
+    >>> noisy = SiteMoments("north", 1000, np.zeros(2), covariance, noise=np.full((2, 2), 0.05))
+    >>> spread_of_draws(exact, [0], [1]).round(2), spread_of_draws(noisy, [0], [1]).round(2)
+    (array([[0.06]]), array([[0.13]]))
+    """
+    columns = [*used, *effect]
+    first = len(used)
+    truth = repaired(site.covariance[np.ix_(columns, columns)])
+    centre = _coefficients(truth[None], first)[0]
+    rng = np.random.default_rng(0)
+    drawn = _wishart(truth, max(float(site.n) - 1, len(columns) + 1.0), draws, rng)
+    if site.noise is not None:
+        size = site.noise[np.ix_(columns, columns)]
+        upper = np.triu(rng.normal(size=drawn.shape) * size)
+        drawn = drawn + upper + np.swapaxes(np.triu(upper, 1), 1, 2)
+        drawn = repaired(drawn)
+    return np.asarray(np.quantile(np.abs(_coefficients(drawn, first) - centre), 0.95, axis=0), dtype=np.float64)
+
+
+def repaired(covariance: Floats) -> Floats:
+    """Lift eigenvalues that noise has made negative or tiny, in units of the columns' deviations.
+
+    Examples
+    --------
+    >>> np.linalg.eigvalsh(repaired(np.array([[1.0, 1.2], [1.2, 1.0]]))).min() > 0
+    np.True_
+    """
+    diagonal = np.diagonal(covariance, axis1=-2, axis2=-1)
+    usual = np.maximum(np.mean(np.clip(diagonal, 0.0, None), axis=-1, keepdims=True), 1e-300)
+    scale = np.sqrt(np.maximum(diagonal, LEAST * usual))
+    unit = scale[..., :, None] * scale[..., None, :]
+    values, vectors = np.linalg.eigh(covariance / unit)
+    lifted = (vectors * np.maximum(values, LEAST)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    return np.asarray(lifted * unit, dtype=np.float64)
+
+
+def _coefficients(covariances: Floats, first: int) -> Floats:
+    solved = np.linalg.solve(covariances[:, :first, :first], covariances[:, :first, first:])
+    return np.asarray(solved, dtype=np.float64)
+
+
+def _wishart(covariance: Floats, free: float, draws: int, rng: np.random.Generator) -> Floats:
+    """Covariances of samples, by Bartlett's decomposition: works for any number of rows, also fractions of one."""
+    q = len(covariance)
+    lower = np.tril(rng.normal(size=(draws, q, q)), -1)
+    lower[:, range(q), range(q)] = np.sqrt(rng.chisquare(free - np.arange(q), size=(draws, q)))
+    root = np.linalg.cholesky(covariance) @ lower
+    return np.asarray(root @ np.swapaxes(root, 1, 2) / free, dtype=np.float64)

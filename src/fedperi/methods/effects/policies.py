@@ -1,0 +1,69 @@
+"""Where a policy has cut a cause off from its effect: such a site says nothing about the effect elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ..parts import Difference
+from .dags import WeighedDag
+from .moments import Moments
+
+
+@dataclass(frozen=True)
+class Policies:
+    """Mechanisms that a site has cut off from causes, or set.
+
+    Parameters
+    ----------
+    cut : mapping of (site, variable, cause) to words
+        Pairs that are cut off at a site.
+    set : mapping of (site, variable) to words
+        Variables that have one value at a site, or that it declares to have set.
+    """
+
+    cut: Mapping[tuple[str, str, str], str]
+    set: Mapping[tuple[str, str], str]
+
+    @classmethod
+    def of(cls, moments: Moments, differences: Iterable[Difference]) -> Policies:
+        """Collect what was found and what sites declared.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from fedperi.tables.summary import summaries
+        >>> table = pd.DataFrame({"a": [1.5, 2.0], "b": [1.5, 0.5]})
+        >>> moments = Moments.of(summaries({"Lyon": table.assign(b=0.5), "Metz": table}))
+        >>> Policies.of(moments, []).why("Lyon", "a", "b")
+        'b has one value only'
+        """
+        declared = {(one.site, name): f"{name} is declared as set" for one in moments.sites for name in one.targets}
+        flat = {
+            (one.site, name): f"{name} has one value only"
+            for one in moments.sites
+            for name, block in zip(moments.names, moments.blocks, strict=True)
+            if not any(one.covariance[column, column] for column in block)
+        }
+        cut = {
+            (one.site, one.variable, cause): f"{one.variable} does not depend on {cause}"
+            for one in differences
+            if one.kind == "cut"
+            for cause in one.parents
+        }
+        return cls(cut, declared | flat)
+
+    def why(self, site: str, cause: str, effect: str) -> str:
+        """Why a site's arrow from cause to effect is not the usual one; empty if it may be."""
+        return self.set.get((site, effect), "") or self.cut.get((site, effect, cause), "")
+
+    def why_on_paths(self, site: str, names: tuple[str, ...], dag: WeighedDag, cause: int, causal: int) -> str:
+        """Do the same for all arrows on directed paths, `causal` being the variables on them."""
+        for node, name in enumerate(names):
+            if causal >> node & 1:
+                for parent, other in enumerate(names):
+                    if dag.parents[node] & (causal | 1 << cause) & 1 << parent:
+                        words = self.why(site, other, name)
+                        if words:
+                            return words
+        return ""

@@ -1,0 +1,110 @@
+"""One effect from several sites: random effects, and how much the sites differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Floats = NDArray[np.float64]
+
+LEAST_HALF = 1.0
+"""Least half width of an interval, in standard errors that assume equal effects. Hartung and Knapp's interval shrinks
+to nothing if sites happen to agree. With this floor, 95 % intervals hold the truth in 97.0 % of cases with 2 sites,
+96.1 % with 3 and 95.2 % with 6; with a floor of 1.96 in 99.3, 98.7 and 97.7 % (equal effects, simulated)."""
+
+
+@cache
+def quantile(free: float) -> float:
+    """Half the width of a 95 % interval, in standard errors with so many degrees of freedom (Student)."""
+    return float(stats.t.ppf(0.975, free))
+
+
+class Pooled(NamedTuple):
+    """An effect in common.
+
+    Attributes
+    ----------
+    estimate, error, half : float
+        Mean of the sites' effects, its standard error, half the width of its 95 % interval.
+    tau : float
+        Standard deviation of the true effects between sites, in units of the effect.
+    share : float
+        I^2: share of the scatter between sites that is not sampling error, from 0 to 1.
+    sites : int
+        How many sites it is from.
+    """
+
+    estimate: float
+    error: float
+    half: float
+    tau: float
+    share: float
+    sites: int
+
+
+NOTHING = Pooled(np.nan, np.nan, np.nan, np.nan, np.nan, 0)
+
+
+def pool(estimates: Sequence[float] | Floats, errors: Sequence[float] | Floats, halves: Floats) -> Pooled:
+    """Pool the effects of sites as a random sample of effects.
+
+    The variance between sites is Paule and Mandel's: that with which the scatter is what it should be. Unlike
+    DerSimonian and Laird's it is consistent when sites differ much in size. The interval is Hartung and Knapp's, with
+    Student's quantiles for one degree of freedom less than sites: with few sites the variance between them is hardly
+    known, and intervals with normal quantiles are far too short.
+
+    Parameters
+    ----------
+    estimates, errors, halves : array
+        Effect, standard error and half the width of the interval per site. Sites without an effect (NaN) are left out.
+
+    Examples
+    --------
+    >>> found = pool([0.5, 0.6, 0.4, 0.52], [0.05] * 4, np.full(4, 0.1))
+    >>> round(found.estimate, 3), round(found.tau, 3), round(found.share, 2), found.sites
+    (0.505, 0.065, 0.63, 4)
+    """
+    y, s = np.asarray(estimates, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    told = np.isfinite(y) & np.isfinite(s)
+    y, s = y[told], s[told]
+    if not len(y):
+        return NOTHING
+    if len(y) == 1:
+        return Pooled(float(y[0]), float(s[0]), float(np.asarray(halves)[told][0]), np.nan, np.nan, 1)
+    # A perfect fit has no error; a tiny one keeps weights finite.
+    variance = np.maximum(s**2, max(float((s**2).max()), 1e-300) * 1e-12)
+    free = len(y) - 1
+    scatter, _ = _scatter(y, variance, 0.0)
+    between = _between(y, variance) if scatter > free else 0.0
+    left, centre = _scatter(y, variance, between)
+    precision = float((1 / (variance + between)).sum())
+    floor = LEAST_HALF / float(np.sqrt((1 / variance).sum()))
+    half = max(quantile(free) * float(np.sqrt(left / free / precision)), floor)
+    share = max(0.0, 1 - free / scatter) if scatter > 0 else 0.0
+    return Pooled(centre, half / quantile(free), half, float(np.sqrt(between)), share, len(y))
+
+
+def _scatter(y: Floats, variance: Floats, between: float) -> tuple[float, float]:
+    """Weighted sum of squares around the weighted mean (Cochran's Q if nothing is between), and that mean."""
+    weight = 1 / (variance + between)
+    centre = float(weight @ y / weight.sum())
+    return float(weight @ (y - centre) ** 2), centre
+
+
+def _between(y: Floats, variance: Floats) -> float:
+    """The variance between sites with which the scatter has its expected value. It falls with the variance: bisect."""
+    low, high = 0.0, float(np.var(y, ddof=1)) + float(variance.max())
+    while _scatter(y, variance, high)[0] > len(y) - 1:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        if _scatter(y, variance, middle)[0] > len(y) - 1:
+            low = middle
+        else:
+            high = middle
+    return high

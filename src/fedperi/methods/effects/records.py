@@ -1,0 +1,78 @@
+"""What is said of one effect."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+COMMON = "common"
+"""What stands in the place of a site for the effect in common."""
+
+
+class Estimate(NamedTuple):
+    """A direct or a total effect.
+
+    Attributes
+    ----------
+    value, error : float
+        For the most probable way to compute it, and its standard error.
+    low, high : float
+        95 % interval; if directions are open, from the lowest to the highest end over all possible DAGs.
+    least, most : float
+        Lowest and highest value over all possible DAGs.
+    tau, share : float
+        In common: standard deviation between sites, and I^2.
+    sites : int
+        In common: how many sites it is from. At a site: 1 if it is one of them, 0 if not.
+    """
+
+    value: float
+    error: float
+    low: float
+    high: float
+    least: float
+    most: float
+    tau: float
+    share: float
+    sites: int
+
+
+class Effect(NamedTuple):
+    """One variable's effect on another at a site, or in common.
+
+    Attributes
+    ----------
+    cause, cause_level, effect, effect_level : str
+        Which; levels are empty for numbers. A level of a cause is compared with the first one.
+    site : str
+        Where; "common" for the effect in common.
+    probability : float
+        Of the arrow from cause to effect; NaN if the result does not say.
+    direct : Estimate or None
+        With all other direct causes held fixed; None if there is no such arrow.
+    total : Estimate
+        Of setting the cause, along all paths.
+    path : float
+        Weight of the DAGs in which there is a directed path from cause to effect.
+    adjustment : tuple of str
+        What the total effect is adjusted for.
+    open : bool
+        Whether the total effect depends on directions that are open.
+    unit : str
+        What the numbers are per what.
+    note : str
+        Why a site is not part of the effect in common, or tells nothing.
+    """
+
+    cause: str
+    cause_level: str
+    effect: str
+    effect_level: str
+    site: str
+    probability: float
+    direct: Estimate | None
+    total: Estimate
+    path: float
+    adjustment: tuple[str, ...]
+    open: bool
+    unit: str
+    note: str

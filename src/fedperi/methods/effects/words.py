@@ -1,0 +1,123 @@
+"""An effect in sentences: what it is, how sure it is, and when it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .moments import Moments
+from .records import COMMON, Effect, Estimate
+
+IF_RIGHT = (
+    "This is causal only if the graph is right, nothing unseen causes both, and effects are straight lines. Otherwise "
+    "it is an association."
+)
+PROBABILITY = "A difference in probability, from a linear model: 0.1 means ten more in a hundred."
+
+FEW_SITES = 4
+"""Sites below which it is said that the interval is wide because there are few."""
+
+
+def number(value: float) -> str:
+    """Write a number with three digits that matter.
+
+    Examples
+    --------
+    >>> number(0.012345), number(-1234.5), number(float("nan")), number(0.0)
+    ('0.0123', '-1230', '-', '0')
+    """
+    if not np.isfinite(value):
+        return "-"
+    return np.format_float_positional(value, precision=3, fractional=False, trim="-")
+
+
+def interval(estimate: Estimate | None) -> str:
+    """Write a 95 % interval.
+
+    Examples
+    --------
+    >>> interval(Estimate(0.5, 0.1, 0.3, 0.7, 0.5, 0.5, 0.0, 0.0, 3)), interval(None)
+    ('0.3 to 0.7', '-')
+    """
+    if estimate is None or not np.isfinite(estimate.low):
+        return "-"
+    return f"{number(estimate.low)} to {number(estimate.high)}"
+
+
+def sentences(rows: Sequence[Effect], moments: Moments) -> list[str]:
+    """Say all there is to say about the effect of one variable on another, beside the numbers.
+
+    Parameters
+    ----------
+    rows : sequence of Effect
+        What `Effects.of` returned.
+    moments : Moments
+        What the sites said.
+    """
+    last = rows[-1]
+    if not last.path:
+        return [f"In the graph no directed path leads from {last.cause} to {last.effect}: no effect.", IF_RIGHT]
+    common = [one for one in rows if one.site == COMMON][-1]
+    return [
+        _adjusted(last),
+        *([_per_deviation(common, moments)] if not common.cause_level else []),
+        *_heterogeneity(common),
+        *_open(common),
+        *_arrow(common),
+        *([PROBABILITY] if moments.shares[moments.names.index(last.effect)] else []),
+        *(["Intervals include the noise that sites added for privacy."] if _noisy(moments) else []),
+        IF_RIGHT,
+    ]
+
+
+def _adjusted(one: Effect) -> str:
+    given = f"Adjusted for {_listed(one.adjustment)}." if one.adjustment else "There is nothing to adjust for."
+    return f"Total effect: along all paths. {given}"
+
+
+def _per_deviation(common: Effect, moments: Moments) -> str:
+    (column, *_) = moments.blocks[moments.names.index(common.cause)]
+    rows = np.array([site.n for site in moments.sites])
+    spread = float(np.sqrt(rows @ [site.covariance[column, column] for site in moments.sites] / rows.sum()))
+    return (
+        f"In common, per standard deviation of {common.cause} ({number(spread)}, within sites): "
+        f"{number(common.total.value * spread)}."
+    )
+
+
+def _heterogeneity(common: Effect) -> list[str]:
+    total = common.total
+    if total.sites < 2:
+        return [f"The total effect in common is from {'one site' if total.sites else 'no site'}."]
+    few = " With so few sites the interval is wide." if total.sites < FEW_SITES else ""
+    if not total.tau:
+        return [f"The {total.sites} sites do not differ more than by chance (I^2 0 %).{few}"]
+    return [
+        f"Between the {total.sites} sites the total effect varies with a standard deviation of {number(total.tau)}; "
+        f"{total.share:.0%} of the scatter is not chance (I^2).{few}"
+    ]
+
+
+def _open(common: Effect) -> list[str]:
+    if not common.open:
+        return []
+    none = f" In {1 - common.path:.0%} of them, by weight, there is no effect." if common.path < 0.995 else ""
+    return [
+        "Open: the graph leaves directions open on which the total effect depends. Over the DAGs that are possible it "
+        f"lies between {number(common.total.least)} and {number(common.total.most)}; intervals cover all of them.{none}"
+    ]
+
+
+def _arrow(common: Effect) -> list[str]:
+    if not np.isfinite(common.probability):
+        return []
+    return [f"Probability of the arrow {common.cause} -> {common.effect}: {common.probability:.2f}."]
+
+
+def _noisy(moments: Moments) -> bool:
+    return any(site.noise is not None for site in moments.sites)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
