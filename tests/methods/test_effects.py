@@ -25,7 +25,8 @@ from fedperi.methods.effects.regression import regress
 from fedperi.methods.effects.table import COLUMNS
 from fedperi.methods.effects.words import IF_RIGHT, sentences
 from fedperi.methods.parts import Difference
-from fedperi.tables.summary import Summary, check_alike, summaries
+from fedperi.tables.summaries import summaries
+from fedperi.tables.summary import Summary, check_alike
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
