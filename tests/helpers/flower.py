@@ -132,10 +132,15 @@ class Pilot:
         return fp.IPERI().fit([self.folder / f"{name}.csv" for name in NAMES[:2]])
 
     def coordinate(
-        self, *more: object, label: str = "coordinate", out: str = "results", timeout: float = 90
+        self,
+        *more: object,
+        label: str = "coordinate",
+        out: str = "results",
+        timeout: float = 90,
+        channel: str = "regrets",
     ) -> Running:
         arguments = ["coordinate", "--keys", "keys/coordinator", "--address", f"127.0.0.1:{self.port}"]
-        return self.start(label, *arguments, "--out", out, "--timeout", timeout, *more)
+        return self.start(label, *arguments, "--out", out, "--timeout", timeout, "--channel", channel, *more)
 
     def site(
         self,
@@ -146,11 +151,12 @@ class Pilot:
         store: str | None = None,
         label: str | None = None,
         talking: bool = False,
+        channel: str = "regrets",
     ) -> Running:
         key = key or name
         secure = ["--ca", f"keys/sites/{key}/ca.pem", "--key", f"keys/sites/{key}/{key}.key", "--name", name]
         kept = ["--store", store or f"store-{name}", *(["--approve"] if talking else [])]
-        where = [f"{data or name}.csv", "--coordinator", f"localhost:{self.port}"]
+        where = [f"{data or name}.csv", "--channel", channel, "--coordinator", f"localhost:{self.port}"]
         return self.start(label or name, "site", *where, *secure, *kept, "--wait", "300", *more, talking=talking)
 
     def start(self, label: str, *arguments: object, talking: bool = False) -> Running:

@@ -663,7 +663,9 @@ def test_a_journal_with_another_name_of_a_run_is_refused(tmp_path: Path) -> None
 def test_a_site_with_categories_and_no_schema_is_told_what_to_write(tmp_path: Path) -> None:
     rows = pd.DataFrame({"dose": np.arange(40) + 0.5, "arm": ["u", "v"] * 20})
     rows.to_csv(tmp_path / "north.csv", index=False)
-    done = fedperi_here("site", tmp_path / "north.csv", "--store", tmp_path / "store", "--dry-run")
+    done = fedperi_here(
+        "site", tmp_path / "north.csv", "--channel", "regrets", "--store", tmp_path / "store", "--dry-run"
+    )
     assert done.returncode == 2
     words = done.stderr
     assert words.startswith("error: site 'north', column 'arm': a category, and its levels are declared nowhere.")
@@ -672,7 +674,9 @@ def test_a_site_with_categories_and_no_schema_is_told_what_to_write(tmp_path: Pa
     made = fedperi_here("check", tmp_path / "north.csv", "--write-schema", tmp_path / "schema.toml")
     assert made.returncode == 0, made.stderr
     again = ("--schema", tmp_path / "schema.toml", "--most-openings", 7, "--bootstrap", "--penalty", 2)
-    done = fedperi_here("site", tmp_path / "north.csv", "--store", tmp_path / "store", "--dry-run", *again)
+    done = fedperi_here(
+        "site", tmp_path / "north.csv", "--channel", "regrets", "--store", tmp_path / "store", "--dry-run", *again
+    )
     assert done.returncode == 0, done.stderr
     assert "that it takes them as 'mixed' with a penalty of 2" in done.stdout
     assert "0 of at most 7 openings" in done.stdout and "others may resample its rows." in done.stdout
@@ -680,7 +684,9 @@ def test_a_site_with_categories_and_no_schema_is_told_what_to_write(tmp_path: Pa
 
 def test_no_bootstrap_is_still_an_option(tmp_path: Path) -> None:
     patients().to_csv(tmp_path / "north.csv", index=False)
-    done = fedperi_here("site", tmp_path / "north.csv", "--store", tmp_path, "--no-bootstrap", "--dry-run")
+    done = fedperi_here(
+        "site", tmp_path / "north.csv", "--channel", "regrets", "--store", tmp_path, "--no-bootstrap", "--dry-run"
+    )
     assert done.returncode == 0 and "it does not resample its rows for others." in done.stdout
 
 
@@ -712,7 +718,8 @@ def test_a_coordinator_that_expects_too_much_learns_it_before_a_run_is_opened(
 
 def test_plain_flower_takes_the_same_options(tmp_path: Path) -> None:
     patients().to_csv(tmp_path / "north.csv", index=False)
-    config = {"data": str(tmp_path / "north.csv"), "store": str(tmp_path), "penalty": 2.0, "most-openings": 3}
+    config = {"data": str(tmp_path / "north.csv"), "channel": "regrets", "store": str(tmp_path), "penalty": 2.0}
+    config |= {"most-openings": 3}
     site = site_of(config | {"bootstrap": True})
     assert (site.card.penalty, site.card.bootstrap, site.policy.most_openings) == (2.0, True, 3)
     with pytest.raises(InputError, match="bootstrap is true or false, not 'false'"):

@@ -67,11 +67,11 @@ def test_with_tls_and_keys_the_result_is_that_of_one_process(pilot: Any) -> None
     make_keys(pilot.folder / "other", hosts=["localhost"], sites=["east"])
     key = pilot.folder / "other/sites/east/east.key"
     stranger = pilot.start(
-        "stranger", "site", "east.csv", "--coordinator", f"localhost:{pilot.port}",
+        "stranger", "site", "east.csv", "--channel", "regrets", "--coordinator", f"localhost:{pilot.port}",
         "--ca", "keys/sites/east/ca.pem", "--key", key, "--store", "store-stranger",
     )  # fmt: skip
     distrusting = pilot.start(
-        "distrusting", "site", "east.csv", "--coordinator", f"localhost:{pilot.port}",
+        "distrusting", "site", "east.csv", "--channel", "regrets", "--coordinator", f"localhost:{pilot.port}",
         "--ca", "other/sites/east/ca.pem", "--key", "keys/sites/east/east.key", "--store", "store-distrusting",
     )  # fmt: skip
     sites = [pilot.site(name) for name in NAMES[:2]]
@@ -92,7 +92,18 @@ def test_with_tls_and_keys_the_result_is_that_of_one_process(pilot: Any) -> None
 
 def test_a_coordinator_that_is_told_to_end_leaves_nothing_running(tmp_path: Path) -> None:
     port = free_port()
-    arguments = ["coordinate", "--insecure", "--sites", "2", "--address", f"127.0.0.1:{port}", "--out", "results"]
+    arguments = [
+        "coordinate",
+        "--channel",
+        "regrets",
+        "--insecure",
+        "--sites",
+        "2",
+        "--address",
+        f"127.0.0.1:{port}",
+        "--out",
+        "results",
+    ]
     coordinator = Running(tmp_path, "coordinate", [*COMMAND, *arguments])
     try:
         coordinator.wait_for("0 of 2 sites connected")
@@ -228,24 +239,43 @@ def test_records_refuse_what_is_not_plain(link: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["site", "a.csv"], "give the coordinator's address: --coordinator host:9092"),
-        (["site", "a.csv", "--coordinator", "x"], "the coordinator is 'x', and must be host:port"),
-        (["site", "a.csv", "--coordinator", "localhost:1"], "give this site's key: --key site.key"),
+        (["site", "a.csv", "--channel", "regrets"], "give the coordinator's address: --coordinator host:9092"),
         (
-            ["site", "a.csv", "--coordinator", "example.org:1", "--insecure"],
+            ["site", "a.csv", "--channel", "regrets", "--coordinator", "x"],
+            "the coordinator is 'x', and must be host:port",
+        ),
+        (
+            ["site", "a.csv", "--channel", "regrets", "--coordinator", "localhost:1"],
+            "give this site's key: --key site.key",
+        ),
+        (
+            ["site", "a.csv", "--channel", "regrets", "--coordinator", "example.org:1", "--insecure"],
             "--insecure sends everything in the clear, to anyone who listens, and 'example.org' is not this machine",
         ),
         (
-            ["site", "a.csv", "--coordinator", "localhost:1", "--insecure", "--key", "k"],
+            ["site", "a.csv", "--channel", "regrets", "--coordinator", "localhost:1", "--insecure", "--key", "k"],
             "--insecure uses neither certificate nor key",
         ),
-        (["site", "a.csv", "--coordinator", "localhost:1", "--key", "k"], "--key 'k': there is no such file"),
         (
-            ["site", "a.csv", "--coordinator", "127.0.0.1:1", "--insecure", "--wait", "1"],
+            ["site", "a.csv", "--channel", "regrets", "--coordinator", "localhost:1", "--key", "k"],
+            "--key 'k': there is no such file",
+        ),
+        (
+            ["site", "a.csv", "--channel", "regrets", "--coordinator", "127.0.0.1:1", "--insecure", "--wait", "1"],
             "127.0.0.1:1 cannot be reached (Connection refused); gave up after 1 s",
         ),
         (
-            ["site", "a.csv", "--coordinator", "127.0.0.1:1", "--insecure", "--bounds", "b.toml"],
+            [
+                "site",
+                "a.csv",
+                "--channel",
+                "regrets",
+                "--coordinator",
+                "127.0.0.1:1",
+                "--insecure",
+                "--bounds",
+                "b.toml",
+            ],
             "--bounds is about privacy, which needs a price: add --epsilon 1",
         ),
         (["coordinate", "--out", "r"], "give the coordinator's keys: --keys keys/coordinator"),
@@ -298,7 +328,7 @@ def test_a_coordinator_that_speaks_no_tls_is_told_apart(link: Any) -> None:
 
 def test_a_dry_run_connects_nowhere(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(f"{i}.5,{i * i}.25" for i in range(20)) + "\n")
-    done = fedperi("site", "a.csv", "--store", "store", "--dry-run", cwd=tmp_path, columns=200)
+    done = fedperi("site", "a.csv", "--channel", "regrets", "--store", "store", "--dry-run", cwd=tmp_path, columns=200)
     assert done.returncode == 0, done.stderr
     assert "Site 'a' would tell the coordinator:" in done.stdout
     assert "Nothing was drawn, paid or sent: this was a dry run." in done.stdout
@@ -363,7 +393,7 @@ def test_plain_flower_runs_our_app(tmp_path: Path) -> None:
             start_new_session=True,
         )
 
-    config = f'data="{tmp_path / "a.csv"}" store="{tmp_path / "store"}"'
+    config = f'data="{tmp_path / "a.csv"}" channel="regrets" store="{tmp_path / "store"}"'
     address = ["--insecure", "--superlink", f"127.0.0.1:{port}", "--port", str(other)]
     processes = [start("link", "flower-superlink", "--insecure", "--port", str(port))]
     try:
@@ -385,7 +415,15 @@ def test_plain_flower_reads_its_configuration(tmp_path: Path) -> None:
     from fedperi.cli.flower_apps import site_of
 
     (tmp_path / "a.csv").write_text("x,y\n" + "\n".join(f"{i}.5,{i * i}.25" for i in range(20)) + "\n")
-    site = site_of({"data": str(tmp_path / "a.csv"), "name": "north", "store": str(tmp_path / "s"), "targets": "x"})
+    site = site_of(
+        {
+            "data": str(tmp_path / "a.csv"),
+            "channel": "regrets",
+            "name": "north",
+            "store": str(tmp_path / "s"),
+            "targets": "x",
+        }
+    )
     assert site.name == "north"
     assert json.loads(wire.write_card(site.card)["promise"]) is None
     with pytest.raises(InputError, match="names no table"):

@@ -294,9 +294,11 @@ def test_two_sites_of_one_name_without_keys_are_refused(pilot: Pilot) -> None:
     at = f"127.0.0.1:{free_port()}"
     for data in ("east", "south"):
         options = ["--name", "north", "--store", f"alike-{data}", "--wait", 60, "--insecure"]
-        pilot.start(f"alike-{data}", "site", f"{data}.csv", "--coordinator", at, *options)
+        pilot.start(f"alike-{data}", "site", f"{data}.csv", "--channel", "regrets", "--coordinator", at, *options)
     options = ["--sites", 2, "--min-sites", 1, "--timeout", 60, "--insecure"]
-    coordinator = pilot.start("alike", "coordinate", "--address", at, "--out", "alike", *options)
+    coordinator = pilot.start(
+        "alike", "coordinate", "--channel", "regrets", "--address", at, "--out", "alike", *options
+    )
     assert coordinator.done(60) == 2
     assert "error: two sites are called 'north': give each a name of its own" in coordinator.said
     assert not (pilot.folder / "alike").exists()

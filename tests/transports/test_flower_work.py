@@ -307,6 +307,7 @@ def test_nothing_but_declared_arrays_leaves_a_site(tmp_path: Path) -> None:
                         "data",
                         "penalty",
                         "bootstrap",
+                        "channel",
                         "names",
                         "n",
                         "targets",
@@ -493,7 +494,7 @@ def test_what_a_coordinator_cannot_do_is_said_in_one_line(tmp_path: Path, argume
 
 def test_a_site_can_allow_known_methods_only(tmp_path: Path, tables: Any) -> None:
     tables["north"].to_csv(tmp_path / "a.csv", index=False)
-    dry = ("site", "a.csv", "--store", "s", "--dry-run")
+    dry = ("site", "a.csv", "--channel", "regrets", "--store", "s", "--dry-run")
     done = fedperi(*dry, "--allow", "ges", cwd=tmp_path, columns=200)
     assert done.returncode == 2 and "a site can allow notears-admm," in done.stderr
     done = fedperi(*dry, "--allow", "fedcdh", cwd=tmp_path, columns=200)

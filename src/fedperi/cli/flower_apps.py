@@ -25,7 +25,19 @@ if TYPE_CHECKING:
 
     from flwr import clientapp, serverapp
 
-_NODE = ("table", "name", "store", "schema", "data", "missing", "targets", "penalty", "require-privacy", "allow")
+_NODE = (
+    "table",
+    "name",
+    "store",
+    "schema",
+    "data",
+    "missing",
+    "targets",
+    "penalty",
+    "require-privacy",
+    "allow",
+    "channel",
+)
 _OLD = ("data-type",)  # when the table was called data
 _LIMITS = ("bootstrap", "most-openings", "most-messages", "most-numbers")
 _PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "most_rows", "decimal")
@@ -106,6 +118,7 @@ def site_of(config: Mapping[str, Any]) -> SiteWork:
         penalty=config.get("penalty", 1.0),
         privacy=protection,
         policy=SitePolicy(
+            str(config.get("channel") or "release"),
             privacy_required=bool(config.get("require-privacy", False)),
             methods=tuple(listed(allowed)),
             **{key.replace("-", "_"): config[key] for key in _LIMITS if config.get(key) not in (None, "")},
