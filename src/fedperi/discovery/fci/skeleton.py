@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import comb, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,10 @@ class Separated:
 
 
 Candidates = Callable[[int, int], int]
+
+MOST_QUESTIONS = 50_000
+"""Tests of one size that are made with possible d-separators, of which there can be as many as variables. With more
+tests than this the larger sets are left out, and the result says so."""
 
 
 def find_skeleton(test: IndependenceTest, alpha: float, max_depth: int, allowed: Bools, usable: int) -> Separated:
@@ -90,6 +95,7 @@ def prune_further(
         found,
         lambda adjacent: lambda x, y: candidates(x, y) & usable,
         lambda x, y: found.adjacent[x] & usable,
+        MOST_QUESTIONS,
     )
 
 
@@ -100,6 +106,7 @@ def _prune(
     found: Separated,
     candidates_in: Callable[[list[int]], Candidates],
     tried: Candidates,
+    most: float = inf,
 ) -> Separated:
     adjacent, separators = list(found.adjacent), dict(found.separators)
     tests, depth, complete = found.tests, 0, True
@@ -110,7 +117,7 @@ def _prune(
         ]
         if max(sizes, default=-1) < depth:
             break
-        if depth > max_depth:
+        if depth > max_depth or sum(comb(size, depth) for size in sizes) > most:
             complete = False
             break
         best: dict[Pair, tuple[float, int]] = {}
