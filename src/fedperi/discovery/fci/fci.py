@@ -14,8 +14,9 @@ from ...graph.pag import ARROW, PAG, TAIL
 from ..pc.independence import IndependenceTest
 from .ends import Ends, Proposal
 from .possible import blocks, possible_d_separators
-from .rules import colliders, orient
+from .rules import orient, rule_0
 from .skeleton import Separated, find_skeleton, prune_further
+from .triples import Triples, unshielded, weigh_triples
 
 Bools = NDArray[np.bool_]
 
@@ -84,15 +85,17 @@ def fci_search(
     limit = test.max_given if max_depth is None else min(max_depth, test.max_given)
     found = find_skeleton(test, alpha, limit, _allowed(known, p), usable)
     found = _with_required(found, known)
-    first = _oriented(found, known, variables)
+    # Possible d-separators are found with the colliders of the first skeleton, as the search saw them.
+    first = _oriented(found, known, _as_found(found), variables)
     reach = [possible_d_separators(first.adjacent, first.arrow, x) for x in range(p)]
     joined = blocks(found.adjacent)
     found = prune_further(
         test, alpha, limit, found, lambda x, y: reach[x] & joined.get((min(x, y), max(x, y)), 0), usable
     )
     found = _with_required(found, known)
-    ends = _oriented(found, known, variables)
-    orient(ends, found, selection)
+    triples, found = weigh_triples(test, alpha, limit, found, usable)
+    ends = _oriented(found, known, triples, variables)
+    orient(ends, found, triples, selection)
     names = test.names
     separators = {
         (names[x], names[y]): tuple(names[z] for z in bits.members(inside))
@@ -123,11 +126,16 @@ def _with_required(found: Separated, known: Constraints) -> Separated:
     return Separated(adjacent, separators, found.tests, found.complete)
 
 
-def _oriented(found: Separated, known: Constraints, variables: int) -> Ends:
+def _as_found(found: Separated) -> Triples:
+    """Colliders by the separators of the search alone."""
+    return Triples(frozenset(t for t in unshielded(found) if not found.separators[t[0], t[2]] >> t[1] & 1), frozenset())
+
+
+def _oriented(found: Separated, known: Constraints, triples: Triples, variables: int) -> Ends:
     """Marks before the ten rules: what is known, what contexts tell, and colliders (R0)."""
     ends = Ends(found.adjacent)
     ends.apply(_known_marks(found.adjacent, known, variables))
-    ends.apply(colliders(found.adjacent, found))
+    ends.apply(rule_0(triples))
     return ends
 
 

@@ -14,9 +14,10 @@ from ...graph.pag import ARROW, TAIL
 from .ends import Ends, Proposal
 from .paths import circle_cycles, discriminated, first_steps
 from .skeleton import Separated
+from .triples import Triples
 
 
-def orient(ends: Ends, found: Separated, selection: bool = True) -> None:
+def orient(ends: Ends, found: Separated, triples: Triples, selection: bool = True) -> None:
     """Apply R1 to R10 until nothing changes; R0, and what is known beforehand, come before.
 
     Parameters
@@ -25,11 +26,13 @@ def orient(ends: Ends, found: Separated, selection: bool = True) -> None:
         Changed in place.
     found : Separated
         What separates the pairs that are not joined.
+    triples : Triples
+        What is known of the unshielded ones.
     selection : bool
         Whether rows may be selected by the variables. If not, R5 to R7 are left out.
     """
     while True:
-        if any(ends.apply(rule(ends)) for rule in (rule_1, rule_2, rule_3)):
+        if ends.apply(rule_1(ends, triples)) or any(ends.apply(rule(ends)) for rule in (rule_2, rule_3)):
             continue
         if ends.apply(rule_4(ends, found)):
             continue
@@ -39,23 +42,20 @@ def orient(ends: Ends, found: Separated, selection: bool = True) -> None:
             return
 
 
-def colliders(adjacent: list[int], found: Separated) -> Iterator[Proposal]:
+def rule_0(triples: Triples) -> Iterator[Proposal]:
     """R0: a *-* b *-* c with a and c not joined, and b not in what separates them: a *-> b <-* c."""
-    for b, near in enumerate(adjacent):
-        for a, c in combinations(bits.members(near), 2):
-            separator = found.separator(a, c)
-            if not adjacent[a] >> c & 1 and separator is not None and not separator >> b & 1:
-                yield a, b, ARROW
-                yield c, b, ARROW
+    for a, b, c in triples.colliders:
+        yield a, b, ARROW
+        yield c, b, ARROW
 
 
-def rule_1(ends: Ends) -> Iterator[Proposal]:
-    """a *-> b o-* c with a and c not joined: b --> c."""
+def rule_1(ends: Ends, triples: Triples) -> Iterator[Proposal]:
+    """a *-> b o-* c with a and c not joined, and b clearly no collider: b --> c."""
     for b, arrows in enumerate(ends.arrow):
-        if not arrows:
-            continue
-        for c in bits.members(ends.circle[b]):
-            if arrows & ~ends.adjacent[c] & ~(1 << c) and not ends.tail[c] >> b & 1:
+        for c in bits.members(ends.circle[b] if arrows else 0):
+            others = bits.members(arrows & ~ends.adjacent[c] & ~(1 << c))
+            clear = any((min(a, c), b, max(a, c)) not in triples.unclear for a in others)
+            if clear and not ends.tail[c] >> b & 1:
                 yield c, b, TAIL
                 yield b, c, ARROW
 
