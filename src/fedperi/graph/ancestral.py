@@ -49,7 +49,7 @@ def mag(dag: PDAG, hidden: Iterable[str] = (), selected: Iterable[str] = ()) -> 
     return PAG(marks, [dag.names[i] for i in seen])
 
 
-def equivalents(graph: PAG, selection: bool = False) -> Iterator[Marks]:
+def equivalents(graph: PAG, selection: bool = False, fixed: Marks | None = None) -> Iterator[Marks]:
     """Yield the marks of all MAGs that imply the same independences.
 
     Parameters
@@ -58,6 +58,8 @@ def equivalents(graph: PAG, selection: bool = False) -> Iterator[Marks]:
         A MAG, such as `mag` returns.
     selection : bool
         Whether to look also at MAGs of selected rows.
+    fixed : ndarray, optional
+        Only MAGs that have these marks, where they are not 0.
 
     Examples
     --------
@@ -66,7 +68,7 @@ def equivalents(graph: PAG, selection: bool = False) -> Iterator[Marks]:
     3
     """
     model = _model(graph.marks)
-    for marks in _same_unshielded_colliders(graph.marks, selection):
+    for marks in _same_unshielded_colliders(graph.marks, selection, fixed):
         if PAG(marks).is_ancestral and _tails_fit(marks) and _model(marks, model) == model:
             yield marks
 
@@ -92,9 +94,9 @@ def _tails_fit(marks: Marks) -> bool:
     return not bool((undirected.any(axis=0) & (marks == ARROW).any(axis=0)).any())
 
 
-def _same_unshielded_colliders(truth: Marks, selection: bool) -> Iterator[Marks]:
+def _same_unshielded_colliders(truth: Marks, selection: bool, fixed: Marks | None) -> Iterator[Marks]:
     """Yield the ways to mark the same edges with the same colliders among triples whose ends are not joined."""
-    edges = [(i, j) for i, j in np.argwhere(np.triu(truth)).tolist()]
+    edges = np.argwhere(np.triu(truth)).tolist()
     p = len(truth)
     triples = [
         (a, b, c)
@@ -109,6 +111,7 @@ def _same_unshielded_colliders(truth: Marks, selection: bool) -> Iterator[Marks]
         ripe[max(place[frozenset((a, b))], place[frozenset((b, c))])].append((a, b, c))
     wanted = {(a, b, c): truth[a, b] == truth[c, b] == ARROW for a, b, c in triples}
     types = TYPES if selection else TYPES[:3]
+    held = np.zeros_like(truth) if fixed is None else fixed
 
     def extend(marks: Marks, k: int) -> Iterator[Marks]:
         if k == len(edges):
@@ -116,6 +119,8 @@ def _same_unshielded_colliders(truth: Marks, selection: bool) -> Iterator[Marks]
             return
         i, j = edges[k]
         for marks[j, i], marks[i, j] in types:
+            if held[j, i] not in (0, marks[j, i]) or held[i, j] not in (0, marks[i, j]):
+                continue
             if all((marks[a, b] == marks[c, b] == ARROW) == wanted[a, b, c] for a, b, c in ripe[k]):
                 yield from extend(marks, k + 1)
 

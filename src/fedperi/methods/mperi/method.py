@@ -29,6 +29,7 @@ from ..result import Result
 from .cautions import cautions, shares_little
 from .differences import find_differences
 from .directions import find_graph, member_of, stated
+from .hidden import hidden_causes
 from .runs import MARGIN, Comparison, Runs, posterior_runs
 from .statements import statements
 
@@ -217,7 +218,7 @@ class MPERI:
             differences=tuple(differences),
             groups=tuple(groups),
             robustness=tuple(robust),
-            warnings=tuple(cautions(parts, groups, runs, robust)),
+            warnings=(*cautions(parts, groups, runs, robust), *hidden_causes(parts, dag, groups)),
             sampling={"exact": runs.exact, "chains_differ": runs.chains_differ},
         )
 
