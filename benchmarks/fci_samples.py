@@ -1,0 +1,90 @@
+"""FCI on tables: `fp.FCI` on summaries of the sites against causal-learn's FCI on the pooled rows.
+
+Random linear DAGs, two variables hidden, five sites of 1,000 rows. Sites are alike, or differ by policies of all kinds.
+The truth is the PAG that FCI finds with a d-separation oracle. Skeletons are compared by F1, arrowheads by precision and
+recall over all ordered pairs. Times are of the same run, one thread each.
+
+    python benchmarks/fci_samples.py [cases] [variables] [first]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+from causallearn.search.ConstraintBased.FCI import fci as causallearn_fci
+
+import fedperi as fp
+from fedperi.discovery.fci.fci import fci_search
+from fedperi.discovery.fci.oracle import HiddenSeparation
+from fedperi.graph.formats.pag import from_causallearn
+from fedperi.graph.pag import ARROW
+
+ALPHA = 0.01
+
+
+def case(seed: int, p: int, alike: bool) -> tuple[list[pd.DataFrame], fp.PAG]:
+    """Draw tables without the hidden variables, and the true PAG."""
+    sim = fp.simulate(
+        p + 2,
+        clients=5,
+        samples=1000,
+        edges=1.2 * (p + 2),
+        weights=(0.4, 1.0),
+        intervention="none" if alike else "varied",
+        shared_mechanisms=True,
+        seed=seed,
+    )
+    by_effects = sorted(sim.dag.names, key=lambda name: -len(sim.dag.children(name)))
+    hidden = by_effects[:2]
+    truth = fci_search(HiddenSeparation(sim.dag, hidden), max_depth=4 if p > 15 else None).graph
+    return [table.drop(columns=hidden) for table in sim.sites], truth
+
+
+def scores(truth: fp.PAG, found: fp.PAG) -> list[float]:
+    """F1 of the skeleton; precision and recall of arrowheads."""
+    one, other = truth.marks, found.reordered(truth.names).marks
+    joined, said = np.triu(one) > 0, np.triu(other) > 0
+    both = (joined & said).sum()
+    heads, shown = one == ARROW, other == ARROW
+    hits = (heads & shown).sum()
+    return [
+        2 * both / max(1, joined.sum() + said.sum()),
+        hits / shown.sum() if shown.any() else np.nan,
+        hits / heads.sum() if heads.any() else np.nan,
+    ]
+
+
+def main() -> None:
+    cases = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    p = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    first = int(sys.argv[3]) if len(sys.argv) > 3 else 9000
+    for alike in (True, False):
+        rows: dict[str, list[list[float]]] = {"fp.FCI": [], "fp.FCI(context=False)": [], "causal-learn, pooled": []}
+        for seed in range(first, first + cases):
+            tables, truth = case(seed, p, alike)
+            pooled = pd.concat(tables)
+            for name, method in (("fp.FCI", fp.FCI(ALPHA)), ("fp.FCI(context=False)", fp.FCI(ALPHA, context=False))):
+                start = time.process_time()
+                found = method.fit(tables).graph
+                rows[name].append([*scores(truth, found), time.process_time() - start])
+            start = time.process_time()
+            with contextlib.redirect_stdout(io.StringIO()):
+                graph, _ = causallearn_fci(
+                    pooled.to_numpy(), "fisherz", ALPHA, show_progress=False, node_names=list(pooled.columns)
+                )
+            took = time.process_time() - start
+            rows["causal-learn, pooled"].append([*scores(truth, from_causallearn(graph)), took])
+        print(f"{p} variables, {cases} cases from seed {first}, sites {'are alike' if alike else 'differ'}")
+        for name, some in rows.items():
+            f1, precision, recall, seconds = np.nanmean(some, axis=0)
+            print(f"  {name:24s} skeleton F1 {f1:.2f}, arrowheads: precision {precision:.2f}, recall {recall:.2f}; "
+                  f"{seconds:.2f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
