@@ -1,8 +1,9 @@
 """FCI with a d-separation oracle: how often the PAG is exactly right, and how often causal-learn's is.
 
-Random DAGs with 1 to 3 hidden variables and 4 to 10 observed ones. Both programs ask the same oracle. Where they differ,
-a PAG that contradicts the true MAG is wrong. Otherwise every mark on which they differ is checked by definition: a circle is right if the Markov equivalence class has a MAG with
-an arrowhead there and one with a tail; an arrowhead or a tail is right if no MAG of the class has the other mark.
+Random DAGs with 1 to 3 hidden variables and 4 to 10 observed ones. Both programs ask the same oracle. Where they
+differ, a PAG that contradicts the true MAG is wrong. Otherwise every mark on which they differ is checked by
+definition: a circle is right if the Markov equivalence class has a MAG with an arrowhead there and one with a tail; an arrowhead or
+a tail is right if no MAG of the class has the other mark.
 
     python benchmarks/fci_exactness.py [cases] [first]
 """
@@ -61,7 +62,7 @@ def disputed(truth: fp.PAG, ours: fp.PAG, theirs: fp.PAG) -> str:
     wrong = (other != truth.reordered(ours.names).marks) & (other != CIRCLE)
     if wrong.any():
         undirected = bool(((other == TAIL) & (other.T == TAIL))[wrong].any())
-        return f"theirs contradicts the MAG{', with undirected edges although no rows are selected' if undirected else ''}"
+        return f"theirs contradicts the MAG{', with undirected edges' if undirected else ''}"
     places = [tuple(place) for place in np.argwhere(one != other).tolist()]
     right = {place: right_mark(truth.reordered(ours.names), place) for place in places}
     if any(right[place] != one[place] for place in places):

@@ -1,8 +1,8 @@
 """FCI on tables: `fp.FCI` on summaries of the sites against causal-learn's FCI on the pooled rows.
 
-Random linear DAGs, two variables hidden, five sites of 1,000 rows. Sites are alike, or differ by policies of all kinds.
-The truth is the PAG that FCI finds with a d-separation oracle. Skeletons are compared by F1, arrowheads by precision and
-recall over all ordered pairs. Times are of the same run, one thread each.
+Random linear DAGs, two variables with two effects or more hidden, five sites of 1,000 rows. Sites are alike, or
+differ by policies of all kinds. The truth is the PAG that FCI finds with a d-separation oracle. Skeletons are compared by F1,
+arrowheads by precision and recall over all ordered pairs. Times are of the same run, one thread each.
 
     python benchmarks/fci_samples.py [cases] [variables] [first]
 """
@@ -39,8 +39,8 @@ def case(seed: int, p: int, alike: bool) -> tuple[list[pd.DataFrame], fp.PAG]:
         shared_mechanisms=True,
         seed=seed,
     )
-    by_effects = sorted(sim.dag.names, key=lambda name: -len(sim.dag.children(name)))
-    hidden = by_effects[:2]
+    common = [name for name in sim.dag.names if len(sim.dag.children(name)) >= 2]
+    hidden = np.random.default_rng([seed, 7]).permutation(common)[:2].tolist()
     truth = fci_search(HiddenSeparation(sim.dag, hidden), max_depth=4 if p > 15 else None).graph
     return [table.drop(columns=hidden) for table in sim.sites], truth
 
@@ -82,8 +82,11 @@ def main() -> None:
         print(f"{p} variables, {cases} cases from seed {first}, sites {'are alike' if alike else 'differ'}")
         for name, some in rows.items():
             f1, precision, recall, seconds = np.nanmean(some, axis=0)
-            print(f"  {name:24s} skeleton F1 {f1:.2f}, arrowheads: precision {precision:.2f}, recall {recall:.2f}; "
-                  f"{seconds:.2f} s", flush=True)
+            print(
+                f"  {name:24s} skeleton F1 {f1:.2f}, arrowheads: precision {precision:.2f}, recall {recall:.2f}; "
+                f"{seconds:.2f} s",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from .baselines.notears_admm.method import NotearsADMM
     from .coordinator.transcript import Replay
     from .discovery.discover import ges, pc
-    from .methods import IPERI, MPERI, PERI, EdgeEvidence, Result, load
     from .graph.pag import PAG
+    from .methods import IPERI, MPERI, PERI, EdgeEvidence, Result, load
     from .methods.controls import best_single_site, pooled
     from .methods.fci import FCI
     from .privacy import Privacy

@@ -14,9 +14,7 @@ from fedperi.graph.formats.pag import from_causallearn, from_tetrad, to_causalle
 from fedperi.graph.pag import SYMBOLS
 from fedperi.report.pictures.pag import pag_svg
 
-EVERY = fp.PAG.from_edges(
-    [(f"a{k}", symbol, f"blood pressure {k}") for k, symbol in enumerate(SYMBOLS)], names=None
-)
+EVERY = fp.PAG.from_edges([(f"a{k}", symbol, f"blood pressure {k}") for k, symbol in enumerate(SYMBOLS)], names=None)
 
 
 def test_a_pag_is_a_value() -> None:

@@ -95,7 +95,8 @@ class PAG:
         for a, symbol, b in triples:
             for name in (a, b):
                 if name not in position:
-                    raise InputError(f"edge {a} {symbol} {b} uses unknown variable {name!r}; known: {', '.join(labels)}")
+                    known = ", ".join(labels)
+                    raise InputError(f"edge {a} {symbol} {b} uses unknown variable {name!r}; known: {known}")
             i, j = position[a], position[b]
             if i == j:
                 raise InputError(f"edge {a} {symbol} {b} joins a variable with itself")

@@ -123,9 +123,7 @@ class FCI:
         return _result(found, names, test.contexts, parts)
 
 
-def _result(
-    found: FCISearch, names: Sequence[str], contexts: Sequence[Pair], parts: Sequence[Summary]
-) -> FCIResult:
+def _result(found: FCISearch, names: Sequence[str], contexts: Sequence[Pair], parts: Sequence[Summary]) -> FCIResult:
     graph = found.graph.reordered(names)
     changes = [
         (*sites, name)

@@ -72,7 +72,8 @@ class SiteTests:
         for row, block in zip(self._padded, self._blocks, strict=True):
             row[: len(block)] = block
         columns = np.cumsum(np.sort(self._width)[::-1])
-        self._max_given = max(0, int((columns < self._rows.max() - 1).sum()) - 2)
+        # A test of two variables has two beside the set, a test of a variable and a context has one.
+        self._max_given = max(0, int((columns < self._rows.max() - 1).sum()) - (1 if self._pairs else 2))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,7 +88,7 @@ class SiteTests:
     @property
     def max_given(self) -> int:
         """The largest conditioning set that the rows of the largest site allow."""
-        return min(self._max_given, max(0, self._variables - 2))
+        return self._max_given
 
     def p_values(self, x: Indices, y: Indices, given: Indices) -> Floats:
         """Test x[i] against y[i] given the set given[i], for all i; if one of the two is a context, it is y."""

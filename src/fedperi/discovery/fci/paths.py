@@ -32,9 +32,7 @@ def first_steps(ends: Ends, start: int, goal: int) -> int:
     A path may be directed if no edge has an arrowhead at its earlier, or a tail at its later end. It is uncovered if
     no two nodes that are two steps apart are joined.
     """
-    forward = [
-        ends.adjacent[u] & ~ends.arrow[u] & ~ends.seen_from(ends.tail, u) for u in range(len(ends.adjacent))
-    ]
+    forward = [ends.adjacent[u] & ~ends.arrow[u] & ~ends.seen_from(ends.tail, u) for u in range(len(ends.adjacent))]
     return _first_steps(ends.adjacent, forward, start, goal)
 
 

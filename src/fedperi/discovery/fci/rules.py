@@ -50,7 +50,7 @@ def rule_0(triples: Triples) -> Iterator[Proposal]:
 
 
 def rule_1(ends: Ends, triples: Triples) -> Iterator[Proposal]:
-    """a *-> b o-* c with a and c not joined, and b clearly no collider: b --> c."""
+    """R1: a *-> b o-* c with a and c not joined, and b clearly no collider: b --> c."""
     for b, arrows in enumerate(ends.arrow):
         for c in bits.members(ends.circle[b] if arrows else 0):
             others = bits.members(arrows & ~ends.adjacent[c] & ~(1 << c))
@@ -61,7 +61,7 @@ def rule_1(ends: Ends, triples: Triples) -> Iterator[Proposal]:
 
 
 def rule_2(ends: Ends) -> Iterator[Proposal]:
-    """a --> b *-> c or a *-> b --> c, and a *-o c: a *-> c."""
+    """R2: a --> b *-> c or a *-> b --> c, and a *-o c: a *-> c."""
     for c, circles in enumerate(ends.circle):
         for a in bits.members(circles):
             for b in bits.members(ends.arrow[c] & ends.adjacent[a]):
@@ -71,7 +71,7 @@ def rule_2(ends: Ends) -> Iterator[Proposal]:
 
 
 def rule_3(ends: Ends) -> Iterator[Proposal]:
-    """a *-> b <-* c, a *-o d o-* c, a and c not joined, d *-o b: d *-> b."""
+    """R3: a *-> b <-* c, a *-o d o-* c, a and c not joined, d *-o b: d *-> b."""
     for b, circles in enumerate(ends.circle):
         for d in bits.members(circles):
             both = ends.arrow[b] & ends.circle[d]
@@ -80,7 +80,7 @@ def rule_3(ends: Ends) -> Iterator[Proposal]:
 
 
 def rule_4(ends: Ends, found: Separated) -> Iterator[Proposal]:
-    """A path from d discriminates b from its neighbour c, b o-* c.
+    """R4: A path from d discriminates b from its neighbour c, b o-* c.
 
     If b is in what separates d and c: b --> c; otherwise a <-> b <-> c, with a before b on the path.
     """
@@ -100,8 +100,10 @@ def rule_4(ends: Ends, found: Separated) -> Iterator[Proposal]:
 
 
 def rule_5(ends: Ends) -> Iterator[Proposal]:
-    """a o-o b with an uncovered path of o-o edges from a to b, whose second node is not joined with b, nor its last
-    but one with a: all these edges are undirected."""  # noqa: D205, D209
+    """R5: a o-o b, and an uncovered path of o-o edges from a to b: all these edges are undirected.
+
+    The second node of the path must not be joined with b, nor the last but one with a.
+    """
     for path in circle_cycles(ends):
         for u, v in zip(path, (*path[1:], path[0]), strict=True):
             yield u, v, TAIL
@@ -109,7 +111,7 @@ def rule_5(ends: Ends) -> Iterator[Proposal]:
 
 
 def rule_6(ends: Ends) -> Iterator[Proposal]:
-    """a --- b o-* c: b --* c."""
+    """R6: a --- b o-* c: b --* c."""
     for b, tails in enumerate(ends.tail):
         if any(ends.tail[a] >> b & 1 for a in bits.members(tails)):
             for c in bits.members(ends.circle[b]):
@@ -117,7 +119,7 @@ def rule_6(ends: Ends) -> Iterator[Proposal]:
 
 
 def rule_7(ends: Ends) -> Iterator[Proposal]:
-    """a --o b o-* c with a and c not joined: b --* c."""
+    """R7: a --o b o-* c with a and c not joined: b --* c."""
     for b, circles in enumerate(ends.circle):
         out = sum(1 << a for a in bits.members(circles) if ends.tail[a] >> b & 1)
         for c in bits.members(circles):
@@ -126,7 +128,7 @@ def rule_7(ends: Ends) -> Iterator[Proposal]:
 
 
 def rule_8(ends: Ends) -> Iterator[Proposal]:
-    """a --> b --> c or a --o b --> c, and a o-> c: a --> c."""
+    """R8: a --> b --> c or a --o b --> c, and a o-> c: a --> c."""
     for a, c in _half_arrows(ends):
         between = ends.parents(c) & ends.adjacent[a]
         if any(ends.tail[a] >> b & 1 and not ends.tail[b] >> a & 1 for b in bits.members(between)):
@@ -134,23 +136,24 @@ def rule_8(ends: Ends) -> Iterator[Proposal]:
 
 
 def rule_9(ends: Ends) -> Iterator[Proposal]:
-    """a o-> c, and an uncovered path from a to c that may be directed, its second node not joined with c: a --> c."""
+    """R9: a o-> c, and an uncovered path from a to c that may be directed: a --> c.
+
+    Its second node must not be joined with c.
+    """
     for a, c in _half_arrows(ends):
         if first_steps(ends, a, c) & ~ends.adjacent[c] & ~(1 << c):
             yield c, a, TAIL
 
 
 def rule_10(ends: Ends) -> Iterator[Proposal]:
-    """a o-> c, b --> c <-- d, and uncovered paths from a to b and to d that may be directed: a --> c.
+    """R10: a o-> c, b --> c <-- d, and uncovered paths from a to b and to d that may be directed: a --> c.
 
     Their second nodes must be different and not joined.
     """
     for a, c in _half_arrows(ends):
         steps = [first_steps(ends, a, b) for b in bits.members(ends.parents(c) & ~(1 << a))]
         if any(
-            one & ~ends.adjacent[v] & ~(1 << v)
-            for one, other in combinations(steps, 2)
-            for v in bits.members(other)
+            one & ~ends.adjacent[v] & ~(1 << v) for one, other in combinations(steps, 2) for v in bits.members(other)
         ):
             yield c, a, TAIL
 

@@ -126,8 +126,8 @@ def residual_correlations(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]
             yield Sign(
                 (dag.names[a], dag.names[b]),
                 -log(max(chance, 1e-300)),
-                f"{dag.names[a]} and {dag.names[b]} may have a hidden common cause: they have no edge, but depend on each "
-                f"other{adjusted} (by chance: {chance:.1g}).",
+                f"{dag.names[a]} and {dag.names[b]} may have a hidden common cause: they have no edge, but depend on "
+                f"each other{adjusted} (by chance: {chance:.1g}).",
             )
 
 
@@ -152,8 +152,8 @@ def untold_changes(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
             yield Sign(
                 (dag.names[a], dag.names[b]),
                 min(nats),
-                f"{dag.names[a]} and {dag.names[b]} may have a hidden common cause: they are correlated, but where a site "
-                f"changes the one, the other stays as elsewhere ({nats[0]:.0f} and {nats[1]:.0f} nats).",
+                f"{dag.names[a]} and {dag.names[b]} may have a hidden common cause: they are correlated, but where a "
+                f"site changes the one, the other stays as elsewhere ({nats[0]:.0f} and {nats[1]:.0f} nats).",
             )
 
 
@@ -179,8 +179,8 @@ def one_cause_of_four(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
             yield Sign(
                 names,
                 gain,
-                f"{listed(names)} may have a hidden common cause: it would explain all six edges between them with fewer "
-                f"parameters ({gain:.0f} nats).",
+                f"{listed(names)} may have a hidden common cause: it would explain all six edges between them with "
+                f"fewer parameters ({gain:.0f} nats).",
             )
 
 
