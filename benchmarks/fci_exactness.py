@@ -2,8 +2,8 @@
 
 Random DAGs with 1 to 3 hidden variables and 4 to 10 observed ones. Both programs ask the same oracle. Where they
 differ, a PAG that contradicts the true MAG is wrong. Otherwise every mark on which they differ is checked by
-definition: a circle is right if the Markov equivalence class has a MAG with an arrowhead there and one with a tail; an arrowhead or
-a tail is right if no MAG of the class has the other mark.
+definition: a circle is right if the Markov equivalence class has a MAG with an arrowhead there and one with a
+tail; an arrowhead or a tail is right if no MAG of the class has the other mark.
 
     python benchmarks/fci_exactness.py [cases] [first]
 """
