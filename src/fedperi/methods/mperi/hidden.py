@@ -187,7 +187,7 @@ def one_cause_of_four(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
 def _untold(parts: Sequence[Summary], pooled: Floats, a: int, b: int, given: list[int]) -> float:
     """Nats by which "changes of a do not reach b" is ahead of "they reach it with the strength that both have".
 
-    Levels of a and b at each site, for the same values of `given`, are compared with those at all other sites.
+    Levels of a and b, for the same values of `given`, are compared between all pairs of sites.
     """
     both = _given(pooled, [a, b], given)
     strength = both[0, 1] / both[0, 0]
@@ -197,20 +197,17 @@ def _untold(parts: Sequence[Summary], pooled: Floats, a: int, b: int, given: lis
     weights[[0, 1], [a, b]] = 1.0
     weights[:, given] -= slopes.T
     error = np.array([np.diag(weights @ part.covariance @ weights.T) / float(part.n) for part in parts])
-    share = np.array([float(part.n) for part in parts])
     total = 0.0
-    for k in range(len(parts)):
-        others = np.arange(len(parts)) != k
-        part = share[others] / share[others].sum()
-        change = level[k] - part @ level[others]
-        variance = error[k] + part**2 @ error[others]
+    for k, m in combinations(range(len(parts)), 2):
+        change, variance = level[k] - level[m], error[k] + error[m]
         if variance.min() <= 0 or abs(change[0]) < CLEAR * np.sqrt(variance[0]):
             continue
         stays = change[1] ** 2 / variance[1]
         reached = (change[1] - strength * change[0]) ** 2 / (variance[1] + strength**2 * variance[0])
         if min(stays, reached) < OWN_CHANGE**2:
             total += (reached - stays) / 2
-    return float(total)
+    # Every site is in all but one of the pairs with it, so that pairs repeat what they tell.
+    return float(total) * 2 / len(parts)
 
 
 def _pooled(parts: Sequence[Summary]) -> Floats:
