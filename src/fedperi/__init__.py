@@ -40,8 +40,10 @@ if TYPE_CHECKING:
     from .baselines.notears_admm.method import NotearsADMM
     from .coordinator.record import Replay
     from .discovery.discover import ges, pc
+    from .graph.pag import PAG
     from .methods import IPERI, MPERI, PERI, EdgeEvidence, Result, load
     from .methods.controls import best_single_site, pooled
+    from .methods.fci import FCI
     from .privacy import Privacy
     from .simulation import Clinic, Simulation, clinic, simulate
     from .site.site import OracleSite, Site
@@ -52,8 +54,10 @@ tell_where_modules_moved()
 # Names whose rooms import pandas or scipy are loaded when first used, so that `import fedperi` stays quick.
 _LAZY = {
     "Clinic": ".simulation",
+    "FCI": ".methods.fci",
     "IPERI": ".methods",
     "MPERI": ".methods",
+    "PAG": ".graph.pag",
     "PERI": ".methods",
     "EdgeEvidence": ".methods",
     "FedCDH": ".baselines.fedcdh.method",
@@ -76,8 +80,10 @@ _LAZY = {
 }
 
 __all__ = [
+    "FCI",
     "IPERI",
     "MPERI",
+    "PAG",
     "PDAG",
     "PERI",
     "Clinic",

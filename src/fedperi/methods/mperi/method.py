@@ -32,6 +32,7 @@ from .cautions import cautions, shares_little
 from .differences import find_differences
 from .directions import find_graph, member_of, stated
 from .edges import edge_evidence, probable_pairs
+from .hidden import hidden_causes
 from .runs import MARGIN, Comparison, Runs, posterior_runs
 from .statements import named_entries, privacy_of, statements
 
@@ -220,7 +221,7 @@ class MPERI:
             differences=tuple(differences),
             groups=tuple(groups),
             robustness=tuple(robust),
-            warnings=tuple(cautions(parts, groups, runs, robust)),
+            warnings=(*cautions(parts, groups, runs, robust), *hidden_causes(parts, dag, groups)),
             sampling={"exact": runs.exact, "chains_differ": runs.chains_differ},
             moments=Moments.of(parts),
         )

@@ -1,0 +1,1 @@
+"""FCI: what can be known of the causes when some of them are hidden."""

@@ -1,0 +1,190 @@
+"""Independence tests that combine sites from their moments, without a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...scores.regression import SINGULAR
+from ..pc.gaussian import log_wilks, partial_correlations
+from .changes import change_statistics
+
+if TYPE_CHECKING:
+    from ...tables.summary import Summary
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class SiteTests:
+    """Tests of x against y given z within each site, combined over the sites; and of whether two sites differ.
+
+    Within a site, two columns are tested by Fisher's z, whose square is about the likelihood ratio. Under independence
+    the sum of the squares over K sites is chi-squared with K degrees of freedom. It is the sum of two independent
+    parts: what the sites have in common (one degree of freedom, powerful where sites are alike) and how they differ
+    (K - 1). The p-value is that of the smaller of the two, corrected for the choice. Blocks of columns, such as
+    indicators of a category, are tested by Wilks' lambda, and the K statistics are added up.
+
+    A context is a pair of sites. A variable is independent of it given z if it depends on z in the same way at both
+    sites: level, strengths and spread (`changes.py`).
+
+    Parameters
+    ----------
+    summaries : sequence of Summary
+        One per site, of the same variables.
+    contexts : bool
+        Whether pairs of sites are tested as contexts.
+
+    Examples
+    --------
+    >>> import numpy as np, fedperi as fp
+    >>> from fedperi.tables.summary import summaries
+    >>> chain = fp.PDAG.from_edges([("A", "B"), ("B", "C")])
+    >>> sim = fp.simulate(chain, clients=3, samples=500, weights=(0.5, 1.0), seed=1)
+    >>> test = SiteTests([part.straight() for part in summaries(sim.sites)])
+    >>> a, c = np.array([0]), np.array([2])
+    >>> bool(test.p_values(a, c, np.array([[1]]))[0] > 0.01)
+    True
+    """
+
+    def __init__(self, summaries: Sequence[Summary], contexts: bool = True) -> None:
+        self._summaries = tuple(summaries)
+        first = summaries[0]
+        self._pairs = list(combinations(range(len(summaries)), 2)) if contexts else []
+        self._variables = len(first.names)
+        taken = set(first.names)
+        self._names = (*first.names, *(_context_name(summaries, pair, taken) for pair in self._pairs))
+        self._rows = np.array([summary.rows for summary in summaries])
+        self._correlations = [_correlation(summary) for summary in summaries]
+        self._varies = np.stack([np.diag(summary.covariance) > 0 for summary in summaries])
+        self._blocks = [np.array(block, dtype=np.intp) for block in first.blocks]
+        self._width = np.array([len(block) for block in self._blocks], dtype=np.intp)
+        self._padded = np.full((len(self._blocks), int(self._width.max(initial=0))), -1, dtype=np.intp)
+        for row, block in zip(self._padded, self._blocks, strict=True):
+            row[: len(block)] = block
+        columns = np.cumsum(np.sort(self._width)[::-1])
+        # A test of two variables has two beside the set, a test of a variable and a context has one.
+        self._max_given = max(0, int((columns < self._rows.max() - 1).sum()) - (1 if self._pairs else 2))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables, then the contexts."""
+        return self._names
+
+    @property
+    def contexts(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of sites that are tested as contexts."""
+        return tuple((self._summaries[k].site, self._summaries[m].site) for k, m in self._pairs)
+
+    @property
+    def max_given(self) -> int:
+        """The largest conditioning set that the rows of the largest site allow."""
+        return self._max_given
+
+    def p_values(self, x: Indices, y: Indices, given: Indices) -> Floats:
+        """Test x[i] against y[i] given the set given[i], for all i; if one of the two is a context, it is y."""
+        out = np.empty(len(x))
+        inside = y < self._variables
+        out[inside] = self._within(x[inside], y[inside], given[inside])
+        for number in np.unique(y[~inside]):
+            some = np.flatnonzero(y == number)
+            out[some] = self._between(x[some], self._pairs[int(number) - self._variables], given[some])
+        return out
+
+    def _within(self, x: Indices, y: Indices, given: Indices) -> Floats:
+        if self._padded.shape[1] == 1:
+            column = self._padded[:, 0]
+            return self._fisher(column[x], column[y], column[given])
+        out = np.empty(len(x))
+        shapes = np.stack([self._width[x], self._width[y], self._width[given].sum(axis=1)], axis=1)
+        for shape in np.unique(shapes, axis=0):
+            some = np.flatnonzero((shapes == shape).all(axis=1))
+            cx, cy, cz = self._columns(x[some, None]), self._columns(y[some, None]), self._columns(given[some])
+            if shape[0] == shape[1] == 1:
+                out[some] = self._fisher(cx[:, 0], cy[:, 0], cz)
+            else:
+                out[some] = self._wilks(cx, cy, cz)
+        return out
+
+    def _fisher(self, x: Indices, y: Indices, given: Indices) -> Floats:
+        """Fisher's z at every site; sites where x or y does not vary, or rows are too few, say nothing."""
+        from scipy.special import chdtrc, ndtr
+
+        total, weight, squares, sites = (np.zeros(len(x)) for _ in range(4))
+        for rows, correlation, varies in zip(self._rows, self._correlations, self._varies, strict=True):
+            freedom = rows - given.shape[1] - 3
+            if freedom <= 0:
+                continue
+            r, left = partial_correlations(correlation, x, y, given)
+            says = varies[x] & varies[y] & (left.min(axis=0) > SINGULAR)
+            z = np.where(says, np.sqrt(freedom) * np.arctanh(np.clip(r, -1 + SINGULAR, 1 - SINGULAR)), 0.0)
+            total += np.sqrt(freedom) * z
+            weight += freedom * says
+            squares += z * z
+            sites += says
+        common = np.abs(total) / np.sqrt(np.maximum(weight, 1.0))
+        shared = 2 * ndtr(-common)
+        apart = np.where(sites > 1, chdtrc(np.maximum(sites - 1, 1), np.maximum(squares - common**2, 0.0)), 1.0)
+        smaller = np.minimum(shared, apart)
+        # The two are independent: 1 - (1 - p)^2, written so that small p-values stay exact.
+        return np.asarray(np.where(sites > 1, smaller * (2 - smaller), np.where(sites > 0, shared, 1.0)))
+
+    def _wilks(self, x: Indices, y: Indices, given: Indices) -> Floats:
+        from scipy.special import chdtrc
+
+        dx, dy = x.shape[1], y.shape[1]
+        value, freedom = np.zeros(len(x)), np.zeros(len(x))
+        for rows, correlation, varies in zip(self._rows, self._correlations, self._varies, strict=True):
+            factor = rows - 1 - given.shape[1] - (dx + dy + 1) / 2
+            if rows - 1 - given.shape[1] - dx - dy <= 0:
+                continue
+            log_lambda, left = log_wilks(correlation, x, y, given)
+            columns = varies[x].sum(axis=1) * varies[y].sum(axis=1)
+            says = (columns > 0) & (left.min(axis=0) > SINGULAR)
+            value += np.where(says, np.maximum(-factor * log_lambda, 0.0), 0.0)
+            freedom += np.where(says, columns, 0)
+        return np.asarray(np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), value), 1.0))
+
+    def _between(self, x: Indices, pair: tuple[int, int], given: Indices) -> Floats:
+        from scipy.special import chdtrc
+
+        out = np.empty(len(x))
+        kinds = self._summaries[0].kinds
+        widths = np.stack([x, self._width[given].sum(axis=1)], axis=1)
+        for variable, width in np.unique(widths, axis=0):
+            some = np.flatnonzero((widths == (variable, width)).all(axis=1))
+            value, freedom = change_statistics(
+                [self._summaries[k] for k in pair],
+                self._rows[list(pair)],
+                self._blocks[variable],
+                self._columns(given[some]),
+                spread=kinds[variable] == "continuous",
+            )
+            out[some] = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), value), 1.0)
+        return out
+
+    def _columns(self, variables: Indices) -> Indices:
+        """Columns of the blocks in every row; all rows have the same number of columns."""
+        columns = self._padded[variables].reshape(len(variables), -1)
+        return columns[columns >= 0].reshape(len(variables), -1) if columns.size else columns
+
+
+def _context_name(summaries: Sequence[Summary], pair: tuple[int, int], taken: set[str]) -> str:
+    name = f"{summaries[pair[0]].site} or {summaries[pair[1]].site}"
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name
+
+
+def _correlation(summary: Summary) -> Floats:
+    """Correlations; a column that does not vary is independent of all others."""
+    scale = np.sqrt(np.diag(summary.covariance))
+    safe = np.where(scale > 0, scale, 1.0)
+    correlation = np.asarray(summary.covariance / np.outer(safe, safe))
+    np.fill_diagonal(correlation, 1.0)
+    return correlation

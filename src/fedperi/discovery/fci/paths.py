@@ -1,0 +1,80 @@
+"""The paths that orientation rules look for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ...graph import bits
+from .ends import Ends
+
+
+def discriminated(ends: Ends, b: int, c: int) -> Iterator[tuple[int, int]]:
+    """Find the paths d ... a, b, c that discriminate b: yield every pair (a, d).
+
+    Every node between d and b is a collider on the path and a parent of c, and d is not joined with c.
+    """
+    parents = ends.parents(c)
+    for a in bits.members(parents & ends.seen_from(ends.arrow, b)):
+        seen, front = 1 << a | 1 << b | 1 << c, [a]
+        while front:
+            inner = front.pop()
+            for w in bits.members(ends.arrow[inner] & ~seen):
+                seen |= 1 << w
+                if not ends.adjacent[c] >> w & 1:
+                    yield a, w
+                elif parents >> w & 1 and ends.arrow[w] >> inner & 1:
+                    front.append(w)
+
+
+def first_steps(ends: Ends, start: int, goal: int) -> int:
+    """Second nodes of the uncovered paths from start to goal that may be directed, as a bit set.
+
+    A path may be directed if no edge has an arrowhead at its earlier, or a tail at its later end. It is uncovered if
+    no two nodes that are two steps apart are joined.
+    """
+    forward = [ends.adjacent[u] & ~ends.arrow[u] & ~ends.seen_from(ends.tail, u) for u in range(len(ends.adjacent))]
+    return _first_steps(ends.adjacent, forward, start, goal)
+
+
+def circle_cycles(ends: Ends) -> Iterator[Sequence[int]]:
+    """Uncovered paths of o-o edges that an edge a o-o b closes to a cycle without chords at its ends."""
+    both = [circles & ends.seen_from(ends.circle, v) for v, circles in enumerate(ends.circle)]
+    for a, near in enumerate(both):
+        for b in bits.members(near):
+            if b > a:
+                yield from _cycles(ends.adjacent, both, a, b)
+
+
+def _cycles(adjacent: Sequence[int], both: Sequence[int], a: int, b: int) -> Iterator[Sequence[int]]:
+    """Search the paths a, c, ..., d, b with a and d, and b and c, not joined."""
+    for c in bits.members(both[a] & ~adjacent[b] & ~(1 << b)):
+        for path in _walk(adjacent, both, (a, c), lambda d: bool(both[d] >> b & 1)):
+            u, d = path[-2:]
+            if not adjacent[d] >> a & 1 and not adjacent[u] >> b & 1 and b not in path:
+                yield (*path, b)
+
+
+def _first_steps(adjacent: Sequence[int], forward: Sequence[int], start: int, goal: int) -> int:
+    found = 0
+    for first in bits.members(forward[start]):
+        if first == goal:
+            found |= 1 << first
+            continue
+        for _ in _walk(adjacent, forward, (start, first), lambda v: v == goal):
+            found |= 1 << first
+            break
+    return found
+
+
+def _walk(
+    adjacent: Sequence[int], forward: Sequence[int], start: tuple[int, int], end: Callable[[int], bool]
+) -> Iterator[tuple[int, ...]]:
+    """Yield the uncovered paths that begin with two nodes and have reached an end, no node twice."""
+    paths: list[tuple[int, ...]] = [start]
+    while paths:
+        path = paths.pop()
+        u, v = path[-2:]
+        if len(path) > 2 and end(v):
+            yield path
+        inside = sum(1 << w for w in path)
+        paths += [(*path, w) for w in bits.members(forward[v] & ~adjacent[u] & ~inside)]

@@ -1,0 +1,105 @@
+"""Unshielded triples: whether the middle one belongs into what separates the other two, by all sets at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...graph import bits
+from ..pc.independence import IndependenceTest
+from ..pc.skeleton import packed, subsets
+from .skeleton import Separated
+
+Indices = NDArray[np.intp]
+Triple = tuple[int, int, int]
+"""(a, b, c), a < c: b is joined with both, and these are not joined."""
+
+LARGEST = 4
+"""Sets of neighbours of up to this size are compared; larger ones are seldom trusted more."""
+
+
+class Triples(NamedTuple):
+    """What the tests say about the middle of every unshielded triple.
+
+    Attributes
+    ----------
+    colliders : frozenset
+        The middle one is in no separating set.
+    unclear : frozenset
+        Some sets separate with it, and some without it: the tests have too little power to tell.
+    """
+
+    colliders: frozenset[Triple]
+    unclear: frozenset[Triple]
+
+
+def weigh_triples(
+    test: IndependenceTest, alpha: float, limit: int, found: Separated, usable: int
+) -> tuple[Triples, Separated]:
+    """Compare, for every unshielded triple, the best p-value of the sets with and without its middle.
+
+    The set with the highest p-value decides (as in PC-Max of Ramsey). If one end is a context, sets with and without
+    the middle must disagree: a small difference between two sites is easily overlooked in a variable further down, and
+    would then turn arrows round.
+
+    Returns
+    -------
+    triples : Triples
+    found : Separated
+        With the best separators of these pairs.
+    """
+    pairs = sorted({(a, c) for a, _, c in unshielded(found)})
+    best: dict[tuple[int, int], dict[int, float]] = {pair: {found.separators[pair]: -1.0} for pair in pairs}
+    # What the search found may be larger than the sets of neighbours: it is asked again, one pair at a time.
+    for pair, sets in best.items():
+        given = np.array([list(bits.members(found.separators[pair]))], dtype=np.intp).reshape(1, -1)
+        sets[found.separators[pair]] = float(test.p_values(np.array([pair[0]]), np.array([pair[1]]), given)[0])
+    tests = found.tests + len(best)
+    for size in range(min(LARGEST, limit) + 1):
+        for x, y, given in packed(_questions(pairs, found.adjacent, usable, size)):
+            p_values = test.p_values(x, y, given)
+            tests += len(x)
+            codes = (1 << given.astype(object)).sum(axis=1) if size else [0] * len(x)
+            for a, c, code, p in zip(x.tolist(), y.tolist(), codes, p_values.tolist(), strict=True):
+                best[a, c][int(code)] = p
+    separators = dict(found.separators)
+    for pair, sets in best.items():
+        separators[pair] = max(sets, key=lambda code: (sets[code], -code.bit_count(), -code))
+    colliders, unclear = set(), set()
+    for a, b, c in unshielded(found):
+        sets = best[a, c]
+        with_it = max((p for code, p in sets.items() if code >> b & 1), default=-1.0)
+        without = max((p for code, p in sets.items() if not code >> b & 1), default=-1.0)
+        if not usable >> c & 1 and min(with_it, without) > alpha:
+            unclear.add((a, b, c))
+        elif without > with_it:
+            colliders.add((a, b, c))
+    return Triples(frozenset(colliders), frozenset(unclear)), Separated(
+        found.adjacent, separators, tests, found.complete
+    )
+
+
+def unshielded(found: Separated) -> Iterator[Triple]:
+    """List the unshielded triples."""
+    for b, near in enumerate(found.adjacent):
+        for a, c in combinations(bits.members(near), 2):
+            if (a, c) in found.separators:
+                yield a, b, c
+
+
+def _questions(
+    pairs: list[tuple[int, int]], adjacent: list[int], usable: int, size: int
+) -> Iterator[tuple[Indices, ...]]:
+    """Yield the tests of the pairs with sets of neighbours of one size."""
+    for a, c in pairs:
+        for near in {adjacent[a] & usable, adjacent[c] & usable}:
+            members = np.array(list(bits.members(near)), dtype=np.intp)
+            if len(members) < size:
+                continue
+            for chosen in subsets(len(members), size):
+                given = members[chosen]
+                yield np.full(len(given), a), np.full(len(given), c), given

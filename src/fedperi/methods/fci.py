@@ -1,0 +1,156 @@
+"""FCI over several sites: what can be known of the causes when some of them are hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..discovery.fci.fci import FCISearch, fci_search
+from ..discovery.fci.moments import SiteTests
+from ..errors import InputError
+from ..graph.knowledge import as_knowledge, unconstrained
+from ..graph.pag import PAG
+from ..tables.reading import Reading
+from ..tables.summary import Summary
+from .mperi.statements import named_entries, statements
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class FCIResult:
+    """What FCI found.
+
+    Attributes
+    ----------
+    graph : PAG
+        Over the variables.
+    changes : tuple of (site, site, variable)
+        Where two sites differ in a variable, and no others explain it.
+    separators : dict
+        For every pair of variables without an edge, the variables given which they are independent.
+    tests : int
+        How many independence tests were made.
+    warnings : tuple of str
+        What a careful statistician would say about this run.
+    """
+
+    graph: PAG
+    changes: tuple[tuple[str, str, str], ...]
+    separators: dict[Pair, tuple[str, ...]]
+    tests: int
+    warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"FCIResult({self.graph!r})"
+
+
+@dataclass(frozen=True)
+class FCI:
+    """FCI: the causes that can be known although others are hidden, from one summary per site.
+
+    Independence is tested within every site, and the tests are combined: nothing is pooled, so that differences between
+    sites make no false edges. Pairs of sites are contexts: where a variable differs between two sites, whatever the
+    difference comes from is no effect of the variable. That gives arrowheads which no single table has.
+
+    Parameters
+    ----------
+    alpha : float
+        Variables with a p-value above it are taken as independent.
+    knowledge : Knowledge or path, optional
+        Tiers and forbidden arrows give arrowheads: a hidden cause may still join the two. Required arrows are drawn.
+    context : bool
+        Whether differences between sites are used.
+    selection : bool
+        Whether rows may be selected by the variables.
+    max_depth : int, optional
+        The largest conditioning set. Without it, as large as the graph and the number of rows allow.
+    data : {"auto", "linear", "discrete", "mixed"}
+        How columns are taken, see docs/site.md. Categories become indicators.
+    schema : Schema or path, optional
+        Types of columns, where they should not be inferred.
+    missing : {"error", "drop"}
+        What to do with rows that lack a value.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> truth = fp.PDAG.from_edges([("age", "weight"), ("hidden", "weight"), ("hidden", "stroke"), ("dose", "stroke")])
+    >>> sim = fp.simulate(truth, clients=3, samples=2000, weights=(0.7, 1.0), intervention="none", seed=2)
+    >>> fp.FCI().fit([table.drop(columns="hidden") for table in sim.sites]).graph
+    PAG('age o-> weight, weight <-> stroke, dose o-> stroke', names=['age', 'weight', 'stroke', 'dose'])
+    """
+
+    alpha: float = 0.01
+    knowledge: Any = None
+    context: bool = True
+    selection: bool = True
+    max_depth: int | None = None
+    data: Literal["auto", "linear", "discrete", "mixed"] = "auto"
+    schema: Any = None
+    missing: Literal["error", "drop"] = "error"
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.alpha, int | float) and not isinstance(self.alpha, bool)
+        if not number or not 0 < self.alpha < 1:
+            raise InputError(f"alpha must lie between 0 and 1, both excluded, not {self.alpha!r}; 0.01 is usual")
+        depth = self.max_depth
+        if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 0):
+            raise InputError(f"max_depth must be a whole number of 0 or more, or None for no limit, not {depth!r}")
+        object.__setattr__(self, "knowledge", as_knowledge(self.knowledge))
+
+    def fit(self, sites: Any) -> FCIResult:
+        """Find the PAG that the sites support.
+
+        Parameters
+        ----------
+        sites : list or mapping
+            DataFrames, paths of tables, `Site`, `Summary` or `OracleSite` objects; or a mapping of names to them.
+        """
+        reading = Reading.of(self.schema, self.data, self.missing)
+        said = statements(named_entries(sites), reading)
+        parts = [part.straight() for part in said]
+        names = parts[0].names
+        known = self.knowledge.constraints(names) if self.knowledge is not None else unconstrained(names)
+        test = SiteTests(parts, contexts=self.context)
+        found = fci_search(
+            test,
+            self.alpha,
+            max_depth=self.max_depth,
+            constraints=known,
+            contexts=len(test.contexts),
+            selection=self.selection,
+        )
+        return _result(found, names, test.contexts, parts)
+
+
+def _result(found: FCISearch, names: Sequence[str], contexts: Sequence[Pair], parts: Sequence[Summary]) -> FCIResult:
+    graph = found.graph.reordered(names)
+    changes = [
+        (*sites, name)
+        for sites, context in zip(contexts, found.graph.names[len(names) :], strict=True)
+        for name in names
+        if found.graph.edge(context, name)
+    ]
+    inside = set(names)
+    separators = {pair: given for pair, given in found.separators.items() if inside.issuperset(pair)}
+    return FCIResult(graph, tuple(changes), separators, found.tests, tuple(_cautions(found, graph, parts)))
+
+
+def _cautions(found: FCISearch, graph: PAG, parts: Sequence[Summary]) -> list[str]:
+    out = []
+    if not graph.is_ancestral:
+        out.append(
+            "Some arrows contradict each other: independence tests on finite tables disagree. Try a smaller alpha, and "
+            "take single arrows with care."
+        )
+    if not found.complete:
+        out.append(
+            "Larger conditioning sets were left untested, because of max_depth or because rows are few: some edges may "
+            "be superfluous."
+        )
+    small = [part.site for part in parts if part.n < 10 * len(part.names)]
+    if small:
+        out.append(f"Fewer than 10 rows per variable at {', '.join(small)}: tests there find little.")
+    return out

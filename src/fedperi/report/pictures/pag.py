@@ -1,0 +1,121 @@
+"""Pictures of PAGs: circles, arrowheads and tails at the ends of edges, as SVG text and on matplotlib axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...graph.pag import ARROW, CIRCLE, PAG
+from ...graph.pdag import PDAG
+from .curves import Point, curves
+from .layout import Layout, layout
+from .svg import SHORT, node_parts, svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+RADIUS = 4.0
+"""Size of the circles at the ends of edges."""
+
+
+def pag_svg(graph: PAG) -> str:
+    """Draw a PAG as an SVG picture. It takes the colour of the text around it.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> picture = pag_svg(fp.PAG.from_edges([("A", "o->", "B"), ("B", "<->", "C")]))
+    >>> picture.count("<circle"), picture.count("head")
+    (1, 3)
+    """
+    picture = _layout(graph)
+    edges = []
+    for (upper, lower), points in picture.routes.items():
+        pieces = curves(points, short=SHORT)
+        path = f"M{_xy(pieces[0][0])} " + " ".join(f"C{_xy(b)} {_xy(c)} {_xy(d)}" for _, b, c, d in pieces)
+        line = f'<path d="{path}" fill="none" stroke="currentColor" stroke-width="1.6"/>'
+        i, j = graph.index(upper), graph.index(lower)
+        ends = _end(int(graph.marks[j, i]), points[0], 1) + _end(int(graph.marks[i, j]), points[-1], -1)
+        edges.append(f"<g>{line}{ends}</g>")
+    about = f'role="img" aria-label="PAG of {len(graph.names)} variables with {len(graph)} edges"'
+    return svg(picture, edges, [f"<g>{node_parts(box)}</g>" for box in picture.boxes], about)
+
+
+def draw_pag(graph: PAG, ax: Axes | None = None, color: str | None = None) -> Axes:
+    """Draw a PAG on matplotlib axes; new ones of a fitting size if none are given.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import fedperi as fp
+    >>> len(draw_pag(fp.PAG.from_edges([("A", "o->", "B")])).patches)         # a line, a circle, a head, two boxes
+    5
+    """
+    import matplotlib as mpl
+    from matplotlib import pyplot as plt
+    from matplotlib.patches import Circle, FancyBboxPatch, Polygon
+    from matplotlib.patches import PathPatch as Line
+
+    from .plot import UNITS_PER_INCH, _route
+
+    picture = _layout(graph)
+    if ax is None:
+        size = (picture.width / UNITS_PER_INCH, picture.height / UNITS_PER_INCH)
+        ax = plt.figure(figsize=size).add_axes((0.0, 0.0, 1.0, 1.0))
+    ink = color or mpl.rcParams["text.color"]
+    for (upper, lower), points in picture.routes.items():
+        ax.add_patch(Line(_route(points), fill=False, edgecolor=ink, linewidth=1.2))
+        i, j = graph.index(upper), graph.index(lower)
+        for mark, (x, y), back in ((graph.marks[j, i], points[0], 1), (graph.marks[i, j], points[-1], -1)):
+            if mark == ARROW:
+                tip = [(x, y), (x - 4.6, y + 10 * back), (x, y + 8 * back), (x + 4.6, y + 10 * back)]
+                ax.add_patch(Polygon(tip, closed=True, facecolor=ink, edgecolor="none"))
+            elif mark == CIRCLE:
+                ax.add_patch(Circle((x, y + RADIUS * back), RADIUS, facecolor="white", edgecolor=ink))
+    for box in picture.boxes:
+        corner = (box.x - box.width / 2, box.y - box.height / 2)
+        shape = "round,pad=0,rounding_size=7"
+        ax.add_patch(FancyBboxPatch(corner, box.width, box.height, shape, fill=False, edgecolor=ink, linewidth=0.9))
+        ax.text(box.x, box.y, "\n".join(box.lines).replace("$", r"\$"), ha="center", va="center", color=ink)
+    ax.set_xlim(0, picture.width)
+    ax.set_ylim(picture.height, 0)
+    ax.set_aspect("equal")
+    ax.axis("off")
+    return ax
+
+
+def _layout(graph: PAG) -> Layout:
+    """Lay out the edges along an order in which arrows run down as far as they agree."""
+    order: list[int] = []
+    left = set(range(len(graph.names)))
+    while left:
+        # The variable with the fewest arrowheads from those that are left comes next; ties by number.
+        order.append(min(left, key=lambda v: (sum(graph.marks[u, v] == ARROW for u in left), v)))
+        left.remove(order[-1])
+    rank = np.empty(len(order), dtype=int)
+    rank[order] = np.arange(len(order))
+    down = (graph.marks > 0) & (rank[:, None] < rank[None, :])
+    return layout(PDAG(down, graph.names))
+
+
+def _end(mark: int, at: Point, back: int) -> str:
+    """What is drawn at an end; `back` is where the edge comes from, below (1) or above (-1)."""
+    x, y = at[0], at[1] + 0.5 * back
+    if mark == ARROW:
+        base = y + 10 * back
+        return (
+            f'<path class="head" d="M{x:.1f},{y:.1f} L{x - 4.6:.1f},{base:.1f} L{x:.1f},{base - 2 * back:.1f} '
+            f'L{x + 4.6:.1f},{base:.1f} Z" fill="currentColor"/>'
+        )
+    if mark == CIRCLE:
+        return (
+            f'<circle cx="{x:.1f}" cy="{y + RADIUS * back:.1f}" r="{RADIUS:g}" fill="white" stroke="currentColor" '
+            'stroke-width="1.4"/>'
+        )
+    return ""
+
+
+def _xy(point: Point) -> str:
+    return f"{point[0]:.1f},{point[1]:.1f}"

@@ -1,0 +1,167 @@
+"""FCI: exact with an oracle, by definition and against causal-learn; on tables; contexts and knowledge."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from causallearn.search.ConstraintBased.FCI import fci as causallearn_fci
+from helpers.graphs import random_dag
+from scipy import stats
+
+import fedperi as fp
+from fedperi.discovery.fci.fci import fci_search
+from fedperi.discovery.fci.moments import SiteTests
+from fedperi.discovery.fci.oracle import HiddenSeparation
+from fedperi.discovery.fci.possible import blocks
+from fedperi.graph.ancestral import mag, pag_by_definition
+from fedperi.graph.formats.pag import from_causallearn
+from fedperi.graph.pag import CIRCLE
+from fedperi.tables.summaries import summaries
+from fedperi.tables.summary import Noise
+
+
+def hidden_case(seed: int, p: int) -> tuple[fp.PDAG, list[str]]:
+    """A random DAG, and one to three of its variables to hide."""
+    rng = np.random.default_rng([seed, 26])
+    hidden = int(rng.integers(1, 4))
+    dag = random_dag(rng, p + hidden, rng.uniform(1.0, 1.8) * (p + hidden))
+    return dag, rng.permutation(dag.names)[:hidden].tolist()
+
+
+def by_causallearn(dag: fp.PDAG, hidden: list[str]) -> fp.PAG:
+    seen = [name for name in dag.names if name not in hidden]
+    number = {name: k for k, name in enumerate([*seen, *hidden])}
+    graph = nx.DiGraph([(number[a], number[b]) for a, b in dag.directed])
+    graph.add_nodes_from(range(len(number)))
+    with contextlib.redirect_stdout(io.StringIO()):
+        found, _ = causallearn_fci(
+            np.zeros((50, len(seen))), "d_separation", 0.5, true_dag=graph, show_progress=False, node_names=seen
+        )
+    return from_causallearn(found)
+
+
+def test_exact_by_definition() -> None:
+    """The PAG has the marks that all equivalent MAGs share: 40 DAGs, three or four variables seen."""
+    for seed in range(40):
+        dag, hidden = hidden_case(seed, 3 + seed % 2)
+        assert fci_search(HiddenSeparation(dag, hidden)).graph == pag_by_definition(mag(dag, hidden)), seed
+
+
+def test_exact_by_definition_where_rows_are_selected() -> None:
+    for seed in range(20):
+        dag, hidden = hidden_case(seed, 4)
+        test = HiddenSeparation(dag, hidden[1:], hidden[:1])
+        assert fci_search(test).graph == pag_by_definition(mag(dag, hidden[1:], hidden[:1]), True), seed
+
+
+def test_rule_5_finds_undirected_edges() -> None:
+    """Four variables in a ring of selections, as in Zhang (2008): no DAG with hidden causes alone has this."""
+    ring = [("A", "S1"), ("B", "S1"), ("B", "S2"), ("C", "S2"), ("C", "S3"), ("D", "S3"), ("D", "S4"), ("A", "S4")]
+    found = fci_search(HiddenSeparation(fp.PDAG.from_edges(ring), selected=["S1", "S2", "S3", "S4"])).graph
+    assert found == fp.PAG.from_edges([("A", "---", "B"), ("B", "---", "C"), ("C", "---", "D"), ("A", "---", "D")])
+
+
+def test_as_causallearn_or_as_the_truth() -> None:
+    """60 DAGs with up to ten variables seen: equal to causal-learn's, but for its mistakes (docs/hidden-causes.md).
+
+    It leaves out some tails, and it sets some tails that are not invariant. No arrowhead differs, and our marks never
+    contradict the true MAG.
+    """
+    differs = 0
+    for seed in range(60):
+        dag, hidden = hidden_case(seed, 4 + seed % 7)
+        ours, truth = fci_search(HiddenSeparation(dag, hidden)).graph, mag(dag, hidden)
+        assert ((ours.marks == truth.marks) | (ours.marks == CIRCLE)).all(), seed
+        differs += ours != by_causallearn(dag, hidden)
+    assert differs <= 6
+
+
+def test_order_of_variables_and_sites_has_no_influence() -> None:
+    sim = fp.simulate(8, clients=3, samples=300, edges=10.0, weights=(0.3, 1.0), seed=4)
+    sites = dict(zip("uvw", sim.sites, strict=True))
+    found = fp.FCI(alpha=0.05).fit(sites).graph
+    turned = {name: table[table.columns[::-1]] for name, table in reversed(sites.items())}
+    assert fp.FCI(alpha=0.05).fit(turned).graph == found
+
+
+def test_p_values_are_uniform_under_independence() -> None:
+    """Kolmogorov's test on 600 pairs of independent columns; false alarm 1e-8."""
+    rng = np.random.default_rng(3)
+    frames = [pd.DataFrame(rng.normal(size=(150, 25)) * scale + shift) for scale, shift in ((1, 0), (3, 2), (0.5, 1))]
+    tests = SiteTests(summaries([frame.rename(columns=str) for frame in frames], data="linear"), contexts=False)
+    x, y = np.triu_indices(25, 1)
+    p_values = tests.p_values(x, y, np.empty((len(x), 0), dtype=np.intp))
+    assert stats.kstest(p_values, "uniform").pvalue > 1e-8
+
+
+def test_a_context_is_noticed_and_only_there() -> None:
+    """A shift of the cause changes the effect, but not the effect given the cause."""
+    rng = np.random.default_rng(0)
+    tables = []
+    for shift in (0.0, 1.0):
+        a = rng.normal(shift, 1, 2000)
+        tables.append(pd.DataFrame({"a": a, "b": a + rng.normal(size=2000)}))
+    test = SiteTests([part.straight() for part in summaries(tables)])
+    none, a = np.empty((1, 0), dtype=np.intp), np.array([[0]])
+    context = np.array([2])
+    assert test.p_values(np.array([0]), context, none)[0] < 1e-10
+    assert test.p_values(np.array([1]), context, none)[0] < 1e-10
+    assert test.p_values(np.array([1]), context, a)[0] > 1e-6
+    found = fp.FCI().fit(tables)
+    assert found.graph == fp.PAG.from_edges([("a", "-->", "b")])
+    assert found.changes == (("site 1", "site 2", "a"),)
+    assert fp.FCI(context=False).fit(tables).graph == fp.PAG.from_edges([("a", "o-o", "b")])
+
+
+def test_knowledge_gives_arrowheads_but_no_tails() -> None:
+    """An earlier tier is no effect, but a hidden cause may still join the two."""
+    sim = fp.simulate(fp.PDAG.from_edges([("age", "dose")]), clients=1, samples=500, intervention="none", seed=1)
+    known = fp.Knowledge(tiers=[["age"], ["dose"]])
+    assert fp.FCI(knowledge=known).fit(sim.sites).graph == fp.PAG.from_edges([("age", "o->", "dose")])
+    required = fp.Knowledge(required=[("age", "dose")])
+    assert fp.FCI(knowledge=required).fit(sim.sites).graph == fp.PAG.from_edges([("age", "-->", "dose")])
+
+
+def test_a_constant_column_says_nothing_at_its_site() -> None:
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=1000)
+    north = pd.DataFrame({"a": a, "b": a + rng.normal(size=1000)})
+    found = fp.FCI(context=False).fit({"north": north, "south": north.assign(a=2.5)})
+    assert found.graph.edge("a", "b") == "o-o"
+
+
+def test_summaries_may_count_for_fewer_rows() -> None:
+    """A summary with noise says how many rows it is worth."""
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=1000)
+    part = summaries([pd.DataFrame({"a": a, "b": 0.15 * a + rng.normal(size=1000)})], data="linear")[0]
+    x, y, none = np.array([0]), np.array([1]), np.empty((1, 0), dtype=np.intp)
+    full = SiteTests([part]).p_values(x, y, none)[0]
+    part = replace(part, noise=Noise(50.0))
+    assert full < 0.01 < SiteTests([part]).p_values(x, y, none)[0]
+
+
+def test_blocks_are_those_of_networkx() -> None:
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        matrix = np.triu(rng.random((9, 9)) < 0.25, 1)
+        found = blocks([sum(1 << int(j) for j in np.flatnonzero(row)) for row in matrix | matrix.T])
+        graph = nx.Graph([tuple(edge) for edge in np.argwhere(matrix).tolist()])
+        for nodes in nx.biconnected_components(graph):
+            for a, b in graph.subgraph(nodes).edges:
+                assert found[min(a, b), max(a, b)] == sum(1 << v for v in nodes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"alpha": 0}, "alpha must lie between 0 and 1"), ({"max_depth": -1}, "max_depth must be a whole number")],
+)
+def test_options_are_checked(options: dict[str, object], message: str) -> None:
+    with pytest.raises(fp.InputError, match=message):
+        fp.FCI(**options)
