@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import fedperi as fp
-from fedperi.methods.mperi.pooling import Estimate, align_scales, borrow_drowned
-from fedperi.methods.mperi.released import estimate, released_summaries, unclipped
 from fedperi.privacy import Privacy, release_table
+from fedperi.privacy.release.pooling import Estimate, align_scales, borrow_drowned
 from fedperi.privacy.release.repair import clipped_eigenvalues
+from fedperi.privacy.release.summaries import estimate, released_summaries, unclipped
 
 pytestmark = pytest.mark.filterwarnings("ignore:test_seed")
 

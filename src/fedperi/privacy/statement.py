@@ -119,6 +119,15 @@ def sign_statement(statement: Statement, key: EllipticCurvePrivateKey) -> Statem
     return sign_release(statement, key) if isinstance(statement, Release) else sign_summary(statement, key)
 
 
+def as_summary(statement: Statement) -> Summary:
+    """Return what a statement says as a summary; that of a release knows its noise."""
+    if isinstance(statement, Summary):
+        return statement
+    from .release.summaries import released_summaries
+
+    return released_summaries([statement])[0]
+
+
 def _is_exact(path: str | PathLike[str]) -> bool:
     try:
         file = Path(path)

@@ -32,7 +32,8 @@ def as_statement(source: Any) -> Statement | None:
     from ..privacy.statement import is_statement, load_statement
 
     if isinstance(source, Release | Summary):
-        return source
+        # Releases of several sites are compared together, so a private summary is taken as its release.
+        return source if isinstance(source, Release) or source.release is None else source.release
     if isinstance(source, str | PathLike) and is_statement(source):
         return load_statement(source)
     return None

@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,8 @@ class Summary:
         n times the covariances, as they were added up: what a file holds, so that nothing is rounded twice. Read-only.
     signature : object, optional
         Who signed the file that it was read from.
+    release : Release, optional
+        The private release that it was computed from.
     noise : Noise, optional
         What is known of the privacy noise; None if the numbers are exact.
 
@@ -104,6 +107,7 @@ class Summary:
     schema: Schema | None = None
     scatter: Floats | None = None
     signature: Any = None
+    release: Any = None
     noise: Noise | None = None
 
     def __post_init__(self) -> None:
@@ -197,6 +201,32 @@ class Summary:
         return tuple(
             name for name, block in zip(self.names, self.blocks, strict=True) if not variance[list(block)].any()
         )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write what the site says to a file: its release if it is private, and else its exact numbers.
+
+        An exact summary is **not private**. `fedperi release --exact` also checks it for rare levels, and asks.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import fedperi as fp
+        >>> summary = fp.Summary.of(fp.simulate(3, clients=2, samples=200, seed=1).sites[0], name="north")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     summary.save(f"{folder}/north.fedperi")
+        ...     fp.Summary.load(f"{folder}/north.fedperi").n
+        200
+        """
+        from ..privacy.statement import save_statement
+
+        save_statement(self if self.release is None else self.release, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Summary:
+        """Read what a site says from the file of an exact summary or of a release (`fedperi release`)."""
+        from ..privacy.statement import as_summary, load_statement
+
+        return as_summary(load_statement(path))
 
     @classmethod
     def of(

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...privacy import Privacy
+from ...privacy.release.summaries import released_summaries
 from ...site.released import ReleasedSite
 from ...site.respondent import Respondent
 from ...site.site import OracleSite, Site
@@ -21,7 +22,6 @@ from ...tables.statistics import Statistics
 from ...tables.summaries import summaries
 from ...tables.summary import Summary, check_alike, present_levels
 from ..federate import as_respondents, check_same_schema, protected
-from .released import released_summaries
 
 ELSEWHERE = "use IPERI, which asks sites in rounds"
 

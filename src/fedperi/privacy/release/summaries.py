@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...privacy.release.draw import CELLS, QUARTILES
-from ...privacy.release.release import Release, undoes_clipping
-from ...privacy.release.repair import clipped_eigenvalues
 from ...tables.bounded import CONSTANT, SPREAD
 from ...tables.readers.private import is_number, limits
 from ...tables.summary import Noise, Summary, one_hot_unit
+from .draw import CELLS, QUARTILES
 from .pooling import MOST_MOVED, Estimate, align_scales, borrow_drowned
+from .release import Release, undoes_clipping
+from .repair import clipped_eigenvalues
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -216,4 +216,5 @@ def _summary(release: Release, found: Estimate) -> Summary:
         release.targets,
         schema=release.schema,
         noise=Noise(found.worth, tuple(hidden)),
+        release=release,
     )
