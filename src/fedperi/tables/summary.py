@@ -7,7 +7,6 @@ here. It is the clearest policy of all.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .checks.findings import Finding, raise_errors
 from .checks.profile import Missing
+from .column_units import one_hot_unit, unit_levels
 from .embedding import Data
 from .frozen import frozen
 from .infer import SchemaLike, as_schema
@@ -275,95 +274,3 @@ def covariance_of(n: float, mean: Floats, scatter: Floats) -> Floats:
     flat = np.diag(covariance) <= (1e-13 * np.abs(mean)) ** 2
     covariance[flat, :] = covariance[:, flat] = 0.0
     return covariance
-
-
-def present_levels(parts: Sequence[Summary]) -> list[Summary]:
-    """Leave out indicators of levels that occur at no site, and that of the first level that occurs.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from fedperi.tables import Column
-    >>> schema = Schema((Column("arm", "categorical", ("t", "u", "v", "w")),))
-    >>> parts = [Summary.of(pd.DataFrame({"arm": levels}), schema) for levels in (["u", "v"], ["v", "u", "u"])]
-    >>> [part.blocks for part in parts], [part.mean.round(2).tolist() for part in present_levels(parts)]
-    ([((0, 1, 2),), ((0, 1, 2),)], [[0.5], [0.33]])
-    """
-    if not all(part.exact for part in parts):  # under noise nobody can tell which levels occur
-        return list(parts)
-    first = parts[0]
-    shown = np.any([part.mean > 0 for part in parts], axis=0)
-    kept, bases = [], []
-    for block, unit in zip(first.blocks, first.units, strict=True):
-        levels, columns = unit_levels(unit), list(block)
-        base = levels[0] if levels else ""
-        if levels:
-            columns = [column for column in block if shown[column]]
-            if columns and not any(part.n * (1 - part.mean[list(block)].sum()) > 0.5 for part in parts):
-                base = levels[1 + block.index(columns[0])]
-                columns = columns[1:]
-        kept.append(columns or list(block[:1]))  # constant everywhere, which is refused elsewhere
-        bases.append(base)
-    if kept == [list(block) for block in first.blocks]:
-        return list(parts)
-    fewer = [part.with_columns(kept) for part in parts]
-    units = tuple(
-        one_hot_unit([base, *unit_levels(unit)[1:]]) if base else unit
-        for base, unit in zip(bases, fewer[0].units, strict=True)
-    )
-    return [replace(part, units=units) for part in fewer]
-
-
-def one_hot_unit(levels: Sequence[str]) -> str:
-    """Describe a category by its levels, the first of which has no column.
-
-    Examples
-    --------
-    >>> one_hot_unit(["f", "m"]), unit_levels(one_hot_unit(["f", "m"])), unit_levels("Linear")
-    ('OneHot ["f","m"]', ('f', 'm'), ())
-    """
-    return "OneHot " + json.dumps(list(levels), ensure_ascii=False, separators=(",", ":"))
-
-
-def unit_levels(unit: str) -> tuple[str, ...]:
-    """Return the levels of a category from its unit; none for numbers."""
-    return tuple(json.loads(unit.removeprefix("OneHot "))) if unit.startswith("OneHot [") else ()
-
-
-def check_alike(parts: Sequence[Summary]) -> None:
-    """Raise unless all summaries are of the same variables, embedded alike.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> check_alike([Summary.of(pd.DataFrame({"a": [1.5, 2.0]})), Summary.of(pd.DataFrame({"b": [1.5, 2.5]}))])
-    Traceback (most recent call last):
-    ...
-    fedperi.errors.InputError: site 'table' has the variables 'b', but 'table' has 'a'; give all sites the same columns
-    """
-    first = parts[0]
-    for other in parts[1:]:
-        if other.names != first.names:
-            raise InputError(
-                f"site {other.site!r} has the variables {', '.join(map(repr, other.names))}, but {first.site!r} has "
-                f"{', '.join(map(repr, first.names))}; give all sites the same columns"
-            )
-        if (other.blocks, other.units, other.kinds) != (first.blocks, first.units, first.kinds):
-            name = next(
-                name
-                for name, *both in zip(
-                    first.names,
-                    zip(first.blocks, first.units, first.kinds, strict=True),
-                    zip(other.blocks, other.units, other.kinds, strict=True),
-                    strict=True,
-                )
-                if both[0] != both[1]
-            )
-            finding = Finding(
-                "error",
-                other.site,
-                (name,),
-                f"the column was summarised differently at {first.site!r}",
-                "summarise all sites with one schema that declares its levels and bounds",
-            )
-            raise_errors([finding])

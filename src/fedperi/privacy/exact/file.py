@@ -16,8 +16,9 @@ import numpy as np
 
 from ...errors import InputError
 from ...strict import Unreadable, read_json
+from ...tables.column_units import one_hot_unit
 from ...tables.schema import Column, Schema
-from ...tables.summary import Summary, covariance_of, one_hot_unit
+from ...tables.summary import Summary, covariance_of
 from ..release.signature import Signature, is_base64, is_key_text, public_text, sign, verify
 from ..release.text import canonical, checksum, layout
 from .reveals import about
