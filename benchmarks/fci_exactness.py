@@ -22,9 +22,9 @@ from causallearn.search.ConstraintBased.FCI import fci as causallearn_fci
 import fedperi as fp
 from fedperi.discovery.fci.fci import fci_search
 from fedperi.discovery.fci.oracle import HiddenSeparation
-from fedperi.graph.ancestral import equivalents, mag
+from fedperi.graph.ancestral.mag import equivalents, mag
+from fedperi.graph.ancestral.pag import ARROW, CIRCLE, TAIL
 from fedperi.graph.formats.pag import from_causallearn
-from fedperi.graph.pag import ARROW, CIRCLE, TAIL
 
 
 def case(seed: int, most: int = 10) -> tuple[fp.PDAG, list[str]]:

@@ -23,9 +23,9 @@ from causallearn.search.ConstraintBased.FCI import fci as causallearn_fci
 import fedperi as fp
 from fedperi.discovery.fci.fci import fci_search
 from fedperi.discovery.fci.oracle import HiddenSeparation
-from fedperi.graph.ancestral import mag
+from fedperi.graph.ancestral.mag import mag
+from fedperi.graph.ancestral.pag import ARROW
 from fedperi.graph.formats.pag import from_causallearn
-from fedperi.graph.pag import ARROW
 
 ALPHA = 0.01
 

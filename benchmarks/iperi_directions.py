@@ -24,9 +24,9 @@ import fedperi as fp
 from fedperi.cli.demo import EDGES
 from fedperi.coordinator.coordinator import Coordinator
 from fedperi.graph.knowledge import unconstrained
-from fedperi.methods.assembly import common_graph
 from fedperi.methods.federate import as_transport
-from fedperi.methods.oracle import CoordinatorOracle
+from fedperi.methods.iperi.assembly import common_graph
+from fedperi.methods.iperi.oracle import CoordinatorOracle
 from fedperi.search import confidence
 from fedperi.search.phase2 import orient_by_differences
 

@@ -23,7 +23,7 @@ from fedperi.benchmark.exactness import ROWS, SETTINGS, case, oracle_sites
 from fedperi.coordinator.coordinator import Coordinator, InProcess
 from fedperi.graph import bits
 from fedperi.graph.knowledge import unconstrained
-from fedperi.methods.oracle import CoordinatorOracle
+from fedperi.methods.iperi.oracle import CoordinatorOracle
 from fedperi.protocol.messages import Settings
 from fedperi.search.families import ParentSets
 from fedperi.search.worst import EDGE_PRICE, site_regrets

@@ -20,7 +20,7 @@ from fedperi.coordinator.coordinator import Coordinator
 from fedperi.graph import bits
 from fedperi.graph.knowledge import unconstrained
 from fedperi.methods.federate import as_transport
-from fedperi.methods.oracle import CoordinatorOracle
+from fedperi.methods.iperi.oracle import CoordinatorOracle
 from fedperi.protocol.messages import MAX_SET, Settings
 from fedperi.search.families import ParentSets
 

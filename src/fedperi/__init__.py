@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from .baselines.notears_admm.method import NotearsADMM
     from .coordinator.record import Replay
     from .discovery.discover import ges, pc
-    from .graph.pag import PAG
+    from .graph.ancestral.pag import PAG
     from .methods import IPERI, MPERI, PERI, EdgeEvidence, Result, load
     from .methods.controls import best_single_site, pooled
     from .methods.fci import FCI
     from .privacy import Privacy
     from .simulation import Clinic, Simulation, clinic, simulate
     from .site.site import OracleSite, Site
-    from .tables.summary import Summary
+    from .tables.summary.summary import Summary
 
 tell_where_modules_moved()
 
@@ -57,7 +57,7 @@ _LAZY = {
     "FCI": ".methods.fci",
     "IPERI": ".methods",
     "MPERI": ".methods",
-    "PAG": ".graph.pag",
+    "PAG": ".graph.ancestral.pag",
     "PERI": ".methods",
     "EdgeEvidence": ".methods",
     "FedCDH": ".baselines.fedcdh.method",
@@ -69,7 +69,7 @@ _LAZY = {
     "Result": ".methods",
     "Simulation": ".simulation",
     "Site": ".site.site",
-    "Summary": ".tables.summary",
+    "Summary": ".tables.summary.summary",
     "best_single_site": ".methods.controls",
     "clinic": ".simulation",
     "ges": ".discovery.discover",

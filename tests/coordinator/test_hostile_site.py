@@ -364,7 +364,7 @@ def test_the_graph_without_a_site_is_the_one_that_the_others_find(
 
 
 def test_many_sites_that_change_the_graph_are_not_a_page_of_text() -> None:
-    from fedperi.methods.leave_out import ChangedGraph, sentences
+    from fedperi.methods.iperi.leave_out import ChangedGraph, sentences
 
     found = [ChangedGraph(f"site {k}", ("A -- B",) * (20 - k), (), ()) for k in range(12)]
     told = sentences(found, 30)
@@ -478,7 +478,7 @@ def test_a_lying_site_drops_out_of_a_run_over_a_network(tmp_path: Path) -> None:
     pytest.importorskip("flwr")
     from helpers.flower import local_link, serving
 
-    from fedperi.site.work import SiteWork
+    from fedperi.site.service.work import SiteWork
     from fedperi.transports.flower.exchange import Limits
     from fedperi.transports.flower.transport import FlowerTransport, through_drops
 

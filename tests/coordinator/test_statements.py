@@ -19,7 +19,7 @@ from fedperi.privacy.statement import load_statement, read_statement, write_stat
 from fedperi.protocol import wire
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.wire import Hello, Stating
-from fedperi.site.work import SiteWork
+from fedperi.site.service.work import SiteWork
 
 NAMES = ("north", "south", "west")
 

@@ -19,11 +19,11 @@ from fedperi.discovery.fci.fci import fci_search
 from fedperi.discovery.fci.moments import SiteTests
 from fedperi.discovery.fci.oracle import HiddenSeparation
 from fedperi.discovery.fci.possible import blocks
-from fedperi.graph.ancestral import mag, pag_by_definition
+from fedperi.graph.ancestral.mag import mag, pag_by_definition
+from fedperi.graph.ancestral.pag import CIRCLE
 from fedperi.graph.formats.pag import from_causallearn
-from fedperi.graph.pag import CIRCLE
-from fedperi.tables.summaries import summaries
-from fedperi.tables.summary import Noise
+from fedperi.tables.summary.summaries import summaries
+from fedperi.tables.summary.summary import Noise
 
 
 def hidden_case(seed: int, p: int) -> tuple[fp.PDAG, list[str]]:

@@ -9,9 +9,9 @@ import pytest
 from causallearn.utils.TXT2GeneralGraph import txt2generalgraph
 
 import fedperi as fp
-from fedperi.graph.ancestral import equivalents, mag, pag_by_definition
+from fedperi.graph.ancestral.mag import equivalents, mag, pag_by_definition
+from fedperi.graph.ancestral.pag import SYMBOLS
 from fedperi.graph.formats.pag import from_causallearn, from_tetrad, to_causallearn, to_tetrad
-from fedperi.graph.pag import SYMBOLS
 from fedperi.report.pictures.pag import pag_svg
 
 EVERY = fp.PAG.from_edges([(f"a{k}", symbol, f"blood pressure {k}") for k, symbol in enumerate(SYMBOLS)], names=None)

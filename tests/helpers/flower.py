@@ -22,7 +22,7 @@ from helpers.command import COMMAND
 pytest.importorskip("flwr")
 
 from fedperi.pki.keys import make_keys
-from fedperi.site.work import SiteWork
+from fedperi.site.service.work import SiteWork
 from fedperi.transports.flower.address import Address
 from fedperi.transports.flower.link import Control, superlink
 from fedperi.transports.flower.node import serve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fedperi.protocol.policy import SitePolicy
-from fedperi.site.work import SiteWork
+from fedperi.site.service.work import SiteWork
 
 
 def answering(source: Any, **options: Any) -> SiteWork:

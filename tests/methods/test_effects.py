@@ -25,9 +25,9 @@ from fedperi.methods.effects.regression import regress
 from fedperi.methods.effects.table import COLUMNS
 from fedperi.methods.effects.words import IF_RIGHT, sentences
 from fedperi.methods.parts import Difference
-from fedperi.tables.alike import check_alike
-from fedperi.tables.summaries import summaries
-from fedperi.tables.summary import Summary
+from fedperi.tables.summary.alike import check_alike
+from fedperi.tables.summary.summaries import summaries
+from fedperi.tables.summary.summary import Summary
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

@@ -14,8 +14,8 @@ from fedperi.methods.mperi.hidden import (
     untold_changes,
 )
 from fedperi.methods.parts import Groups
-from fedperi.tables.summaries import summaries
-from fedperi.tables.summary import Summary
+from fedperi.tables.summary.summaries import summaries
+from fedperi.tables.summary.summary import Summary
 
 
 def said(tables: list[pd.DataFrame]) -> list[Summary]:

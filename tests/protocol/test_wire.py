@@ -876,7 +876,7 @@ def test_a_site_forgets_all_but_the_newest_runs_and_keeps_everything_else(
 ) -> None:
     from fedperi.privacy.store import Store
     from fedperi.protocol.steps import Beginning
-    from fedperi.site import runs as siteruns
+    from fedperi.site.service import runs as siteruns
 
     monkeypatch.setattr(siteruns, "MOST_RUNS", 3)
     place = Store(tmp_path).place("north", "0" * 64)

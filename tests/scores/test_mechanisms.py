@@ -12,8 +12,8 @@ import fedperi as fp
 from fedperi.scores import _kernel as kernel
 from fedperi.scores import mechanisms_numpy
 from fedperi.scores.mechanisms import SKEPTICAL, USUAL, Mechanisms, Prices
-from fedperi.tables.summaries import summaries
-from fedperi.tables.summary import Summary
+from fedperi.tables.summary.summaries import summaries
+from fedperi.tables.summary.summary import Summary
 
 
 def tables(kind: str, sites: int, seed: int) -> list[Any]:

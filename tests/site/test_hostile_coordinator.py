@@ -32,7 +32,7 @@ from fedperi.protocol.messages import Orientations, Settings
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.steps import Beginning
 from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
-from fedperi.site.source import OTHERWISE
+from fedperi.site.service.source import OTHERWISE
 from fedperi.tables.schema import Column, Schema
 from fedperi.transports.flower.exchange import Peer
 from fedperi.transports.flower.transport import FlowerTransport

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import fedperi as fp
 from fedperi.tables import Column, Schema
-from fedperi.tables.disclosure import FEWEST, disclosure_findings, level_counts
+from fedperi.tables.summary.disclosure import FEWEST, disclosure_findings, level_counts
 
 LEVELS = {"a": ("u", "v", "w"), "b": ("x", "y"), "c": ("p", "q", "r")}
 SCHEMA = Schema(tuple(Column(name, "categorical", levels) for name, levels in LEVELS.items()))

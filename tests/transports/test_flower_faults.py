@@ -191,7 +191,7 @@ from fedperi.protocol.fields import PROTOCOL
 from fedperi.transports.flower import records
 from fedperi.transports.flower.address import Address
 from fedperi.transports.flower.node import serve
-from fedperi.site.work import SiteWork
+from fedperi.site.service.work import SiteWork
 
 written = records.to_records
 

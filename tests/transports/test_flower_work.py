@@ -29,7 +29,7 @@ from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.steps import Beginning, StepRequest, read_step_reply, write_step_request
 from fedperi.protocol.wire import Asking, Closing, Hello, Opening
 from fedperi.protocol.workers import WORKERS, worker_class
-from fedperi.site.work import SiteWork
+from fedperi.site.service.work import SiteWork
 from fedperi.tables.schema import Column, Schema
 from fedperi.transports.flower.exchange import Limits
 from fedperi.transports.flower.transport import FlowerTransport

@@ -12,8 +12,8 @@ import typer
 
 from ..errors import InputError
 from . import app
-from .collect import Link, collect_and_fit
 from .common import arguments as arg
+from .common.collect import Link, collect_and_fit
 from .common.methods import BASELINES, NETWORK, PRIVACY, STATED, known_options, make_method
 from .common.options import check_place, given_options
 from .common.outcome import summarize

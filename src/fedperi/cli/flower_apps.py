@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..protocol import wire
 from ..protocol.fields import Refused
 from ..protocol.policy import SitePolicy
-from ..site.work import SiteWork
+from ..site.service.work import SiteWork
 from ..transports.flower import need_flower
 from .common.options import listed
 from .common.tables import table_and_type

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..privacy.release.explain import Section
     from ..privacy.release.release import Release
     from ..privacy.statement import Statement
-    from ..tables.summary import Summary
+    from ..tables.summary.summary import Summary
 
 
 @app.command()
@@ -35,7 +35,7 @@ def inspect(
     from ..privacy.exact.reveals import sections as revealed
     from ..privacy.release.explain import explain
     from ..privacy.statement import load_statement
-    from ..tables.summary import Summary
+    from ..tables.summary.summary import Summary
 
     statement = load_statement(file, site_keys)
     exact = isinstance(statement, Summary)

@@ -95,7 +95,7 @@ def release(
 
 def _exact(given: dict[str, Any]) -> None:
     """Write an exact summary instead, which has no price and keeps no promise."""
-    from .exact import release_exactly
+    from .common.exact import release_exactly
 
     noisy = ("epsilon", "delta", "bounds", "most_rows", "decimal", "ceiling")
     about = next((option for option in noisy if given[option] is not None), None)

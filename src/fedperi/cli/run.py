@@ -87,7 +87,7 @@ def _looked_at(
 ) -> list[Any]:
     """Check the tables, or show what privacy costs; return the sources with tables that are not read again."""
     from ..privacy import Release
-    from ..tables.summary import Summary
+    from ..tables.summary.summary import Summary
     from .common.plan import show_plan, show_prices
 
     if getattr(method, "privacy", None) is not None and tables:
@@ -133,7 +133,7 @@ def _sources(files: list[str], tables: list[str], keys: Path | None) -> list[Any
 
 def _say_unsigned(console: Console, sources: list[Any]) -> None:
     from ..privacy import Release
-    from ..tables.summary import Summary
+    from ..tables.summary.summary import Summary
 
     bare = [one.site for one in sources if isinstance(one, Release | Summary) and one.signature is None]
     if bare:

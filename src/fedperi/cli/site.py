@@ -20,7 +20,7 @@ from .common.tables import table_and_type
 
 if TYPE_CHECKING:
     from ..privacy import Privacy
-    from ..site.work import SiteWork
+    from ..site.service.work import SiteWork
     from ..transports.flower.address import Address
 
 
@@ -95,7 +95,7 @@ def _work(
     """Make what answers, as the options say."""
     from ..pki.certificates import read_site_key
     from ..protocol.policy import SitePolicy
-    from ..site.work import SiteWork
+    from ..site.service.work import SiteWork
 
     key, targets = None if given["key"] is None else Path(given["key"]), given["targets"]
     limits = {limit: given[limit] for limit in ("bootstrap", "most_openings", "most_messages", "most_numbers")}

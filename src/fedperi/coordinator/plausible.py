@@ -29,7 +29,7 @@ are judged one by one, it is a sum of at most ``p`` such differences.
 probability ``exp(-50)``. The scale is bounded as well: noise of a thousand times the range of all regrets is no answer.
 
 A site that keeps to these bounds can still lie: it can answer from a table that it made up. The graph without each site
-(`fedperi.methods.leave_out`) shows which site a graph rests on.
+(`fedperi.methods.iperi.leave_out`) shows which site a graph rests on.
 """
 
 from __future__ import annotations

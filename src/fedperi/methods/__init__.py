@@ -1,7 +1,7 @@
 """The methods: each composes sites, coordinator and search into `fit(sites) -> Result`."""
 
 from .evidence import EdgeEvidence
-from .iperi import IPERI, PERI
+from .iperi.method import IPERI, PERI
 from .mperi import MPERI
 from .result import Result, load
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from ..discovery.fci.fci import FCISearch, fci_search
 from ..discovery.fci.moments import SiteTests
 from ..errors import InputError
+from ..graph.ancestral.pag import PAG
 from ..graph.knowledge import as_knowledge, unconstrained
-from ..graph.pag import PAG
 from ..tables.reading import Reading
-from ..tables.summary import Summary
+from ..tables.summary.summary import Summary
 from .mperi.statements import named_entries, statements
 
 Pair = tuple[str, str]

@@ -21,7 +21,7 @@ from ..site.site import Site
 from ..site.summarised import SummarySite
 from ..tables.in_threads import cores
 from ..tables.reading import Reading
-from ..tables.summary import Summary
+from ..tables.summary.summary import Summary
 from ..transports.in_process import InProcess, Threaded
 
 if TYPE_CHECKING:

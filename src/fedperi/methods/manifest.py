@@ -18,7 +18,7 @@ from ..scores import _kernel as kernel
 from ..site.respondent import digest
 
 if TYPE_CHECKING:
-    from ..tables.summary import Summary
+    from ..tables.summary.summary import Summary
 
 
 def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]:

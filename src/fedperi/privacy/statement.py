@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .. import disk
 from ..errors import InputError
-from ..tables.summary import Summary
+from ..tables.summary.summary import Summary
 from .exact.file import LONGEST, read_summary, sign_summary, write_summary
 from .release.file import is_release, load_release
 from .release.reader import read_release

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from . import _kernel as kernel
 
 if TYPE_CHECKING:
-    from ..tables.summary import Summary
+    from ..tables.summary.summary import Summary
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -99,7 +99,7 @@ class Mechanisms:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.tables.summaries import summaries
+    >>> from fedperi.tables.summary.summaries import summaries
     >>> truth = fp.PDAG.from_edges([("age", "weight")])
     >>> sim = fp.simulate(truth, clients=3, samples=1000, weights=(0.5, 1.0), seed=1)
     >>> sim.targets

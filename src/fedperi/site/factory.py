@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from ..tables.summary import Summary
+from ..tables.summary.summary import Summary
 from .released import ReleasedSite
 from .respondent import Respondent
 from .site import Site

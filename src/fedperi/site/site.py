@@ -22,7 +22,7 @@ from .respondent import Respondent, checked_targets, digest
 
 if TYPE_CHECKING:
     from ..tables import Counts, Statistics
-    from ..tables.summary import Summary
+    from ..tables.summary.summary import Summary
     from ..tables.table import Source
 
 
@@ -192,7 +192,7 @@ class OracleSite(Respondent):
 
     def summary(self) -> Summary:
         """What this site says to methods that compare mechanisms: rows, means and covariances."""
-        from ..tables.summary import Summary
+        from ..tables.summary.summary import Summary
 
         blocks = tuple((i,) for i in range(len(self._own_names)))
         return Summary(self.name, self._own_names, blocks, self._n, self._mean, self._covariance, targets=self.targets)

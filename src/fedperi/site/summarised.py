@@ -9,8 +9,8 @@ from dataclasses import replace
 from ..graph.pdag import PDAG
 from ..protocol.messages import Settings
 from ..scores.score import LatticeScore
-from ..tables.summary import Summary
-from ..tables.summary_statistics import statistics_of
+from ..tables.summary.site_statistics import statistics_of
+from ..tables.summary.summary import Summary
 from .released import simulated_again
 from .respondent import Respondent, digest
 from .site import enough_rows, ordered_score

@@ -91,7 +91,7 @@ def said_columns(schema: Schema, data: str) -> int:
     >>> said_columns(schema, "auto"), said_columns(schema, "nonlinear")
     (4, 5)
     """
-    from ...tables.summaries import CURVES, DEGREE
+    from ...tables.summary.summaries import CURVES, DEGREE
 
     number = {"auto": CURVES, "nonlinear": DEGREE}.get(data, 1)
     return sum(

@@ -17,7 +17,7 @@ def statement_kind(statement: Statement) -> str:
     >>> statement_kind(fp.Summary.of(fp.simulate(3, clients=2, samples=200, seed=1).sites[0]))
     'an exact summary of 200 rows, NOT PRIVATE'
     """
-    from ...tables.summary import Summary
+    from ...tables.summary.summary import Summary
 
     if isinstance(statement, Summary):
         return f"an exact summary of {statement.n:g} rows, NOT PRIVATE"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from ...tables.summary import Summary
+    from ...tables.summary.summary import Summary
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ...graph import bits
-from ...graph.pag import ARROW, CIRCLE, TAIL, Marks
+from ...graph.ancestral.pag import ARROW, CIRCLE, TAIL, Marks
 
 Proposal = tuple[int, int, int]
 """(a, b, mark): the mark that the edge between a and b gets at b."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...graph import bits
+from ...graph.ancestral.pag import ARROW, PAG, TAIL
 from ...graph.knowledge import Constraints, unconstrained
-from ...graph.pag import ARROW, PAG, TAIL
 from ..pc.independence import IndependenceTest
 from .ends import Ends, Proposal
 from .possible import blocks, possible_d_separators

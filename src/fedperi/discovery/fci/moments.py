@@ -14,7 +14,7 @@ from ..pc.gaussian import log_wilks, partial_correlations
 from .changes import change_statistics
 
 if TYPE_CHECKING:
-    from ...tables.summary import Summary
+    from ...tables.summary.summary import Summary
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -42,7 +42,7 @@ class SiteTests:
     Examples
     --------
     >>> import numpy as np, fedperi as fp
-    >>> from fedperi.tables.summary import summaries
+    >>> from fedperi.tables.summary.summary import summaries
     >>> chain = fp.PDAG.from_edges([("A", "B"), ("B", "C")])
     >>> sim = fp.simulate(chain, clients=3, samples=500, weights=(0.5, 1.0), seed=1)
     >>> test = SiteTests([part.straight() for part in summaries(sim.sites)])

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from ...graph import bits
-from ...graph.pag import ARROW, TAIL
+from ...graph.ancestral.pag import ARROW, TAIL
 from .ends import Ends, Proposal
 from .paths import circle_cycles, discriminated, first_steps
 from .skeleton import Separated

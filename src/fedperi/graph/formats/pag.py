@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ..pag import ARROW, CIRCLE, PAG, SYMBOLS, TAIL, Triple
+from ..ancestral.pag import ARROW, CIRCLE, PAG, SYMBOLS, TAIL, Triple
 from .build import checked_name_list, checked_text
 
 # causal-learn's graph[i, j] is the mark at i of the edge between i and j; ours is the one at j.

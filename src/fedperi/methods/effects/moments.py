@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...strict import Unreadable, read_json, write_json
-from ...tables.column_units import unit_levels
 from ...tables.frozen import frozen
+from ...tables.summary.units import unit_levels
 
 if TYPE_CHECKING:
-    from ...tables.summary import Summary
+    from ...tables.summary.summary import Summary
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...tables.checks.units import unit_findings
-from ...tables.summary import Summary
+from ...tables.summary.summary import Summary
 from ..parts import Groups, Robustness
 from .runs import Runs
 from .wording import listed

@@ -47,7 +47,7 @@ def find_differences(
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.tables.summaries import summaries
+    >>> from fedperi.tables.summary.summaries import summaries
     >>> truth = fp.PDAG.from_edges([("age", "weight")])
     >>> sim = fp.simulate(truth, clients=3, samples=1000, weights=(0.5, 1.0), seed=1)
     >>> hospitals = dict(zip(["Brest", "Lyon", "Metz"], sim.sites))

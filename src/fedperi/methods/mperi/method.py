@@ -21,7 +21,7 @@ from ...scores.mechanisms import SKEPTICAL, Mechanisms
 from ...search.phase1 import Found, Step, find_common_dag
 from ...search.posterior import MOST_EXACT
 from ...tables.reading import Reading
-from ...tables.summary import Summary
+from ...tables.summary.summary import Summary
 from ..effects.moments import Moments
 from ..interruption import respecting_interrupts
 from ..manifest import manifest_of_summaries

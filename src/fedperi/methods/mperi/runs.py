@@ -21,7 +21,7 @@ from ...scores.mechanisms import TOLERANCES, USUAL, Mechanisms, Prices
 from ...search.families import ParentSets
 from ...search.posterior import MOST_EXACT, Lattice, Posterior, exact_posterior, sampled_posterior
 from ...tables.in_threads import cores
-from ...tables.summary import Summary
+from ...tables.summary.summary import Summary
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

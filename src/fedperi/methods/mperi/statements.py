@@ -15,13 +15,13 @@ from ...site.released import ReleasedSite
 from ...site.respondent import Respondent
 from ...site.site import OracleSite, Site
 from ...site.summarised import SummarySite
-from ...tables.alike import check_alike, present_levels
 from ...tables.checks.collinear import SINGULAR, dependences
 from ...tables.checks.findings import quoted
 from ...tables.reading import Reading
 from ...tables.statistics import Statistics
-from ...tables.summaries import summaries
-from ...tables.summary import Summary
+from ...tables.summary.alike import check_alike, present_levels
+from ...tables.summary.summaries import summaries
+from ...tables.summary.summary import Summary
 from ..federate import as_respondents, check_same_schema, protected
 
 ELSEWHERE = "use IPERI, which asks sites in rounds"

@@ -16,9 +16,9 @@ import numpy as np
 
 from ...errors import InputError
 from ...strict import Unreadable, read_json
-from ...tables.column_units import one_hot_unit
 from ...tables.schema import Column, Schema
-from ...tables.summary import Summary, covariance_of
+from ...tables.summary.summary import Summary, covariance_of
+from ...tables.summary.units import one_hot_unit
 from ..release.signature import Signature, is_base64, is_key_text, public_text, sign, verify
 from ..release.text import canonical, checksum, layout
 from .reveals import about
@@ -227,7 +227,7 @@ def _summary(file: _File, signed: object) -> Summary:
 
 
 def _check_unit(column: Column, entry: _Column) -> None:
-    """Raise unless a unit is one of those that `fedperi.tables.summary` writes, and fits the column."""
+    """Raise unless a unit is one of those that `fedperi.tables.summary.summary` writes, and fits the column."""
     curve = re.fullmatch(r"Curve (\S+) (\S+)", entry.unit)
     if curve is not None:
         fits = column.levels is None and all(_is_finite(number) for number in curve.groups())

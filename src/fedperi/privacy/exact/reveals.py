@@ -10,7 +10,7 @@ from ..release.explain import Section
 from ..release.sentences import printable
 
 if TYPE_CHECKING:
-    from ...tables.summary import Summary
+    from ...tables.summary.summary import Summary
 
 
 def about(summary: Summary) -> list[str]:

@@ -21,7 +21,7 @@ from ...errors import InputError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-    from ...tables.summary import Summary
+    from ...tables.summary.summary import Summary
     from .release import Release
 
 _PURPOSE = b"fedperi.release signature 1\n"  # the key also signs requests to a coordinator: neither is the other

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...tables.bounded import CONSTANT, SPREAD
-from ...tables.column_units import one_hot_unit
 from ...tables.readers.private import is_number, limits
-from ...tables.summary import Noise, Summary
+from ...tables.summary.summary import Noise, Summary
+from ...tables.summary.units import one_hot_unit
 from .draw import CELLS, QUARTILES
 from .pooling import MOST_MOVED, Estimate, align_scales, borrow_drowned
 from .release import Release, undoes_clipping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...graph.pag import ARROW, CIRCLE, PAG
+from ...graph.ancestral.pag import ARROW, CIRCLE, PAG
 from ...graph.pdag import PDAG
 from .curves import Point, curves
 from .layout import Layout, layout

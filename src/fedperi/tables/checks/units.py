@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .findings import Finding
 
 if TYPE_CHECKING:
-    from ..summary import Summary
+    from ..summary.summary import Summary
 
 FAR = 1.8
 """Ratio from which on a unit is suspected: the smallest usual factor is 1.8, degrees Fahrenheit."""

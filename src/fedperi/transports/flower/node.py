@@ -16,7 +16,7 @@ from ...errors import InputError
 from ...pki.certificates import read_site_key
 from ...protocol import wire
 from ...protocol.fields import Refused
-from ...site.work import SiteWork
+from ...site.service.work import SiteWork
 from . import need_flower
 from .address import Address, Away, check_reachable
 from .fleet import HEARTBEAT, FleetNode, RunOver, Unauthorized, connected

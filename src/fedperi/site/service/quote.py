@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..privacy.accounting import Price
-    from ..privacy.ledger import Ledger
+    from ...privacy.accounting import Price
+    from ...privacy.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Quote:
     @property
     def words(self) -> str:
         """The price in words."""
-        from ..privacy.accounting import spent
+        from ...privacy.accounting import spent
 
         ceiling = self.ledger.ceiling
         stands = f"ledger: spent {self.ledger.spent:.4g} of {ceiling.epsilon:g}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
+from ...errors import InputError
 
 if TYPE_CHECKING:
-    from ..privacy import Privacy, Release
-    from ..tables import Schema
-    from ..tables.schema import Column
-    from ..tables.table import Table
+    from ...privacy import Privacy, Release
+    from ...tables import Schema
+    from ...tables.schema import Column
+    from ...tables.table import Table
 
 
 def declared_columns(table: Table, schema: Schema | None, missing: Any) -> tuple[Column, ...]:
@@ -26,10 +26,10 @@ def declared_columns(table: Table, schema: Schema | None, missing: Any) -> tuple
     ...
     fedperi.errors.InputError: site 'north', column 'sex': a category, and its levels are declared nowhere. ...
     """
-    from ..tables.checks.findings import raise_errors
-    from ..tables.checks.profile import scan
-    from ..tables.infer import unify
-    from ..tables.schema import Column
+    from ...tables.checks.findings import raise_errors
+    from ...tables.checks.profile import scan
+    from ...tables.infer import unify
+    from ...tables.schema import Column
 
     found, findings = unify([scan(table, missing, schema=schema)], schema)
     raise_errors(findings)

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import InputError
-from ..protocol.messages import Question, question_key
-from ..protocol.policy import SitePolicy
-from ..protocol.steps import Beginning
-from ..protocol.wire import Opening
+from ...errors import InputError
+from ...protocol.messages import Question, question_key
+from ...protocol.policy import SitePolicy
+from ...protocol.steps import Beginning
+from ...protocol.wire import Opening
 from .runs import plain_record
 
 if TYPE_CHECKING:
-    from ..privacy.store import Place
+    from ...privacy.store import Place
 
 FILE, FORMAT, VERSION = "given.json", "fedperi.given", 1
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from . import bits
-from .order import topological_order
-from .validate import Pair, checked_names
+from ...errors import InputError
+from .. import bits
+from ..order import topological_order
+from ..validate import Pair, checked_names
 
 Marks = NDArray[np.int8]
 Triple = tuple[str, str, str]
@@ -198,19 +198,19 @@ class PAG:
 
     def to_causallearn(self) -> NDArray[np.int_]:
         """Return the matrix of causal-learn's ``GeneralGraph.graph``; see `fedperi.graph.formats.pag`."""
-        from .formats.pag import to_causallearn
+        from ..formats.pag import to_causallearn
 
         return to_causallearn(self)
 
     def to_tetrad(self) -> str:
         """Write the text that Tetrad saves and loads; see `fedperi.graph.formats.pag`."""
-        from .formats.pag import to_tetrad
+        from ..formats.pag import to_tetrad
 
         return to_tetrad(self)
 
     def to_dot(self) -> str:
         """Write the graph for Graphviz; see `fedperi.graph.formats.pag`."""
-        from .formats.pag import to_dot
+        from ..formats.pag import to_dot
 
         return to_dot(self)
 

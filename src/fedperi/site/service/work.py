@@ -12,17 +12,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
-from ..protocol import wire
-from ..protocol.fields import Refused, shown
-from ..protocol.messages import Question
-from ..protocol.policy import CHANNEL_WORDS, Exhausted, SitePolicy
-from ..protocol.questions import Answers, write_answers
-from ..protocol.steps import Beginning, StepRequest
-from ..protocol.wire import Asking, Closing, Hello, Message, Opening, Record, Stating
+from ...errors import InputError
+from ...protocol import wire
+from ...protocol.fields import Refused, shown
+from ...protocol.messages import Question
+from ...protocol.policy import CHANNEL_WORDS, Exhausted, SitePolicy
+from ...protocol.questions import Answers, write_answers
+from ...protocol.steps import Beginning, StepRequest
+from ...protocol.wire import Asking, Closing, Hello, Message, Opening, Record, Stating
+from ..log import SiteLog
+from ..respondent import Respondent
 from .given import Account
-from .log import SiteLog
-from .respondent import Respondent
 from .runs import Runs
 from .source import AnswerSource
 from .stating import check_channel, statement_text, statement_words
@@ -30,8 +30,8 @@ from .steps import StepSide
 from .words import IN_THE_LOG, asked_words, promise_words, spent_words
 
 if TYPE_CHECKING:
-    from ..privacy import Privacy, Release
-    from ..tables.table import Source
+    from ...privacy import Privacy, Release
+    from ...tables.table import Source
 
 
 class SiteWork:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..protocol.messages import Families, Question
+from ...protocol.messages import Families, Question
 
 IN_THE_LOG = "its own log says why (reasons that may name values of a table are not sent)"
 

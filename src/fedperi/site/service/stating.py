@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
-from ..tables.checks.findings import raise_errors
-from ..tables.disclosure import disclosure_findings
+from ...errors import InputError
+from ...tables.checks.findings import raise_errors
+from ...tables.summary.disclosure import disclosure_findings
 
 if TYPE_CHECKING:
-    from ..privacy.statement import Statement
-    from ..tables.summary import Summary
-    from ..tables.table import Table
+    from ...privacy.statement import Statement
+    from ...tables.summary.summary import Summary
+    from ...tables.table import Table
     from .source import AnswerSource
 
 OWNER_DECIDES = (
@@ -37,7 +37,7 @@ def statement_text(held: AnswerSource, channel: str, key: Any = None) -> str:
     InputError
         If the owner has not said at which price, the budget is exhausted, or the disclosure checks forbid it.
     """
-    from ..privacy.statement import sign_statement, write_statement
+    from ...privacy.statement import sign_statement, write_statement
 
     name = f"statement {channel} {held.identity}"
     with held.place.locked():
@@ -52,7 +52,7 @@ def statement_text(held: AnswerSource, channel: str, key: Any = None) -> str:
 def statement_words(held: AnswerSource, channel: str) -> str:
     """Say to the site's owner what its statement holds; nothing is drawn or paid."""
     if channel == "moments":
-        from ..privacy.exact.reveals import about
+        from ...privacy.exact.reveals import about
 
         return " ".join(about(_exact(held))[1:-1])
     names = ", ".join(held.names)
@@ -85,7 +85,7 @@ def exact_summary(table: Table, schema: Any, data: Any, missing: Any, targets: t
     """
     from dataclasses import replace
 
-    from ..tables.summary import Summary
+    from ...tables.summary.summary import Summary
 
     summary = replace(Summary.of(table, schema, data=data, missing=missing, name=table.name), targets=targets)
     raise_errors(disclosure_findings(summary))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..coordinator.coordinator import Coordinator
-from ..protocol.messages import Families, Floats, Ints, Orientations
+from ...coordinator.coordinator import Coordinator
+from ...protocol.messages import Families, Floats, Ints, Orientations
 
 
 @dataclass(frozen=True)

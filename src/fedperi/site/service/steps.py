@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from ..protocol import wire
-from ..protocol.fields import MAX_NUMBERS, Refused
-from ..protocol.messages import Welcome
-from ..protocol.policy import SitePolicy
-from ..protocol.steps import Beginning, StepRequest, write_step_reply
-from ..protocol.wire import Record
-from ..protocol.worker import Payload, State, Worker
-from ..protocol.workers import worker_class
-from ..strict import pack, unpack
+from ...errors import InputError
+from ...protocol import wire
+from ...protocol.fields import MAX_NUMBERS, Refused
+from ...protocol.messages import Welcome
+from ...protocol.policy import SitePolicy
+from ...protocol.steps import Beginning, StepRequest, write_step_reply
+from ...protocol.wire import Record
+from ...protocol.worker import Payload, State, Worker
+from ...protocol.workers import worker_class
+from ...strict import pack, unpack
 from .given import Account
 from .runs import Runs, steps_key
 from .source import AnswerSource

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import InputError
-from .statistics import Statistics, correlation_of
+from ...errors import InputError
+from ..statistics import Statistics, correlation_of
 from .summary import Summary
 
 

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from . import bits
-from .equivalence import parents_of
-from .order import descendants
+from .. import bits
+from ..equivalence import parents_of
+from ..order import descendants
+from ..pdag import PDAG
+from ..separation import reachable
 from .pag import ARROW, CIRCLE, PAG, TAIL, Marks
-from .pdag import PDAG
-from .separation import reachable
 
 Model = dict[tuple[int, int], int]
 """For a node and a bit set of given nodes, the bit set of the nodes that it then depends on."""

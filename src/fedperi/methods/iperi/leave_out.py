@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..coordinator.record import Transcript
-from ..graph.pdag import PDAG
-from ..protocol.messages import Floats, Ints, Orientations
+from ...coordinator.record import Transcript
+from ...graph.pdag import PDAG
+from ...protocol.messages import Floats, Ints, Orientations
 
 LEAST_SITES = 3
 """With two sites, nobody can say which of them is wrong."""

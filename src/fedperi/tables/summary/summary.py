@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from .checks.profile import Missing
-from .column_units import one_hot_unit, unit_levels
-from .embedding import Data
-from .frozen import frozen
-from .infer import SchemaLike, as_schema
-from .schema import Kind, Schema
-from .table import Source, open_table
+from ...errors import InputError
+from ..checks.profile import Missing
+from ..embedding import Data
+from ..frozen import frozen
+from ..infer import SchemaLike, as_schema
+from ..schema import Kind, Schema
+from ..table import Source, open_table
+from .units import one_hot_unit, unit_levels
 
 Floats = NDArray[np.float64]
 
@@ -153,7 +153,7 @@ class Summary:
         Examples
         --------
         >>> import pandas as pd
-        >>> from fedperi.tables.summaries import summaries
+        >>> from fedperi.tables.summary.summaries import summaries
         >>> summary = summaries([pd.DataFrame({"age": [41.5, 37.0, 60.25], "sex": ["f", "m", "m"]})])[0]
         >>> len(summary.mean), len(summary.straight().mean)
         (3, 2)
@@ -216,14 +216,14 @@ class Summary:
         ...     fp.Summary.load(f"{folder}/north.fedperi").n
         200
         """
-        from ..privacy.statement import save_statement
+        from ...privacy.statement import save_statement
 
         save_statement(self if self.release is None else self.release, path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Summary:
         """Read what a site says from the file of an exact summary or of a release (`fedperi release`)."""
-        from ..privacy.statement import as_summary, load_statement
+        from ...privacy.statement import as_summary, load_statement
 
         return as_summary(load_statement(path))
 

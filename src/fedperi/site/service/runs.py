@@ -6,17 +6,17 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.fields import Refused
-from ..protocol.steps import Beginning
-from ..protocol.wire import Opening, Record, read, write
+from ...protocol.fields import Refused
+from ...protocol.steps import Beginning
+from ...protocol.wire import Opening, Record, read, write
 
 if TYPE_CHECKING:
-    from ..privacy.store import Place
+    from ...privacy.store import Place
 
 
 MOST_RUNS = 200
 """Runs that a site remembers. A coordinator may name a new run whenever it likes, so forgetting an old one gives it
-nothing: `fedperi.site.given` counts over all runs, and forgets none."""
+nothing: `fedperi.site.service.given` counts over all runs, and forgets none."""
 
 
 @dataclass(frozen=True)

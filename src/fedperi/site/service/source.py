@@ -15,25 +15,25 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..option_values import check_finite
-from ..protocol.fields import Refused
-from ..protocol.messages import Question, Settings
-from ..protocol.wire import Card
-from ..tables.reading import Reading
-from ..tables.summary import Summary
+from ...errors import InputError
+from ...option_values import check_finite
+from ...protocol.fields import Refused
+from ...protocol.messages import Question, Settings
+from ...protocol.wire import Card
+from ...tables.reading import Reading
+from ...tables.summary.summary import Summary
+from ..factory import as_statement, make_site, prepare_private_site
+from ..kept import KeptSite
+from ..respondent import Respondent
 from .declared import declared_columns, promise_of, settled_data
-from .factory import as_statement, make_site, prepare_private_site
-from .kept import KeptSite
 from .quote import Quote
-from .respondent import Respondent
 
 if TYPE_CHECKING:
-    from ..privacy import Privacy, Release
-    from ..privacy.store import Place
-    from ..tables import Schema
-    from ..tables.schema import Column
-    from ..tables.table import Source, Table
+    from ...privacy import Privacy, Release
+    from ...privacy.store import Place
+    from ...tables import Schema
+    from ...tables.schema import Column
+    from ...tables.table import Source, Table
 
 OTHERWISE = (
     "the run does not take the columns as this site's own schema and options do, and a site takes none of this from a "
@@ -48,7 +48,7 @@ class AnswerSource:
     Parameters
     ----------
     source, name, store, schema, data, missing, targets, penalty, privacy
-        Those of `fedperi.site.work.SiteWork`.
+        Those of `fedperi.site.service.work.SiteWork`.
     required : bool
         Whether answers without noise are refused.
 
@@ -75,8 +75,8 @@ class AnswerSource:
         privacy: Privacy | None = None,
         required: bool = False,
     ) -> None:
-        from ..privacy.store import Store
-        from ..tables import open_table
+        from ...privacy.store import Store
+        from ...tables import open_table
 
         check_finite("penalty", penalty)
         self._reading, self._penalty = Reading.of(schema, data, missing), float(penalty)
@@ -140,7 +140,7 @@ class AnswerSource:
     @property
     def schema(self) -> Schema:
         """What the site declares about its columns."""
-        from ..tables.schema import Schema
+        from ...tables.schema import Schema
 
         return Schema(self.card.columns)
 
@@ -158,14 +158,14 @@ class AnswerSource:
         """Return the site's release: the one it was given, the one drawn before, or a new one, which is paid."""
         if self._release is not None:
             return self._release
-        from ..privacy.release.site_release import release_table
+        from ...privacy.release.site_release import release_table
 
         assert self.privacy is not None
         return release_table(self.table, self.privacy, targets=self._targets, **self._reading.arguments)[0]
 
     def rows(self, names: Sequence[str], method: str) -> NDArray[np.float64]:
         """Read the table as numbers, with the columns in this order."""
-        from ..tables.readers.rows import numeric_rows
+        from ...tables.readers.rows import numeric_rows
 
         if not self.bare:
             raise InputError(f"site {self.name!r} keeps a privacy promise, and gives no rows to {method}")
@@ -175,15 +175,15 @@ class AnswerSource:
 
     def _ordered(self, names: Sequence[str]) -> Schema:
         """The site's own columns, in the order of a run: all that a message may choose."""
-        from ..tables.schema import Schema
+        from ...tables.schema import Schema
 
         own = {column.name: column for column in self.card.columns}
         return Schema(tuple(own[name] for name in names))
 
     def fingerprint(self) -> str:
         """Identify what the site answers from; it stays here."""
-        from ..tables.bounded import fingerprint
-        from .released import ReleasedSite
+        from ...tables.bounded import fingerprint
+        from ..released import ReleasedSite
 
         return fingerprint(self._own_table) if self._release is None else ReleasedSite(self._release).fingerprint()
 
@@ -210,8 +210,8 @@ class AnswerSource:
         """Say what opening a run costs, exactly; nothing is drawn or paid."""
         if self.privacy is None:
             return self.price_ahead()
-        from ..privacy.regret_noise import own_privacy
-        from ..privacy.release.site_release import Budget, plan_release
+        from ...privacy.regret_noise import own_privacy
+        from ...privacy.release.site_release import Budget, plan_release
 
         table, reading = self._own_table, self._reading
         budget = Budget.look(table, self.privacy)
@@ -225,7 +225,7 @@ class AnswerSource:
             return self.price_ahead()
         if not self.pays_per_answer or respondent is None:
             return "nothing, answers are computed from noisy statistics that are paid for once."
-        from ..privacy.release.site_release import Budget
+        from ...privacy.release.site_release import Budget
 
         return Quote(Budget.look(self._own_table, self.privacy).ledger, respondent.prices(questions)).words
 
@@ -263,11 +263,11 @@ class AnswerSource:
             return Card(self.name, columns, promise_of(self._release), data=self._release.data, penalty=price)
         table = self._own_table
         if self.privacy is not None:
-            from ..privacy.release.site_release import plan_release
+            from ...privacy.release.site_release import plan_release
 
             plan = plan_release(table, self.privacy, schema=reading.schema, data=reading.data)
             return Card(self.name, plan.schema.columns, promise_of(self.privacy), data=plan.data, penalty=price)
-        from .respondent import checked_targets
+        from ..respondent import checked_targets
 
         self._targets = checked_targets(self._targets, table.columns, self.name)
         declared = declared_columns(table, reading.schema, reading.missing)

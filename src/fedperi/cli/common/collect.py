@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
-from .common.statements import statement_kind
+from ...errors import InputError
+from .statements import statement_kind
 
 if TYPE_CHECKING:
-    from ..coordinator.statements import Statements
-    from ..methods import Result
-    from ..transports.flower.link import Certificates
+    from ...coordinator.statements import Statements
+    from ...methods import Result
+    from ...transports.flower.link import Certificates
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ def collect_and_fit(
     Statements are kept in the folder `statements` of `place`. With all of them there, no site is asked, so that any
     other method or option can be tried later; late sites are added by running again.
     """
-    from ..coordinator.statements import Statements
-    from ..privacy.release.signature import read_roster
+    from ...coordinator.statements import Statements
+    from ...privacy.release.signature import read_roster
 
     box = Statements(place / "statements", None if link.keys is None else read_roster(link.keys))
     least = wanted if min_sites is None else min_sites
@@ -79,13 +79,13 @@ def _collect(
     timeout: float,
     note: Callable[[str], None],
 ) -> list[dict[str, str]]:
-    from ..coordinator.agreement import Wishes
-    from ..coordinator.record import Journal
-    from ..tables.infer import as_schema
-    from ..transports.flower.collect import collect_statements
-    from ..transports.flower.exchange import Limits
-    from ..transports.flower.link import superlink
-    from ..transports.flower.roster import Roster
+    from ...coordinator.agreement import Wishes
+    from ...coordinator.record import Journal
+    from ...tables.infer import as_schema
+    from ...transports.flower.collect import collect_statements
+    from ...transports.flower.exchange import Limits
+    from ...transports.flower.link import superlink
+    from ...transports.flower.roster import Roster
 
     there = len(box.sites)
     declared = as_schema(options["schema"]) or next((s.schema for s in box.all() if s.schema is not None), None)

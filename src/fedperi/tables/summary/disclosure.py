@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from .checks.findings import Finding
+from ...errors import InputError
+from ..checks.findings import Finding
 
 if TYPE_CHECKING:
     from .summary import Summary

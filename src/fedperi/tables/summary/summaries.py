@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..errors import InputError
-from ..option_values import DATA, check_one_of
+from ...errors import InputError
+from ...option_values import DATA, check_one_of
+from ..checks.faults import constant_everywhere, faults
+from ..checks.findings import Finding, raise_errors
+from ..checks.profile import Missing, TableProfile
+from ..embedding import Block, Curve, Data, Embedding, OneHot, common_embedding, two_values
+from ..encode import read_rows
+from ..infer import SchemaLike, as_schema, unify
+from ..moments import Moments, stream_moments
+from ..schema import Kind, Schema
+from ..survey import FirstReading, for_each_table, read_all
+from ..table import CHUNK, Source, Table, open_tables
 from .alike import present_levels
-from .checks.faults import constant_everywhere, faults
-from .checks.findings import Finding, raise_errors
-from .checks.profile import Missing, TableProfile
-from .column_units import one_hot_unit
-from .embedding import Block, Curve, Data, Embedding, OneHot, common_embedding, two_values
-from .encode import read_rows
-from .infer import SchemaLike, as_schema, unify
-from .moments import Moments, stream_moments
-from .schema import Kind, Schema
 from .summary import Summary, covariance_of
-from .survey import FirstReading, for_each_table, read_all
-from .table import CHUNK, Source, Table, open_tables
+from .units import one_hot_unit
 
 DEGREE = 3
 """Highest degree of the polynomials for ``data="nonlinear"``."""

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from ..coordinator.coordinator import Coordinator
-from ..graph import bits
-from ..graph.equivalence import complete as completed
-from ..graph.equivalence import consistent_extension
-from ..graph.knowledge import Constraints
-from ..graph.meek import meek_closure, meek_steps
-from ..graph.pdag import PDAG
-from ..scores.score import RESOLUTION
-from ..search.families import ParentSets
-from ..search.phase1 import Found
-from ..search.phase2 import Direction, directed_as
-from ..search.worst import site_regrets
-from .evidence import Reason, Reasons, gather, reasons_by_difference, reasons_by_meek, reasons_in_cpdag
-from .manifest import manifest
-from .result import Result
+from ...coordinator.coordinator import Coordinator
+from ...graph import bits
+from ...graph.equivalence import complete as completed
+from ...graph.equivalence import consistent_extension
+from ...graph.knowledge import Constraints
+from ...graph.meek import meek_closure, meek_steps
+from ...graph.pdag import PDAG
+from ...scores.score import RESOLUTION
+from ...search.families import ParentSets
+from ...search.phase1 import Found
+from ...search.phase2 import Direction, directed_as
+from ...search.worst import site_regrets
+from ..evidence import Reason, Reasons, gather, reasons_by_difference, reasons_by_meek, reasons_in_cpdag
+from ..manifest import manifest
+from ..result import Result
 
 
 def assemble(

@@ -9,27 +9,27 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ..coordinator.coordinator import Coordinator
-from ..errors import InputError
-from ..graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
-from ..graph.pdag import PDAG
-from ..option_values import DATA, MISSING, check_between, check_finite, check_one_of, check_whole
-from ..privacy import Privacy
-from ..protocol.messages import Settings, Welcome
-from ..scores.masking import MASKINGS
-from ..search.confidence import direction_shares
-from ..search.phase1 import Found, Step, best_known_dag, find_common_dag
-from ..search.phase2 import Direction, orient_by_differences
-from ..search.worst import EDGE_PRICE
+from ...coordinator.coordinator import Coordinator
+from ...errors import InputError
+from ...graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
+from ...graph.pdag import PDAG
+from ...option_values import DATA, MISSING, check_between, check_finite, check_one_of, check_whole
+from ...privacy import Privacy
+from ...protocol.messages import Settings, Welcome
+from ...scores.masking import MASKINGS
+from ...search.confidence import direction_shares
+from ...search.phase1 import Found, Step, best_known_dag, find_common_dag
+from ...search.phase2 import Direction, orient_by_differences
+from ...search.worst import EDGE_PRICE
+from ..federate import federation
+from ..interruption import respecting_interrupts
+from ..manifest import described
+from ..progress import watching
+from ..result import Result
+from ..stability import edge_stability
 from .assembly import assemble, common_graph, directed_by
-from .federate import federation
-from .interruption import respecting_interrupts
 from .leave_out import NotStored, StoredAnswers, changes, sentences
-from .manifest import described
 from .oracle import CoordinatorOracle
-from .progress import watching
-from .result import Result
-from .stability import edge_stability
 
 
 @dataclass(frozen=True)

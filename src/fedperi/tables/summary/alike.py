@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import InputError
-from .checks.findings import Finding, raise_errors
-from .column_units import one_hot_unit, unit_levels
+from ...errors import InputError
+from ..checks.findings import Finding, raise_errors
 from .summary import Summary
+from .units import one_hot_unit, unit_levels
 
 
 def present_levels(parts: Sequence[Summary]) -> list[Summary]:

@@ -1,0 +1,1 @@
+"""What runs at a site over a network: messages are read, policy and people asked, answers given and written down."""
