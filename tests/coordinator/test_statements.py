@@ -18,7 +18,7 @@ from fedperi.privacy.release.signature import public_text
 from fedperi.privacy.statement import load_statement, read_statement, write_statement
 from fedperi.protocol import wire
 from fedperi.protocol.policy import SitePolicy
-from fedperi.protocol.wire import Hello, Stating
+from fedperi.protocol.requests import Hello, Stating
 from fedperi.site.service.work import SiteWork
 
 NAMES = ("north", "south", "west")
@@ -136,7 +136,7 @@ def test_a_site_gives_only_what_its_owner_allows(tmp_path: Path) -> None:
     assert refused == "this site answers questions, and gives no statement: coordinate with --channel regrets"
     statements = exact_site("north", table, tmp_path)
     from fedperi.protocol.messages import Settings
-    from fedperi.protocol.wire import Opening
+    from fedperi.protocol.requests import Opening
 
     refused = str(statements.reply("open", wire.write(Opening("r1", Settings("adaptive"), card.columns)))["refused"])
     assert refused.startswith("this site gives one statement and answers no questions")

@@ -22,7 +22,7 @@ from fedperi.names import name_problem
 from fedperi.pki.certificates import check_unshared
 from fedperi.protocol import wire
 from fedperi.protocol.fields import Refused, shown
-from fedperi.protocol.wire import Card
+from fedperi.protocol.requests import Card
 from fedperi.tables import open_table
 from fedperi.tables.readers.private import private_rows
 from fedperi.tables.schema import Column, Schema

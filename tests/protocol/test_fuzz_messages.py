@@ -27,8 +27,8 @@ from fedperi.protocol import wire
 from fedperi.protocol.fields import PROTOCOL, Fields, Refused
 from fedperi.protocol.messages import Families, Orientations, Settings, Welcome
 from fedperi.protocol.questions import Answers, read_answers, write_answers
+from fedperi.protocol.requests import Asking, Card, Closing, Hello, Opening
 from fedperi.protocol.steps import Beginning, StepRequest, read_step_reply
-from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
 from fedperi.strict import DEEPEST, LARGEST, Unreadable, read_json, write_json
 from fedperi.tables import Column
 

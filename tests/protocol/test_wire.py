@@ -28,8 +28,8 @@ from fedperi.protocol.fields import PROTOCOL, Refused
 from fedperi.protocol.messages import MAX_SET, Families, Settings, Welcome
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.questions import Answers, read_answers, write_answers
+from fedperi.protocol.requests import Asking, Card, Closing, Hello, Opening
 from fedperi.protocol.steps import Beginning, StepRequest, read_step_reply
-from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
 from fedperi.search.phase1 import find_common_dag
 from fedperi.site.kept import read_summary, write_summary
 from fedperi.tables.schema import Column, Schema

@@ -30,8 +30,8 @@ from fedperi.privacy.release.site_release import Budget
 from fedperi.protocol import wire
 from fedperi.protocol.messages import Orientations, Settings
 from fedperi.protocol.policy import SitePolicy
+from fedperi.protocol.requests import Asking, Card, Closing, Hello, Opening
 from fedperi.protocol.steps import Beginning
-from fedperi.protocol.wire import Asking, Card, Closing, Hello, Opening
 from fedperi.site.service.source import OTHERWISE
 from fedperi.tables.schema import Column, Schema
 from fedperi.transports.flower.exchange import Peer

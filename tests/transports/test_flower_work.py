@@ -26,8 +26,8 @@ from fedperi.protocol import wire
 from fedperi.protocol.fields import MAX_NUMBERS, PROTOCOL, Refused
 from fedperi.protocol.messages import Settings, Welcome
 from fedperi.protocol.policy import SitePolicy
+from fedperi.protocol.requests import Asking, Closing, Hello, Opening
 from fedperi.protocol.steps import Beginning, StepRequest, read_step_reply, write_step_request
-from fedperi.protocol.wire import Asking, Closing, Hello, Opening
 from fedperi.protocol.workers import WORKERS, worker_class
 from fedperi.site.service.work import SiteWork
 from fedperi.tables.schema import Column, Schema

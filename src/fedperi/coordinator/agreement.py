@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from .._version import __version__
 from ..errors import InputError
-from ..protocol.wire import Card
+from ..protocol.requests import Card
 from ..tables.schema import Column, Schema
 from .coordinator import common_names
 

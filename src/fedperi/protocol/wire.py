@@ -26,19 +26,19 @@ side, is an `InputError` that names the sender; nothing is computed from it. No 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._version import __version__
 from ..errors import InputError
 from ..scores.masking import MASKINGS
 from ..tables.schema import Column
 from .fields import MAX_NAME, PROTOCOL, Fields, Refused, as_json, plain, shown
 from .messages import Question, Settings, Welcome, is_run
 from .questions import Answers, answers_in, read_questions, write_answers, write_questions
+from .requests import Asking, Card, Closing, Hello, Message, Opening, Stating
 from .steps import Beginning, StepRequest, read_step_request, write_step_request
 
 KINDS = ("hello", "state", "open", "ask", "begin", "step", "close")
@@ -55,76 +55,6 @@ RUN_RULE = "1 to 40 letters, digits, dots, underscores and hyphens"
 
 Value = NDArray[Any] | str | int | float | bool
 Record = dict[str, Value]
-
-
-@dataclass(frozen=True)
-class Hello:
-    """The coordinator's first word; `run` names the run, here and in all that follows."""
-
-    run: str
-    version: str = __version__
-
-
-@dataclass(frozen=True)
-class Card:
-    """Who a site is: nothing but what is declared, so that sending it costs no privacy.
-
-    Levels are those that a schema declares. Levels found in a table are values of it, and are not sent. `data` is how
-    the columns are taken, `penalty` multiplies the price of an edge, `bootstrap` says whether rows may be resampled:
-    `channel` is what the site gives. The site's owner decides about all of them, and the coordinator learns them here.
-    """
-
-    site: str
-    columns: tuple[Column, ...]
-    promise: dict[str, Any] | None = None
-    version: str = __version__
-    data: str = "linear"
-    penalty: float = 1.0
-    bootstrap: bool = False
-    channel: str = "release"
-
-
-@dataclass(frozen=True)
-class Stating:
-    """Asks for a site's statement. The columns repeat what the sites have said; a site compares, and obeys none."""
-
-    run: str
-    columns: tuple[Column, ...]
-
-
-@dataclass(frozen=True)
-class Opening:
-    """The beginning of a run: settings, the columns as all sites take them, the type of data, the first questions.
-
-    Columns and type of data repeat what the sites have said ("auto" expects nothing); a site compares, and obeys none.
-    `number` is that of the round that these questions are, for the site's log.
-    """
-
-    run: str
-    settings: Settings
-    columns: tuple[Column, ...]
-    data: str = "auto"
-    questions: tuple[Question, ...] = ()
-    number: int = 1
-
-
-@dataclass(frozen=True)
-class Asking:
-    """A round of questions; `number` counts rounds, for the site's log."""
-
-    run: str
-    number: int
-    questions: tuple[Question, ...]
-
-
-@dataclass(frozen=True)
-class Closing:
-    """The end of a run."""
-
-    run: str
-
-
-Message = Hello | Stating | Opening | Asking | Beginning | StepRequest | Closing
 
 
 def refusal(reason: str) -> Record:

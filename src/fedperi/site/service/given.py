@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ...errors import InputError
 from ...protocol.messages import Question, question_key
 from ...protocol.policy import SitePolicy
+from ...protocol.requests import Opening
 from ...protocol.steps import Beginning
-from ...protocol.wire import Opening
 from .runs import plain_record
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.fields import Refused
+from ...protocol.requests import Opening
 from ...protocol.steps import Beginning
-from ...protocol.wire import Opening, Record, read, write
+from ...protocol.wire import Record, read, write
 
 if TYPE_CHECKING:
     from ...privacy.store import Place

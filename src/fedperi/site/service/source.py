@@ -19,7 +19,7 @@ from ...errors import InputError
 from ...option_values import check_finite
 from ...protocol.fields import Refused
 from ...protocol.messages import Question, Settings
-from ...protocol.wire import Card
+from ...protocol.requests import Card
 from ...tables.reading import Reading
 from ...tables.summary.summary import Summary
 from ..factory import as_statement, make_site, prepare_private_site

@@ -18,8 +18,9 @@ from ...protocol.fields import Refused, shown
 from ...protocol.messages import Question
 from ...protocol.policy import CHANNEL_WORDS, Exhausted, SitePolicy
 from ...protocol.questions import Answers, write_answers
+from ...protocol.requests import Asking, Closing, Hello, Message, Opening, Stating
 from ...protocol.steps import Beginning, StepRequest
-from ...protocol.wire import Asking, Closing, Hello, Message, Opening, Record, Stating
+from ...protocol.wire import Record
 from ..log import SiteLog
 from ..respondent import Respondent
 from .given import Account

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from ...coordinator.statements import Statements
 from ...protocol import wire
-from ...protocol.wire import Closing, Record, Stating
+from ...protocol.requests import Closing, Stating
+from ...protocol.wire import Record
 from .roster import Roster
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from ...coordinator.agreement import Wishes, agree
 from ...coordinator.record import Journal
 from ...errors import InputError
 from ...protocol import wire
-from ...protocol.wire import Card, Hello, Record
+from ...protocol.requests import Card, Hello
+from ...protocol.wire import Record
 from .exchange import Exchange, Grid, Limits, Peer
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from ...protocol import wire
 from ...protocol.fields import Refused
 from ...protocol.messages import Floats, Question, Settings, Welcome
 from ...protocol.questions import Answers, read_answers
+from ...protocol.requests import Asking, Closing, Opening
 from ...protocol.steps import Beginning, StepRequest, read_step_reply
-from ...protocol.wire import Asking, Closing, Opening, Record
+from ...protocol.wire import Record
 from ...protocol.worker import Payload, Worker
 from ...protocol.workers import worker_class
 from .exchange import Grid, Limits, Traffic
