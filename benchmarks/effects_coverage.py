@@ -35,7 +35,7 @@ from fedperi.methods.effects.policies import Policies
 from fedperi.methods.effects.records import COMMON, Effect, Estimate
 from fedperi.methods.effects.table import effects_of
 from fedperi.methods.parts import Difference
-from fedperi.tables.summary.summary import summaries
+from fedperi.tables.summary.summaries import summaries
 
 DRIFT = 0.2
 SITES = (2, 3, 4, 6, 10)

@@ -375,6 +375,7 @@ def test_all_shared_sends_the_mean_networks_back() -> None:
     class Watched:
         def __init__(self, inner: Any) -> None:
             self.begin, self._inner = inner.begin, inner
+            self.fingerprints, self.close, self.dropped = inner.fingerprints, inner.close, ()
 
         def perform(self, kind: str, payload: dict[str, Any]) -> list[dict[str, Any]]:
             answers = self._inner.perform(kind, payload)

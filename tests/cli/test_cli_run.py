@@ -139,7 +139,7 @@ def test_a_dry_run_says_what_each_site_would_say(hospitals: Path) -> None:
         "  its row count, 6 means, and 21 variances and covariances of the columns and their squares: "
         "at most 28 numbers",
         "No question comes after it, and no row leaves a site.",
-        "But exact means and covariances are not private. For a private run: --method iperi --epsilon 1",
+        "But exact means and covariances are not private. For a private run: --epsilon 1 --bounds FILE",
         "Nothing was asked: this was a dry run.",
     ]
     assert fp.MPERI().fit(files(hospitals)).queries == 28
@@ -240,18 +240,12 @@ def test_mistakes_are_one_line_and_write_nothing(hospitals: Path, extra: list[st
             "it out, or add --method iperi\n",
         ),
         (
-            ["--epsilon", "1"],
-            "error: --epsilon is about privacy, and M-PERI cannot use noisy summaries yet; for a private run add "
-            "--method iperi\n",
-        ),
-        (
             ["--bounds", "bounds.toml"],
-            "error: --bounds is about privacy, and M-PERI cannot use noisy summaries yet; for a private run add "
-            "--method iperi\n",
+            "error: --bounds is about privacy, which needs a price: add --epsilon 1\n",
         ),
         (
             ["--method", "fedcdh", "--epsilon", "1"],
-            "error: --epsilon is about privacy, and fedcdh has no private form; for a private run add --method iperi\n",
+            "error: --epsilon is about privacy, and fedcdh has no private form; for a private run leave --method out\n",
         ),
     ],
 )
@@ -270,18 +264,13 @@ def test_options_of_mperi_on_the_command_line_and_in_a_file(hospitals: Path) -> 
     )
     method = json.loads(done.stdout)["method"]
     assert (method["confidence"], method["sharing"], method["seed"]) == (0.8, "exact", 3)
-    done = fedperi_here("coordinate", "--insecure", "--sites", "2", "--out", "x", "--config", "run.toml", cwd=hospitals)
+    questions = ("coordinate", "--channel", "regrets", "--insecure", "--sites", "2", "--out", "x")
+    done = fedperi_here(*questions, "--config", "run.toml", cwd=hospitals)
     assert done.returncode == 2
-    assert done.stderr == (
-        "error: the configuration 'run.toml' has the key 'confidence', which is for `fedperi run` with tables that are "
-        "here; leave it out\n"
-    )
-    done = fedperi_here("coordinate", "--insecure", "--sites", "2", "--out", "x", "--method", "mperi", cwd=hospitals)
+    assert done.stderr.endswith("is no option of iperi where sites answer questions; leave it out\n")
+    done = fedperi_here(*questions, "--method", "mperi", cwd=hospitals)
     assert done.returncode == 2
-    assert done.stderr.endswith(
-        "error: M-PERI does not work over a network yet: use --method iperi, or `fedperi run` with tables that are "
-        "here\n"
-    )
+    assert done.stderr.endswith("error: M-PERI asks no questions: leave out --channel regrets, or use --method iperi\n")
 
 
 @pytest.mark.parametrize(
@@ -408,14 +397,12 @@ def test_a_run_from_release_files_alone(hospitals: Path) -> None:
     one, other = (fp.Result.from_json(done.stdout) for done in (inside, outside))
     assert one.graph == other.graph and one.regrets == other.regrets
     dry = fedperi_here("run", *releases, *IPERI, "--dry-run", cwd=hospitals)
-    assert "3 releases: they are paid for, and a run costs nothing more." in dry.stdout
-    refused = fedperi_here("run", *releases, "--out", "results", cwd=hospitals)
-    assert (refused.returncode, refused.stderr) == (
-        2,
-        "error: 'site_0.fedperi' is a release, and M-PERI cannot use noisy summaries yet; add --method iperi\n",
-    )
+    assert "3 statements: nothing is asked of these sites, and nothing is paid." in dry.stdout
+    assert "site_0: a private release, epsilon 4, delta 1e-06." in dry.stdout
     refused = fedperi_here("run", *releases, "--method", "feddag", "--out", "results", cwd=hospitals)
-    assert refused.stderr == "error: 'site_0.fedperi' is a release, and feddag computes with rows; add --method iperi\n"
+    assert refused.stderr == (
+        "error: 'site_0.fedperi' is a statement, and feddag computes with rows; leave --method out\n"
+    )
     assert not (hospitals / "results").exists()
 
 

@@ -162,7 +162,7 @@ def test_without_cryptography_a_signed_file_is_refused_with_the_remedy(
     for name in [name for name in sys.modules if name.startswith("cryptography")] + ["cryptography"]:
         monkeypatch.setitem(sys.modules, name, None)
     assert read_release(write_release(release), "x").signature is None
-    with pytest.raises(InputError, match=r"is signed, and to check .* pip install 'fedperi\[flower\]'"):
+    with pytest.raises(InputError, match=r"is signed, and to check .* pip install 'fedperi\[keys\]'"):
         read_release(text, "h1.fedperi")
 
 
@@ -204,7 +204,7 @@ def test_sites_sign_and_a_run_checks(folder: Path, keys: Path) -> None:
     assert refused.returncode == 2 and "'bare.fedperi' is not signed" in refused.stderr
     assert not (folder / "two").exists()
     done = fedperi_here(*["run", "north.fedperi", "bare.fedperi", "--method", "iperi", "--out", "three"])
-    assert done.returncode == 0 and "Not signed: the release of south. Anyone could have edited" in done.stdout
+    assert done.returncode == 0 and "Not signed: the statement of south. Anyone could have edited" in done.stdout
     assert "It is not signed" in fedperi_here(*["inspect", "bare.fedperi"]).stdout
     # A file that is there is left alone, and no signature is taken off or put on silently.
     again = shell(f"{release.format('south')} --out south.fedperi --key {keys}/sites/south/south.key")

@@ -24,7 +24,7 @@ from fedperi.coordinator.record import Journal, settings_key
 from fedperi.errors import InputError
 from fedperi.graph.knowledge import unconstrained
 from fedperi.protocol import wire
-from fedperi.protocol.fields import PROTOCOL, Refused
+from fedperi.protocol.fields import _TOLD, PROTOCOL, Refused
 from fedperi.protocol.messages import MAX_SET, Families, Settings, Welcome
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.questions import Answers, read_answers, write_answers
@@ -91,8 +91,12 @@ def test_questions_are_read_as_they_were_written(run: Any, number: Any, asked: A
     assert all(type(a) is type(b) and same(a, b) for a, b in zip(again.questions, asked, strict=True))
 
 
+# Names that a promise gives a meaning: hypothesis finds them in our sources, and draws them as words.
+SETTLED = {name for names, _ in _TOLD.values() for name in names}
+
+
 @settings(max_examples=300)
-@given(words, columns, st.none() | st.dictionaries(words, finite | words))
+@given(words, columns, st.none() | st.dictionaries(words.filter(lambda word: word not in SETTLED), finite | words))
 def test_a_card_is_read_as_it_was_written(site: Any, own: Any, promise: Any) -> None:
     card = Card(site, own, promise)
     assert wire.read_card(wire.write_card(card), "somebody") == card

@@ -114,7 +114,7 @@ def test_every_command_shows_names_as_they_are(tmp_path: Path) -> None:
     assert "[b]north" in inspected
     for name in HOSTILE:
         assert name in inspected or json.dumps(name)[1:-1] in inspected
-    dry = told(["site", files[0], "--dry-run", "--store", str(tmp_path / "[x] other")])
+    dry = told(["site", "--channel", "regrets", files[0], "--dry-run", "--store", str(tmp_path / "[x] other")])
     assert "dose [/day]" in dry
     out = tmp_path / "[x] out"
     told(["run", *files, "--out", str(out)])

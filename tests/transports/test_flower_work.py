@@ -409,7 +409,7 @@ def test_a_refusal_and_a_lost_site_end_a_run_in_words(link: Any, tables: Any, tm
     bad.reply = silent
     with serving(port, *good, bad), control.grid() as grid:
         limits = Limits(connect=30, reply=3, poll=0.05)
-        words = "site 'south' did not reply within 3 s; the run cannot go on without this site"
+        words = "site 'south' did not reply within 3 s; the run cannot continue without this site"
         with pytest.raises(InputError, match=words):
             FEDDAG.fit(FlowerTransport(grid, sites=3, min_sites=2, limits=limits))
 
@@ -479,10 +479,10 @@ def test_with_tls_and_processes_the_command_runs_a_baseline(tmp_path: Path) -> N
     [
         (
             ["--method", "fedcdh", "--masking", "none"],
-            "masking is no option of fedcdh, which takes schema and seed here",
+            "--masking is an option of iperi and peri, not of fedcdh; leave it out, or add --method iperi",
         ),
-        (["--method", "feddag", "--journal", "j"], "--journal: a run of feddag cannot be continued; leave it out"),
-        (["--method", "ges"], "method is one of iperi, peri, notears-admm, feddag, fedcdh; not 'ges'"),
+        (["--method", "feddag", "--journal", "j"], "--journal: a run of feddag cannot be resumed; leave it out"),
+        (["--method", "ges"], "method is one of mperi, iperi, peri, notears-admm, feddag, fedcdh; not 'ges'"),
     ],
 )
 def test_what_a_coordinator_cannot_do_is_said_in_one_line(tmp_path: Path, arguments: Any, words: str) -> None:

@@ -119,6 +119,9 @@ def coordinate(
 
 def _is_stated(channel: str | None, asked: dict[str, Any]) -> bool:
     """Whether sites give one statement each, rather than answers."""
+    methods = dict.fromkeys((*STATED, *NETWORK))
+    if asked.get("method", "mperi") not in methods:
+        raise InputError(f"method is one of {', '.join(methods)}; not {asked['method']!r}")
     baseline = asked.get("method") in BASELINES
     if channel not in (None, "statements", "regrets"):
         raise InputError(f"--channel is statements or regrets, not {channel!r}")

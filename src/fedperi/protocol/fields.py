@@ -46,7 +46,7 @@ class Fields:
 
     Examples
     --------
-    >>> fields = Fields({"protocol": 3, "run": "r1"}, "the coordinator", "close")
+    >>> fields = Fields({"protocol": 4, "run": "r1"}, "the coordinator", "close")
     >>> fields.done(fields.text("run", MAX_NAME))
     'r1'
     """
@@ -169,7 +169,7 @@ class Fields:
 
         Examples
         --------
-        >>> Fields({"protocol": 3, "told": '{"private": 1}'}, "site 'north'", "ask").privacy("told")
+        >>> Fields({"protocol": 4, "told": '{"private": 1}'}, "site 'north'", "ask").privacy("told")
         Traceback (most recent call last):
         ...
         fedperi.protocol.fields.Refused: the 'ask' message of site 'north' has a 'told' whose 'private' is not true

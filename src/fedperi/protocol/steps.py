@@ -108,7 +108,7 @@ def write_step_reply(answer: Mapping[str, Any]) -> dict[str, Any]:
     Examples
     --------
     >>> write_step_reply({"mean": np.array([0.5])})
-    {'protocol': 3, 'out_mean': array([0.5])}
+    {'protocol': 4, 'out_mean': array([0.5])}
     """
     arrays = {f"{_OUT}{name}": np.array(value, np.float64, order="C") for name, value in answer.items()}
     return {"protocol": PROTOCOL, **arrays}
@@ -119,7 +119,7 @@ def read_step_reply(record: Mapping[str, Any], sender: str, known: Iterable[str]
 
     Examples
     --------
-    >>> read_step_reply({"protocol": 3, "out_rows": np.zeros(3)}, "site 'north'", ["mean"])
+    >>> read_step_reply({"protocol": 4, "out_rows": np.zeros(3)}, "site 'north'", ["mean"])
     Traceback (most recent call last):
     ...
     fedperi.protocol.fields.Refused: the 'step' message of site 'north' holds the unknown value 'out_rows'

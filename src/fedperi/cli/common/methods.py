@@ -124,6 +124,8 @@ def _refusal(option: str, said: str, name: str, methods: Mapping[str, tuple[str,
     if option in PRIVACY:
         return f"{said} is about privacy, and {name} has no private form; for a private run leave --method out"
     owners = [other for other, options in methods.items() if option in options]
+    if not owners:
+        return f"{said} is no option of {name} where sites answer questions; leave it out"
     default = "" if chosen else ", the default method"
     remedy = f"leave it out, or add --method {owners[0]}"
     named = " and ".join([", ".join(owners[:-1]), owners[-1]] if len(owners) > 1 else owners)

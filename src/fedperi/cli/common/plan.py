@@ -110,7 +110,9 @@ def _plan_of_statements(console: Console, schema: Schema, method: MPERI) -> None
         soft_wrap=True,
     )
     console.print("No question comes after it, and no row leaves a site.")
-    console.print("But exact means and covariances are not private. For a private run: --epsilon 1 --bounds FILE")
+    console.print(
+        "But exact means and covariances are not private. For a private run: --epsilon 1 --bounds FILE", soft_wrap=True
+    )
 
 
 def _plan_of_regrets(console: Console, schema: Schema, method: IPERI) -> None:

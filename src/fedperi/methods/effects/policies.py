@@ -32,7 +32,7 @@ class Policies:
         Examples
         --------
         >>> import pandas as pd
-        >>> from fedperi.tables.summary.summary import summaries
+        >>> from fedperi.tables.summary.summaries import summaries
         >>> table = pd.DataFrame({"a": [1.5, 2.0], "b": [1.5, 0.5]})
         >>> moments = Moments.of(summaries({"Lyon": table.assign(b=0.5), "Metz": table}))
         >>> Policies.of(moments, []).why("Lyon", "a", "b")
