@@ -190,7 +190,7 @@ def test_prices_add_up_to_the_ceiling(folder: Path) -> None:
     told = " ".join(fedperi_here("inspect", "newer.fedperi")[1].split())
     assert (
         "The site had given 2 releases of the table when the file was written: epsilon = 2.284 at delta = 1e-06, of 3 "
-        "that it allows in all; 0.716 is left. Whoever has them all is held to this total, not to the price of "
+        "that it allows in all; 0.716 is left. For anyone who has them all, this total holds, not the price of "
         "this file alone."
     ) in told
 
