@@ -326,7 +326,7 @@ def test_the_report_and_the_command_line_name_the_site() -> None:
 def test_leaving_sites_out_asks_nothing_and_changes_nothing(
     method: fp.IPERI, p: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fedperi.methods import iperi
+    from fedperi.methods.iperi import method as iperi
 
     sites = fp.simulate(p, clients=4, samples=600, seed=p).sites
     whole = method.fit(sites)
@@ -341,7 +341,7 @@ def test_the_graph_without_a_site_is_the_one_that_the_others_find(
     method: fp.IPERI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Up to 12 variables the stored answers hold every parent set, so that the other sites need not be asked again."""
-    from fedperi.methods import iperi
+    from fedperi.methods.iperi import method as iperi
 
     seen: list[list[tuple[fp.PDAG, fp.PDAG]]] = []
 
