@@ -478,6 +478,7 @@ def test_a_lying_site_drops_out_of_a_run_over_a_network(tmp_path: Path) -> None:
     pytest.importorskip("flwr")
     from helpers.flower import local_link, serving
 
+    from fedperi.protocol.policy import SitePolicy
     from fedperi.site.service.work import SiteWork
     from fedperi.transports.flower.exchange import Limits
     from fedperi.transports.flower.transport import FlowerTransport, through_drops
@@ -491,7 +492,10 @@ def test_a_lying_site_drops_out_of_a_run_over_a_network(tmp_path: Path) -> None:
     tables = fp.simulate(4, clients=3, samples=500, seed=2).sites
     with local_link() as (control, port):
         works = [answering(tables[k], name=name, store=tmp_path) for k, name in enumerate(("north", "south"))]
-        with serving(port, *works, LyingWork(tables[2], name="liar", store=tmp_path)), control.grid() as grid:
+        with (
+            serving(port, *works, LyingWork(tables[2], name="liar", store=tmp_path, policy=SitePolicy("regrets"))),
+            control.grid() as grid,
+        ):
             transport = FlowerTransport(grid, sites=3, min_sites=2, limits=Limits(60, 60))
             result = through_drops(fp.IPERI(progress=False).fit, transport)
     assert result.sites == ("north", "south")

@@ -191,6 +191,7 @@ from fedperi.protocol.fields import PROTOCOL
 from fedperi.transports.flower import records
 from fedperi.transports.flower.address import Address
 from fedperi.transports.flower.node import serve
+from fedperi.protocol.policy import SitePolicy
 from fedperi.site.service.work import SiteWork
 
 written = records.to_records
@@ -230,7 +231,7 @@ class Garbled(SiteWork):
 
 def run(how, port):
     folder = Path("keys/sites") / how
-    site = Garbled("south.csv", name=how, store="garbage-store")
+    site = Garbled("south.csv", name=how, store="garbage-store", policy=SitePolicy("regrets"))
     at = Address(f"localhost:{port}", folder / "ca.pem", folder / f"{how}.key")
     serve(site, at, wait=300, note=lambda line: None)
 
