@@ -201,7 +201,7 @@ def test_only_one_module_uses_inner_interfaces() -> None:
 
 
 def test_the_range_of_versions_is_one() -> None:
-    project = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert f"flwr{TESTED}" in project["optional-dependencies"]["flower"]
     assert f'dependencies = ["flwr{TESTED}"]' in FILES["pyproject.toml"]
 

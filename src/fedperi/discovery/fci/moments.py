@@ -42,7 +42,7 @@ class SiteTests:
     Examples
     --------
     >>> import numpy as np, fedperi as fp
-    >>> from fedperi.tables.summary.summary import summaries
+    >>> from fedperi.tables.summary.summaries import summaries
     >>> chain = fp.PDAG.from_edges([("A", "B"), ("B", "C")])
     >>> sim = fp.simulate(chain, clients=3, samples=500, weights=(0.5, 1.0), seed=1)
     >>> test = SiteTests([part.straight() for part in summaries(sim.sites)])

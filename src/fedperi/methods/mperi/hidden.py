@@ -76,7 +76,7 @@ def find_signs(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) -> 
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.tables.summary.summary import summaries
+    >>> from fedperi.tables.summary.summaries import summaries
     >>> chain = fp.PDAG.from_edges([("A", "B"), ("B", "C")])
     >>> sim = fp.simulate(chain, clients=3, samples=500, weights=(0.5, 1.0), seed=1)
     >>> find_signs(summaries(sim.sites), chain, [])

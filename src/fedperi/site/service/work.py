@@ -73,7 +73,7 @@ class SiteWork:
     --------
     >>> import fedperi as fp
     >>> table = fp.simulate(3, clients=2, samples=200, seed=1).sites[0]
-    >>> site = SiteWork(table, name="north")
+    >>> site = SiteWork(table, name="north", policy=SitePolicy("moments"))
     >>> [column.name for column in wire.read_card(site.reply("hello", wire.write(Hello("r1"))), "north").columns]
     ['X0', 'X1', 'X2']
     >>> site.reply("close", {"protocol": 7, "run": "r1"})["refused"]

@@ -19,7 +19,7 @@ def present_levels(parts: Sequence[Summary]) -> list[Summary]:
     Examples
     --------
     >>> import pandas as pd
-    >>> from fedperi.tables import Column
+    >>> from fedperi.tables import Column, Schema
     >>> schema = Schema((Column("arm", "categorical", ("t", "u", "v", "w")),))
     >>> parts = [Summary.of(pd.DataFrame({"arm": levels}), schema) for levels in (["u", "v"], ["v", "u", "u"])]
     >>> [part.blocks for part in parts], [part.mean.round(2).tolist() for part in present_levels(parts)]
