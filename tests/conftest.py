@@ -40,6 +40,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.numprocesses, config.option.dist = 3, "worksteal"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with tests that wait for processes and networks: begun last, they would run alone for minutes."""
+    items.sort(key=lambda item: not any(item.get_closest_marker(mark) for mark in ("slow", "network")))
+
+
 @pytest.fixture(params=["compiled", "numpy"], scope="module")
 def each_kernel(request: pytest.FixtureRequest) -> Iterator[None]:
     """Run a module's tests with compiled loops, then with numpy alone."""
