@@ -30,7 +30,7 @@ def text() -> str:
     return write_summary(fp.Summary.of(table(), SCHEMA, name="north"))
 
 
-def read_or_refused(content: str) -> None:
+def assert_read_or_refused(content: str) -> None:
     try:
         summary = read_summary(content, "x.fedperi")
     except fp.InputError as error:
@@ -46,7 +46,7 @@ def test_any_change_of_a_value_under_a_new_checksum() -> None:
         content = json.loads(text())
         for _ in range(rng.randint(1, 3)):
             mutate(content, rng)
-        read_or_refused(sealed(content) if isinstance(content, dict) else json.dumps(content))
+        assert_read_or_refused(sealed(content) if isinstance(content, dict) else json.dumps(content))
 
     fuzz(attempt, fewest=300)
 
@@ -55,7 +55,7 @@ def test_any_change_of_the_text() -> None:
     def attempt(rng: random.Random) -> None:
         whole = text()
         at, until = sorted(rng.randrange(len(whole)) for _ in range(2))
-        read_or_refused(whole[:at] + rng.choice([*LITERALS, "", whole[at:until]]) + whole[until:])
+        assert_read_or_refused(whole[:at] + rng.choice([*LITERALS, "", whole[at:until]]) + whole[until:])
 
     fuzz(attempt, fewest=300)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedperi as fp
-from fedperi.tables import Column, Schema
+from fedperi.site.service.stating import exact_summary
+from fedperi.tables import Column, Schema, open_table
 from fedperi.tables.summary.disclosure import FEWEST, disclosure_findings, level_counts
 
 LEVELS = {"a": ("u", "v", "w"), "b": ("x", "y"), "c": ("p", "q", "r")}
@@ -42,6 +44,18 @@ def test_the_words() -> None:
         "site 'north', columns 'a', 'b': levels 'w' and 'y' occur together in 1 to 4 rows; merge level 'w' with level "
         "'u' of 'a', or leave one of the columns out, or release with noise",
     ]
+
+
+def test_categories_in_figures_are_refused() -> None:
+    """Their sums tell how many rows have a level, whatever the schema calls them."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(60, 9, 100), "stroke": [2] * 3 + [1] * 97})
+    words = "column 'stroke': a category that is taken as a number, so that the rows of its levels cannot be checked"
+    (finding,) = disclosure_findings(fp.Summary.of(table, data="linear", name="north"))
+    assert str(finding).startswith(f"site 'north', {words}; declare it as a category")
+    numbers = Schema((Column("age", "continuous"), Column("stroke", "continuous")))
+    with pytest.raises(fp.InputError, match="column 'stroke': level '2' has 1 to 4 rows"):
+        exact_summary(open_table(table, "north"), numbers, "auto", "error", None)
 
 
 def test_yes_and_no_in_figures_that_a_schema_calls_numbers() -> None:

@@ -20,15 +20,15 @@ def pilot(tmp_path_factory: pytest.TempPathFactory) -> Pilot:
 def test_statements_over_a_network(pilot: Pilot) -> None:
     """Two exact sites and a private one; a site that comes late; another method later, without any site."""
     try:
-        _first_run(pilot)
-        _late_site(pilot)
-        _another_method(pilot)
+        _assert_first_run(pilot)
+        _assert_late_site(pilot)
+        _assert_another_method(pilot)
     finally:
         for process in pilot.processes:
             process.end()
 
 
-def _first_run(pilot: Pilot) -> None:
+def _assert_first_run(pilot: Pilot) -> None:
     _write_schema(pilot)
     coordinator = pilot.coordinate("--sites", 2, channel="statements")
     sites = [
@@ -49,7 +49,7 @@ def _first_run(pilot: Pilot) -> None:
         assert log.count("gave our statement") == 1 and "round" not in log
 
 
-def _late_site(pilot: Pilot) -> None:
+def _assert_late_site(pilot: Pilot) -> None:
     """The third site is added by running again; the others are not there any more, and nobody is asked twice."""
     again = pilot.coordinate("--journal", "results", "--sites", 3, label="late", out="late", channel="statements")
     late = pilot.site("south", "--schema", "schema.toml", channel="moments")
@@ -61,7 +61,7 @@ def _late_site(pilot: Pilot) -> None:
     _assert_same(pilot.result("late"), fp.MPERI().fit(files))
 
 
-def _another_method(pilot: Pilot) -> None:
+def _assert_another_method(pilot: Pilot) -> None:
     other = pilot.coordinate(
         "--journal", "results", "--sites", 3, "--method", "iperi", label="other", out="other", channel="statements"
     )

@@ -88,8 +88,16 @@ def exact_summary(table: Table, schema: Any, data: Any, missing: Any, targets: t
     from ...tables.summary.summary import Summary
 
     summary = replace(Summary.of(table, schema, data=data, missing=missing, name=table.name), targets=targets)
-    raise_errors(disclosure_findings(summary))
+    raise_errors(disclosure_findings(summary, _two_values(table, missing)))
     return summary
+
+
+def _two_values(table: Table, missing: Any) -> dict[str, tuple[float, float]]:
+    """Find columns of figures with two values, whatever a schema calls them: their sums tell counts."""
+    from ...tables.checks.profile import scan
+
+    columns = scan(table, missing).columns.values()
+    return {c.name: (c.low, c.high) for c in columns if c.whole and not c.many and len(c.levels) == 2}
 
 
 def check_channel(held: AnswerSource, channel: str) -> None:

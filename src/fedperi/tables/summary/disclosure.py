@@ -63,6 +63,7 @@ def disclosure_findings(summary: Summary, two_values: Mapping[str, tuple[float, 
                 "leave columns out, merge levels, or release with noise",
             )
         )
+    found += _uncounted(summary, two_values or {})
     levels, counts = level_counts(summary, two_values or {})
     few = (counts >= 1) & (counts < FEWEST)
     rare = [at for at in range(len(levels)) if few[at, at]]
@@ -95,8 +96,8 @@ def level_counts(
     size = len(summary.mean)
     levels: list[Level] = []
     rows: list[Floats] = []  # each level's indicator as a linear function of (1, embedded columns)
-    for column, block in zip(summary.schema.columns, summary.blocks, strict=True):
-        if column.levels is not None and len(block) == len(column.levels) - 1:
+    for column, block, unit in zip(summary.schema.columns, summary.blocks, summary.units, strict=True):
+        if column.levels is not None and unit.startswith("OneHot"):
             parts = [_unit(size, 1 + at) for at in block]
             rows += [_unit(size, 0) - sum(parts, np.zeros(size + 1)), *parts]
             levels += [(column.name, level) for level in column.levels]
@@ -111,6 +112,23 @@ def level_counts(
     sums[0, 1:] = sums[1:, 0] = summary.n * summary.mean
     sums[1:, 1:] = summary.n * (summary.covariance + np.outer(summary.mean, summary.mean))
     return levels, np.rint(indicators @ sums @ indicators.T).astype(np.int64)
+
+
+def _uncounted(summary: Summary, two_values: Mapping[str, tuple[float, float]]) -> list[Finding]:
+    """Refuse categories in figures: their sums give counts away, and here nobody can tell which."""
+    if summary.schema is None:
+        return []
+    described = zip(summary.schema.columns, summary.units, summary.kinds, strict=True)
+    names = tuple(
+        column.name
+        for column, unit, kind in described
+        if kind == "categorical" and not unit.startswith("OneHot") and column.name not in two_values
+    )
+    if not names:
+        return []
+    message = "a category that is taken as a number, so that the rows of its levels cannot be checked"
+    remedy = "declare it as a category in the schema, and leave --data linear out; or release with noise"
+    return [Finding("error", summary.site, names, message, remedy)]
 
 
 def _unit(size: int, at: int) -> Floats:
