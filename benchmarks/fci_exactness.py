@@ -21,7 +21,7 @@ from causallearn.search.ConstraintBased.FCI import fci as causallearn_fci
 
 import fedperi as fp
 from fedperi.discovery.fci.fci import fci_search
-from fedperi.discovery.fci.oracle import HiddenSeparation
+from fedperi.discovery.oracle import DSeparation
 from fedperi.graph.ancestral.mag import equivalents, mag
 from fedperi.graph.ancestral.pag import ARROW, CIRCLE, TAIL
 from fedperi.graph.formats.pag import from_causallearn
@@ -87,7 +87,7 @@ def main() -> None:
     for seed in range(first, first + cases):
         dag, hidden = case(seed)
         truth = mag(dag, hidden)
-        ours = fci_search(HiddenSeparation(dag, hidden)).graph
+        ours = fci_search(DSeparation(dag, hidden)).graph
         theirs = by_causallearn(dag, hidden)
         contradicts = ((ours.marks != truth.marks) & (ours.marks != CIRCLE)).any()
         outcome = "equal" if ours == theirs else disputed(truth, ours, theirs)

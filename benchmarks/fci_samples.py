@@ -22,7 +22,7 @@ from causallearn.search.ConstraintBased.FCI import fci as causallearn_fci
 
 import fedperi as fp
 from fedperi.discovery.fci.fci import fci_search
-from fedperi.discovery.fci.oracle import HiddenSeparation
+from fedperi.discovery.oracle import DSeparation
 from fedperi.graph.ancestral.mag import mag
 from fedperi.graph.ancestral.pag import ARROW
 from fedperi.graph.formats.pag import from_causallearn
@@ -46,7 +46,7 @@ def case(seed: int, p: int, alike: bool, edges: float = 1.2) -> tuple[list[pd.Da
     common = [name for name in sim.dag.names if len(sim.dag.children(name)) >= 2 and not sim.dag.parents(name)]
     hidden = np.random.default_rng([seed, 7]).permutation(common)[:2].tolist()
     whole = mag(sim.dag, hidden)
-    truth = whole if p > 15 else fci_search(HiddenSeparation(sim.dag, hidden)).graph
+    truth = whole if p > 15 else fci_search(DSeparation(sim.dag, hidden)).graph
     return [table.drop(columns=hidden) for table in sim.sites], truth, whole
 
 

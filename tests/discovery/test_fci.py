@@ -17,8 +17,8 @@ from scipy import stats
 import fedperi as fp
 from fedperi.discovery.fci.fci import fci_search
 from fedperi.discovery.fci.moments import SiteTests
-from fedperi.discovery.fci.oracle import HiddenSeparation
 from fedperi.discovery.fci.possible import blocks
+from fedperi.discovery.oracle import DSeparation
 from fedperi.graph.ancestral.mag import mag, pag_by_definition
 from fedperi.graph.ancestral.pag import CIRCLE
 from fedperi.graph.formats.pag import from_causallearn
@@ -50,20 +50,20 @@ def test_exact_by_definition() -> None:
     """The PAG has the marks that all equivalent MAGs share: 40 DAGs, three or four variables seen."""
     for seed in range(40):
         dag, hidden = hidden_case(seed, 3 + seed % 2)
-        assert fci_search(HiddenSeparation(dag, hidden)).graph == pag_by_definition(mag(dag, hidden)), seed
+        assert fci_search(DSeparation(dag, hidden)).graph == pag_by_definition(mag(dag, hidden)), seed
 
 
 def test_exact_by_definition_where_rows_are_selected() -> None:
     for seed in range(20):
         dag, hidden = hidden_case(seed, 4)
-        test = HiddenSeparation(dag, hidden[1:], hidden[:1])
+        test = DSeparation(dag, hidden[1:], hidden[:1])
         assert fci_search(test).graph == pag_by_definition(mag(dag, hidden[1:], hidden[:1]), True), seed
 
 
 def test_rule_5_finds_undirected_edges() -> None:
     """Four variables in a ring of selections, as in Zhang (2008): no DAG with hidden causes alone has this."""
     ring = [("A", "S1"), ("B", "S1"), ("B", "S2"), ("C", "S2"), ("C", "S3"), ("D", "S3"), ("D", "S4"), ("A", "S4")]
-    found = fci_search(HiddenSeparation(fp.PDAG.from_edges(ring), selected=["S1", "S2", "S3", "S4"])).graph
+    found = fci_search(DSeparation(fp.PDAG.from_edges(ring), selected=["S1", "S2", "S3", "S4"])).graph
     assert found == fp.PAG.from_edges([("A", "---", "B"), ("B", "---", "C"), ("C", "---", "D"), ("A", "---", "D")])
 
 
@@ -76,7 +76,7 @@ def test_as_causallearn_or_as_the_truth() -> None:
     differs = 0
     for seed in range(60):
         dag, hidden = hidden_case(seed, 4 + seed % 7)
-        ours, truth = fci_search(HiddenSeparation(dag, hidden)).graph, mag(dag, hidden)
+        ours, truth = fci_search(DSeparation(dag, hidden)).graph, mag(dag, hidden)
         assert ((ours.marks == truth.marks) | (ours.marks == CIRCLE)).all(), seed
         differs += ours != by_causallearn(dag, hidden)
     assert differs <= 6

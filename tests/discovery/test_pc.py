@@ -21,10 +21,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import fedperi as fp
+from fedperi.discovery.oracle import DSeparation
 from fedperi.discovery.pc import skeleton as skeleton_module
 from fedperi.discovery.pc.colliders import orient
 from fedperi.discovery.pc.evidence import unshielded_triples
-from fedperi.discovery.pc.independence import G2, ChiSquare, DSeparation, FisherZ, IndependenceTest
+from fedperi.discovery.pc.independence import G2, ChiSquare, FisherZ, IndependenceTest
 from fedperi.discovery.pc.order import Nodes, best_order, colliders, peel
 from fedperi.discovery.pc.pc import PCResult, pc_fit
 from fedperi.discovery.pc.skeleton import batches, find_skeleton

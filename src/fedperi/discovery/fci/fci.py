@@ -73,9 +73,9 @@ def fci_search(
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.discovery.fci.oracle import HiddenSeparation
+    >>> from fedperi.discovery.oracle import DSeparation
     >>> dag = fp.PDAG.from_edges([("A", "B"), ("H", "B"), ("H", "C"), ("D", "C")])
-    >>> fci_search(HiddenSeparation(dag, hidden=["H"])).graph
+    >>> fci_search(DSeparation(dag, hidden=["H"])).graph
     PAG('A o-> B, B <-> C, D o-> C', names=['A', 'B', 'C', 'D'])
     """
     p = len(test.names)

@@ -73,8 +73,8 @@ def find_skeleton(test: IndependenceTest, alpha: float, max_depth: int, allowed:
     Examples
     --------
     >>> import numpy as np, fedperi as fp
-    >>> from fedperi.discovery.fci.oracle import HiddenSeparation
-    >>> chain = HiddenSeparation(fp.PDAG.from_edges([("A", "B"), ("B", "C")]))
+    >>> from fedperi.discovery.oracle import DSeparation
+    >>> chain = DSeparation(fp.PDAG.from_edges([("A", "B"), ("B", "C")]))
     >>> found = find_skeleton(chain, 0.01, 1, ~np.eye(3, dtype=bool), 0b111)
     >>> found.adjacent, found.separators
     ([2, 5, 2], {(0, 2): 2})

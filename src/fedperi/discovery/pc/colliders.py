@@ -44,7 +44,7 @@ def orient(test: IndependenceTest, skeleton: Skeleton, alpha: float, limit: int)
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.discovery.pc.independence import DSeparation
+    >>> from fedperi.discovery.oracle import DSeparation
     >>> from fedperi.discovery.pc.skeleton import find_skeleton
     >>> test = DSeparation(fp.PDAG.from_edges([("A", "C"), ("B", "C")]))
     >>> orient(test, find_skeleton(test, 0.01, 2), 0.01, 2)

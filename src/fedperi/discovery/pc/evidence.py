@@ -33,7 +33,7 @@ def unshielded_triples(skeleton: Skeleton) -> list[Triple]:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.discovery.pc.independence import DSeparation
+    >>> from fedperi.discovery.oracle import DSeparation
     >>> from fedperi.discovery.pc.skeleton import find_skeleton
     >>> chain = fp.PDAG.from_edges([("A", "B"), ("B", "C")])
     >>> unshielded_triples(find_skeleton(DSeparation(chain), 0.01, 2))
@@ -72,7 +72,7 @@ def evidence(test: IndependenceTest, skeleton: Skeleton, triples: list[Triple], 
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.discovery.pc.independence import DSeparation
+    >>> from fedperi.discovery.oracle import DSeparation
     >>> from fedperi.discovery.pc.skeleton import find_skeleton
     >>> test = DSeparation(fp.PDAG.from_edges([("A", "B"), ("B", "C")]))
     >>> skeleton = find_skeleton(test, 0.01, 2)

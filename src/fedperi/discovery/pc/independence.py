@@ -8,10 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...graph import bits
-from ...graph.equivalence import parents_of
-from ...graph.pdag import PDAG
-from ...graph.separation import reachable
 from ...scores.regression import SINGULAR
 from .contingency import Rows, statistics
 from .gaussian import log_wilks, partial_correlations
@@ -31,7 +27,8 @@ class IndependenceTest(Protocol):
     Examples
     --------
     >>> import numpy as np, fedperi as fp
-    >>> from fedperi.discovery.pc.independence import DSeparation, IndependenceTest
+    >>> from fedperi.discovery.oracle import DSeparation
+    >>> from fedperi.discovery.pc.independence import IndependenceTest
     >>> test: IndependenceTest = DSeparation(fp.PDAG.from_edges([("A", "B"), ("B", "C")]))
     >>> test.p_values(np.array([0]), np.array([2]), np.array([[1]])).tolist()  # A and C given B
     [1.0]
@@ -247,49 +244,3 @@ class ChiSquare(_Contingency):
     """
 
     _kind = "chi2"
-
-
-class DSeparation:
-    """The oracle: p-value 1 if the DAG separates the two variables, 0 if not.
-
-    Parameters
-    ----------
-    dag : PDAG
-        A graph without undirected edges.
-
-    Examples
-    --------
-    >>> import numpy as np, fedperi as fp
-    >>> test = DSeparation(fp.PDAG.from_edges([("A", "C"), ("B", "C")]))
-    >>> test.p_values(np.array([0]), np.array([2]), np.array([[1]])).tolist()  # names are A, C, B
-    [0.0]
-    """
-
-    def __init__(self, dag: PDAG) -> None:
-        self._names = dag.names
-        self._parents, self._children = parents_of(dag), bits.rows(dag.adjacency)
-        self._reached: dict[tuple[int, int], int] = {}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables."""
-        return self._names
-
-    @property
-    def max_given(self) -> int:
-        """The largest conditioning set: all other variables."""
-        return max(0, len(self._names) - 2)
-
-    def p_values(self, x: Indices, y: Indices, given: Indices) -> Floats:
-        """Test x[i] against y[i] given the set given[i], for all i."""
-        out = np.empty(len(x))
-        for i, (a, b, nodes) in enumerate(zip(x.tolist(), y.tolist(), given.tolist(), strict=True)):
-            out[i] = not self._reach(a, sum(1 << node for node in nodes)) >> b & 1
-        return out
-
-    def _reach(self, x: int, given: int) -> int:
-        # One search answers for every y, and PC asks for many of them with the same x and set.
-        found = self._reached.get((x, given))
-        if found is None:
-            found = self._reached[x, given] = reachable(self._parents, self._children, 1 << x, given)
-        return found

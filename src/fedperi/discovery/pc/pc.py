@@ -32,7 +32,7 @@ class PCResult:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.discovery.pc.independence import DSeparation
+    >>> from fedperi.discovery.oracle import DSeparation
     >>> pc_fit(DSeparation(fp.PDAG.from_edges([("A", "B"), ("B", "C")])))
     PCResult(graph=PDAG('A -- B, B -- C', names=['A', 'B', 'C']), conflicts=(), tests=6, depth=1, complete=True)
     """
@@ -63,7 +63,7 @@ def pc_fit(test: IndependenceTest, alpha: float = 0.01, max_depth: int | None = 
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.discovery.pc.independence import DSeparation
+    >>> from fedperi.discovery.oracle import DSeparation
     >>> truth = fp.PDAG.from_edges([("A", "C"), ("B", "C"), ("C", "D")])
     >>> pc_fit(DSeparation(truth)).graph == fp.cpdag(truth)
     True

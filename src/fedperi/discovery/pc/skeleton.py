@@ -65,7 +65,7 @@ def find_skeleton(test: IndependenceTest, alpha: float, max_depth: int) -> Skele
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.discovery.pc.independence import DSeparation
+    >>> from fedperi.discovery.oracle import DSeparation
     >>> chain = fp.PDAG.from_edges([("A", "B"), ("B", "C")])
     >>> find_skeleton(DSeparation(chain), 0.01, 2).adjacent.astype(int).tolist()
     [[0, 1, 0], [1, 0, 1], [0, 1, 0]]

@@ -1,4 +1,4 @@
-"""The oracle: d-separation in a DAG of which only some variables are seen, and rows may be selected."""
+"""The oracle of independence: d-separation in a DAG, of which some variables may be hidden or select the rows."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ...graph import bits
-from ...graph.equivalence import parents_of
-from ...graph.pdag import PDAG
-from ...graph.separation import reachable
+from ..graph import bits
+from ..graph.equivalence import parents_of
+from ..graph.pdag import PDAG
+from ..graph.separation import reachable
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-class HiddenSeparation:
-    """p-value 1 if the DAG separates two observed variables, 0 if not.
+class DSeparation:
+    """The oracle: p-value 1 if the DAG separates two observed variables, 0 if not.
 
     Parameters
     ----------
@@ -31,8 +31,11 @@ class HiddenSeparation:
     Examples
     --------
     >>> import numpy as np, fedperi as fp
-    >>> dag = fp.PDAG.from_edges([("L", "A"), ("L", "B")])
-    >>> HiddenSeparation(dag, ["L"]).p_values(np.array([0]), np.array([1]), np.empty((1, 0), dtype=int)).tolist()
+    >>> test = DSeparation(fp.PDAG.from_edges([("A", "C"), ("B", "C")]))
+    >>> test.p_values(np.array([0]), np.array([2]), np.array([[1]])).tolist()  # names are A, C, B
+    [0.0]
+    >>> fork = fp.PDAG.from_edges([("L", "A"), ("L", "B")])
+    >>> DSeparation(fork, hidden=["L"]).p_values(np.array([0]), np.array([1]), np.empty((1, 0), dtype=int)).tolist()
     [0.0]
     """
 
@@ -59,8 +62,13 @@ class HiddenSeparation:
         """Test x[i] against y[i] given the set given[i], for all i."""
         out = np.empty(len(x))
         for i, (a, b, nodes) in enumerate(zip(x.tolist(), y.tolist(), given.tolist(), strict=True)):
-            key = self._at[a], sum(1 << self._at[node] for node in nodes) | self._always
-            if key not in self._reached:
-                self._reached[key] = reachable(self._parents, self._children, 1 << key[0], key[1])
-            out[i] = not self._reached[key] >> self._at[b] & 1
+            reached = self._reach(self._at[a], sum(1 << self._at[node] for node in nodes) | self._always)
+            out[i] = not reached >> self._at[b] & 1
         return out
+
+    def _reach(self, x: int, given: int) -> int:
+        # One search answers for every y, and PC asks for many of them with the same x and set.
+        found = self._reached.get((x, given))
+        if found is None:
+            found = self._reached[x, given] = reachable(self._parents, self._children, 1 << x, given)
+        return found
