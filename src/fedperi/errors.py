@@ -17,3 +17,19 @@ class InputError(ValueError):
     ...
     fedperi.errors.InputError: edges A -> B and B -> A are both given: list the pair once, or as undirected
     """
+
+
+class TemporaryError(InputError):
+    """Something outside failed that may work again later: a site or the coordinator is out of reach.
+
+    The command line exits with code 75 (`EX_TEMPFAIL` of Unix mail systems), so that a service manager can start the
+    command again: a run then resumes where it stopped.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise TemporaryError("coordinator.example.org:9092 cannot be reached")
+    ... except InputError as error:
+    ...     print(error)
+    coordinator.example.org:9092 cannot be reached
+    """

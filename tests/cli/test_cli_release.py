@@ -382,7 +382,7 @@ def test_interrupted_before_the_charge(folder: Path, monkeypatch: pytest.MonkeyP
     with monkeypatch.context() as patch:
         patch.setattr(site_release, "count_rows", slow)
         code, out, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
-    assert (code, out, err) == (130, "", "interrupted: nothing was written\n")
+    assert (code, out, err) == (130, "", "interrupted: no result was written\n")
     assert not Path("h1.fedperi").exists()
     assert spent(folder) == []
 
@@ -398,7 +398,7 @@ def test_interrupted_after_the_charge(folder: Path, monkeypatch: pytest.MonkeyPa
     with monkeypatch.context() as patch:
         patch.setattr(site_release.PreparedRelease, "_draw", slow)
         code, out, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
-    assert (code, out, err) == (130, "", "interrupted: nothing was written\n")
+    assert (code, out, err) == (130, "", "interrupted: no result was written\n")
     assert sorted(path.name for path in folder.iterdir()) == ["bounds.toml", "h1.csv", "store"]
     assert spent(folder) == [1.0]
     code, out, _ = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")

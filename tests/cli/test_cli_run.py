@@ -354,7 +354,7 @@ def test_interrupting_leaves_a_clear_line_and_no_files(hospitals: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert errors == "interrupted: nothing was written\n"
+    assert errors == "interrupted: no result was written\n"
     assert not (hospitals / "results").exists()
 
 

@@ -95,16 +95,14 @@ def test_a_legitimate_body_passes() -> None:
 
 
 def test_the_largest_legitimate_messages_pass() -> None:
-    """Arrays travel in chunks of Flower's; what is left of a message is text, at most four of the longest."""
+    """Arrays travel in pieces; what is left of a message is text, at most four of the longest."""
     pytest.importorskip("flwr")
-    from flwr.common.constant import FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE
     from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 
     from fedperi.protocol.fields import MAX_TEXT, PROTOCOL
     from fedperi.transports.flower.guard import MAX_BODY
     from fedperi.transports.flower.records import to_records
 
-    assert FLWR_PRIVATE_MAX_ARRAY_CHUNK_SIZE + 4096 < MAX_BODY
     texts = dict.fromkeys(("names", "targets", "privacy", "told"), "x" * MAX_TEXT)
     arrays = {f"answer_{k}": np.zeros((1, 1)) for k in range(2000)}
     large = to_records({"protocol": PROTOCOL, "answer": np.zeros(1 << 21), **texts, **arrays})

@@ -723,7 +723,7 @@ def test_the_first_round_costs_no_round_trip(tmp_path: Path) -> None:
     assert kinds.count("open") == 2  # and the second one, for rows drawn anew, carries its first round too
     assert transport.traffic.rounds == kinds.count("ask") + 2 == len(transport.traffic.seconds) - 1
     text = sites_of(sim, tmp_path)[0].log.path.read_text()
-    assert text.count("closed, after") == 2
+    assert text.count("closed (complete), after") == 2
     # Continued at the end: everything is known, and nothing is asked.
     again, told = carried(sites_of(sim, tmp_path), Journal(journal))
     assert fp.IPERI(bootstrap=1).fit(again).transcript.to_json() == direct.transcript.to_json()
@@ -771,7 +771,7 @@ AGE, SEX = Column("age", "continuous"), Column("sex", "categorical", ("f", "m"))
         ([Card("n", (AGE,)), Card("n", (AGE,))], "two sites are called 'n': give each a name of its own"),
         (
             [Card("n", (AGE,)), Card("s", (SEX,))],
-            "the sites have different variables (only at 'n': age; only at 's': sex)",
+            "site 's' lacks the column age, which 'n' has and has the column sex, which 'n' lacks",
         ),
         ([Card("n", (AGE,)), Card("s", (AGE,), version="9")], "site 's' has fedperi 9, and the coordinator"),
         (

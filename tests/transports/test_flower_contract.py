@@ -20,6 +20,7 @@ import pytest
 
 import fedperi
 from fedperi.errors import InputError
+from fedperi.transports.flower.inner import KEY_HEADER
 
 pytest.importorskip("flwr")
 
@@ -188,6 +189,14 @@ def test_the_superlink_is_served_by_a_function_that_we_can_replace() -> None:
 
 
 # -- one door, one range -----------------------------------------------------------------------------------------------
+
+
+def test_the_clocks_may_differ_by_minutes() -> None:
+    module = importlib.import_module("flwr.superlink.routers.fleet.node_auth")
+    text = inspect.getsource(module.authenticate_node)
+    assert "SYSTEM_TIME_TOLERANCE" in text, "a site whose clock is 5 s ahead would be refused as a wrong key"
+    constants = importlib.import_module("flwr.supercore.constant")
+    assert constants.FLEET_HTTP_PUBLIC_KEY_HEADER == KEY_HEADER, "refused keys would not be told apart in the log"
 
 
 def test_only_one_module_uses_inner_interfaces() -> None:

@@ -335,7 +335,10 @@ def test_sites_that_do_not_fit_together_are_refused() -> None:
     north = Welcome("north", ("a", "b"), 10)
     for other, words in (
         (north, "two sites are called 'north'"),
-        (Welcome("south", ("a", "c"), 10), "the sites have different variables"),
+        (
+            Welcome("south", ("a", "c"), 10),
+            "site 'south' lacks the column b, which 'north' has and has the column c",
+        ),
         (Welcome("south", ("b", "a"), 10), "site 'south' lists the variables in another order than 'north'"),
         (Welcome("south", ("a", "b"), float("nan")), "site 'south' says that it has nan rows"),
     ):
@@ -368,7 +371,7 @@ def test_over_the_network_the_result_is_that_of_one_process(link: Any, tables: A
     for site in sites:
         text = site.log.path.read_text()
         assert text.count("which is NOT PRIVATE; told the number of rows.") == 3
-        assert text.count("closed, after") == 3
+        assert text.count("closed (complete), after") == 3
 
 
 @pytest.mark.network

@@ -10,7 +10,7 @@ from importlib import import_module
 import typer
 
 from .._version import __version__
-from ..errors import InputError
+from ..errors import InputError, TemporaryError
 from .common.say import say
 
 app = typer.Typer(
@@ -50,14 +50,16 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def main() -> None:
-    """Run the command line; turn bad input into one line and exit code 2."""
+    """Run the command line; turn bad input into one line and exit code 2, what may work again later into 75."""
     signal.signal(signal.SIGINT, _interrupt)
     try:
         app()
+    except TemporaryError as error:
+        _fail(f"error: {error}", 75)
     except InputError as error:
         _fail(f"error: {error}", 2)
     except Interrupted:
-        _fail("interrupted: nothing was written", 130)
+        _fail("interrupted: no result was written", 130)
     except BrokenPipeError:
         # The reader of our output has closed it (`fedperi ... | head`): not an error, and nothing more can be said.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

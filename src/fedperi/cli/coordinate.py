@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +14,11 @@ import typer
 from ..errors import InputError
 from . import app
 from .common import arguments as arg
-from .common.collect import Link, collect_and_fit
+from .common.collect import Link, collect_and_fit, dated, now
 from .common.methods import BASELINES, NETWORK, PRIVACY, STATED, known_options, make_method
 from .common.options import check_place, given_options
 from .common.outcome import summarize
+from .common.run_log import RunLog
 from .common.say import say
 from .site import check_insecure
 
@@ -82,6 +84,7 @@ def coordinate(
     bootstrap: arg.Bootstrap = None,
     seed: arg.Seed = None,
     config: arg.Config = None,
+    log_format: str = typer.Option("text", metavar="text|json", help="How lines about the run are written."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON as well."),
 ) -> None:
     """Find the causal graph that connected sites share."""
@@ -95,21 +98,24 @@ def coordinate(
 
     from ..report.console import console as terminal
 
-    note = terminal(stderr=True, soft_wrap=True).print
     host, port = _address(address, insecure)
-    check_insecure(insecure, force_insecure, host, note)
     certificates, known = _keys(insecure, keys, cert, key, ca, site_keys)
     wanted = _wanted(sites, min_sites, len(known))
     stated = _is_stated(channel, asked)
-    fit, kept = _prepared(asked, said, None if stated else journal or out, journal, wanted, note)
+    place = journal or out
+    shown = terminal(stderr=True, soft_wrap=True).print
+    check_insecure(insecure, force_insecure, host, shown)
+    fit, kept = _prepared(asked, said, None if stated else place, journal, wanted, shown)
+    note = RunLog(place, log_format, partial(shown, markup=False, highlight=log_format == "text"))
     _end_at_terminate()
     options = {**DEFAULTS, **asked}
     if stated:
         link = Link((host, port), certificates, known, None if insecure else site_keys or (keys or Path()) / "sites")
-        result = collect_and_fit(fit, options, link, journal or out, wanted, min_sites, timeout, note)
+        result = collect_and_fit(fit, options, link, place, wanted, min_sites, timeout, note)
     else:
         result = _run(fit, options, (host, port), certificates, known, wanted, min_sites, timeout, kept, note)
     result.save(out)
+    note(f"the result is in {str(out)!r}.")
     if as_json:
         say(result.to_json())
         return
@@ -187,31 +193,39 @@ def _run(
     min_sites: int | None,
     timeout: float,
     journal: Journal | None,
-    say: Callable[[str], None],
+    say: RunLog,
 ) -> Result:
     from ..coordinator.record import Journal
     from ..tables.infer import as_schema
     from ..transports.flower.exchange import Limits
-    from ..transports.flower.link import superlink
+    from ..transports.flower.link import superlink, surviving
     from ..transports.flower.transport import FlowerTransport, through_drops
 
     declared = as_schema(options["schema"])
-    record = journal or Journal()
-    with superlink(*address, certificates, known) as link, link.grid() as grid:
-        say(f"listening at {address[0]}:{address[1]}{'' if certificates else ' WITHOUT TLS'}, run {record.run}.")
-        transport = FlowerTransport(
-            grid,
-            sites=wanted,
-            min_sites=min_sites,
-            keys={key: name for name, key in known.items()} or None,
-            schema=declared,
-            data=options["data"],
-            bootstrap=bool(options["bootstrap"]),
-            journal=record,
-            limits=Limits(timeout, timeout),
-            note=say,
-        )
-        return through_drops(fit, transport)
+    record, begun = journal or Journal(), now()
+
+    def attempt() -> Result:
+        log = say.path.with_name("superlink.log")
+        with superlink(*address, certificates, known, log, say) as link, link.grid() as grid:
+            say(f"listening at {address[0]}:{address[1]}{'' if certificates else ' WITHOUT TLS'}, run {record.run}.")
+            transport = FlowerTransport(
+                grid,
+                sites=wanted,
+                min_sites=min_sites,
+                keys={key: name for name, key in known.items()} or None,
+                schema=declared,
+                data=options["data"],
+                bootstrap=bool(options["bootstrap"]),
+                journal=record,
+                limits=Limits(timeout, timeout),
+                note=say,
+            )
+            with transport.closing():
+                return through_drops(fit, transport)
+
+    # Steps of a baseline change the sites' state and are not kept: only a journal lets a run survive its SuperLink.
+    result = attempt() if journal is None else surviving(attempt, say)
+    return dated(result, record.run, begun)
 
 
 def say_dropped(result: Result, say: Callable[[str], None]) -> None:

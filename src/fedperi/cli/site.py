@@ -64,7 +64,9 @@ def site(
         None, metavar="A,B", help="Methods that are NOT PRIVATE and may run: notears-admm, feddag, fedcdh."
     ),
     approve: bool = typer.Option(False, "--approve", help="Ask here before anything is sent."),
-    wait: float = typer.Option(3600.0, metavar="S", help="Give up when out of reach for this many seconds."),
+    wait: float | None = typer.Option(
+        None, metavar="S", help="Give up when out of reach for this many seconds [never]."
+    ),
     insecure: arg.Insecure = False,
     force_insecure: arg.ForceInsecure = False,
     dry_run: arg.DryRun = False,
@@ -178,7 +180,7 @@ def _noticed(given: Mapping[str, Any], name: str | None) -> list[str]:
 def _serve(
     made: SiteWork,
     address: Address,
-    wait: float,
+    wait: float | None,
     say: Callable[[str], None],
     asking: _Approval | None,
     stop: threading.Event,

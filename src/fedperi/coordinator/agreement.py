@@ -58,10 +58,10 @@ def agree(cards: Sequence[Card], wishes: Wishes | None = None, penalty: float | 
     wishes = wishes or Wishes()
     _distinct([card.site for card in cards])
     for card in cards:
-        if card.version != __version__:
+        if _series(card.version) != _series(__version__):
             raise InputError(
-                f"site {card.site!r} has fedperi {card.version}, and the coordinator {__version__}: install the same "
-                "everywhere"
+                f"site {card.site!r} has fedperi {card.version}, and the coordinator {__version__}: install "
+                f"{_series(__version__)} everywhere"
             )
     names = common_names([(card.site, [column.name for column in card.columns]) for card in cards])
     for name in wishes.schema.names if wishes.schema is not None else ():
@@ -72,6 +72,71 @@ def agree(cards: Sequence[Card], wishes: Wishes | None = None, penalty: float | 
         _as_the_first(card, cards[0])
         _as_expected(card, wishes, penalty)
     return columns
+
+
+def agree_most(
+    cards: Sequence[Card], wishes: Wishes | None = None, penalty: float | None = None, least: int | None = None
+) -> tuple[tuple[Column, ...], dict[str, str]]:
+    """Return the columns as most sites take them, and for every site that does not fit them, why.
+
+    Parameters
+    ----------
+    cards, wishes, penalty
+        Those of `agree`.
+    least : int, optional
+        How many sites must fit together; all of them if not given.
+
+    Raises
+    ------
+    InputError
+        If fewer fit together, or two groups of sites are equally large, so that neither is the odd one.
+
+    Examples
+    --------
+    >>> age, sex = Column("age", "continuous"), Column("sex", "categorical", ("f", "m"))
+    >>> cards = [Card("east", (age,)), Card("north", (age,)), Card("south", (age, sex))]
+    >>> columns, others = agree_most(cards, least=2)
+    >>> [column.name for column in columns], others
+    (['age'], {'south': "site 'south' has the column sex, which 'east' lacks"})
+    """
+    _distinct([card.site for card in cards])
+    try:
+        return agree(cards, wishes, penalty), {}
+    except InputError as error:
+        if least is None or least >= len(cards):
+            raise
+        groups: dict[object, list[Card]] = {}
+        for card in cards:
+            groups.setdefault(_taken(card), []).append(card)
+        fitting = sorted((group for group in groups.values() if _why_not(group, wishes, penalty) is None), key=len)
+        if not fitting or len(fitting[-1]) < least or (len(fitting) > 1 and len(fitting[-2]) == len(fitting[-1])):
+            raise error
+    best = fitting[-1]
+    others = {
+        card.site: _why_not([card], wishes, penalty) or _why_not([best[0], card], wishes, penalty) or "does not fit"
+        for card in cards
+        if card not in best
+    }
+    return agree(best, wishes, penalty), others
+
+
+def _taken(card: Card) -> object:
+    """How a site takes its rows: sites for which it is the same fit together."""
+    columns = frozenset((column.name, column.kind, column.levels) for column in card.columns)
+    return _series(card.version), columns, card.data, card.penalty
+
+
+def _why_not(cards: Sequence[Card], wishes: Wishes | None, penalty: float | None) -> str | None:
+    try:
+        agree(cards, wishes, penalty)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def _series(version: str) -> str:
+    """The part of a version that must be the same everywhere: 0.2 of 0.2.1."""
+    return ".".join(version.split(".")[:2])
 
 
 def _distinct(sites: Sequence[str]) -> None:

@@ -158,8 +158,8 @@ def common_names(sites: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
     for site, others in sites[1:]:
         missing = [n for n in names if n not in others]
         extra = [n for n in others if n not in names]
-        if missing or extra:
-            parts = [f"only at {first!r}: {', '.join(missing)}"] if missing else []
-            parts += [f"only at {site!r}: {', '.join(extra)}"] if extra else []
-            raise InputError(f"the sites have different variables ({'; '.join(parts)})")
+        parts = [f"lacks the column {', '.join(missing)}, which {first!r} has"] if missing else []
+        parts += [f"has the column {', '.join(extra)}, which {first!r} lacks"] if extra else []
+        if parts:
+            raise InputError(f"site {site!r} {' and '.join(parts)}")
     return tuple(names)

@@ -157,7 +157,7 @@ class Journal:
             self._read(self.path)
             self.resumed = True
             return
-        self.run = secrets.token_hex(6)
+        self.run = self.run or secrets.token_hex(6)
 
     def known(self, settings: str, site: str, question: Question) -> Floats | None:
         """Return what a site has answered to a question, or None."""

@@ -73,9 +73,10 @@ class Asking:
 
 @dataclass(frozen=True)
 class Closing:
-    """The end of a run."""
+    """The end of a run, and why it ended, in words for the people at the sites."""
 
     run: str
+    why: str = "complete"
 
 
 Message = Hello | Stating | Opening | Asking | Beginning | StepRequest | Closing

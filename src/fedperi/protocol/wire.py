@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..names import visible
 from ..scores.masking import MASKINGS
 from ..tables.schema import Column
 from .fields import MAX_NAME, PROTOCOL, Fields, Refused, as_json, plain, shown
@@ -50,6 +51,9 @@ DATA = ("auto", "linear", "nonlinear", "discrete", "mixed")
 
 LONGEST_STATEMENT = 1 << 25
 """Characters of a statement: 1,000 columns have 500,000 covariances."""
+
+MAX_WHY = 1000
+"""Characters of the reason why a run ended."""
 
 RUN_RULE = "1 to 40 letters, digits, dots, underscores and hyphens"
 
@@ -75,13 +79,15 @@ def write(message: Message) -> Record:
     Examples
     --------
     >>> write(Closing("r1"))
-    {'protocol': 4, 'run': 'r1'}
+    {'protocol': 4, 'run': 'r1', 'why': 'complete'}
     """
     if not is_run(message.run):
         raise InputError(f"a run's name is {RUN_RULE}, not {shown(message.run)}")
     record: Record = {"protocol": PROTOCOL, "run": message.run}
     if isinstance(message, Hello):
         return record | {"version": message.version}
+    if isinstance(message, Closing):
+        return record | {"why": " ".join(visible(message.why).split())[:MAX_WHY] or "no reason was given"}
     if isinstance(message, Opening):
         s = message.settings
         resample = -1 if s.resample is None else s.resample
@@ -101,8 +107,8 @@ def read(kind: str, record: Mapping[str, Any], sender: str = "the coordinator", 
 
     Examples
     --------
-    >>> read("close", {"protocol": 4, "run": "r1"})
-    Closing(run='r1')
+    >>> read("close", {"protocol": 4, "run": "r1", "why": "complete"})
+    Closing(run='r1', why='complete')
     >>> read("close", {"protocol": 1, "run": "r1"})
     Traceback (most recent call last):
     ...
@@ -117,7 +123,7 @@ def read(kind: str, record: Mapping[str, Any], sender: str = "the coordinator", 
     if kind == "hello":
         return fields.done(Hello(run, fields.text("version", MAX_NAME)))
     if kind == "close":
-        return fields.done(Closing(run))
+        return fields.done(Closing(run, fields.text("why", MAX_WHY)))
     if kind == "state":
         return fields.done(Stating(run, fields.columns("columns")))
     if kind == "open":

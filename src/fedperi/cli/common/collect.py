@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError
+from ...errors import TemporaryError
+from .run_log import RunLog
 from .statements import statement_kind
 
 if TYPE_CHECKING:
@@ -45,29 +47,44 @@ def collect_and_fit(
     wanted: int,
     min_sites: int | None,
     timeout: float,
-    note: Callable[[str], None],
+    note: RunLog,
 ) -> Result:
     """Collect the statements that are missing, and find the graph from all of them.
 
     Statements are kept in the folder `statements` of `place`. With all of them there, no site is asked, so that any
     other method or option can be tried later; late sites are added by running again.
     """
+    from ...coordinator.record import Journal
     from ...coordinator.statements import Statements
     from ...privacy.release.signature import read_roster
+    from ...transports.flower.link import surviving
 
     box = Statements(place / "statements", None if link.keys is None else read_roster(link.keys))
     least = wanted if min_sites is None else min_sites
     dropped: list[dict[str, str]] = []
+    run, begun = Journal().run, now()
     if box.sites:
         note(f"{len(box.sites)} statements are here already, and are not asked for again: {', '.join(box.sites)}.")
     if len(box.sites) < wanted:
-        dropped = _collect(box, options, link, wanted, least, timeout, note)
+        dropped = surviving(lambda: _collect(box, options, link, wanted, least, timeout, note, run), note)
     if len(box.sites) < least:
-        raise InputError(f"{len(box.sites)} of {wanted} sites gave a statement, and {least} are needed (--min-sites)")
+        raise TemporaryError(
+            f"{len(box.sites)} of {wanted} sites gave a statement, and {least} are needed (--min-sites)"
+        )
     for statement in box.all():
         note(f"{statement.site}: {statement_kind(statement)}.")
     result = fit(box.all())
-    return replace(result, manifest={**result.manifest, "dropped": dropped})
+    return dated(replace(result, manifest={**result.manifest, "dropped": dropped}), run, begun)
+
+
+def now() -> str:
+    """The time, as manifests write it."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z"
+
+
+def dated(result: Result, run: str, begun: str) -> Result:
+    """Note in the manifest which run a result is of, when it began, and when it ended."""
+    return replace(result, manifest={**result.manifest, "run": {"id": run, "begun": begun, "ended": now()}})
 
 
 def _collect(
@@ -77,7 +94,8 @@ def _collect(
     wanted: int,
     least: int,
     timeout: float,
-    note: Callable[[str], None],
+    note: RunLog,
+    run: str,
 ) -> list[dict[str, str]]:
     from ...coordinator.agreement import Wishes
     from ...coordinator.record import Journal
@@ -89,20 +107,21 @@ def _collect(
 
     there = len(box.sites)
     declared = as_schema(options["schema"]) or next((s.schema for s in box.all() if s.schema is not None), None)
-    with superlink(*link.address, link.certificates, link.known) as server, server.grid() as grid:
-        journal = Journal()
+    log = note.path.with_name("superlink.log")
+    with superlink(*link.address, link.certificates, link.known, log, note) as server, server.grid() as grid:
         where = f"{link.address[0]}:{link.address[1]}"
-        note(f"listening at {where}{'' if link.certificates else ' WITHOUT TLS'}, run {journal.run}.")
+        note(f"listening at {where}{'' if link.certificates else ' WITHOUT TLS'}, run {run}.")
         roster = Roster(
             grid,
             sites=wanted - there,
             min_sites=max(least - there, 0),
             keys={key: name for name, key in link.known.items()} or None,
             wishes=Wishes(declared, options["data"], False),
-            journal=journal,
+            journal=Journal(run=run),
             limits=Limits(timeout, timeout),
             note=note,
             done=box.sites,
         )
-        collect_statements(roster, box, journal.run)
+        with roster.closing(run):
+            collect_statements(roster, box, run)
         return list(roster.dropped)

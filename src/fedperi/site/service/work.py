@@ -271,7 +271,7 @@ class SiteWork:
         self._steps.close(message.run)
         # A new process has no run in memory, and the line about the last answers says what they cost.
         spent = f" {spent_words(privacy)}" if known or self.held.bare else ""
-        return wire.write_farewell(), f"closed, after {numbers} numbers in all.{spent}"
+        return wire.write_farewell(), f"closed ({message.why}), after {numbers} numbers in all.{spent}"
 
     def _answers(self, opening: Opening, respondent: Respondent, questions: Sequence[Question]) -> Answers:
         # Counted before they are computed: a crash in between costs a count, and lets no number out uncounted.

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from ...errors import InputError
 
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "UNKNOWN_PROTOCOL")
+"""What OpenSSL says of bytes that are no TLS at all; waiting does not cure that."""
+
 
 class Away(Exception):
     """The coordinator is out of reach; it may come back."""
@@ -91,10 +94,13 @@ def check_reachable(address: Address) -> None:
     except ssl.SSLError as error:
         if address.ca is not None and "PEM" in str(error):
             raise InputError(f"--ca {str(address.ca)!r} holds no certificate") from None
-        raise InputError(
-            f"{address.coordinator} does not use TLS ({error.reason or error}): the coordinator may run with "
-            "--insecure, or this is not the coordinator"
-        ) from None
+        if error.reason in _NO_TLS:
+            raise InputError(
+                f"{address.coordinator} does not use TLS ({error.reason}): the coordinator may run with --insecure, "
+                "or this is not the coordinator"
+            ) from None
+        # A handshake that was cut: the network, or a coordinator with too many connections. It may pass.
+        raise Away(f"{address.coordinator} broke off while the connection was set up") from None
     except socket.gaierror:
         raise Away(f"the host {address.host!r} is not known") from None
     except OSError as error:

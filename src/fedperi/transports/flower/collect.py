@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...coordinator.statements import Statements
 from ...protocol import wire
-from ...protocol.requests import Closing, Stating
+from ...protocol.requests import Stating
 from ...protocol.wire import Record
 from .roster import Roster
 
@@ -31,5 +31,4 @@ def collect_statements(roster: Roster, box: Statements, run: str) -> list[Statem
         return text
 
     roster.read(replies, reading, lambda site, text: None)
-    roster.net.tell("close", dict.fromkeys(roster.net.peers, wire.write(Closing(run))))
     return box.all()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ...errors import InputError
+from ...errors import InputError, TemporaryError
 from ...names import visible
 from ...protocol import wire
 from ...protocol.wire import Record
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from flwr.app import Message
 
 T = TypeVar("T")
+
+
+class LinkLost(TemporaryError):
+    """The SuperLink beside the coordinator is gone, or has given up on a coordinator that was frozen."""
+
 
 COURTESY = 3.0
 """Seconds that sites get to take a message whose reply is not needed."""
@@ -37,12 +43,11 @@ class Grid(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """How long to wait, in seconds: for sites to connect, for a reply, for a lost site to return; how often to look."""
+    """How long to wait, in seconds: for sites to connect, for a reply or a lost site to return; how often to look."""
 
     connect: float = 600.0
     reply: float = 600.0
     poll: float = 0.1
-    grace: float = 20.0
 
 
 @dataclass(frozen=True)
@@ -122,26 +127,29 @@ class Exchange:
         """Send each site a message whose reply nobody needs; sites get a moment to take it, and it is no round trip."""
         try:
             if records:
-                self._exchanged(kind, records, min(COURTESY, self.limits.reply))
+                self._exchanged(kind, records, min(COURTESY, self.limits.reply), patient=False)
         except InputError as error:
             self._note(str(error))
 
-    def _exchanged(self, kind: str, records: Mapping[str, Record], seconds: float) -> dict[str, Record | str]:
+    def _exchanged(
+        self, kind: str, records: Mapping[str, Record], seconds: float, patient: bool = True
+    ) -> dict[str, Record | str]:
         self._met |= {peer.node for peer in self.peers.values()}
         self._restarted(set(records), tell=False)
         begun = time.monotonic()
         end = begun + seconds
         out: dict[str, Record | str] = {}
         waiting = self._push(kind, records)
-        away: dict[str, float] = {}  # sites that were disconnected, and until when they may come back
+        away: set[str] = set()  # sites that were disconnected; they may come back as long as a reply may take
         look = begun
         while (waiting or away) and time.monotonic() < end:
             for reply in self._reached(self._grid.pull_messages, list(waiting)) if waiting else ():
                 site = waiting.pop(reply.metadata.reply_to_message_id, None)
                 if site is None:
                     continue
-                if self._keys is not None and _unavailable(reply):
-                    away[site] = time.monotonic() + self.limits.grace
+                if patient and self._keys is not None and _unavailable(reply):
+                    away.add(site)
+                    self._note(f"{self.peers[site].label} was disconnected; waiting for it until {clock(end)}.")
                 else:
                     out[site] = self._content(site, reply)
             if (waiting or away) and time.monotonic() > look + 1:
@@ -150,11 +158,8 @@ class Exchange:
                 again = {site: records[site] for site in self._restarted({*waiting.values(), *away})}
                 if again:
                     waiting = {key: site for key, site in waiting.items() if site not in again}
-                    away = {site: until for site, until in away.items() if site not in again}
+                    away -= set(again)
                     waiting |= self._push(kind, again)
-                for site in [site for site, until in away.items() if until < look]:
-                    del away[site]
-                    out[site] = _GONE
             if waiting or away:
                 time.sleep(self.limits.poll)
         for site in waiting.values():
@@ -173,11 +178,11 @@ class Exchange:
         self.traffic.sent += sum(wire.size(record) for record in records.values())
         keys = list(self._reached(self._grid.push_messages, messages))
         if len(keys) != len(sites) or None in keys:
-            raise InputError(f"the SuperLink did not take the {kind!r} messages: see its log")
+            raise LinkLost(f"the coordinator's own SuperLink did not take the {kind!r} messages: see its log")
         return dict(zip(keys, sites, strict=True))
 
     def _restarted(self, waiting: set[str], tell: bool = True) -> list[str]:
-        """Sites that were restarted since we looked last: what they were asked was lost with them."""
+        """Sites that connected again since we looked last: what they were asked was lost with the old connection."""
         found = []
         for info in self._nodes():
             for site in waiting:
@@ -186,7 +191,7 @@ class Exchange:
                 if info.node_id == peer.node and since != peer.since:
                     self.peers[site] = Peer(peer.node, peer.label, since)
                     if tell:
-                        self._note(f"{peer.label} was restarted; asking it again.")
+                        self._note(f"{peer.label} is back (restarted, or after a network cut); asking it again.")
                     found.append(site)
         return found
 
@@ -215,7 +220,12 @@ class Exchange:
         try:
             return call(*arguments)
         except httpx.HTTPError as error:
-            raise InputError(f"the SuperLink does not answer: {error}") from None
+            raise LinkLost(f"the coordinator's own SuperLink does not answer: {error}") from None
+
+
+def clock(end: float) -> str:
+    """Say a moment of `time.monotonic` as people read it, with the option that decides it."""
+    return f"{datetime.now() + timedelta(seconds=end - time.monotonic()):%H:%M:%S} (--timeout)"
 
 
 _GONE = "was disconnected"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn
 
 from ...errors import InputError
@@ -72,14 +74,28 @@ def connected(address: Address, key: Any) -> Iterator[FleetNode]:
             raise Away(f"the connection to {address.coordinator} was lost ({error})") from None
 
 
+def _ahead(date: str) -> float:
+    """Seconds by which this machine's clock is ahead of the one that wrote an HTTP date; 0 if there is none."""
+    try:
+        return time.time() - parsedate_to_datetime(date).timestamp()
+    except ValueError:
+        return 0.0
+
+
 def _explain(error: Any, address: Address, keyed: bool) -> NoReturn:
     """Say in words what a status of the SuperLink means for a site."""
     status = error.response.status_code
+    ahead = _ahead(error.response.headers.get("date", ""))
+    if status == 401 and abs(ahead) > inner.CLOCKS - 5:
+        raise Unauthorized(
+            f"this machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the coordinator's, "
+            f"and {inner.CLOCKS} s are allowed: set the clock of the one that is wrong"
+        )
     said = inner.error_text(error.response.text) or f"HTTP {status}"
     if status in (401, 403, 404) or "activat" in said.lower() or "regist" in said.lower():
         remedy = (
-            "it is not registered there (its .pub file belongs in the coordinator's folder of keys), a site with the "
-            "same key is connected, or a clock is wrong"
+            "it is not registered there (its .pub file belongs in the coordinator's folder of keys), or a site with "
+            "the same key is connected"
             if keyed
             else "give the site's key: --key site.key"
         )

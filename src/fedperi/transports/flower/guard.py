@@ -10,25 +10,32 @@ the memory of the coordinator's machine.
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import os
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from ...protocol.fields import MAX_TEXT
 from .inner import run_superlink
+from .records import PIECE
 
 FOR_SITES = "/v1/fleet/"
 
-MAX_BODY = 4 * MAX_TEXT + (1 << 20)
-"""Bytes of one request: 17 MiB. Flower sends a message in parts, one request each. Arrays are in chunks of 5 MiB. The
-largest other part holds the texts of a reply, of which there are four (`names`, `targets`, `privacy`, `told`), each of
-at most `MAX_TEXT` ASCII characters; the last MiB is for names of values and for what Flower adds."""
+MAX_BODY = 4 * MAX_TEXT + PIECE + (1 << 20)
+"""Bytes of one request: 19 MiB. Flower sends a message in parts, one request each. The largest part holds the texts of
+a reply, of which there are four (`names`, `targets`, `privacy`, `told`), each of at most `MAX_TEXT` ASCII characters,
+and a piece of its arrays; the last MiB is for names of values and for what Flower adds."""
 
-MAX_HELD = 8 * MAX_BODY
+MAX_HELD = 7 * MAX_BODY
 """Bytes of all requests that are being received or answered. When there is no room, a request is answered with 503."""
+
+REFUSED_KEY = "fedperi refused a key: "
+"""How a line of the output begins that the coordinator repeats to its people."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -84,8 +91,10 @@ class _Request:
         self._receive, self._send, self._held = receive, send, held
         self._size = 0
         self._refused = False
+        self._scope: Scope = {}
 
     async def serve(self, app: App, scope: Scope) -> None:
+        self._scope = scope
         if _declared(scope) > MAX_BODY:
             await _refuse(self._send, 413)
             return
@@ -112,6 +121,8 @@ class _Request:
         return message
 
     async def _answer(self, message: Any) -> None:
+        if message.get("status") == 401:
+            _tell_of_key(self._scope)
         if not self._refused:
             await self._send(message)
 
@@ -120,6 +131,17 @@ def _declared(scope: Scope) -> int:
     """The length that a request says its body has; 0 if it says none, or nonsense, and then it is counted."""
     lengths = [value for name, value in scope.get("headers", ()) if name.lower() == b"content-length"]
     return max((int(value) for value in lengths if value.isdigit() and len(value) < 20), default=0)
+
+
+def _tell_of_key(scope: Scope) -> None:
+    """Write a line about a key that was not accepted, for the coordinator's log: whose it may be, never the key."""
+    from .inner import KEY_HEADER
+
+    key = next((value for name, value in scope.get("headers", ()) if name.lower() == KEY_HEADER.encode()), b"")
+    mark = hashlib.sha256(key).hexdigest()[:16] if key else "none"
+    client = scope.get("client") or ("an unknown address",)
+    sys.stdout.write(f"{REFUSED_KEY}{mark} from {client[0]}\n")
+    sys.stdout.flush()
 
 
 async def _refuse(send: Send, status: int) -> None:
@@ -151,9 +173,21 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+def _open_more_files() -> None:
+    """Allow as many connections as the system lets us have: strangers who connect and stay silent use them up."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def main() -> None:
     """Run the SuperLink with the guard in front."""
     _end_with_parent()
+    _open_more_files()
     run_superlink(guarded)
 
 

@@ -14,17 +14,29 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ...errors import InputError
+from ...names import visible
 from ...pki.certificates import check_unshared, need_cryptography
 from . import QUIET, inner, need_flower
 from .bundle import FILES
+from .exchange import LinkLost
+from .guard import REFUSED_KEY
+
+T = TypeVar("T")
+
+RESTARTS = 5
+"""How often a lost SuperLink is started again within one run."""
+
+MOST_TOLD = 100
+"""Lines about refused keys that are repeated to people: whoever sends more wants to fill a log."""
 
 START = 60.0
 """Seconds within which a SuperLink must be up."""
@@ -90,7 +102,12 @@ def read_site_keys(folder: Path) -> dict[str, bytes]:
 
 @contextmanager
 def superlink(
-    host: str, port: int, certificates: Certificates | None, site_keys: Mapping[str, bytes], log: Path | None = None
+    host: str,
+    port: int,
+    certificates: Certificates | None,
+    site_keys: Mapping[str, bytes],
+    log: Path | None = None,
+    note: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Control]:
     """Start a SuperLink that knows the sites' keys, give what controls it, and stop it at the end.
 
@@ -103,7 +120,9 @@ def superlink(
     site_keys : mapping of str to bytes
         Names of sites and their public keys (PEM); empty without TLS.
     log : Path, optional
-        Where the SuperLink writes its log.
+        Where the SuperLink's log is added to.
+    note : callable
+        Gets a line of words about every key that is refused.
     """
     need_flower()
     if certificates is not None:
@@ -111,21 +130,49 @@ def superlink(
     _check_free(host, port)
     here = "::1" if ":" in host else "127.0.0.1" if host in ("0.0.0.0", "localhost") else host
     with tempfile.TemporaryDirectory(prefix="fedperi-link-") as folder:
-        home = Path(folder)
-        secret = home / "secret"
-        secret.touch(mode=0o600)
-        secret.write_bytes(secrets.token_bytes(32))
+        home, secret = Path(folder), secrets.token_bytes(32)
         output = log or home / "superlink.log"
-        process = _start(host, port, certificates, secret, home, output)
+        process = _start(host, port, certificates, secret, home)
+        follower = threading.Thread(target=_follow, args=(process, output, note), daemon=True)
+        follower.start()
         try:
             at = f"[{here}]:{port}" if ":" in here else f"{here}:{port}"
             _wait_until_up(process, here, port, certificates, output)
-            control = Control(at, certificates, secret.read_bytes())
+            control = Control(at, certificates, secret)
             for name, key in site_keys.items():
                 control.register(name, key)
             yield control
         finally:
             _stop(process)
+            follower.join(timeout=5)
+
+
+def surviving(attempt: Callable[[], T], note: Callable[[str], None]) -> T:
+    """Call what starts a SuperLink and uses it; call it again when that SuperLink is lost, a few times.
+
+    A coordinator that was frozen for a while loses its SuperLink as well: it takes a silent run for dead.
+    """
+    for left in range(RESTARTS, 0, -1):
+        try:
+            return attempt()
+        except LinkLost as error:
+            note(f"{error}; starting it again, and continuing with what is known ({left} attempts left).")
+    return attempt()
+
+
+def _follow(process: subprocess.Popen[bytes], output: Path, note: Callable[[str], None]) -> None:
+    """Keep what a SuperLink prints, and repeat what people should know; each line once."""
+    told: set[bytes] = set()
+    assert process.stdout is not None
+    with output.open("ab") as sink:
+        for line in process.stdout:
+            sink.write(line)
+            sink.flush()
+            if line.startswith(REFUSED_KEY.encode()) and line not in told and len(told) < MOST_TOLD:
+                told.add(line)
+                note(
+                    " ".join(visible(line.decode(errors="replace")).split()) + ": not one of --keys, or a wrong clock."
+                )
 
 
 def _check_free(host: str, port: int) -> None:
@@ -142,26 +189,46 @@ def _check_free(host: str, port: int) -> None:
 
 
 def _start(
-    host: str, port: int, certificates: Certificates | None, secret: Path, home: Path, output: Path
+    host: str, port: int, certificates: Certificates | None, secret: bytes, home: Path
 ) -> subprocess.Popen[bytes]:
+    handed, at = _hand_over(secret, home)
     command = [sys.executable, "-m", "fedperi.transports.flower.guard", "--host", host, "--port", str(port)]
-    command += ["--isolation", "process", "--superexec-auth-secret-file", str(secret)]
+    command += ["--isolation", "process", "--superexec-auth-secret-file", at]
     command += ["--disable-runtime-dependency-installation"]
     if certificates is None:
         command += ["--insecure"]
     else:
         command += ["--enable-supernode-auth", "--ssl-ca-certfile", str(certificates.ca)]
         command += ["--ssl-certfile", str(certificates.certificate), "--ssl-keyfile", str(certificates.key)]
-    with output.open("ab") as sink:
-        # A session of its own: Ctrl-C is for us, and we stop it when we have put things in order.
+    # A session of its own: Ctrl-C is for us, and we stop it when we have put things in order.
+    try:
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=sink,
+            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **QUIET, "FLWR_HOME": str(home)},
+            env={**os.environ, **QUIET, "FLWR_HOME": str(home), "PYTHONUNBUFFERED": "1"},
             start_new_session=True,
+            pass_fds=handed,
         )
+    finally:
+        for descriptor in handed:
+            os.close(descriptor)
+
+
+def _hand_over(secret: bytes, home: Path) -> tuple[tuple[int, ...], str]:
+    """Put a secret where the new process, and nobody else, can read it: in memory, so that no crash leaves it behind.
+
+    Returns the descriptors to hand over, and the path under which the process finds the secret.
+    """
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("fedperi")
+        os.write(descriptor, secret)
+        return (descriptor,), f"/proc/self/fd/{descriptor}"
+    file = home / "secret"  # no such memory on this system
+    file.touch(mode=0o600)
+    file.write_bytes(secret)
+    return (), str(file)
 
 
 def _wait_until_up(

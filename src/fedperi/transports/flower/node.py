@@ -7,12 +7,14 @@ answers the six messages of our protocol. Connections go out from the site only.
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
-from ...errors import InputError
+from ...errors import InputError, TemporaryError
 from ...pki.certificates import read_site_key
 from ...protocol import wire
 from ...protocol.fields import Refused
@@ -29,11 +31,18 @@ UNKNOWN_KEY = 3 * HEARTBEAT
 have noticed yet that this site was killed and restarted, which takes two heartbeats."""
 
 
+UNTOLD = 5.0
+"""Seconds for which nothing is said of a key that is refused: a coordinator that just starts is registering it."""
+
+LONGEST_PAUSE = 15.0
+"""Seconds between two attempts to connect, at most."""
+
+
 def serve(
     work: SiteWork,
     address: Address,
     *,
-    wait: float = 3600.0,
+    wait: float | None = None,
     note: Callable[[str], None],
     stop: threading.Event | None = None,
     poll: float = 0.25,
@@ -46,8 +55,9 @@ def serve(
         What answers.
     address : Address
         Where the coordinator is.
-    wait : float
-        For how many seconds in a row the coordinator may be out of reach before the site gives up.
+    wait : float, optional
+        For how many seconds in a row the coordinator may be out of reach before the site gives up; never, if not
+        given: a site that is idle waits for the next run.
     note : callable
         Gets a line of words whenever there is news.
     stop : threading.Event, optional
@@ -57,8 +67,10 @@ def serve(
 
     Raises
     ------
+    TemporaryError
+        If the coordinator cannot be reached for too long.
     InputError
-        If the coordinator cannot be reached for too long, is not who it should be, or does not know the site's key.
+        If it is not who it should be, or does not know the site's key.
     """
     address.check()
     need_flower()
@@ -66,51 +78,72 @@ def serve(
     stop = stop or threading.Event()
     patience = _Patience(wait, note)
     while not stop.is_set():
-        connection, heard = False, threading.Event()
+        session = _Session()
         try:
             check_reachable(address)
             with connected(address, key) as node:
                 note(f"connected to {address.coordinator} as site {work.name!r}, waiting for messages.")
                 patience.restart()
-                connection = True
-                _answer_all(work, node, stop, poll, heard)
+                session.connected = True
+                _answer_all(work, node, stop, poll, session)
             return
         except (Unauthorized, Away) as error:
-            patience.use(error, _UNHEARD if connection and not heard.is_set() else "")
-        stop.wait(1.0)
+            over = Away(f"the run is over; waiting for the next one at {address.coordinator}")
+            unheard = _UNHEARD if session.connected and not session.heard else ""
+            patience.use(over if session.closed else error, unheard)
+        stop.wait(patience.pause)
 
 
 _UNHEARD = "; no message came: a run that has begun continues without this site, which waits for the next one"
 
 
+@dataclass
+class _Session:
+    """What happened on one connection: it was made, a message came, the last message closed the run."""
+
+    connected: bool = False
+    heard: bool = False
+    closed: bool = False
+
+
 class _Patience:
     """How long a site tries again, and what it says about it: every reason once."""
 
-    def __init__(self, wait: float, note: Callable[[str], None]) -> None:
+    def __init__(self, wait: float | None, note: Callable[[str], None]) -> None:
         self._wait, self._note = wait, note
+        self._failures = 0
         self._lost: float | None = time.monotonic()
         self._refused: float | None = None
         self._said = ""
 
     def restart(self) -> None:
         """Forget all failures: there is a connection."""
-        self._lost, self._refused, self._said = None, None, ""
+        self._lost, self._refused, self._said, self._failures = None, None, "", 0
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next attempt: longer after every failure, and by chance, so that sites do not march."""
+        longest = min(LONGEST_PAUSE, 2.0 ** min(self._failures, 10) / 2)
+        return longest * (0.5 + random.random() / 2)
 
     def use(self, error: Exception, more: str) -> None:
         """Take note of a failure; raise if there have been failures for too long."""
         now, reason = time.monotonic(), f"{error}{more}"
+        self._failures += 1
         self._lost = now if self._lost is None else self._lost
         self._refused = (self._refused or now) if isinstance(error, Unauthorized) else None
         if self._refused is not None and now - self._refused > UNKNOWN_KEY:
             raise InputError(reason) from None
-        if now - self._lost > self._wait:
-            raise InputError(f"{reason}; gave up after {self._wait:g} s") from None
+        if self._wait is not None and now - self._lost > self._wait:
+            raise TemporaryError(f"{reason}; gave up after {self._wait:g} s") from None
+        if self._refused is not None and now - self._refused < UNTOLD:
+            return
         if reason != self._said:
             self._note(f"{reason}; trying again.")
             self._said = reason
 
 
-def _answer_all(work: SiteWork, node: FleetNode, stop: threading.Event, poll: float, heard: threading.Event) -> None:
+def _answer_all(work: SiteWork, node: FleetNode, stop: threading.Event, poll: float, session: _Session) -> None:
     from flwr.app import Error, Message
 
     from .records import from_records, to_records
@@ -124,7 +157,7 @@ def _answer_all(work: SiteWork, node: FleetNode, stop: threading.Event, poll: fl
         if message is None:
             stop.wait(poll if time.monotonic() < busy + BUSY else 8 * poll)
             continue
-        heard.set()
+        session.heard = True
         began = busy = time.monotonic()
         group, _, kind = message.metadata.message_type.partition(".")
         if not message.has_content() or group != "query":
@@ -137,5 +170,6 @@ def _answer_all(work: SiteWork, node: FleetNode, stop: threading.Event, poll: fl
             reply = wire.refusal(str(error))
         else:
             reply = work.reply(kind, record)
+            session.closed = kind == "close"
         with suppress(RunOver):
             node.send(Message(to_records(reply), reply_to=message), time.monotonic() - began)

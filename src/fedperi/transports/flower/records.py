@@ -1,11 +1,16 @@
-"""Messages of the protocol as Flower's records, and back; what comes back is checked before anything looks at it."""
+"""Messages of the protocol as Flower's records, and back; what comes back is checked before anything looks at it.
+
+Flower sends each record of a message, and each array, as a request of its own. So that a message costs one round trip
+and not hundreds, its arrays travel as one block of bytes beside its plain values.
+"""
 
 from __future__ import annotations
 
-import io
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from ...protocol.fields import MAX_NUMBERS, Refused
@@ -14,50 +19,79 @@ from ...protocol.wire import Record
 if TYPE_CHECKING:
     from flwr.app import RecordDict
 
-ARRAYS, VALUES = "arrays", "values"
+VALUES = "values"
+ARRAYS, BLOCK = "arrays", "block"
+"""In the values: names, types and shapes of the arrays; and their bytes, one array after the other."""
+
+PIECE = 2 << 20
+"""Bytes of a block in one record, so that no request is large; what remains is in records `more0`, `more1`, ..."""
+
+_Layout = list[tuple[str, str, tuple[int, ...]]]
 
 
 def to_records(record: Mapping[str, Any]) -> RecordDict:
-    """Put a message into records: arrays into one, plain values into another."""
-    from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+    """Put a message into records: its plain values, and its arrays as bytes."""
+    from flwr.app import ConfigRecord, RecordDict
 
-    arrays = {key: Array(value) for key, value in record.items() if isinstance(value, np.ndarray)}
+    arrays = {key: np.ascontiguousarray(value) for key, value in record.items() if isinstance(value, np.ndarray)}
     values = {key: value for key, value in record.items() if not isinstance(value, np.ndarray)}
-    content: dict[str, Any] = {VALUES: ConfigRecord(values)}
-    if arrays:
-        content[ARRAYS] = ArrayRecord(arrays)
-    return RecordDict(content)
+    if not arrays:
+        return RecordDict({VALUES: ConfigRecord(values)})
+    layout = [(key, value.dtype.str, record[key].shape) for key, value in arrays.items()]
+    block = b"".join(value.tobytes() for value in arrays.values())
+    values |= {ARRAYS: msgspec.json.encode(layout).decode(), BLOCK: block[:PIECE]}
+    more = {f"more{at}": ConfigRecord({BLOCK: block[i : i + PIECE]}) for at, i in enumerate(_starts(len(block)))}
+    return RecordDict({VALUES: ConfigRecord(values), **more})
 
 
 def from_records(content: Any, sender: str) -> Record:
     """Take a message out of records; anything but plain values and plain arrays is refused."""
-    from flwr.app import ArrayRecord, ConfigRecord, RecordDict
+    from flwr.app import ConfigRecord, RecordDict
 
-    if not isinstance(content, RecordDict) or not set(content) <= {ARRAYS, VALUES} or VALUES not in content:
-        raise Refused(f"the message of {sender} does not hold the records of the protocol")
-    values, arrays = content[VALUES], content.get(ARRAYS)
-    if not isinstance(values, ConfigRecord) or not (arrays is None or isinstance(arrays, ArrayRecord)):
-        raise Refused(f"the message of {sender} does not hold the records of the protocol")
-    out: Record = {}
-    for key, value in values.items():
-        if not isinstance(value, str | int | float | bool):
-            raise Refused(f"the message of {sender} holds a value that is neither text nor number")
-        out[key] = value
-    room = 8 * MAX_NUMBERS
-    for key, array in (arrays or {}).items():
-        room -= len(array.data)
-        if room < 0:
-            raise Refused(f"the message of {sender} is larger than {8 * MAX_NUMBERS} bytes")
-        out[key] = _array(array, sender)
-    return out
+    def wrong(why: str) -> Refused:
+        return Refused(f"the message of {sender} {why}")
 
-
-def _array(array: Any, sender: str) -> Any:
+    if not isinstance(content, RecordDict) or not all(isinstance(part, ConfigRecord) for part in content.values()):
+        raise wrong("does not hold the records of the protocol")
+    if set(content) != {VALUES, *(f"more{at}" for at in range(len(content) - 1))}:
+        raise wrong("does not hold the records of the protocol")
+    parts: dict[str, dict[str, Any]] = {name: dict(part) for name, part in content.config_records.items()}
+    out: Record = parts[VALUES]
+    # By their numbers: a network keeps no order of records.
+    pieces: list[Any] = [out.pop(BLOCK, b""), *(parts[f"more{at}"].get(BLOCK) for at in range(len(parts) - 1))]
+    layout = out.pop(ARRAYS, "[]")
+    if not all(isinstance(value, str | int | float | bool) for value in out.values()):
+        raise wrong("holds a value that is neither text nor number")
+    if not isinstance(layout, str) or not all(isinstance(piece, bytes) for piece in pieces):
+        raise wrong("holds an array that cannot be read")
+    if sum(map(len, pieces)) > 8 * MAX_NUMBERS:
+        raise wrong(f"is larger than {8 * MAX_NUMBERS} bytes")
     try:
-        # Not `array.numpy()`: what is read must not depend on how Flower reads it. Objects are refused, not unpickled.
-        value = np.load(io.BytesIO(array.data), allow_pickle=False)
-    except Exception:
-        raise Refused(f"the message of {sender} holds an array that cannot be read") from None
-    if not isinstance(value, np.ndarray):
-        raise Refused(f"the message of {sender} holds an array that cannot be read")
-    return value
+        arrays = _arrays(layout, b"".join(pieces))
+    except (ValueError, TypeError):  # msgspec's errors are ValueErrors, numpy's are both
+        raise wrong("holds an array that cannot be read") from None
+    if not out.keys().isdisjoint(arrays):
+        raise wrong("names a value twice")
+    return out | arrays
+
+
+def _starts(size: int) -> range:
+    return range(PIECE, size, PIECE)
+
+
+def _arrays(layout: str, block: bytes) -> dict[str, Any]:
+    """Cut the block into arrays; sizes are compared before anything is read, and only plain numbers are taken."""
+    arrays: dict[str, Any] = {}
+    at = 0
+    for name, kind, shape in msgspec.json.decode(layout, type=_Layout):
+        dtype = np.dtype(kind)
+        if dtype.kind not in "biuf" or name in arrays or any(length < 0 for length in shape):
+            raise ValueError
+        count = math.prod(shape)
+        if count * dtype.itemsize > len(block) - at:
+            raise ValueError
+        arrays[name] = np.frombuffer(block, dtype, count, at).reshape(shape)
+        at += count * dtype.itemsize
+    if at != len(block):
+        raise ValueError
+    return arrays

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from ...coordinator.agreement import Wishes, agree
+from ...coordinator.agreement import Wishes, agree_most
 from ...coordinator.record import Journal
-from ...errors import InputError
+from ...errors import InputError, TemporaryError
 from ...protocol import wire
-from ...protocol.requests import Card, Hello
+from ...protocol.requests import Card, Closing, Hello
 from ...protocol.wire import Record
-from .exchange import Exchange, Grid, Limits, Peer
+from .exchange import Exchange, Grid, Limits, LinkLost, Peer, clock
 
 if TYPE_CHECKING:
     from ...tables.schema import Column
@@ -81,8 +82,7 @@ class Roster:
         self.read(replies, lambda label, reply: wire.read_card(reply, label), cards.__setitem__)
         for label, card in cards.items():
             self._check_name(label, card)
-        in_order = sorted(cards.values(), key=lambda card: card.site)
-        columns, self.data = agree(in_order, self._wishes, penalty), in_order[0].data
+        columns = self._agree(cards, penalty)
         by_name = sorted((card.site, self.net.peers[label]) for label, card in cards.items())
         self.net.peers = {site: Peer(peer.node, f"site {site!r}", peer.since) for site, peer in by_name}
         for site, why in self._journal.lost.items():
@@ -95,6 +95,31 @@ class Roster:
             )
         self._note(f"{len(self.net.peers)} sites take part: {', '.join(self.net.peers)}.")
         self.columns = columns
+        return columns
+
+    @contextmanager
+    def closing(self, run: str) -> Iterator[None]:
+        """At the end, tell the sites that the run is over: complete, or why not."""
+        why: str | None = "stopped by the coordinator"
+        try:
+            yield
+            why = "complete"
+        except InputError as error:
+            why = None if isinstance(error, LinkLost) else str(error)  # without a link nobody can be told
+            raise
+        finally:
+            if why is not None:
+                # Those that were done before this run may not have heard of it: the link was lost, or they were.
+                self.net.peers |= {peer.label: peer for peer in self.net.online() if peer.label in self._done}
+                self.net.tell("close", dict.fromkeys(self.net.peers, wire.write(Closing(run, why))))
+
+    def _agree(self, cards: dict[str, Card], penalty: float | None) -> tuple[Column, ...]:
+        """Find the columns of the run; a site that does not fit the others drops out, if enough are left."""
+        in_order = sorted(cards.values(), key=lambda card: card.site)
+        columns, others = agree_most(in_order, self._wishes, penalty, self.least)
+        for label in [label for label, card in cards.items() if card.site in others]:
+            self._drop(label, others[cards.pop(label).site], lost=False)
+        self.data = next(card.data for card in in_order if card.site not in others)
         return columns
 
     def read(
@@ -120,14 +145,15 @@ class Roster:
             else:
                 keep(site, read)
         for site, why in bad.items():
-            self._drop(site, why)
+            self._drop(site, why, lost=isinstance(replies[site], str))
         return bool(bad)
 
-    def _drop(self, site: str, why: str) -> None:
+    def _drop(self, site: str, why: str, lost: bool) -> None:
         del self.net.peers[site]
         if len(self.net.peers) < self.least:
             few = f"{len(self.net.peers)} of {self.wanted} sites are left, and {self.least} are needed"
-            raise InputError(f"{why}; {few} (--min-sites allows fewer)")
+            kind = TemporaryError if lost else InputError
+            raise kind(f"{why}; {few} (--min-sites allows fewer)")
         self.dropped.append({"site": site, "why": why})
         self._journal.lose(site, why)
         self._note(f"{why}; continuing with {len(self.net.peers)} sites.")
@@ -139,6 +165,10 @@ class Roster:
                 f"(--name {label}), or make a key for that name"
             )
 
+    def _absent(self, labels: Collection[str]) -> list[str]:
+        """Sites that have a key and are neither connected nor done; none are known without keys."""
+        return sorted(set((self._keys or {}).values()) - set(labels) - self._done)
+
     def _gather(self) -> list[Peer]:
         """Wait until as many sites are connected as are wanted; for as few as are enough when time is up."""
         end = time.monotonic() + self._limits.connect
@@ -148,8 +178,8 @@ class Roster:
             labels = sorted(peer.label for peer in peers)
             if labels != seen:
                 seen = labels
-                absent = sorted(set((self._keys or {}).values()) - set(labels) - self._done)
-                missing = f"; waiting for {', '.join(absent)}" if absent and len(peers) < self.wanted else ""
+                who = ", ".join(self._absent(labels)) or "the others"
+                missing = f"; waiting for {who} until {clock(end)}" if len(peers) < self.wanted else ""
                 connected = f"{': ' * bool(labels)}{', '.join(labels)}"
                 self._note(f"{len(peers)} of {self.wanted} sites connected{connected}{missing}.")
             if len(peers) > self.wanted and self._keys is None:
@@ -163,13 +193,12 @@ class Roster:
                 break
             time.sleep(self._limits.poll)
         if len(peers) < self.least:
-            absent = sorted(set((self._keys or {}).values()) - set(labels) - self._done)
+            absent = self._absent(labels)
             who = f" (not: {', '.join(absent)})" if absent else ""
-            raise InputError(
+            raise TemporaryError(
                 f"{len(peers)} of {self.wanted} sites connected within {self._limits.connect:g} s{who}, and "
                 f"{self.least} are needed; start the others, wait longer (--timeout), or allow fewer (--min-sites)"
             )
-        for absent_site in sorted(set((self._keys or {}).values()) - set(labels) - self._done):
-            self.dropped.append({"site": absent_site, "why": "did not connect in time"})
+        self.dropped += [{"site": site, "why": "did not connect in time"} for site in self._absent(labels)]
         self._note(f"continuing with {len(peers)} of {self.wanted} sites.")
         return peers

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...coordinator.agreement import Wishes
@@ -20,7 +21,7 @@ from ...protocol.steps import Beginning, StepRequest, read_step_reply
 from ...protocol.wire import Record
 from ...protocol.worker import Payload, Worker
 from ...protocol.workers import worker_class
-from .exchange import Grid, Limits, Traffic
+from .exchange import Grid, Limits, LinkLost, Traffic
 from .roster import Roster
 
 if TYPE_CHECKING:
@@ -260,11 +261,22 @@ class FlowerTransport:
 
     # -- both -----------------------------------------------------------------------------------------------------
 
-    def close(self) -> None:
-        """Tell the sites that the run is over."""
+    def close(self, why: str = "complete") -> None:
+        """Tell the sites that the run is over, and why."""
         if self._open_run:
-            self._net.tell("close", dict.fromkeys(self.sites, wire.write(Closing(self._open_run))))
+            self._net.tell("close", dict.fromkeys(self.sites, wire.write(Closing(self._open_run, why))))
             self._open_run = ""
+
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """Tell the sites why, if a run ends before its end."""
+        try:
+            yield
+        except LinkLost:  # nobody can be told
+            raise
+        except InputError as error:
+            self.close(str(error))
+            raise
 
     def fingerprints(self) -> list[None]:
         """Return None for every site: hashes of their tables stay at the sites."""
@@ -274,9 +286,8 @@ class FlowerTransport:
         traffic, p = self.traffic, len(self._roster.columns or ())
         from ...search.phase1 import most_rounds
 
-        left = max(0, most_rounds(p) - traffic.rounds)
-        eta = f"; at most {left} more, about {left * traffic.seconds[-1]:.0f} s" if left else ""
-        self._note(f"round {traffic.rounds}: {self.traffic.words}{eta}.")
+        left = max(0, most_rounds(p) - traffic.rounds)  # how long they take cannot be known: they ask for less and less
+        self._note(f"round {traffic.rounds}: {self.traffic.words}{f'; at most {left} more' * bool(left)}.")
 
 
 def through_drops(fit: Callable[[FlowerTransport], T], transport: FlowerTransport) -> T:

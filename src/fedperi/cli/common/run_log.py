@@ -1,0 +1,63 @@
+"""The coordinator's log: every line that people see, with the time, also in a file that outlives the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ...errors import InputError
+from ...names import visible
+
+FORMS = ("text", "json")
+
+
+class RunLog:
+    """Shows lines with the time, and adds them to a file.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the file is kept, ``log.txt`` or ``log.jsonl``; made if need be, so that a place that cannot be written
+        to is noticed before anybody connects.
+    form : {"text", "json"}
+        How lines are written, for people or for programs that collect logs.
+    show : callable
+        Gets each line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     note = RunLog(Path(place) / "run", "text", lambda line: None)
+    ...     note("2 sites take part: east, north.")
+    ...     print(note.path.read_text())  # doctest: +ELLIPSIS
+    20...Z 2 sites take part: east, north.
+    <BLANKLINE>
+    """
+
+    def __init__(self, folder: Path, form: str, show: Callable[[str], None]) -> None:
+        if form not in FORMS:
+            raise InputError(f"--log-format is {' or '.join(FORMS)}, not {form!r}")
+        self._form, self._show = form, show
+        self.path = folder / ("log.txt" if form == "text" else "log.jsonl")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.path.open("a", encoding="utf-8").close()
+        except OSError as error:
+            raise InputError(f"cannot write to {str(folder)!r}: {error.strerror or error}") from None
+
+    def __call__(self, line: str) -> None:
+        """Take a line."""
+        written = self._written(" ".join(visible(line).split()))
+        self._show(written)
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(written + "\n")
+        except OSError as error:  # a full disk must not end a run that is nearly done
+            self._show(self._written(f"this log could not be written ({error.strerror or error})."))
+
+    def _written(self, line: str) -> str:
+        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z"
+        return f"{now} {line}" if self._form == "text" else json.dumps({"time": now, "message": line})

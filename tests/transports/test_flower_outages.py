@@ -1,0 +1,164 @@
+"""Faults that pass: nobody should have to act, and the result is the one of a quiet network."""
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from helpers.flower import Pilot, Running, free_port, wait_until
+
+from fedperi.errors import InputError, TemporaryError
+from fedperi.transports.flower.address import Address, Away, check_reachable
+from fedperi.transports.flower.exchange import LinkLost
+from fedperi.transports.flower.link import RESTARTS, surviving
+from fedperi.transports.flower.node import LONGEST_PAUSE, _Patience
+
+
+@contextmanager
+def server(reply: bytes) -> Iterator[int]:
+    """Something that listens, answers every connection with these bytes, and hangs up."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                with listening.accept()[0] as end:
+                    end.recv(1000)
+                    end.sendall(reply)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield int(listening.getsockname()[1])
+    finally:
+        listening.close()
+
+
+def test_a_cut_handshake_is_an_absence_and_no_tls_is_an_error() -> None:
+    with server(b"") as port, pytest.raises(Away, match="broke off while the connection was set up"):
+        check_reachable(Address(f"localhost:{port}"))
+    with server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port, pytest.raises(InputError, match="does not use TLS"):
+        check_reachable(Address(f"localhost:{port}"))
+
+
+def test_a_site_waits_longer_after_every_failure_and_gives_up_only_if_told_to() -> None:
+    said: list[str] = []
+    patience = _Patience(None, said.append)
+    pauses = []
+    for _ in range(12):
+        patience.use(Away("nobody is there"), "")
+        pauses.append(patience.pause)
+    assert said == ["nobody is there; trying again."]
+    assert pauses[0] <= 1 and LONGEST_PAUSE / 2 <= pauses[-1] <= LONGEST_PAUSE
+    patience.restart()
+    assert patience.pause <= 0.5
+    hasty = _Patience(0.0, said.append)
+    time.sleep(0.01)
+    with pytest.raises(TemporaryError, match="gave up after 0 s"):
+        hasty.use(Away("nobody is there"), "")
+
+
+def test_a_lost_link_is_started_again_a_few_times() -> None:
+    said: list[str] = []
+    left = iter([True, True, False])
+
+    def attempt() -> str:
+        if next(left):
+            raise LinkLost("it is gone")
+        return "found"
+
+    assert surviving(attempt, said.append) == "found"
+    assert len(said) == 2
+
+    def never() -> str:
+        raise LinkLost("it is gone")
+
+    with pytest.raises(LinkLost):
+        surviving(never, said.append)
+    assert len(said) == 2 + RESTARTS
+
+
+def guard_of(coordinator: Running) -> int:
+    """The process of the SuperLink that a coordinator started."""
+    found = subprocess.run(["pgrep", "-P", str(coordinator.process.pid)], capture_output=True, text=True, check=True)
+    return int(found.stdout.split()[0])
+
+
+@pytest.fixture
+def pilot(tmp_path: Path) -> Iterator[Pilot]:
+    made = Pilot(tmp_path)
+    yield made
+    made.end()
+
+
+@pytest.mark.network
+@pytest.mark.slow
+def test_a_guard_that_dies_and_a_site_that_is_away_need_nobody(pilot: Pilot) -> None:
+    """One site asks its people; meanwhile the SuperLink is killed, and another site is killed and comes back late."""
+    coordinator = pilot.coordinate("--sites", 3, label="outage", out="outage")
+    slow = pilot.site("south", label="outage-south", store="outage-store", talking=True)
+    victim = pilot.site("north", label="outage-north")
+    pilot.site("east", label="outage-east")
+    slow.approve_until("directions of edges")
+    victim.end(signal.SIGKILL)
+    os.kill(guard_of(coordinator), signal.SIGKILL)
+    coordinator.wait_for("starting it again")
+    coordinator.wait_for("listening at", times=2)
+    pilot.site("north", label="outage-north-again")
+    slow.answer("y")
+    slow.answer("a")
+    assert coordinator.done() == 0, coordinator.said
+    assert pilot.result("outage").regrets == pilot.direct.regrets
+    assert pilot.result("outage").graph == pilot.direct.graph
+    manifest = pilot.result("outage").manifest
+    assert manifest["run"]["id"] in coordinator.said and manifest["run"]["begun"] <= manifest["run"]["ended"]
+    log = (pilot.folder / "outage" / "log.txt").read_text()
+    assert "3 sites take part" in log and log.startswith("20")
+    assert (pilot.folder / "outage" / "superlink.log").stat().st_size > 0
+    wait_until(lambda: "closed (complete)" in pilot.log_of("east", coordinator))
+
+
+@pytest.mark.network
+def test_sites_hear_why_a_run_ended_and_the_exit_code_says_that_it_may_work_later(pilot: Pilot) -> None:
+    coordinator = pilot.coordinate("--sites", 3, timeout=8, label="few", out="few")
+    site = pilot.site("east", label="few-east")
+    assert coordinator.done() == 75, coordinator.said
+    assert "1 of 3 sites connected within 8 s (not: north, south)" in coordinator.said.replace("\n", " ")
+    assert "waiting for north, south until" in coordinator.said.replace("\n", " ")
+    assert site.alive
+
+
+@pytest.mark.network
+def test_clocks_may_differ_by_minutes_and_more_is_named(
+    pilot: Pilot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from flwr.supercore import date
+    from flwr.supernode import node_auth_http_interceptor as signing
+
+    from fedperi.pki.certificates import read_site_key
+    from fedperi.transports.flower.fleet import Unauthorized, connected
+    from fedperi.transports.flower.link import Certificates, read_site_keys, superlink
+
+    keys = pilot.folder / "keys"
+    port = free_port()
+    own = Certificates(*(keys / "coordinator" / name for name in ("ca.pem", "server.pem", "server.key")))
+    address = Address(f"localhost:{port}", keys / "sites/east/ca.pem", keys / "sites/east/east.key")
+    key = read_site_key(keys / "sites/east/east.key")
+    said: list[str] = []
+    with superlink("127.0.0.1", port, own, read_site_keys(keys / "coordinator/sites"), None, said.append):
+        for ahead in (200, -200):
+            monkeypatch.setattr(signing, "now", lambda ahead=ahead: date.now() + timedelta(seconds=ahead))
+            with connected(address, key):
+                pass
+        monkeypatch.setattr(signing, "now", lambda: date.now() + timedelta(seconds=900))
+        monkeypatch.setattr(time, "time", lambda real=time.time: real() + 900)
+        with pytest.raises(Unauthorized, match=r"clock is 9.. s ahead of the coordinator's"), connected(address, key):
+            pass
+        wait_until(lambda: bool(said))
+    assert "refused a key" in said[0] and "127.0.0.1" in said[0]
