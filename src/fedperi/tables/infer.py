@@ -22,6 +22,7 @@ from ..errors import InputError
 from .checks.findings import Finding, quoted, raise_errors
 from .checks.profile import ColumnProfile, TableProfile, scan
 from .levels import level_text, number_of, sorted_levels, style_of
+from .preparing.prepared import prepared
 from .schema import Column, Schema
 from .table import Source, open_tables
 
@@ -57,7 +58,8 @@ def infer_schema(tables: Mapping[str, Source] | Iterable[Source], overrides: Sch
     Column(name='sex', kind='categorical', levels=('f', 'm'), bounds=None)
     """
     given = as_schema(overrides)
-    schema, findings = unify([scan(table, schema=given, spread=False) for table in open_tables(tables)], given)
+    opened = [prepared(table, given) for table in open_tables(tables)]
+    schema, findings = unify([scan(table, schema=given, spread=False) for table in opened], given)
     raise_errors(findings)
     return schema
 
@@ -115,7 +117,7 @@ def _missing_columns(profiles: Sequence[TableProfile], names: list[str], overrid
             message = f"present at {quoted(present)} but not at {quoted(absent)}"
             found.append(Finding("error", None, (name,), message, "give all sites the same columns"))
     known = set(names)
-    for name in overrides.names if overrides is not None else ():
+    for name in overrides.mentioned if overrides is not None else ():
         if name not in known:
             remedy = f"the columns are {quoted(names)}"
             found.append(Finding("error", None, (name,), "named in the schema but in no table", remedy))

@@ -19,6 +19,7 @@ from .checks.profile import Missing, TableProfile, scan
 from .embedding import Data, fit_embedding
 from .in_threads import spread
 from .infer import SchemaLike, as_schema, unify
+from .preparing.prepared import prepared
 from .readers.kept_rows import Memory, keep_rows
 from .readers.one_pass import PassingMoments, passing_moments
 from .schema import Schema
@@ -100,6 +101,7 @@ def read_once(
     >>> read_once(table)[1] is found
     True
     """
+    table = prepared(table, schema)
     wanted, known = frozenset(parts), table.first_reading
     if known is not None and (known.schema, known.missing) == (schema, missing) and wanted <= known.parts:
         return table, _under_name(known, table.name)

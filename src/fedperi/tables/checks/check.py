@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InputError
 from ..infer import SchemaLike, as_schema, unify
 from ..levels import style_of
+from ..preparing.opening import Opening
 from ..readers.kept_rows import Memory
 from ..schema import Schema
 from ..survey import FirstReading, Part, Tell, read_once
-from ..table import Source, Table, named_sources, open_table
+from ..table import Source, Table, named_sources
 from .determined import REFUSED, determined_everywhere, determined_here
 from .duplicates import RowHashes
 from .faults import constant_everywhere, constants_here, faults
@@ -97,6 +98,7 @@ def check(
     *,
     strict: bool = False,
     tell: Tell | None = None,
+    how: Opening | None = None,
 ) -> CheckReport:
     """Look at the tables of all sites, and collect all findings rather than stop at the first.
 
@@ -114,6 +116,8 @@ def check(
         if they hold for all sites together. One table alone is always taken strictly.
     tell : callable, optional
         Gets a table that is being read, and the number of its rows so far.
+    how : Opening, optional
+        Which columns count, and how text files are encoded.
 
     Examples
     --------
@@ -132,7 +136,9 @@ def check(
     if not named:
         raise InputError("there are no tables to check; give at least one")
     named, found = _own_names(named)
-    tables, unreadable = _read(named, given, missing, tell)
+    opened, unreadable = _opened(named, how or Opening())
+    tables, damaged = _read(opened, given, missing, tell)
+    unreadable += damaged
     agreed, differing = unify([reading.profile for _, reading in tables], given)
     found += unreadable + differing + _same_content(tables) + _codes(agreed, given)
     found += _sites(tables, agreed, strict or len(tables) < 2)  # one table is all sites together
@@ -144,19 +150,34 @@ def check(
     return CheckReport(summaries, agreed, tuple(ranked), tuple(table for table, _ in tables))
 
 
-def _read(
-    named: list[tuple[str, Source]], schema: Schema | None, missing: Missing, tell: Tell | None
-) -> tuple[list[Surveyed], list[Finding]]:
-    """Read all tables once; what cannot be read is a finding."""
-    tables, found, memory = [], [], Memory()
+def _opened(named: list[tuple[str, Source]], how: Opening) -> tuple[list[Table], list[Finding]]:
+    """Open all tables with the columns that count; what cannot be opened is a finding."""
+    tables, found = [], []
     for name, source in named:
         try:
-            table = open_table(source, name)
-            tables.append(read_once(table, schema, missing, EVERYTHING, memory=memory, tell=tell))
+            tables.append(how.open(source, name))
         except InputError as error:
-            message, _, remedy = str(error).removeprefix(f"site {name!r}: ").partition("; ")
-            found.append(Finding("error", name, (), message, remedy))
-    return tables, found
+            found.append(_failed(name, error))
+    how.check_names(table.columns for table in tables)
+    return [how.choose(table) for table in tables], found
+
+
+def _read(
+    tables: list[Table], schema: Schema | None, missing: Missing, tell: Tell | None
+) -> tuple[list[Surveyed], list[Finding]]:
+    """Read all tables once; what cannot be read is a finding."""
+    read, found, memory = [], [], Memory()
+    for table in tables:
+        try:
+            read.append(read_once(table, schema, missing, EVERYTHING, memory=memory, tell=tell))
+        except InputError as error:
+            found.append(_failed(table.name, error))
+    return read, found
+
+
+def _failed(name: str, error: InputError) -> Finding:
+    message, _, remedy = str(error).removeprefix(f"site {name!r}: ").partition("; ")
+    return Finding("error", name, (), message, remedy)
 
 
 def _sites(tables: list[Surveyed], schema: Schema, strict: bool) -> list[Finding]:
