@@ -18,11 +18,13 @@ from .common.options import check_place, given_options
 from .common.say import say
 from .common.statements import statement_kind
 from .common.targets import with_targets
+from .common.warned import with_findings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ..tables.checks.check import CheckReport
+    from ..tables.checks.findings import Finding
     from ..tables.preparing.opening import Opening
     from ..tables.table import Table
 
@@ -83,13 +85,13 @@ def run(
     from .common.outcome import summarize
 
     console = terminal(quiet=as_json)
-    sources, chosen = _looked_at(console, sources, tables, chosen, how, dry_run, strict=name != "mperi")
+    sources, chosen, findings = _looked_at(console, sources, tables, chosen, how, dry_run, strict=name != "mperi")
     sources = with_targets(sources, targets or [], name)
     if dry_run:
         console.print("Nothing was asked: this was a dry run.")
         return
     _say_unsigned(console, sources)
-    result = chosen.fit(sources)
+    result = with_findings(chosen.fit(sources), findings)
     if out is not None:
         result.save(out)
     if as_json:
@@ -100,12 +102,13 @@ def run(
 
 def _looked_at(
     console: Console, sources: list[Any], tables: list[Any], method: Any, how: Opening, dry_run: bool, *, strict: bool
-) -> tuple[list[Any], Any]:
-    """Check the tables, or show what privacy costs; return the sources, with tables that are not read again."""
+) -> tuple[list[Any], Any, tuple[Finding, ...]]:
+    """Check the tables, or show what privacy costs; return sources that are not read again, the method, findings."""
     from ..privacy import Release
     from ..tables.summary.summary import Summary
     from .common.plan import show_plan, show_prices
 
+    findings: tuple[Finding, ...] = ()
     if getattr(method, "privacy", None) is not None and tables:
         opened, method = _protected(tables, method, how)
         show_prices(console, opened, method, dry_run)
@@ -113,6 +116,7 @@ def _looked_at(
     elif tables:
         checked = _checked(console, tables, method, how, strict=strict)
         _check_knowledge(method, checked.schema.names)
+        findings = checked.findings
         if dry_run:
             show_plan(console, checked, method)
         sources = _replaced(sources, checked.tables)  # in the order of the files: all of them passed the check
@@ -121,7 +125,7 @@ def _looked_at(
             console.print(f"{source.site}: {statement_kind(source)}.", markup=False)
     if dry_run and len(sources) > len(tables):
         console.print(f"{len(sources) - len(tables)} statements: nothing is asked of these sites, and nothing is paid.")
-    return sources, method
+    return sources, method, findings
 
 
 def _protected(tables: list[Any], method: Any, how: Opening) -> tuple[list[Table], Any]:

@@ -60,6 +60,22 @@ class RowHashes:
         """The rows that repeat an earlier one."""
         return self.seen - len(np.unique(np.concatenate(self._parts))) if self._parts else 0
 
+    def shared_with(self, other: RowHashes) -> int:
+        """Count the different rows that another table has too.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> one, two = RowHashes(), RowHashes()
+        >>> one.add(pd.DataFrame({"a": [1.5, 2.5, 2.5]}))
+        >>> two.add(pd.DataFrame({"a": [2.5, 3.5]}))
+        >>> one.shared_with(two)
+        1
+        """
+        if not self._parts or not other._parts:
+            return 0
+        return len(np.intersect1d(np.concatenate(self._parts), np.concatenate(other._parts)))
+
     @property
     def content(self) -> tuple[int, int]:
         """Numbers that are equal for two tables with the same rows, in whatever order."""

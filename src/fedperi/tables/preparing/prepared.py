@@ -121,6 +121,9 @@ def prepared_column(series: pd.Series[Any], how: Preparation, site: str) -> pd.S
         known = set(how.missing_values)
         gone = series.isin([code for code in codes if code is not None]) if plain else _is_one_of(series, known)
         series = series.mask(gone)
+        if not plain and not how.rename:
+            series = _as_numbers(series)
+            plain = types.is_numeric_dtype(series.dtype)
     if how.rename:
         names = dict(how.rename)
         series = series.astype(object).map(lambda cell: names.get(key := canonical(cell), key), na_action="ignore")
@@ -130,6 +133,15 @@ def prepared_column(series: pd.Series[Any], how: Preparation, site: str) -> pd.S
     if not plain:
         raise InputError(f"site {site!r}, column {how.name!r}: scale is for numbers, and this column holds text")
     return series * factor
+
+
+def _as_numbers(series: pd.Series[Any]) -> pd.Series[Any]:
+    """Return text as numbers, if it was the code among them that made it text."""
+    import pandas as pd
+
+    values = series.dropna().unique().tolist()
+    numbers = all(isinstance(value, str) and number_of(value) is not None for value in values)
+    return pd.to_numeric(series) if values and numbers else series
 
 
 def _is_one_of(series: pd.Series[Any], codes: Iterable[str]) -> Any:
