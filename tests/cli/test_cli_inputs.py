@@ -117,3 +117,17 @@ def test_init_writes_files_that_work_and_never_overwrites(folder: Path) -> None:
     again = fedperi_here("init", "sites", cwd=folder)
     assert again.returncode == 2
     assert "'sites/schema.toml' is there already; remove it, or choose another folder with --out" in again.stderr
+
+
+def test_a_run_hands_findings_to_its_result_and_report(folder: Path) -> None:
+    file = folder / "sites/lyon.csv"
+    frame = pd.read_csv(file)
+    frame.loc[:19, "sbp"] = -999
+    frame.to_csv(file, index=False)
+    done = fedperi_here("run", "sites", "--exclude", "id", "--out", "results", cwd=folder, columns=400)
+    assert done.returncode == 0, done.stderr
+    said = "Column 'sbp': the value -999 at 'lyon' (20 of 120 rows) lies apart from all others: probably a code for "
+    said += "missing; if so, declare missing_values = [-999] for sbp in the schema."
+    assert said in json.loads((folder / "results/result.json").read_text())["warnings"]
+    assert "the value -999 at" in (folder / "results/report.html").read_text()
+    assert "missing_values = [-999]" in done.stdout

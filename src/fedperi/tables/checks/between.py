@@ -21,6 +21,9 @@ changed places with, at most."""
 SHARED_ROWS, SHARED = 5, 0.01
 """Rows of the smaller site that another site has too, and their share, from which on they are worth a warning."""
 
+COMPARED = 100_000
+"""Rows of a site that are compared with those of other sites: of more, a share of about so many."""
+
 LEAST = 20
 """Values of a column that are needed to compare it."""
 
@@ -98,14 +101,18 @@ def shared_rows(tables: Sequence[tuple[str, RowHashes]], schema: Schema) -> list
     """Name the sites that share rows: patients who were moved, or files that were copied into each other."""
     if all(column.kind == "categorical" for column in schema.columns):
         return []  # rows of categories repeat by nature
+    # Of large tables some rows are compared, chosen by their hashes: the same rows at all sites.
+    every = max([1, *(hashes.seen // COMPARED for _, hashes in tables)])
+    rows = {site: hashes.different(every) for site, hashes in tables}
+    copies = {site: hashes.copies for site, hashes in tables}
     pairs = []
     for (one, a), (other, b) in combinations(tables, 2):
         if a.content == b.content:
             continue  # said of the whole tables
-        both = a.shared_with(b)
+        both = every * len(np.intersect1d(rows[one], rows[other], assume_unique=True))
         fewer = min(a.seen, b.seen)
         # As many may be equal by chance as repeat within a site.
-        if both >= max(SHARED_ROWS, SHARED * fewer) + 3 * max(a.copies, b.copies):
+        if both >= max(SHARED_ROWS, SHARED * fewer) + 3 * max(copies[one], copies[other]):
             pairs.append((one, other, both, fewer))
     if not pairs:
         return []

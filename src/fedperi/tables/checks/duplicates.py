@@ -60,21 +60,19 @@ class RowHashes:
         """The rows that repeat an earlier one."""
         return self.seen - len(np.unique(np.concatenate(self._parts))) if self._parts else 0
 
-    def shared_with(self, other: RowHashes) -> int:
-        """Count the different rows that another table has too.
+    def different(self, every: int = 1) -> NDArray[np.integer[Any]]:
+        """Return the hashes of the different rows, in order; of about one row in `every`, the same ones in all tables.
 
         Examples
         --------
         >>> import pandas as pd
-        >>> one, two = RowHashes(), RowHashes()
-        >>> one.add(pd.DataFrame({"a": [1.5, 2.5, 2.5]}))
-        >>> two.add(pd.DataFrame({"a": [2.5, 3.5]}))
-        >>> one.shared_with(two)
-        1
+        >>> hashes = RowHashes()
+        >>> hashes.add(pd.DataFrame({"a": [1.5, 2.5, 2.5]}))
+        >>> len(hashes.different())
+        2
         """
-        if not self._parts or not other._parts:
-            return 0
-        return len(np.intersect1d(np.concatenate(self._parts), np.concatenate(other._parts)))
+        parts = [part[part % np.uint64(every) == 0] if every > 1 else part for part in self._parts]
+        return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.uint64)
 
     @property
     def content(self) -> tuple[int, int]:
