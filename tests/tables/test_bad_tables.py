@@ -435,7 +435,7 @@ CATALOGUE = [
         "sorted",
         "warning",
         "age",
-        "are all in order: perhaps each was sorted by itself",
+        "all in order: perhaps each was sorted by itself",
     ),
     Bad(
         "one column sorted",

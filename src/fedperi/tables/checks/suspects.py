@@ -87,35 +87,29 @@ def order_findings(looks: Mapping[str, Looked], schema: Schema) -> list[Finding]
     Rows that are sorted by one column are usual. Two columns in order fit one order of the rows only if one follows
     from the other: then a spreadsheet has more likely sorted each alone, and the rows are no longer those of people.
     """
-    sites: dict[str, list[str]] = {}
-    for name in schema.names:
-        for site, look in looks.get(name, {}).items():
-            if _in_order(look):
-                sites.setdefault(site, []).append(name)
-    found = []
-    for site, names in sites.items():
+    same: dict[tuple[str, ...], list[str]] = {}
+    for site, names in _in_order_at(looks, schema).items():
         if len(names) > 1:
-            message = f"columns {quoted(names)} are all in order: perhaps each was sorted by itself, which breaks rows"
-            found.append((site, tuple(names), message))
+            same.setdefault(tuple(names), []).append(site)
     remedy = "compare with the source; rows must be sorted as a whole, if at all"
-    same: dict[tuple[tuple[str, ...], str], list[str]] = {}
-    for site, columns, message in found:
-        same.setdefault((columns, message), []).append(site)
     return [
-        Finding("warning", where[0] if len(where) == 1 else None, columns, _at(message, where), remedy, "sorted")
-        for (columns, message), where in same.items()
+        Finding(
+            "warning",
+            sites[0] if len(sites) == 1 else None,
+            names,
+            f"all in order{'' if len(sites) == 1 else f' at {quoted(sites)}'}: perhaps each was sorted by itself, "
+            "which breaks rows",
+            remedy,
+            "sorted",
+        )
+        for names, sites in same.items()
     ]
 
 
 def sorted_notes(looks: Mapping[str, Looked], schema: Schema) -> list[Finding]:
     """Say which single column rows are sorted by: harmless, unless the column alone was sorted."""
-    sites: dict[str, list[str]] = {}
-    for name in schema.names:
-        for site, look in looks.get(name, {}).items():
-            if _in_order(look):
-                sites.setdefault(site, []).append(name)
     by_column: dict[str, list[str]] = {}
-    for site, names in sites.items():
+    for site, names in _in_order_at(looks, schema).items():
         if len(names) == 1:
             by_column.setdefault(names[0], []).append(site)
     remedy = "fine if whole rows were sorted; if only this column was, its relations are lost"
@@ -125,8 +119,14 @@ def sorted_notes(looks: Mapping[str, Looked], schema: Schema) -> list[Finding]:
     ]
 
 
-def _at(message: str, sites: list[str]) -> str:
-    return message if len(sites) == 1 else f"at {quoted(sites)}, {message}"
+def _in_order_at(looks: Mapping[str, Looked], schema: Schema) -> dict[str, list[str]]:
+    """Return the columns that are in order, by site."""
+    sites: dict[str, list[str]] = {}
+    for name in schema.names:
+        for site, look in looks.get(name, {}).items():
+            if _in_order(look):
+                sites.setdefault(site, []).append(name)
+    return sites
 
 
 def _in_order(look: NumberLook) -> bool:
