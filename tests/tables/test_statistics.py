@@ -345,7 +345,7 @@ def test_a_table_that_does_not_fit_the_schema_is_refused() -> None:
     assert_refused(
         lambda: north(frame, schema=schema),
         "2 problems:"
-        "\n  - site 'north', column 'b': values 'w' are not among the declared levels; "
+        "\n  - site 'north', column 'b': some values are not among the declared levels; "
         "the levels are 'u', 'v'; correct the values or the schema"
         "\n  - site 'north', column 'z': not in the schema; add it to the schema, or drop it from the table",
     )

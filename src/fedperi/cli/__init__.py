@@ -36,8 +36,8 @@ def options(
     """Find the causal graph that sites share when their tables cannot be pooled."""
 
 
-_COMMANDS = ("demo", "run", "check", "release", "inspect", "report", "effect", "simulate", "audit", "benchmark", "keys")
-for _command in (*_COMMANDS, "site", "coordinate"):
+_COMMANDS = ("demo", "init", "check", "run", "release", "inspect", "report", "effect", "simulate", "audit", "benchmark")
+for _command in (*_COMMANDS, "keys", "site", "coordinate"):
     import_module(f".{_command}", __name__)
 
 

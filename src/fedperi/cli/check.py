@@ -14,6 +14,7 @@ from ..option_values import MISSING, check_one_of
 from ..strict import write_json
 from . import app
 from .common import arguments as arg
+from .common.inputs import found_inputs, opening_of
 from .common.progress import reading
 from .common.say import say
 
@@ -21,17 +22,23 @@ if TYPE_CHECKING:
     from ..tables.checks.check import CheckReport
     from ..tables.checks.findings import Finding
     from ..tables.checks.profile import Missing
+    from ..tables.schema import Schema
+    from ..tables.table import Table
 
 
 @app.command()
 def check(
-    files: list[str] = typer.Argument(..., metavar="FILES", help="One table per site, CSV or Parquet."),
+    context: typer.Context,
+    files: list[str] = typer.Argument(..., metavar="FILES", help=arg.FILES),
     schema: arg.SchemaFile = None,
     missing: Annotated[str, typer.Option(metavar="error|drop", help="Refuse incomplete rows, or drop them.")] = "error",
     bounds: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Public limits and levels: also show what a private run would make of rows."),
     ] = None,
+    columns: arg.Columns = None,
+    exclude: arg.Exclude = None,
+    encoding: arg.Encoding = None,
     decimal: arg.DecimalMark = None,
     as_json: arg.AsJson = False,
     write_schema: str | None = typer.Option(
@@ -43,11 +50,16 @@ def check(
     target = None if write_schema is None else _new_file(write_schema)
 
     from ..tables import check as run
+    from ..tables.infer import as_schema
 
-    with reading(len(files)) as tell:
-        report = run(files, schema, cast("Missing", missing), tell=tell)
+    how = opening_of(context.params, noise=False)
+    sources = found_inputs(files, how)
+    with reading(len(sources)) as tell:
+        report = run(sources, schema, cast("Missing", missing), tell=tell, how=how)
     if bounds is not None:
-        report = replace(report, findings=(*report.findings, *_private(files, bounds, decimal, schema, missing)))
+        tables = how.open_all(sources)
+        noisy = _private(tables, bounds, decimal, how.ignoring(as_schema(schema), tables), missing)
+        report = replace(report, findings=(*report.findings, *noisy))
     if target is not None and report.ok:
         report.schema.to_file(target)
     if as_json:
@@ -58,16 +70,18 @@ def check(
         raise typer.Exit(2)
 
 
-def _private(files: list[str], bounds: str, decimal: str | None, schema: str | None, missing: str) -> Iterator[Finding]:
+def _private(
+    tables: list[Table], bounds: str, decimal: str | None, schema: Schema | None, missing: str
+) -> Iterator[Finding]:
     """Say what a run with noise would make of the rows, which reads every cell alone and refuses none."""
     from ..privacy import Privacy
     from ..privacy.owner import owner_findings
-    from ..tables import Finding, open_tables
+    from ..tables import Finding
 
     how: dict[str, Any] = {"schema": schema, "missing": missing}
     privacy = Privacy(bounds=bounds, decimal=cast(Any, decimal))
     try:
-        for table in open_tables(files):
+        for table in tables:
             for finding in owner_findings(table, privacy, **how):
                 yield replace(finding, message=f"with noise: {finding.message}")
     except InputError as error:

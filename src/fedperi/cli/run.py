@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,21 +12,27 @@ import typer
 from ..errors import InputError
 from . import app
 from .common import arguments as arg
+from .common.inputs import found_inputs, opening_of, refuse_standard_input
 from .common.methods import BASELINES, HERE, known_options, make_method
 from .common.options import check_place, given_options
 from .common.say import say
 from .common.statements import statement_kind
+from .common.targets import with_targets
+from .common.warned import with_findings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ..tables.checks.check import CheckReport
+    from ..tables.checks.findings import Finding
+    from ..tables.preparing.opening import Opening
+    from ..tables.table import Table
 
 
 @app.command()
 def run(
     context: typer.Context,
-    files: list[str] = typer.Argument(..., metavar="FILES", help="One per site: a table (CSV, Parquet) or a release."),
+    files: list[str] = typer.Argument(..., metavar="FILES", help=arg.FILES),
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to write the results.")] = None,
     method: str | None = typer.Option(
         None, metavar="NAME", help="mperi (default), iperi, peri; for comparison notears-admm, feddag, fedcdh."
@@ -33,6 +41,10 @@ def run(
     knowledge: arg.Knowledge = None,
     schema: arg.SchemaFile = None,
     missing: arg.MissingRows = None,
+    columns: arg.Columns = None,
+    exclude: arg.Exclude = None,
+    targets: arg.SiteTargets = None,
+    encoding: arg.Encoding = None,
     confidence: arg.Confidence = None,
     sharing: arg.Sharing = None,
     seed: arg.Seed = None,
@@ -59,21 +71,27 @@ def run(
     """Find the causal graph that the sites share."""
     asked, said = given_options(config, context.params, known_options(HERE))
     check_place(out, dry_run, as_json)
+    noise = "epsilon" in asked
+    how = opening_of({**context.params, "decimal": asked.get("decimal")}, noise=noise)
+    if not noise:  # then the decimal mark is about text files, and no part of a promise
+        asked.pop("decimal", None)
     chosen = make_method(asked, said)
     name = asked.get("method", next(iter(HERE)))
-    tables = _tables(files, name)
-    sources = _sources(files, tables, site_keys)
+    inputs = found_inputs(files, how)
+    tables = _tables(inputs, name)
+    sources = _sources(inputs, tables, site_keys)
 
     from ..report.console import console as terminal
     from .common.outcome import summarize
 
     console = terminal(quiet=as_json)
-    sources = _looked_at(console, sources, tables, chosen, dry_run, strict=name != "mperi")
+    sources, chosen, findings = _looked_at(console, sources, tables, chosen, how, dry_run, strict=name != "mperi")
+    sources = with_targets(sources, targets or [], name)
     if dry_run:
         console.print("Nothing was asked: this was a dry run.")
         return
     _say_unsigned(console, sources)
-    result = chosen.fit(sources)
+    result = with_findings(chosen.fit(sources), findings)
     if out is not None:
         result.save(out)
     if as_json:
@@ -83,48 +101,80 @@ def run(
 
 
 def _looked_at(
-    console: Console, sources: list[Any], tables: list[str], method: Any, dry_run: bool, *, strict: bool
-) -> list[Any]:
-    """Check the tables, or show what privacy costs; return the sources with tables that are not read again."""
+    console: Console, sources: list[Any], tables: list[Any], method: Any, how: Opening, dry_run: bool, *, strict: bool
+) -> tuple[list[Any], Any, tuple[Finding, ...]]:
+    """Check the tables, or show what privacy costs; return sources that are not read again, the method, findings."""
     from ..privacy import Release
     from ..tables.summary.summary import Summary
     from .common.plan import show_plan, show_prices
 
+    findings: tuple[Finding, ...] = ()
     if getattr(method, "privacy", None) is not None and tables:
-        show_prices(console, tables, method, dry_run)
+        opened, method = _protected(tables, method, how)
+        show_prices(console, opened, method, dry_run)
+        sources = _replaced(sources, opened)
     elif tables:
-        checked = _checked(console, tables, method, strict=strict)
+        checked = _checked(console, tables, method, how, strict=strict)
+        _check_knowledge(method, checked.schema.names)
+        findings = checked.findings
         if dry_run:
             show_plan(console, checked, method)
-        read = iter(checked.tables)  # in the order of the files: all of them passed the check
-        sources = [next(read) if isinstance(source, str) else source for source in sources]
+        sources = _replaced(sources, checked.tables)  # in the order of the files: all of them passed the check
     for source in sources:
         if isinstance(source, Release | Summary):
             console.print(f"{source.site}: {statement_kind(source)}.", markup=False)
     if dry_run and len(sources) > len(tables):
         console.print(f"{len(sources) - len(tables)} statements: nothing is asked of these sites, and nothing is paid.")
-    return sources
+    return sources, method, findings
 
 
-def _tables(files: list[str], method: str) -> list[str]:
+def _protected(tables: list[Any], method: Any, how: Opening) -> tuple[list[Table], Any]:
+    """Open tables for a run with noise. They stay whole, because their ledgers know them; the schema leaves out."""
+    from ..tables.infer import as_schema
+
+    opened = how.open_all(tables)
+    refuse_standard_input(opened)
+    schema = how.ignoring(as_schema(method.schema), opened)
+    left = {one.name for one in schema.preparations if one.ignore} if schema is not None else set()
+    _check_knowledge(method, [name for name in opened[0].columns if name not in left])
+    return opened, method if schema is None else replace(method, schema=schema)
+
+
+def _replaced(sources: list[Any], tables: Sequence[Table]) -> list[Any]:
+    """Put the tables, as they were opened, in the place of their files."""
+    from ..tables.table import Table
+
+    opened = iter(tables)
+    return [next(opened) if isinstance(source, str | Table) else source for source in sources]
+
+
+def _check_knowledge(method: Any, names: Sequence[str]) -> None:
+    """Refuse knowledge that contradicts itself or names no variable, in a dry run too."""
+    known = getattr(method, "knowledge", None)
+    if known is not None:
+        known.constraints(names)
+
+
+def _tables(files: list[Any], method: str) -> list[Any]:
     """Return the files that are tables; the others are statements, which the baselines cannot use."""
     from ..privacy.statement import is_statement
 
-    tables = [file for file in files if not is_statement(file)]
+    tables = [file for file in files if not isinstance(file, str) or not is_statement(file)]
     if len(tables) < len(files) and method in BASELINES:
         statement = next(file for file in files if file not in tables)
         raise InputError(f"{statement!r} is a statement, and {method} computes with rows; leave --method out")
     return tables
 
 
-def _sources(files: list[str], tables: list[str], keys: Path | None) -> list[Any]:
+def _sources(files: list[Any], tables: list[Any], keys: Path | None) -> list[Any]:
     """Read the statements among the files, each signed by its site if there is a list of keys."""
     from ..privacy.release.signature import read_roster
     from ..privacy.statement import load_statement
 
     if keys is not None and tables:
+        shown = tables[0] if isinstance(tables[0], str) else tables[0].origin
         raise InputError(
-            f"--site-keys is about releases, which sites sign, and {tables[0]!r} is a table: give releases "
+            f"--site-keys is about releases, which sites sign, and {shown!r} is a table: give releases "
             "only, or leave --site-keys out"
         )
     roster = None if keys is None else read_roster(keys)
@@ -144,13 +194,13 @@ def _say_unsigned(console: Console, sources: list[Any]) -> None:
         )
 
 
-def _checked(console: Console, files: list[str], method: Any, *, strict: bool) -> CheckReport:
+def _checked(console: Console, files: list[Any], method: Any, how: Opening, *, strict: bool) -> CheckReport:
     """The pre-flight of `fedperi check`: stop before anything runs if a run would fail."""
     from ..tables import check
     from .common.progress import reading
 
     with reading(len(files)) as tell:
-        report = check(files, method.schema, method.missing, strict=strict, tell=tell)
+        report = check(files, method.schema, method.missing, strict=strict, tell=tell, how=how)
     if not report.ok:
         from ..report.console import console as terminal
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -17,6 +17,11 @@ from .order import find_cycle, topological_order
 from .pdag import PDAG
 from .validate import Pair, checked_pair
 
+ANY = "*"
+"""In the place of a name in a forbidden arrow: every variable."""
+
+ARROW = "->"
+
 
 @dataclass(frozen=True)
 class Knowledge:
@@ -25,9 +30,10 @@ class Knowledge:
     Parameters
     ----------
     forbidden : iterable of (cause, effect)
-        Arrows that cannot be. Forbid both directions to forbid the edge.
+        Arrows that cannot be, as pairs or as text, ``"stroke -> age"``. ``"* -> age"`` forbids all arrows into age, and
+        ``"stroke -> *"`` all that leave stroke. Forbid both directions to forbid the edge.
     required : iterable of (cause, effect)
-        Arrows that must be.
+        Arrows that must be, as pairs or as text.
     tiers : sequence of sequences of str
         Groups in temporal order: no variable causes one of an earlier tier. Variables in no tier are free.
 
@@ -36,6 +42,8 @@ class Knowledge:
     >>> import fedperi as fp
     >>> known = fp.Knowledge(forbidden=[("stroke", "age")], tiers=[["age"], ["weight", "stroke"]])
     >>> known.constraints(("age", "weight", "stroke")).forbidden  # bit sets: parents forbidden to each
+    [6, 0, 0]
+    >>> fp.Knowledge(forbidden=["* -> age"]).constraints(("age", "weight", "stroke")).forbidden
     [6, 0, 0]
     """
 
@@ -52,10 +60,12 @@ class Knowledge:
         for what, pairs in (("forbidden", forbidden), ("required", required)):
             if isinstance(pairs, str) or not isinstance(pairs, Iterable):
                 raise InputError(f"{what} must be a list of pairs of names, not {pairs!r}")
-            object.__setattr__(self, what, tuple(checked_pair(pair) for pair in pairs))
+            object.__setattr__(self, what, tuple(_arrow(pair) for pair in pairs))
         if isinstance(tiers, str) or not isinstance(tiers, Iterable):
             raise InputError(f"tiers must be a list of lists of variables, not {tiers!r}")
         object.__setattr__(self, "tiers", tuple(_checked_tier(tier) for tier in tiers))
+        if any(ANY in pair for pair in self.required):
+            raise InputError(f"a required edge names {ANY!r}; name both of its variables")
         for name in {name for group in (*self.forbidden, *self.required, *self.tiers) for name in group}:
             check_name(name, "background knowledge")
 
@@ -74,15 +84,19 @@ class Knowledge:
                 f"the knowledge file {str(path)!r} has the key {unknown[0]!r}; known: forbidden, required, tiers"
             )
         for key, value in content.items():
-            if not isinstance(value, list) or not all(isinstance(entry, list) for entry in value):
-                raise InputError(f"{key!r} in the knowledge file {str(path)!r} must be a list of lists of names")
+            arrows = key != "tiers"
+            if not isinstance(value, list) or not all(
+                isinstance(entry, list) or (arrows and isinstance(entry, str) and ARROW in entry) for entry in value
+            ):
+                form = "a list of lists of names" + (' (or of arrows such as "a -> b")' if arrows else "")
+                raise InputError(f"{key!r} in the knowledge file {str(path)!r} must be {form}")
         return cls(**content)
 
     def constraints(self, names: Sequence[str]) -> Constraints:
         """Turn the knowledge into sets of forbidden and required parents; a contradiction is an error that shows it."""
         position = {name: i for i, name in enumerate(names)}
         for what, mentioned in (
-            ("a forbidden edge", [n for pair in self.forbidden for n in pair]),
+            ("a forbidden edge", [n for pair in self.forbidden for n in pair if n != ANY]),
             ("a required edge", [n for pair in self.required for n in pair]),
             ("a tier", [n for tier in self.tiers for n in tier]),
         ):
@@ -96,7 +110,7 @@ class Knowledge:
                     raise InputError(f"{name!r} is in two tiers: {tier_of[name] + 1} and {rank + 1}")
                 tier_of[name] = rank
         forbidden, required = [0] * len(names), [0] * len(names)
-        for cause, effect in self.forbidden:
+        for cause, effect in self._forbidden_pairs(names):
             forbidden[position[effect]] |= 1 << position[cause]
         for later, a in tier_of.items():
             for earlier, b in tier_of.items():
@@ -114,6 +128,12 @@ class Knowledge:
             path = " -> ".join(names[i] for i in [*cycle, cycle[0]])
             raise InputError(f"the required edges form a cycle: {path}")
         return Constraints(tuple(names), forbidden, required)
+
+    def _forbidden_pairs(self, names: Sequence[str]) -> Iterator[Pair]:
+        """Yield the arrows that cannot be, with every variable in the place of a star."""
+        for cause, effect in self.forbidden:
+            causes, effects = (names if end == ANY else (end,) for end in (cause, effect))
+            yield from ((a, b) for a in causes for b in effects if a != b or ANY not in (cause, effect))
 
 
 @dataclass(frozen=True)
@@ -149,6 +169,16 @@ class Constraints:
             for parent in bits.members(need):
                 matrix[node, parent] = False
         return PDAG(matrix, graph.names)
+
+
+def _arrow(entry: Any) -> Pair:
+    """Return an arrow as a pair of names; it may be written as text."""
+    if isinstance(entry, str) and ARROW in entry:
+        ends = [end.strip() for end in entry.split(ARROW)]
+        if len(ends) != 2 or not all(ends):
+            raise InputError(f"an arrow joins two names, such as 'smoking -> stroke', not {entry!r}")
+        return ends[0], ends[1]
+    return checked_pair(entry)
 
 
 def _checked_tier(tier: Iterable[str]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from .checks.check import CheckReport, check
 from .checks.findings import Finding
 from .infer import infer_schema
+from .preparing.preparation import Preparation
 from .schema import Column, Schema, differences
 from .statistics import Counts, Statistics, summarize
 from .table import Table, open_table, open_tables
@@ -12,6 +13,7 @@ __all__ = [
     "Column",
     "Counts",
     "Finding",
+    "Preparation",
     "Schema",
     "Statistics",
     "Table",

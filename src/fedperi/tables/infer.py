@@ -16,12 +16,15 @@ probably code the column differently; that is an error until a schema declares t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 
 from ..errors import InputError
-from .checks.findings import Finding, quoted, raise_errors
+from .checks.findings import Finding, percent, quoted, raise_errors
 from .checks.profile import ColumnProfile, TableProfile, scan
 from .levels import level_text, number_of, sorted_levels, style_of
+from .preparing.prepared import prepared
+from .preparing.texts import may_be_shown, rename_of, spellings, text_kind
 from .schema import Column, Schema
 from .table import Source, open_tables
 
@@ -57,7 +60,8 @@ def infer_schema(tables: Mapping[str, Source] | Iterable[Source], overrides: Sch
     Column(name='sex', kind='categorical', levels=('f', 'm'), bounds=None)
     """
     given = as_schema(overrides)
-    schema, findings = unify([scan(table, schema=given, spread=False) for table in open_tables(tables)], given)
+    opened = [prepared(table, given) for table in open_tables(tables)]
+    schema, findings = unify([scan(table, schema=given, spread=False) for table in opened], given)
     raise_errors(findings)
     return schema
 
@@ -91,7 +95,7 @@ def unify(profiles: Sequence[TableProfile], overrides: Schema | None = None) -> 
     >>> schema.columns, len(findings)
     ((), 1)
     >>> print(findings[0])
-    column 'a': text such as '0', '1' at 'north' but numbers at 'south'; store it alike at all sites, or ...
+    column 'a': text at 'north' but numbers at 'south'; store it alike at all sites, or ...
     """
     names = list(dict.fromkeys(name for profile in profiles for name in profile.columns))
     findings = _missing_columns(profiles, names, overrides)
@@ -115,7 +119,7 @@ def _missing_columns(profiles: Sequence[TableProfile], names: list[str], overrid
             message = f"present at {quoted(present)} but not at {quoted(absent)}"
             found.append(Finding("error", None, (name,), message, "give all sites the same columns"))
     known = set(names)
-    for name in overrides.names if overrides is not None else ():
+    for name in overrides.mentioned if overrides is not None else ():
         if name not in known:
             remedy = f"the columns are {quoted(names)}"
             found.append(Finding("error", None, (name,), "named in the schema but in no table", remedy))
@@ -145,9 +149,11 @@ def _infer_column(name: str, sites: Mapping[str, ColumnProfile], rows: int) -> t
 
 
 def _examples(profiles: Iterable[ColumnProfile]) -> str:
-    """Show some of the text in a column, and of it what is no number first: often one odd value makes it text."""
-    texts = [level for profile in profiles if profile.storage in ("text", "category") for level in profile.levels]
-    return f" such as {quoted(sorted(set(texts), key=lambda text: (number_of(text) is not None, text))[:3])}"
+    """Show some of the text in a column if it is the name of a category, and not the words of a single row."""
+    words = [profile for profile in profiles if profile.storage in ("text", "category")]
+    texts = {text for profile in words if not profile.many for text in may_be_shown(profile.levels)}
+    shown = sorted(texts, key=lambda text: (number_of(text) is not None, text))[:3]
+    return f" such as {quoted(shown)}" if shown else ""
 
 
 def _coded(sites: Mapping[str, ColumnProfile], rows: int) -> bool:
@@ -172,37 +178,43 @@ def _unsupported(name: str, sites: Mapping[str, ColumnProfile]) -> list[Finding]
 
 
 def _odd_text(site: str, profile: ColumnProfile) -> list[Finding]:
-    """Text that is no category: identifiers, and numbers with a word among them."""
+    """Text that is no category: dates, free text, identifiers, and numbers with a word among them. None is shown."""
     if profile.storage not in ("text", "category"):
         return []
     words = [level for level in profile.levels if number_of(level) is None]
     numbers = len(profile.levels) - len(words)
+    what = text_kind(profile.levels, profile.many)
+    leave_out = f'leave it out: --exclude {profile.name}, or kind = "ignore" in the schema'
     if profile.storage == "text" and words and numbers > len(words):
-        message = f"numbers, but also text such as {quoted(words[:3])}"
-        remedy = "make it a number or a missing value, or declare the column categorical in a schema"
+        share = percent(sum(profile.levels[word] for word in words), sum(profile.levels.values()))
+        message = f"numbers, but also text in {share} of the rows"
+        message += _examples([replace(profile, levels={word: profile.levels[word] for word in words})])
+        remedy = "if it means missing, declare it as missing_values in the schema; or make it a number"
     elif profile.storage == "text" and numbers > MAX_CODES and not words:
         message, remedy = "numbers stored as text", "store them as numbers, or declare the column in a schema"
-    elif profile.many:
-        message = (
-            f"text with more than {len(profile.levels)} different values, such as {quoted(list(profile.levels)[:3])}"
-        )
-        remedy = "drop the column if it is an identifier, or group its values into fewer categories"
+    elif what == "dates":
+        message, remedy = "dates or times", f"turn them into days since a fixed date, or {leave_out}"
+    elif what == "free text":
+        message, remedy = "free text", leave_out
+    elif what == "own text":
+        count = f"more than {len(profile.levels)}" if profile.many else str(len(profile.levels))
+        message = f"text with {count} different values: names, identifiers or free text"
+        remedy = f"{leave_out}; or group its values into fewer categories"
     else:
         return []
-    return [Finding("error", site, (profile.name,), message, remedy)]
+    return [Finding("error", site, (profile.name,), message, remedy, "text")]
 
 
 def _join_levels(name: str, sites: Mapping[str, ColumnProfile]) -> tuple[Column | None, list[Finding]]:
     union = {level for profile in sites.values() for level in profile.levels}
+    groups = spellings(sorted_levels(union))
+    if groups:
+        return None, [_one_spelling(name, groups, sites)]
     found = []
     complete = any(len(profile.levels) == len(union) for profile in sites.values())
-    for site, profile in sites.items():
-        absent = sorted_levels(union - set(profile.levels))
-        if absent and complete:
-            message = f"level{'s' if len(absent) > 1 else ''} {quoted(absent)} of other sites does not occur here"
-            message = message if len(absent) == 1 else message.replace("does", "do")
-            found.append(Finding("warning", site, (name,), message, "fine if rare; check that sites code it alike"))
-    if not complete:
+    if complete:
+        found = _absent_levels(name, sites, union)
+    else:
         shown = "; ".join(f"{quoted(sorted_levels(profile.levels))} at {site!r}" for site, profile in sites.items())
         remedy = "code it alike at all sites, or declare its levels (or that it is continuous) in a schema"
         found.append(Finding("error", None, (name,), f"levels differ: {shown}", remedy))
@@ -212,15 +224,47 @@ def _join_levels(name: str, sites: Mapping[str, ColumnProfile]) -> tuple[Column 
         return None, [*found, Finding("error", None, (name,), str(error))]
 
 
+def _one_spelling(name: str, groups: Sequence[tuple[str, ...]], sites: Mapping[str, ColumnProfile]) -> Finding:
+    rows: dict[str, int] = {}
+    for profile in sites.values():
+        for level, count in profile.levels.items():
+            rows[level] = rows.get(level, 0) + count
+    shown = "; ".join(quoted(group) for group in groups)
+    remedy = f"declare {rename_of(groups, rows)} for {name} in the schema; or its levels, if they are different"
+    return Finding("error", None, (name,), f"spellings of the same level: {shown}", remedy, "spelling")
+
+
+def _absent_levels(name: str, sites: Mapping[str, ColumnProfile], union: set[str]) -> list[Finding]:
+    """Say which levels only one site has, and which some sites lack: one finding each."""
+    sites = {site: profile for site, profile in sites.items() if sum(profile.levels.values()) > 1}
+    where = {level: [site for site, profile in sites.items() if level in profile.levels] for level in union}
+    alone = [level for level in sorted_levels(union) if len(where[level]) == 1 and len(sites) > 2]
+    lacking = [level for level in sorted_levels(union) if len(where[level]) < len(sites) and level not in alone]
+    found = []
+    if alone:
+        shown = "; ".join(f"level {level!r} at {where[level][0]!r}" for level in alone[:5])
+        more = f" and {len(alone) - 5} more" if len(alone) > 5 else ""
+        message = f"at one site only: {shown}{more}"
+        remedy = "fine if rare; if that site codes it differently, rename in the schema"
+        found.append(Finding("warning", None, (name,), message, remedy, "levels"))
+    if lacking:
+        shown = "; ".join(
+            f"level {level!r} at {quoted(site for site in sites if site not in where[level])}" for level in lacking[:5]
+        )
+        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+        remedy = "fine if rare; check that sites code it alike"
+        found.append(Finding("warning", None, (name,), f"does not occur: {shown}{more}", remedy, "levels"))
+    return found
+
+
 def _declared(column: Column, sites: Mapping[str, ColumnProfile]) -> tuple[Column | None, list[Finding]]:
     found = _unsupported(column.name, sites)
     if found:
         return None, found
     if column.kind == "continuous":
         for site, profile in sites.items():
-            words = [level for level in profile.levels if profile.storage in ("text", "category")]
-            if words:
-                message = f"declared continuous, but holds text such as {quoted(words[:3])}"
+            if profile.levels and profile.storage in ("text", "category"):
+                message = f"declared continuous, but holds text{_examples([profile])}"
                 found.append(
                     Finding("error", site, (column.name,), message, "store numbers, or declare it categorical")
                 )
@@ -236,7 +280,9 @@ def _declared(column: Column, sites: Mapping[str, ColumnProfile]) -> tuple[Colum
     for site, profile in sites.items():
         strange = {level_text(level, style) for level in profile.levels} - set(column.levels)
         if strange:
-            message = f"values {quoted(sorted_levels(strange))} are not among the declared levels"
+            shown = sorted_levels(strange.intersection(may_be_shown(profile.levels)))
+            some = f"values {quoted(shown)}" if shown else "some values"
+            message = f"{some} are not among the declared levels"
             remedy = f"the levels are {quoted(column.levels)}; correct the values or the schema"
             found.append(Finding("error", site, (column.name,), message, remedy))
     return column, found

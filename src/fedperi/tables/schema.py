@@ -12,6 +12,7 @@ from typing import Literal
 from ..errors import InputError
 from ..names import check_name
 from .levels import level_text, style_of
+from .preparing.preparation import Preparation
 
 Kind = Literal["continuous", "categorical"]
 
@@ -96,6 +97,14 @@ class Column:
 class Schema:
     """The columns of a table, in order. The sites of a federation share one.
 
+    Parameters
+    ----------
+    columns : tuple of Column
+        The columns whose kind is declared, or all of them.
+    preparations : tuple of Preparation
+        What is done to columns before that: left out, codes for missing, spellings, units. These may be columns whose
+        kind is not declared.
+
     Examples
     --------
     >>> schema = Schema((Column("age", "continuous"), Column("sex", "categorical", ("f", "m"))))
@@ -106,21 +115,32 @@ class Schema:
     """
 
     columns: tuple[Column, ...]
+    preparations: tuple[Preparation, ...] = field(default=(), repr=False)
     _by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "preparations", tuple(self.preparations))
         by_name: dict[str, Column] = {}
         for column in self.columns:
             if column.name in by_name:
                 raise InputError(f"the schema names column {column.name!r} twice; names must be unique")
             by_name[column.name] = column
+        for one in self.preparations:
+            if one.ignore and one.name in by_name:
+                raise InputError(f"column {one.name!r} is ignored and declared; leave one of the two out")
         object.__setattr__(self, "_by_name", by_name)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
         return tuple(self._by_name)
+
+    @property
+    def mentioned(self) -> tuple[str, ...]:
+        """The names of all columns that are declared or changed: those that tables must have."""
+        changed = (one.name for one in self.preparations if not one.ignore)
+        return tuple(dict.fromkeys([*self.names, *changed]))
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name

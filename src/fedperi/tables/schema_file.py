@@ -9,6 +9,16 @@
     [columns.sex]
     kind = "categorical"
     levels = ["f", "m"]    # optional in an override: those found in the data
+    rename = { male = "m", Male = "m" }      # other spellings of a level
+
+    [columns.chol]                           # without a kind: it is inferred
+    missing_values = [0, -999]               # codes that stand for "not known"
+
+    [columns.weight]
+    scale = { lyon = 0.4536 }                # lyon measures in pounds: its numbers are multiplied
+
+    [columns.patient]
+    kind = "ignore"                          # not part of the analysis
 
 As an override a file may name only the columns whose inferred type is not wanted.
 """
@@ -21,6 +31,8 @@ from typing import Any
 
 from ..errors import InputError
 from ..strict import Unreadable, read_json, read_toml, write_json
+from .levels import number_of
+from .preparing.preparation import KEYS, Preparation
 from .schema import Column, Schema
 
 
@@ -47,7 +59,11 @@ def read_schema(path: str | PathLike[str]) -> Schema:
     if not isinstance(columns, dict) or not columns:
         raise InputError(f"schema file {str(file)!r} names no columns; give each a table such as [columns.age]")
     try:
-        return Schema(tuple(_column(name, entry) for name, entry in columns.items()))
+        read = [(_column(name, entry), _preparation(name, entry)) for name, entry in columns.items()]
+        return Schema(
+            tuple(column for column, _ in read if column is not None),
+            tuple(preparation for _, preparation in read if preparation is not None),
+        )
     except InputError as error:
         raise InputError(f"schema file {str(file)!r}: {error}") from None
 
@@ -66,7 +82,9 @@ def write_schema(schema: Schema, path: str | PathLike[str]) -> None:
     bounds = [0.0, 120.0]
     """
     file = checked_path(path)
-    entries = {column.name: _entry(column) for column in schema.columns}
+    prepared = {one.name: one for one in schema.preparations}
+    declared = {column.name: column for column in schema.columns}
+    entries = {name: _entry(declared.get(name), prepared.get(name)) for name in dict.fromkeys([*declared, *prepared])}
     if file.suffix.lower() == ".json":
         text = write_json({"columns": entries}, indent=2, ascii_only=False) + "\n"
     else:
@@ -95,24 +113,57 @@ def checked_path(path: str | PathLike[str]) -> Path:
     return file
 
 
-def _column(name: str, entry: Any) -> Column:
-    if not isinstance(entry, dict) or "kind" not in entry:
-        raise InputError(f"column {name!r} needs a kind, 'continuous' or 'categorical'")
+def _column(name: str, entry: Any) -> Column | None:
+    """Return what is declared of a column; None if its kind is to be inferred, or it is ignored."""
+    if not isinstance(entry, dict) or not entry:
+        raise InputError(f"column {name!r} needs a kind, 'continuous', 'categorical' or 'ignore'")
     for key in entry:
-        if key not in ("kind", "levels", "bounds"):
-            raise InputError(f"column {name!r}: unknown key {key!r}; the keys are kind, levels and bounds")
-    levels, bounds = entry.get("levels"), entry.get("bounds")
+        if key not in ("kind", "levels", "bounds", *KEYS):
+            raise InputError(
+                f"column {name!r}: unknown key {key!r}; the keys are kind, levels, bounds, {', '.join(KEYS)}"
+            )
+    levels, bounds, kind = entry.get("levels"), entry.get("bounds"), entry.get("kind")
+    if kind is None and (levels is not None or bounds is not None):
+        raise InputError(f"column {name!r} needs a kind, 'continuous' or 'categorical', beside levels or bounds")
+    if kind is None:
+        return None
+    if kind == "ignore":
+        if len(entry) > 1:
+            raise InputError(f"column {name!r} is ignored; leave out everything but its kind")
+        return None
     # Lists become tuples; anything else is passed on for Column to refuse with its own message.
     levels = tuple(levels) if isinstance(levels, list) else levels
     bounds = tuple(bounds) if isinstance(bounds, list) else bounds
-    return Column(name, entry["kind"], levels, bounds)
+    return Column(name, kind, levels, bounds)
 
 
-def _entry(column: Column) -> dict[str, Any]:
-    fields = {"kind": column.kind, "levels": column.levels, "bounds": column.bounds}
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items() if value}
+def _preparation(name: str, entry: dict[str, Any]) -> Preparation | None:
+    given = {key: entry[key] for key in KEYS if key in entry}
+    if entry.get("kind") == "ignore":
+        return Preparation(name, ignore=True)
+    return Preparation(name, **given) if given else None
+
+
+def _entry(column: Column | None, preparation: Preparation | None) -> dict[str, Any]:
+    if preparation is not None and preparation.ignore:
+        return {"kind": "ignore"}
+    entry: dict[str, Any] = {}
+    if column is not None:
+        fields = {"kind": column.kind, "levels": column.levels, "bounds": column.bounds}
+        entry = {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items() if value}
+    if preparation is not None:
+        entry["missing_values"] = [_code(code) for code in preparation.missing_values]
+        entry |= {"rename": dict(preparation.rename), "scale": dict(preparation.scale)}
+    return {key: value for key, value in entry.items() if value}
+
+
+def _code(text: str) -> str | float:
+    number = number_of(text)
+    return text if number is None else int(number) if number == int(number) else number
 
 
 def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_toml(key)} = {_toml(one)}" for key, one in value.items()) + " }"
     # A JSON string is a TOML basic string, but for the one control character JSON leaves bare.
     return write_json(value, ascii_only=False).replace("\x7f", "\\u007f")

@@ -20,6 +20,7 @@ from .encode import codes, read_rows
 from .frozen import frozen
 from .infer import SchemaLike, as_schema, unify
 from .moments import Moments, stream_moments
+from .preparing.prepared import prepared
 from .readers.one_pass import passing_moments
 from .schema import Kind, Schema
 from .table import CHUNK, Source, Table, open_table
@@ -163,7 +164,8 @@ def summarize(
     (((0,), (1, 2)), ('continuous', 'categorical'))
     """
     check_one_of("data", data, DATA)
-    table, given = open_table(source, name), as_schema(schema)
+    given = as_schema(schema)
+    table = prepared(open_table(source, name), given)
     passing = passing_moments(table, given, partial, data, missing == "drop", _draws(resample))
     tap = None if passing is None else passing.add
     profile = scan(table, missing, chunk, given, tap, spread=data == "nonlinear")

@@ -7,18 +7,20 @@ read again by the run that follows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from .checks.duplicates import RowHashes
 from .checks.faults import faults
 from .checks.findings import raise_errors
+from .checks.looks import Looks, NumberLook
 from .checks.profile import Missing, TableProfile, scan
 from .embedding import Data, fit_embedding
 from .in_threads import spread
 from .infer import SchemaLike, as_schema, unify
+from .preparing.prepared import prepared
 from .readers.kept_rows import Memory, keep_rows
 from .readers.one_pass import PassingMoments, passing_moments
 from .schema import Schema
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
-Part = Literal["spread", "moments", "hashes"]
+Part = Literal["spread", "moments", "hashes", "looks"]
 Tell = Callable[[Table, int], None]
 """Gets a table that is being read, and the number of its rows so far."""
 
@@ -47,13 +49,15 @@ class FirstReading:
         What was done with rows in which a value is missing.
     parts : frozenset of str
         What was looked for beside types and ranges: ``"spread"``, means and standard deviations of each column;
-        ``"moments"`` of all columns; ``"hashes"`` of rows, to find copies.
+        ``"moments"`` of all columns; ``"hashes"`` of rows, to find copies; ``"looks"``, a closer look at numbers.
     profile : TableProfile
         What the columns hold.
     moments : PassingMoments, optional
         Moments, if they can be taken before the types are settled.
     hashes : RowHashes
         Hashes of the rows; of none if they were not asked for.
+    looks : mapping of str to NumberLook
+        A closer look at the columns that hold numbers; empty if it was not asked for.
     """
 
     schema: Schema | None
@@ -62,6 +66,7 @@ class FirstReading:
     profile: TableProfile
     moments: PassingMoments | None
     hashes: RowHashes
+    looks: Mapping[str, NumberLook] = field(default_factory=dict)
 
 
 def read_once(
@@ -83,7 +88,7 @@ def read_once(
         Declared columns; it may name only some of them.
     missing : {"error", "drop"}
         What to do with rows in which a value is missing.
-    parts : iterable of {"spread", "moments", "hashes"}
+    parts : iterable of {"spread", "moments", "hashes", "looks"}
         What is needed beside types and ranges; see `FirstReading`.
     memory : Memory, optional
         Room for the rows, shared with other tables.
@@ -100,11 +105,12 @@ def read_once(
     >>> read_once(table)[1] is found
     True
     """
+    table = prepared(table, schema)
     wanted, known = frozenset(parts), table.first_reading
     if known is not None and (known.schema, known.missing) == (schema, missing) and wanted <= known.parts:
         return table, _under_name(known, table.name)
     table = keep_rows(table, memory or Memory())
-    moments, hashes, rows = None, RowHashes(), 0
+    moments, hashes, looks, rows = None, RowHashes(), Looks(), 0
     if "moments" in wanted:
         moments = passing_moments(table, schema, True, "auto", missing == "drop", lambda rows: rows)
 
@@ -115,11 +121,13 @@ def read_once(
             moments.add(frame)
         if "hashes" in wanted:
             hashes.add(frame)
+        if "looks" in wanted:
+            looks.add(frame)
         if tell is not None:
             tell(table, rows)
 
     profile = scan(table, missing, schema=schema, tap=tap, spread="spread" in wanted)
-    found = FirstReading(schema, missing, wanted, profile, moments, hashes)
+    found = FirstReading(schema, missing, wanted, profile, moments, hashes, looks.result())
     return replace(table, first_reading=found), found
 
 

@@ -22,6 +22,7 @@ from .readers.parquet_file import MAGIC, inspect_parquet, parquet_cells, read_pa
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .preparing.preparation import Preparation
     from .survey import FirstReading
 
 CHUNK = 65536  # rows held in memory at a time
@@ -54,6 +55,8 @@ class Table:
         Whether a number in this file may have a decimal comma as well as a decimal point.
     first_reading : FirstReading, optional
         What `fedperi.tables.survey.read_once` found, so that rows are not read again.
+    preparations : tuple of Preparation
+        What `fedperi.tables.preparing.prepared` did to its columns.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Table:
     _cells: Callable[[int], Iterator[Cells]] = field(kw_only=True, repr=False)
     _notes: Callable[[], tuple[str, ...]] = field(kw_only=True, repr=False, default=tuple)
     first_reading: FirstReading | None = field(kw_only=True, repr=False, default=None)
+    preparations: tuple[Preparation, ...] = field(kw_only=True, repr=False, default=())
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -108,7 +112,9 @@ class Table:
         return self._cells(size)
 
 
-def open_table(source: Source, name: str | None = None) -> Table:
+def open_table(
+    source: Source, name: str | None = None, *, encoding: str | None = None, decimal: str | None = None
+) -> Table:
     """Open a table: look at its header, read nothing else. What is wrong with its rows is found when they are read.
 
     Parameters
@@ -119,6 +125,8 @@ def open_table(source: Source, name: str | None = None) -> Table:
         DataFrame is not a column; names that are not strings are turned into strings.
     name : str, optional
         The site's name: the file's name without its ending if not given, ``"table"`` for a DataFrame.
+    encoding, decimal : str, optional
+        Of a text file; detected if not given.
 
     Raises
     ------
@@ -141,7 +149,7 @@ def open_table(source: Source, name: str | None = None) -> Table:
         check_name(name, "a site")
     if isinstance(source, Table):
         return source if name is None else replace(source, name=name)
-    table = _open_file(source) if isinstance(source, (str, PathLike)) else _open_frame(source)
+    table = _open_file(source, encoding, decimal) if isinstance(source, (str, PathLike)) else _open_frame(source)
     table = table if name is None else replace(table, name=name)
     _check_names(table)
     return table
@@ -205,7 +213,7 @@ def _stem(path: Path) -> str:
     return path.name.removesuffix(".gz").rsplit(".", 1)[0] or path.name or str(path)
 
 
-def _open_file(source: str | PathLike[str]) -> Table:
+def _open_file(source: str | PathLike[str], encoding: str | None = None, decimal: str | None = None) -> Table:
     path = Path(fspath(source))
     try:
         if not path.exists():
@@ -225,12 +233,12 @@ def _open_file(source: str | PathLike[str]) -> Table:
                 _read=lambda size, text: read_parquet(path, names, size),
                 _cells=lambda size: map(Cells, parquet_cells(path, names, size)),
             )
-        header = read_header(path)
+        header = read_header(path, encoding)
     except InputError:
         raise
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         raise InputError(f"cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}") from None
-    dialect = cache(lambda: inspect_csv(path)[0])
+    dialect = cache(lambda: inspect_csv(path, encoding, decimal)[0])
 
     def read(size: int, text: frozenset[str]) -> Iterator[pd.DataFrame]:
         yield from read_csv(path, dialect(), header.names, size, text)

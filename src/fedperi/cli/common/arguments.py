@@ -12,6 +12,9 @@ def _option(help: str, *names: str, metavar: str | None = None, **more: Any) -> 
     return typer.Option(*names, metavar=metavar, help=help, **more)
 
 
+FILES = "One table per site: files, a folder, a pattern in quotes, - for standard input; SITE=FILE names the site."
+"""Help for the tables of a command."""
+
 # What is read, and how.
 DataType = Annotated[str | None, _option("auto, linear, nonlinear, discrete or mixed.", metavar="TYPE")]
 SchemaFile = Annotated[str | None, _option("Types and levels not to be inferred.", metavar="FILE")]
@@ -19,7 +22,13 @@ MissingRows = Annotated[str | None, _option("Refuse incomplete rows, or drop the
 SiteMissing = Annotated[
     str, _option("Refuse gaps (with noise: count as a default), or drop rows.", metavar="error|drop")
 ]
+Columns = Annotated[str | None, _option("The only columns to use.", metavar="A,B,C")]
+Exclude = Annotated[str | None, _option("Columns to leave out, such as identifiers.", metavar="A,B")]
+Encoding = Annotated[str | None, _option("Encoding of text files: cp1252, latin-1; UTF-8 is detected.", metavar="NAME")]
 Targets = Annotated[str | None, _option("Columns that the site has set itself.", metavar="A,B")]
+SiteTargets = Annotated[
+    list[str] | None, _option("Columns that a site is known to have set; repeat per site.", metavar="SITE=A,B")
+]
 SiteName = Annotated[str | None, _option("The site's name; the file's if not given.")]
 SiteKey = Annotated[Path | None, _option("The site's private key.", metavar="FILE")]
 
@@ -48,7 +57,7 @@ Store = Annotated[str | None, _option("Where a site keeps ledger, noise and log.
 MostRows = Annotated[
     int | None, _option("For a larger delta: a public number of rows that no table exceeds.", metavar="N")
 ]
-DecimalMark = Annotated[str | None, _option("With noise: decimal mark of numbers in text, . or ,", metavar="MARK")]
+DecimalMark = Annotated[str | None, _option("Decimal mark of numbers in text files, . or ,", metavar="MARK")]
 
 # Connections and output.
 Insecure = Annotated[bool, _option("No TLS, no keys; only on this machine.", "--insecure")]

@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from ...tables.checks.check import CheckReport
 
 
-def show_prices(console: Console, tables: list[str], method: IPERI, dry_run: bool) -> None:
+def show_prices(console: Console, tables: list[Table], method: IPERI, dry_run: bool) -> None:
     """What a private run would cost every site, and what its ledger says; nothing is drawn."""
-    from ...tables import open_tables
-
     assert method.privacy is not None
     console.print(
         f"Differential privacy, mechanism {method.privacy.mechanism!r}: epsilon = {method.privacy.epsilon:g}, "
@@ -31,20 +29,19 @@ def show_prices(console: Console, tables: list[str], method: IPERI, dry_run: boo
     grid = Grid(box=None, pad_edge=False)
     for heading in ("site", "price", "spent", "left", "ceiling"):
         grid.add_column(heading, justify="left" if heading == "site" else "right")
-    for table in open_tables(tables):
+    for table in tables:
         grid.add_row(table.name, *_price(table, method))
     console.print(grid)
     console.print("Spent and left: epsilon before this run, at the ceiling's delta, as releases add up under zCDP.")
 
 
-def _show_noticed(console: Console, tables: list[str], method: IPERI) -> None:
+def _show_noticed(console: Console, tables: list[Table], method: IPERI) -> None:
     """What the rows hold that is odd: it is not refused, so those who have the tables should know."""
     from ...privacy.owner import owner_findings
-    from ...tables import open_tables
 
     assert method.privacy is not None
     how: dict[str, Any] = {"schema": method.schema, "data": method.data, "missing": method.missing}
-    for table in open_tables(tables):
+    for table in tables:
         for finding in owner_findings(table, method.privacy, **how):
             console.print(str(finding), markup=False, soft_wrap=True)
 

@@ -14,6 +14,7 @@ from ...tables.bounded import fingerprint
 from ...tables.checks.profile import Missing
 from ...tables.embedding import Data
 from ...tables.infer import SchemaLike, as_schema
+from ...tables.preparing.prepared import prepared, refuse_under_noise
 from ...tables.schema import Schema
 from ...tables.table import Source, Table, open_table
 from ..bounds import public_schema
@@ -89,8 +90,10 @@ def plan_release(
     >>> round(plan.price.rho, 4), plan.limit
     (0.0244, 0.75)
     """
-    table = open_table(source, name)
-    known = public_schema(table.columns, privacy.bounds, as_schema(schema), table.name)
+    declared = as_schema(schema)
+    refuse_under_noise(declared)
+    table = prepared(open_table(source, name), declared)
+    known = public_schema(table.columns, privacy.bounds, declared, table.name)
     return Plan.of(known, data, privacy.epsilon, privacy.delta, privacy.decimal)
 
 

@@ -77,12 +77,15 @@ class AnswerSource:
     ) -> None:
         from ...privacy.store import Store
         from ...tables import open_table
+        from ...tables.preparing.prepared import prepared
 
         check_finite("penalty", penalty)
         self._reading, self._penalty = Reading.of(schema, data, missing), float(penalty)
         self._targets = None if targets is None else tuple(targets)
         self._release = _release_of(source)
         self._table = open_table(cast(Any, source), name) if self._release is None else None
+        if self._table is not None and privacy is None:  # with noise, the ledger belongs to the table as it is
+            self._table = prepared(self._table, self._reading.schema)
         self.name = name or (self._own_table.name if self._release is None else self._release.site)
         self.privacy = replace(privacy, store=store) if privacy is not None and privacy.store is None else privacy
         self._check_options(required)

@@ -9,24 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
 from ..infer import SchemaLike, as_schema, unify
-from ..levels import style_of
+from ..preparing.opening import Opening
 from ..readers.kept_rows import Memory
 from ..schema import Schema
 from ..survey import FirstReading, Part, Tell, read_once
-from ..table import Source, Table, named_sources, open_table
+from ..table import Source, Table, named_sources
 from .determined import REFUSED, determined_everywhere, determined_here
-from .duplicates import RowHashes
+from .doubts import copies, doubts, explained, odd_columns, one_per_problem
 from .faults import constant_everywhere, constants_here, faults
-from .findings import Finding, Level, percent, quoted
-from .profile import Missing, TableProfile
+from .findings import Finding, quoted
+from .profile import Missing
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-FEW_ROWS = 5  # rows below which a level is called rare
-ROWS_PER_VARIABLE = 10  # rows per variable below which a site is called small
-EVERYTHING: tuple[Part, ...] = ("spread", "moments", "hashes")  # so that a run finds all it needs
-COPIES = 0.01  # share of repeated rows from which they are worth a warning
+EVERYTHING: tuple[Part, ...] = ("spread", "moments", "hashes", "looks")  # so that a run finds all it needs
 
 Surveyed = tuple[Table, FirstReading]
 
@@ -97,6 +94,7 @@ def check(
     *,
     strict: bool = False,
     tell: Tell | None = None,
+    how: Opening | None = None,
 ) -> CheckReport:
     """Look at the tables of all sites, and collect all findings rather than stop at the first.
 
@@ -114,6 +112,8 @@ def check(
         if they hold for all sites together. One table alone is always taken strictly.
     tell : callable, optional
         Gets a table that is being read, and the number of its rows so far.
+    how : Opening, optional
+        Which columns count, and how text files are encoded.
 
     Examples
     --------
@@ -132,10 +132,14 @@ def check(
     if not named:
         raise InputError("there are no tables to check; give at least one")
     named, found = _own_names(named)
-    tables, unreadable = _read(named, given, missing, tell)
+    opened, unreadable = _opened(named, how or Opening())
+    tables, damaged = _read(opened, given, missing, tell)
+    unreadable += damaged
     agreed, differing = unify([reading.profile for _, reading in tables], given)
-    found += unreadable + differing + _same_content(tables) + _codes(agreed, given)
+    found += unreadable + differing + _same_content(tables)
+    odd = odd_columns([(table.name, reading) for table, reading in tables], agreed, given)
     found += _sites(tables, agreed, strict or len(tables) < 2)  # one table is all sites together
+    found = [*(one for one in one_per_problem(found) if not explained(one, odd)), *odd]
     ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
     summaries = tuple(
         SiteSummary(table.name, table.origin, reading.profile.total, reading.hashes.incomplete, len(table.columns))
@@ -144,19 +148,34 @@ def check(
     return CheckReport(summaries, agreed, tuple(ranked), tuple(table for table, _ in tables))
 
 
-def _read(
-    named: list[tuple[str, Source]], schema: Schema | None, missing: Missing, tell: Tell | None
-) -> tuple[list[Surveyed], list[Finding]]:
-    """Read all tables once; what cannot be read is a finding."""
-    tables, found, memory = [], [], Memory()
+def _opened(named: list[tuple[str, Source]], how: Opening) -> tuple[list[Table], list[Finding]]:
+    """Open all tables with the columns that count; what cannot be opened is a finding."""
+    tables, found = [], []
     for name, source in named:
         try:
-            table = open_table(source, name)
-            tables.append(read_once(table, schema, missing, EVERYTHING, memory=memory, tell=tell))
+            tables.append(how.open(source, name))
         except InputError as error:
-            message, _, remedy = str(error).removeprefix(f"site {name!r}: ").partition("; ")
-            found.append(Finding("error", name, (), message, remedy))
-    return tables, found
+            found.append(_failed(name, error))
+    how.check_names(table.columns for table in tables)
+    return [how.choose(table) for table in tables], found
+
+
+def _read(
+    tables: list[Table], schema: Schema | None, missing: Missing, tell: Tell | None
+) -> tuple[list[Surveyed], list[Finding]]:
+    """Read all tables once; what cannot be read is a finding."""
+    read, found, memory = [], [], Memory()
+    for table in tables:
+        try:
+            read.append(read_once(table, schema, missing, EVERYTHING, memory=memory, tell=tell))
+        except InputError as error:
+            found.append(_failed(table.name, error))
+    return read, found
+
+
+def _failed(name: str, error: InputError) -> Finding:
+    message, _, remedy = str(error).removeprefix(f"site {name!r}: ").partition("; ")
+    return Finding("error", name, (), message, remedy)
 
 
 def _sites(tables: list[Surveyed], schema: Schema, strict: bool) -> list[Finding]:
@@ -168,8 +187,8 @@ def _sites(tables: list[Surveyed], schema: Schema, strict: bool) -> list[Finding
         found += [Finding("note", table.name, (), note) for note in table.notes]
         errors = faults(profile, schema, missing, constants=strict)
         odd = [] if strict else constants_here(profile, schema)
-        found += errors + odd + _doubts(profile, schema, missing, strict)
-        found += _copies(profile, schema, reading.hashes)
+        found += errors + odd + doubts(profile, schema, missing, strict)
+        found += copies(profile, schema, reading.hashes)
         own = {name for error in (*errors, *odd) for name in error.columns}
         some, exactly = determined_here(table, reading, schema, own, strict=strict)
         found, exact = found + some, exact or exactly
@@ -230,54 +249,3 @@ def _same_content(tables: list[Surveyed]) -> list[Finding]:
         for names in by_content.values()
         if len(names) > 1
     ]
-
-
-def _codes(schema: Schema, given: Schema | None) -> list[Finding]:
-    inferred = (column for column in schema.columns if given is None or column.name not in given)
-    coded = tuple(c.name for c in inferred if len(c.levels or ()) > 2 and style_of(c.levels or ()) == "number")
-    message, remedy = "few different whole numbers, taken as categories", "if they are amounts, declare them continuous"
-    return [Finding("note", None, coded, message, remedy)] if coded else []
-
-
-def _doubts(profile: TableProfile, schema: Schema, missing: Missing, strict: bool) -> list[Finding]:
-    """List what lets a run start but may spoil it: few rows, rare levels, values outside bounds, rows dropped."""
-    found, site, n, p = [], profile.site, profile.rows, len(profile.columns)
-    if missing == "drop" and profile.dropped and n:
-        share = percent(profile.dropped, profile.total)
-        message = f"{share} of the rows lack a value and are dropped ({profile.dropped} of {profile.total})"
-        lacking = tuple(column.name for column in profile.columns.values() if column.missing)
-        found.append(Finding("warning", site, lacking, message, "fine if values are missing at random"))
-    if 1 < n <= p:
-        message = f"{n} rows are not more than the {p} variables: most edges found would be chance"
-        level: Level = "error" if n < p and strict else "warning"  # most methods refuse a site they cannot learn from
-        refused = REFUSED if n < p and not strict else ""
-        found.append(Finding(level, site, (), message, f"drop variables, or collect more rows{refused}"))
-    elif 1 < n < ROWS_PER_VARIABLE * p:
-        message = f"{n} rows are few for {p} variables"
-        found.append(
-            Finding("warning", site, (), message, f"{ROWS_PER_VARIABLE} rows per variable are a usual minimum")
-        )
-    for column in schema.columns:
-        held = profile.columns[column.name]
-        if column.levels is not None and n >= FEW_ROWS:
-            rare = [(level, rows) for level, rows in zip(column.levels, held.counts(column.levels), strict=True)]
-            rare = [(level, rows) for level, rows in rare if 0 < rows < FEW_ROWS]
-            if rare:
-                shown = ", ".join(f"{level!r} ({rows})" for level, rows in rare[:5])
-                more = f" and {len(rare) - 5} more" if len(rare) > 5 else ""
-                message = f"levels with fewer than {FEW_ROWS} rows: {shown}{more}"
-                found.append(Finding("warning", site, (column.name,), message, "join rare levels into one"))
-        if column.bounds is not None and n and (held.low < column.bounds[0] or held.high > column.bounds[1]):
-            message = f"values from {held.low:g} to {held.high:g} exceed the declared bounds {column.bounds}"
-            found.append(
-                Finding("warning", site, (column.name,), message, "they will be clipped where bounds are used")
-            )
-    return found
-
-
-def _copies(profile: TableProfile, schema: Schema, hashes: RowHashes) -> list[Finding]:
-    # Rows of categories repeat by nature; only measurements should not.
-    if all(column.kind == "categorical" for column in schema.columns) or hashes.copies < COPIES * hashes.seen:
-        return []
-    message = f"{percent(hashes.copies, hashes.seen)} of the rows repeat an earlier row"
-    return [Finding("warning", profile.site, (), message, "drop the copies, unless rows may be equal by chance")]

@@ -68,7 +68,7 @@ def as_rich(report: CheckReport) -> RenderableType:
     >>> import pandas as pd
     >>> from rich.console import Console
     >>> from fedperi.tables import check
-    >>> Console(width=60).print(as_rich(check({"north": pd.DataFrame({"a": [i / 7 for i in range(50)]})})))
+    >>> Console(width=60).print(as_rich(check({"north": pd.DataFrame({"a": [i * 7 % 50 + 0.5 for i in range(50)]})})))
     <BLANKLINE>
     ...
       north     50            0         1   ok

@@ -17,6 +17,7 @@ from .collinear import Dependence, dependences
 from .findings import Finding, Level
 
 REFUSED = "; --method iperi refuses it"
+DROP = "drop one of them"
 
 
 def determined_here(
@@ -41,7 +42,7 @@ def determined_here(
         # A residual variance of zero has no logarithm: scores and tests refuse it. Counts of categories can bear it.
         level: Level = "error" if item.exact and strict and not discrete else "warning"
         refused = REFUSED if item.exact and not strict and not discrete else ""
-        found.append(Finding(level, table.name, item.names, _said(item), f"drop one of them{refused}"))
+        found.append(Finding(level, table.name, item.names, _said(item), f"{DROP}{refused}", "determined"))
     return found, any(item.exact for item in dependent)
 
 
@@ -71,7 +72,7 @@ def determined_everywhere(
     except InputError:
         return []
     return [
-        Finding("error", None, item.names, f"{_said(item)} at all sites together", "drop one of them")
+        Finding("error", None, item.names, f"{_said(item)} at all sites together", DROP)
         for item in dependent
         if item.exact
     ]

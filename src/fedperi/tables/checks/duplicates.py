@@ -60,6 +60,20 @@ class RowHashes:
         """The rows that repeat an earlier one."""
         return self.seen - len(np.unique(np.concatenate(self._parts))) if self._parts else 0
 
+    def different(self, every: int = 1) -> NDArray[np.integer[Any]]:
+        """Return the hashes of the different rows, in order; of about one row in `every`, the same ones in all tables.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> hashes = RowHashes()
+        >>> hashes.add(pd.DataFrame({"a": [1.5, 2.5, 2.5]}))
+        >>> len(hashes.different())
+        2
+        """
+        parts = [part[part % np.uint64(every) == 0] if every > 1 else part for part in self._parts]
+        return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.uint64)
+
     @property
     def content(self) -> tuple[int, int]:
         """Numbers that are equal for two tables with the same rows, in whatever order."""

@@ -71,7 +71,11 @@ def constants_here(profile: TableProfile, schema: Schema) -> list[Finding]:
         _flat(profile.site, profile.columns[column.name], column.kind == "categorical", constants=True)
         for column in schema.columns
     )
-    return [replace(one, level="warning", remedy=remedy) for one in found if one is not None and one.remedy == CONSTANT]
+    return [
+        replace(one, level="warning", remedy=remedy, problem="constant")
+        for one in found
+        if one is not None and one.remedy == CONSTANT
+    ]
 
 
 def constant_everywhere(profiles: Sequence[TableProfile], schema: Schema) -> list[Finding]:

@@ -25,6 +25,8 @@ class Finding:
         The columns it concerns; may be empty.
     message, remedy : str
         What was found and what to do about it. The remedy may be empty.
+    problem : str
+        One word for the kind of problem, so that findings about the same can be put together; may be empty.
 
     Examples
     --------
@@ -37,6 +39,7 @@ class Finding:
     columns: tuple[str, ...]
     message: str
     remedy: str = ""
+    problem: str = ""
 
     @property
     def where(self) -> str:

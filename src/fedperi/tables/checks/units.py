@@ -7,7 +7,7 @@ follow the one usual unit with an offset, degrees Fahrenheit for Celsius.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import log
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,9 @@ FAR = 1.8
 
 AGREE = 1.25
 """Mean and spread must change by the same factor, up to this: case mix changes both a little."""
+
+ROUGHLY, LARGE = 1.5, 3.0
+"""The same for a median and quartiles, if the factor is large."""
 
 AWAY = 2.0
 """Standard deviations that a mean must be away from zero at every site, or its ratio says nothing."""
@@ -56,27 +59,42 @@ def unit_findings(parts: Sequence[Summary]) -> list[Finding]:
     ...     print(finding)
     site 'west', column 'weight': mean and spread are both about 2.22 times those elsewhere, as between pounds and ...
     """
-    if len(parts) < 3:  # with two sites nobody can say which one is different
-        return []
     found = []
     for at, (name, block) in enumerate(zip(parts[0].names, parts[0].blocks, strict=True)):
         if any(part.kinds[at] == "categorical" for part in parts):
             continue
         means = np.array([part.mean[block[0]] for part in parts])
         spreads = np.array([np.sqrt(part.covariance[block[0], block[0]]) for part in parts])
-        if (spreads <= 0).any() or (np.abs(means) < AWAY * spreads).any():
-            continue
-        for k, part in enumerate(parts):
-            others = np.arange(len(parts)) != k
-            words = _other_unit(means[k], spreads[k], np.median(means[others]), np.median(spreads[others]))
-            if words and not _spread_out(means[others], spreads[others]):
-                remedy = "convert the column at this site, or ask the site which unit it uses"
-                found.append(Finding("warning", part.site, (name,), words, remedy))
+        for site, words, _ in other_units([part.site for part in parts], means, spreads):
+            remedy = "convert the column at this site, or ask the site which unit it uses"
+            found.append(Finding("warning", site, (name,), words, remedy, "unit"))
     return found
 
 
-def _other_unit(mean: float, spread: float, usual_mean: float, usual_spread: float) -> str:
-    """Say which other unit a column seems to have, or nothing."""
+def other_units(
+    sites: Sequence[str], means: NDArray[np.float64], spreads: NDArray[np.float64], word: str = "mean"
+) -> Iterator[tuple[str, str, float]]:
+    """Yield each site that has another unit than the others, that in words, and the factor that makes it the usual one.
+
+    The factor is zero where the unit has an offset.
+
+    Examples
+    --------
+    >>> list(other_units(["a", "b", "c"], np.array([1.0, 1.0, 100.0]), np.array([0.1, 0.1, 10.0])))[0][::2]
+    ('c', 0.01)
+    """
+    if len(sites) < 3 or (spreads <= 0).any() or (np.abs(means) < AWAY * spreads).any():
+        return  # with two sites nobody can say which one is different
+    for k, site in enumerate(sites):
+        others = np.arange(len(sites)) != k
+        usual = np.median(means[others]), np.median(spreads[others])
+        words, factor = _other_unit(means[k], spreads[k], *usual, word)
+        if words and not _spread_out(means[others], spreads[others]):
+            yield site, words, factor
+
+
+def _other_unit(mean: float, spread: float, usual_mean: float, usual_spread: float, word: str) -> tuple[str, float]:
+    """Say which other unit a column seems to have, or nothing; and the factor between the two, if there is one."""
     by_mean, by_spread = mean / usual_mean, spread / usual_spread
     scales = ((True, "degrees Fahrenheit instead of Celsius"), (False, "degrees Celsius instead of Fahrenheit"))
     for warm, words in scales:
@@ -84,19 +102,24 @@ def _other_unit(mean: float, spread: float, usual_mean: float, usual_spread: flo
         factor = 1.8 if warm else 1 / 1.8
         # A temperature of the body varies by a degree, so the mean must fit closely: half a standard deviation.
         if abs(mean - expected) < 0.5 * spread and _near(by_spread, factor) and 30 <= min(mean, usual_mean) <= 45:
-            return f"mean and spread are as if it were in {words}"
-    if by_mean <= 0 or max(by_mean, 1 / by_mean) < FAR or not _near(by_mean, by_spread):
-        return ""
+            return f"{word} and spread are as if it were in {words}", 0.0
+    if by_mean <= 0 or max(by_mean, 1 / by_mean) < FAR:
+        return "", 0.0
+    # Quartiles of a few hundred rows are less exact than moments; no policy changes both by more than LARGE.
+    loose = word == "median" and max(by_mean, 1 / by_mean) > LARGE
+    if not _near(by_mean, by_spread, ROUGHLY if loose else AGREE):
+        return "", 0.0
     both = float(np.sqrt(by_mean * by_spread))
     ratio = max(both, 1 / both)
     factor, usual = min(FACTORS, key=lambda entry: abs(log(ratio / entry[0])))
     hint = f", as between {usual}" if _near(ratio, factor) else ""
     times = f"{both:.3g} times" if both > 1 else f"1/{1 / both:.3g} of"
-    return f"mean and spread are both about {times} those elsewhere{hint}"
+    near = factor if hint else ratio
+    return f"{word} and spread are both about {times} those elsewhere{hint}", 1 / near if both > 1 else near
 
 
-def _near(a: float, b: float) -> bool:
-    return bool(1 / AGREE < a / b < AGREE)
+def _near(a: float, b: float, agree: float = AGREE) -> bool:
+    return bool(1 / agree < a / b < agree)
 
 
 def _spread_out(means: NDArray[np.float64], spreads: NDArray[np.float64]) -> bool:

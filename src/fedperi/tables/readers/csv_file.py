@@ -47,8 +47,10 @@ class Dialect:
         return tuple(notes)
 
 
-def inspect_csv(path: Path) -> tuple[Dialect, tuple[str, ...]]:
+def inspect_csv(path: Path, encoding: str | None = None, decimal: str | None = None) -> tuple[Dialect, tuple[str, ...]]:
     r"""Detect the dialect from the header and the first rows; refuse what is not a table with a header and rows.
+
+    An encoding or a decimal mark that is given is not detected.
 
     Examples
     --------
@@ -58,14 +60,14 @@ def inspect_csv(path: Path) -> tuple[Dialect, tuple[str, ...]]:
     >>> inspect_csv(file)
     (Dialect(encoding='utf-8-sig', separator=';', decimal=',', compressed=False), ('age', 'dose'))
     """
-    header = read_header(path)
+    header = read_header(path, encoding)
     names, separator = header.names, header.separator
     try:
         with _open(path, header) as stream:
             lines = csv.reader(stream, delimiter=separator, skipinitialspace=True)
             _, *rows = islice((line for line in lines if line), _SAMPLE + 1)
     except (UnicodeError, csv.Error, ValueError, *BROKEN) as error:
-        raise unreadable(path, error) from None
+        raise unreadable(path, error, encoding) from None
     if any("\0" in field for row in rows for field in row):
         raise InputError(f"{str(path)!r} is a binary file, not a table; give a CSV or Parquet file")
     if not rows:
@@ -76,7 +78,8 @@ def inspect_csv(path: Path) -> tuple[Dialect, tuple[str, ...]]:
                 f"{str(path)!r}, row {number}: {len(row)} fields, but the header names {len(names)} columns; "
                 "name every column (in R: write.csv with row.names = FALSE)"
             )
-    decimal = "," if separator != "," and _decimal_comma(rows) else "."
+    if decimal is None:
+        decimal = "," if separator != "," and _decimal_comma(rows) else "."
     return Dialect(header.encoding, separator, decimal, header.compressed), names
 
 
@@ -114,7 +117,7 @@ def read_csv(
     except InputError:
         raise
     except (ValueError, OverflowError, *BROKEN) as error:  # pandas' parser errors are ValueErrors
-        raise unreadable(path, error) from None
+        raise unreadable(path, error, dialect.encoding) from None
 
 
 def _open(path: Path, header: Header) -> TextIO:

@@ -6,6 +6,7 @@ can be read is found out by those who read them: `csv_file`, and under privacy `
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import zlib
@@ -38,8 +39,10 @@ class Header:
     names: tuple[str, ...]
 
 
-def read_header(path: Path) -> Header:
+def read_header(path: Path, encoding: str | None = None) -> Header:
     r"""Read the first line that is not blank; refuse what cannot be a table's.
+
+    The encoding is UTF-8, or UTF-16 if the file begins with its mark, unless it is given.
 
     Examples
     --------
@@ -56,14 +59,15 @@ def read_header(path: Path) -> Header:
             start = stream.read(_LONGEST)
     except BROKEN as error:
         raise unreadable(path, error) from None
-    encoding = _encoding(path, start)
+    detected = _encoding(path, start)
+    encoding = detected if encoding is None or is_utf8(encoding) else encoding
     try:
         # Only the first line matters here: what follows may be damaged, and is cut off where the start ends.
-        wide = start.decode("utf-16", "replace").splitlines() if encoding == "utf-16" else ()
+        wide = start.decode(encoding, "replace").splitlines() if encoding != "utf-8-sig" else ()
         lines = (line for line in wide if line.strip()) if wide else (line.decode("utf-8") for line in records(start))
         first = next(lines, None)
     except UnicodeError as error:
-        raise unreadable(path, error) from None
+        raise unreadable(path, error, encoding) from None
     if first is None:
         raise InputError(f"{str(path)!r} is empty; a table needs a header and at least 2 rows")
     return _parsed(path, first, encoding, compressed)
@@ -85,10 +89,23 @@ def open_bytes(path: Path, compressed: bool) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path)) if compressed else path.open("rb")
 
 
-def unreadable(path: Path, error: Exception) -> InputError:
+def is_utf8(encoding: str) -> bool:
+    """Whether a name means UTF-8.
+
+    Examples
+    --------
+    >>> is_utf8("UTF8"), is_utf8("cp1252")
+    (True, False)
+    """
+    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
+
+
+def unreadable(path: Path, error: Exception, encoding: str | None = None) -> InputError:
     """Say that a file cannot be read, and what to do."""
     if isinstance(error, UnicodeError):
-        return InputError(f"{str(path)!r} is not UTF-8 text; save it as CSV in UTF-8")
+        remedy = "save it as CSV in UTF-8, or name its encoding (--encoding cp1252 is usual on Windows)"
+        said = "UTF-8" if encoding is None or is_utf8(encoding) else encoding
+        return InputError(f"{str(path)!r} is not {said} text; {remedy}")
     reason = str(error).removeprefix("Error tokenizing data. C error: ").strip().rstrip(".")
     return InputError(f"{str(path)!r} cannot be read as a table: {reason}; check that line, or export the file again")
 

@@ -1,0 +1,144 @@
+"""The tables that a user names: files, patterns, folders, standard input, and names for their sites."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InputError
+from .options import listed
+
+if TYPE_CHECKING:
+    from ...tables.preparing.opening import Opening
+    from ...tables.table import Table
+
+STDIN = "-"
+ORIGIN = "standard input"
+ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".dta", ".sav", ".sas7bdat", ".xpt", ".fedperi")
+"""How the names of tables and statements end, in a folder that may hold other files too."""
+
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+
+_NAMED = re.compile(r"([^=/\\:?*]+)=(.+)", re.DOTALL)
+
+
+def opening_of(options: dict[str, Any], *, noise: bool) -> Opening:
+    """Say how tables are opened, from a command's options; with noise the decimal mark is part of the promise.
+
+    Examples
+    --------
+    >>> opening_of({"columns": "age, sex", "decimal": ","}, noise=False)
+    Opening(columns=('age', 'sex'), exclude=(), encoding=None, decimal=',')
+    """
+    from ...tables.preparing.opening import Opening
+
+    for option in ("columns", "exclude"):
+        if options.get(option) is not None and not listed(options[option]):
+            raise InputError(f"--{option} names no column; give names with commas between them")
+    return Opening(
+        tuple(listed(options.get("columns"))),
+        tuple(listed(options.get("exclude"))),
+        options.get("encoding"),
+        None if noise else options.get("decimal"),
+    )
+
+
+def found_inputs(arguments: list[str], how: Opening) -> list[str | Table]:
+    """Return what the arguments of a command stand for: paths, and tables where a site's name was given.
+
+    A pattern that the shell did not expand stands for the files that it matches, a folder for the tables in it (and for
+    the folders in it that hold tables), ``-`` for standard input. ``lyon=data.csv`` names the site.
+
+    Examples
+    --------
+    >>> from fedperi.tables.preparing.opening import Opening
+    >>> found_inputs(["north.csv"], Opening())
+    ['north.csv']
+    """
+    if sum(argument == STDIN or argument.endswith(f"={STDIN}") for argument in arguments) > 1:
+        raise InputError("standard input (-) is one table; give it once")
+    found: list[str | Table] = []
+    for argument in arguments:
+        named = None if os.path.lexists(argument) else _NAMED.fullmatch(argument)
+        if argument == STDIN:
+            found.append(_standard_input(how, "stdin"))
+        elif named and named[2] == STDIN:
+            found.append(_standard_input(how, named[1]))
+        elif named:
+            found.append(how.open(named[2], named[1]))
+        else:
+            found += _files(argument)
+    return found
+
+
+def refuse_standard_input(tables: Sequence[Table]) -> None:
+    """Raise if a private run should read standard input: a ledger belongs to a file that is there the next time."""
+    if any(table.origin == ORIGIN for table in tables):
+        raise InputError("with noise a table must be a file, to which its ledger belongs; give the file, not -")
+
+
+def _files(argument: str) -> list[str]:
+    path = Path(argument)
+    if path.is_dir():
+        return [str(one) for one in _tables_in(path)]
+    if not os.path.lexists(argument) and glob.has_magic(argument) and "://" not in argument:
+        return sorted(glob.glob(argument, recursive=True)) or [argument]  # noqa: PTH207 (patterns may be absolute)
+    return [argument]
+
+
+def _tables_in(folder: Path) -> list[Path]:
+    try:
+        entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+        found = [
+            entry for entry in entries if _is_table(entry) or (entry.is_dir() and any(map(_is_table, entry.iterdir())))
+        ]
+    except OSError as error:
+        raise InputError(f"cannot read the folder {str(folder)!r}: {error.strerror or error}") from None
+    if not found:
+        raise InputError(f"the folder {str(folder)!r} holds no tables; their names end in {', '.join(ENDINGS)}")
+    return found
+
+
+def _is_table(path: Path) -> bool:
+    name = path.name.lower()
+    packed = next((ending for ending in PACKED if name.endswith(ending)), "")
+    return path.is_file() and name.removesuffix(packed).endswith(ENDINGS)
+
+
+def _standard_input(how: Opening, name: str) -> Table:
+    """Keep standard input in a file that only this user can read: rows may be read more than once."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise InputError("standard input is a terminal; pipe a table into the command: cat north.csv | fedperi check -")
+    # Deleted when the table is no longer used, or the process ends.
+    file = tempfile.NamedTemporaryFile(prefix="fedperi-", suffix=".csv")  # noqa: SIM115
+    while block := sys.stdin.buffer.read(1 << 20):
+        file.write(block)
+    file.flush()
+    if not Path(file.name).stat().st_size:
+        raise InputError("standard input is empty; pipe a table into the command")
+    with _called(file.name):
+        table = how.open(file.name, name)
+    read = table._read
+
+    def rows(size: int, text: frozenset[str]) -> Iterator[Any]:
+        with _called(file.name):
+            yield from read(size, text)
+
+    return replace(table, origin=ORIGIN, _read=rows)
+
+
+@contextmanager
+def _called(file: str) -> Iterator[None]:
+    """Call the file that holds standard input by its proper name in errors."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(str(error).replace(repr(file), ORIGIN)) from None

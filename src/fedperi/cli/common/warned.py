@@ -1,0 +1,32 @@
+"""What the check before a run found, among the warnings of its result: in the terminal, in the report and in files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...methods import Result
+    from ...tables.checks.findings import Finding
+
+
+def with_findings(result: Result, findings: Sequence[Finding]) -> Result:
+    """Return a result with the warnings of the check before its own; what both say of a unit is said once.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.tables import Finding
+    >>> result = fp.MPERI().fit(fp.simulate(3, clients=3, samples=200, seed=1).sites)
+    >>> with_findings(result, [Finding("warning", None, ("a",), "odd", "look", "sentinel")]).warnings[0]
+    "Column 'a': odd; look."
+    """
+    warned = [finding for finding in findings if finding.level == "warning"]
+    units = tuple(f"{_sentence(one.where)[:-1]}: mean and spread" for one in warned if one.problem == "unit")
+    own = [warning for warning in result.warnings if not warning.startswith(units)]
+    return replace(result, warnings=(*(_sentence(str(finding)) for finding in warned), *own))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."

@@ -1,0 +1,121 @@
+"""What shows only when sites are compared: another unit, columns that changed places, rows that two sites share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from ..schema import Schema
+from .duplicates import RowHashes
+from .findings import Finding, percent
+from .looks import spread_of
+from .sentinels import Looked, codes_of
+from .units import other_units
+
+SWAPPED, ALIKE = 3.0, 1.0
+"""Standard deviations that a column of a site is away from the same column elsewhere, at least, and from the column it
+changed places with, at most."""
+
+SHARED_ROWS, SHARED = 5, 0.01
+"""Rows of the smaller site that another site has too, and their share, from which on they are worth a warning."""
+
+COMPARED = 100_000
+"""Rows of a site that are compared with those of other sites: of more, a share of about so many."""
+
+LEAST = 20
+"""Values of a column that are needed to compare it."""
+
+
+def middles_of(looks: Mapping[str, Looked], schema: Schema) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return median and spread of every continuous column at every site, without codes; by column, then by site."""
+    found: dict[str, dict[str, tuple[float, float]]] = {}
+    for column in schema.columns:
+        seen = looks.get(column.name, {})
+        if column.kind != "continuous" or not seen:
+            continue
+        codes = codes_of(seen)
+        values = {site: look.inner(codes) for site, look in seen.items()}
+        found[column.name] = {site: spread_of(some) for site, some in values.items() if len(some) >= LEAST}
+    return found
+
+
+def unit_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> list[Finding]:
+    """Name columns that a site measures in another unit, from medians and spreads.
+
+    Examples
+    --------
+    >>> print(unit_findings({"weight": {"a": (80, 12), "b": (81, 11), "c": (176, 26)}})[0])
+    site 'c', column 'weight': median and spread are both about 2.22 times those elsewhere, as between pounds and ...
+    """
+    found = []
+    for name, sites in middles.items():
+        for site, words, factor in other_units(
+            list(sites), np.array([m for m, _ in sites.values()]), np.array([s for _, s in sites.values()]), "median"
+        ):
+            how = f"declare scale = {{ '{site}' = {factor:.4g} }} for {name} in the schema, or " if factor else ""
+            remedy = f"{how}convert the column at this site; ask it which unit it uses"
+            found.append(Finding("warning", site, (name,), words, remedy, "unit"))
+    return found
+
+
+def swap_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> list[Finding]:
+    """Name sites at which two columns seem to have changed places.
+
+    Examples
+    --------
+    >>> usual = {"sbp": (130, 15), "dbp": (80, 10)}
+    >>> middles = {name: {"a": one, "b": one} for name, one in usual.items()}
+    >>> middles["sbp"]["c"], middles["dbp"]["c"] = usual["dbp"], usual["sbp"]
+    >>> print(swap_findings(middles)[0])
+    site 'c', columns 'sbp', 'dbp': each looks like the other one elsewhere: probably they changed places; compare ...
+    """
+    found = []
+    for a, b in combinations(middles, 2):
+        sites = [site for site in middles[a] if site in middles[b]]
+        for site in sites if len(sites) > 2 else ():
+            others = [other for other in sites if other != site]
+            usual = {name: _usual([middles[name][other] for other in others]) for name in (a, b)}
+            if any(not usual[name][1] > 0 for name in (a, b)):
+                continue
+            ones = [(middles[one][site], usual[one], usual[other]) for one, other in ((a, b), (b, a))]
+            moved = all(_distance(here, own) > SWAPPED and _distance(here, other) < ALIKE for here, own, other in ones)
+            if moved and all(_distance(middles[n][o], usual[n]) < ALIKE for n in (a, b) for o in others):
+                message = "each looks like the other one elsewhere: probably they changed places"
+                remedy = "compare with the source, and correct the names at this site"
+                found.append(Finding("warning", site, (a, b), message, remedy, "swapped"))
+    return found
+
+
+def _usual(sites: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return float(np.median([middle for middle, _ in sites])), float(np.median([spread for _, spread in sites]))
+
+
+def _distance(here: Sequence[float], usual: Sequence[float]) -> float:
+    """Return how far a column is from the usual one, in standard deviations of the latter."""
+    return abs(here[0] - usual[0]) / usual[1] if here[1] > 0 else np.inf
+
+
+def shared_rows(tables: Sequence[tuple[str, RowHashes]], schema: Schema) -> list[Finding]:
+    """Name the sites that share rows: patients who were moved, or files that were copied into each other."""
+    if all(column.kind == "categorical" for column in schema.columns):
+        return []  # rows of categories repeat by nature
+    # Of large tables some rows are compared, chosen by their hashes: the same rows at all sites.
+    every = max([1, *(hashes.seen // COMPARED for _, hashes in tables)])
+    rows = {site: hashes.different(every) for site, hashes in tables}
+    copies = {site: hashes.copies for site, hashes in tables}
+    pairs = []
+    for (one, a), (other, b) in combinations(tables, 2):
+        if a.content == b.content:
+            continue  # said of the whole tables
+        both = every * len(np.intersect1d(rows[one], rows[other], assume_unique=True))
+        fewer = min(a.seen, b.seen)
+        # As many may be equal by chance as repeat within a site.
+        if both >= max(SHARED_ROWS, SHARED * fewer) + 3 * max(copies[one], copies[other]):
+            pairs.append((one, other, both, fewer))
+    if not pairs:
+        return []
+    where = "; ".join(f"{one!r} and {other!r}: {both} ({percent(both, n)})" for one, other, both, n in pairs)
+    message = f"sites share rows that are equal in all columns: {where}"
+    return [Finding("warning", None, (), message, "keep each row at one site, or it counts twice", "shared")]

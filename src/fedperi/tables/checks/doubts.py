@@ -1,0 +1,145 @@
+"""What lets a run start but may spoil it: at single sites, in columns, and between sites. One finding per problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..levels import style_of
+from ..schema import Schema
+from ..survey import FirstReading
+from .between import middles_of, shared_rows, swap_findings, unit_findings
+from .determined import REFUSED
+from .duplicates import RowHashes
+from .findings import Finding, Level, percent, quoted
+from .looks import NumberLook
+from .profile import Missing, TableProfile
+from .sentinels import Looked, impossible_findings, sentinel_findings
+from .suspects import date_findings, identifier_findings, number_notes, order_findings, sorted_notes
+
+FEW_ROWS = 5  # rows below which a level is called rare
+ROWS_PER_VARIABLE = 10  # rows per variable below which a site is called small
+RARE = "join rare levels into one: rename in the schema"
+COPIES = 0.01  # share of repeated rows from which they are worth a warning
+
+
+def odd_columns(readings: Sequence[tuple[str, FirstReading]], schema: Schema, given: Schema | None) -> list[Finding]:
+    """List what is odd in the columns of all sites together: codes, typing errors, identifiers, units, order.
+
+    Columns that a schema declares are taken at its word: they are no identifiers and no dates.
+    """
+    looks = _by_column(readings)
+    found = []
+    for column in schema.columns:
+        seen = looks.get(column.name, {})
+        declared = given is not None and column.name in given
+        odd = [] if declared else identifier_findings(column.name, seen)
+        odd = odd or ([] if declared else date_findings(column.name, seen))
+        if not odd and seen:
+            odd = sentinel_findings(column.name, seen, column.levels)
+            odd += impossible_findings(column.name, seen) if column.levels is None else []
+        found += odd
+    strange = {name for finding in found if finding.problem in ("identifier", "date") for name in finding.columns}
+    measured = Schema(tuple(column for column in schema.columns if column.name not in strange))
+    middles = middles_of(looks, measured)
+    found += swap_findings(middles)
+    swapped = {(finding.site, name) for finding in found if finding.problem == "swapped" for name in finding.columns}
+    found += [one for one in unit_findings(middles) if (one.site, one.columns[0]) not in swapped]
+    found += order_findings(looks, measured)
+    found += shared_rows([(site, reading.hashes) for site, reading in readings], measured)
+    return [*found, *codes_taken(schema, given), *number_notes(measured, given, looks), *sorted_notes(looks, measured)]
+
+
+def explained(finding: Finding, odd: Sequence[Finding]) -> bool:
+    """Whether a constant column, rare levels, or levels of one site are said already by what is odd in the column."""
+    names = {name for one in odd if one.problem in ("sentinel", "identifier") for name in one.columns}
+    return (
+        finding.problem in ("constant", "rare", "levels") and finding.columns[0] in names and finding.level != "error"
+    )
+
+
+def one_per_problem(found: Sequence[Finding]) -> list[Finding]:
+    """Put together what is the same problem of the same columns at several sites.
+
+    Examples
+    --------
+    >>> some = [Finding("warning", site, ("a", "b"), "nearly the same", "drop one", "determined") for site in "xy"]
+    >>> print(one_per_problem(some)[0])
+    columns 'a', 'b': nearly the same at 'x', 'y'; drop one
+    """
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for at, one in enumerate(found):
+        merged = one.problem in ("determined", "rare") and one.site is not None
+        key = (one.level, one.problem, one.remedy, *one.columns) if merged else (str(at),)
+        groups.setdefault(key, []).append(one)
+    return [group[0] if len(group) == 1 else _joined(group) for group in groups.values()]
+
+
+def _joined(group: Sequence[Finding]) -> Finding:
+    sites = quoted(one.site or "" for one in group)
+    if group[0].problem == "determined":
+        return replace(group[0], site=None, message=f"{group[0].message} at {sites}")
+    what, _, _ = group[0].message.partition(": ")
+    shown = "; ".join(f"{one.site!r} {one.message.partition(': ')[2]}" for one in group)
+    return replace(group[0], site=None, message=f"{what}: {shown}")
+
+
+def _by_column(readings: Sequence[tuple[str, FirstReading]]) -> Mapping[str, Looked]:
+    looks: dict[str, dict[str, NumberLook]] = {}
+    for site, reading in readings:
+        for name, look in reading.looks.items():
+            looks.setdefault(name, {})[site] = look
+    return looks
+
+
+def codes_taken(schema: Schema, given: Schema | None) -> list[Finding]:
+    """Name whole numbers that are taken as categories."""
+    inferred = (column for column in schema.columns if given is None or column.name not in given)
+    coded = tuple(c.name for c in inferred if len(c.levels or ()) > 2 and style_of(c.levels or ()) == "number")
+    message, remedy = "few different whole numbers, taken as categories", "if they are amounts, declare them continuous"
+    return [Finding("note", None, coded, message, remedy)] if coded else []
+
+
+def doubts(profile: TableProfile, schema: Schema, missing: Missing, strict: bool) -> list[Finding]:
+    """List what lets a run start but may spoil it: few rows, rare levels, values outside bounds, rows dropped."""
+    found, site, n, p = [], profile.site, profile.rows, len(profile.columns)
+    if missing == "drop" and profile.dropped and n:
+        share = percent(profile.dropped, profile.total)
+        message = f"{share} of the rows lack a value and are dropped ({profile.dropped} of {profile.total})"
+        lacking = tuple(column.name for column in profile.columns.values() if column.missing)
+        found.append(Finding("warning", site, lacking, message, "fine if values are missing at random"))
+    if 1 < n <= p:
+        message = f"{n} rows are not more than the {p} variables: most edges found would be chance"
+        level: Level = "error" if n < p and strict else "warning"  # most methods refuse a site they cannot learn from
+        refused = REFUSED if n < p and not strict else ""
+        found.append(Finding(level, site, (), message, f"drop variables, or collect more rows{refused}"))
+    elif 1 < n < ROWS_PER_VARIABLE * p:
+        message = f"{n} rows are few for {p} variables"
+        found.append(
+            Finding("warning", site, (), message, f"{ROWS_PER_VARIABLE} rows per variable are a usual minimum")
+        )
+    for column in schema.columns:
+        held = profile.columns[column.name]
+        if column.levels is not None and n >= FEW_ROWS:
+            rare = [(level, rows) for level, rows in zip(column.levels, held.counts(column.levels), strict=True)]
+            rare = [(level, rows) for level, rows in rare if 0 < rows < FEW_ROWS]
+            if rare:
+                shown = ", ".join(f"{level!r} ({rows})" for level, rows in rare[:5])
+                more = f" and {len(rare) - 5} more" if len(rare) > 5 else ""
+                message = f"levels with fewer than {FEW_ROWS} rows: {shown}{more}"
+                found.append(Finding("warning", site, (column.name,), message, RARE, "rare"))
+        if column.bounds is not None and n and (held.low < column.bounds[0] or held.high > column.bounds[1]):
+            message = f"values from {held.low:g} to {held.high:g} exceed the declared bounds {column.bounds}"
+            found.append(
+                Finding("warning", site, (column.name,), message, "they will be clipped where bounds are used")
+            )
+    return found
+
+
+def copies(profile: TableProfile, schema: Schema, hashes: RowHashes) -> list[Finding]:
+    """Say how many rows repeat an earlier one."""
+    # Rows of categories repeat by nature; only measurements should not.
+    if all(column.kind == "categorical" for column in schema.columns) or hashes.copies < COPIES * hashes.seen:
+        return []
+    message = f"{percent(hashes.copies, hashes.seen)} of the rows repeat an earlier row"
+    return [Finding("warning", profile.site, (), message, "drop the copies, unless rows may be equal by chance")]

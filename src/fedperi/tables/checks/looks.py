@@ -1,0 +1,200 @@
+"""A closer look at columns of numbers while a table is read: codes, edges of the range, order, and some of the values.
+
+It takes the same single pass as everything else, and a bounded amount of memory: of each column at most `SAMPLE` values
+are kept, spread evenly over the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..readers.plain import is_plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+SAMPLE = 4096
+"""Values of a column that are kept: enough for quantiles to a hundredth of a standard deviation or two."""
+
+CODES = (-99999, -9999, -999, -998, -997, -99, -98, -97, -9, -8, -7, -1, 0, 9, 97, 98, 99, 997, 998, 999, 9999, 99999)
+"""Numbers that are usual as codes for "not known", "refused" or "does not apply"."""
+
+
+@dataclass(frozen=True, eq=False)
+class NumberLook:
+    """What a closer look at the finite numbers of one column found.
+
+    ``low`` and ``high`` are the edges of the range, with the rows that hold them and the next value inside.
+    ``inner_low`` and ``inner_high`` are the edges without `CODES`. ``sample`` is sorted.
+    """
+
+    n: int
+    low: float
+    low_rows: int
+    above: float
+    high: float
+    high_rows: int
+    below: float
+    inner_low: float
+    inner_high: float
+    codes: Mapping[int, int]
+    sample: Floats
+    whole: bool
+    rising: bool
+    falling: bool
+
+    def inner(self, codes: tuple[float, ...] = ()) -> Floats:
+        """Return the values that were kept, without some codes."""
+        return self.sample[~np.isin(self.sample, codes)] if codes else self.sample
+
+
+@dataclass
+class _Edge:
+    """The smallest value so far, the rows that hold it, and the next larger one."""
+
+    value: float = np.inf
+    rows: int = 0
+    following: float = np.inf
+
+    def add(self, values: Floats) -> None:
+        least = float(values.min())
+        larger = values[values > least]
+        rows, second = len(values) - len(larger), float(larger.min()) if len(larger) else np.inf
+        low = min(self.value, least)
+        self.rows = (self.rows if self.value == low else 0) + (rows if least == low else 0)
+        self.following = min(one for one in (self.value, least, self.following, second, np.inf) if one > low)
+        self.value = low
+
+
+@dataclass
+class _Scan:
+    low: _Edge = field(default_factory=_Edge)
+    high: _Edge = field(default_factory=_Edge)  # of the negative values
+    n: int = 0
+    seen: int = 0
+    stride: int = 1
+    sample: Floats = field(default_factory=lambda: np.empty(0))
+    codes: dict[int, int] = field(default_factory=dict)
+    inner: tuple[float, float] = (np.inf, -np.inf)
+    whole: bool = True
+    last: float | None = None
+    rising: bool = True
+    falling: bool = True
+
+    def add(self, column: Floats) -> None:
+        values = column[np.isfinite(column)]
+        if not len(values):
+            return
+        self.n += len(values)
+        self.low.add(values)
+        self.high.add(-values)
+        self.whole = self.whole and bool((values == np.floor(values)).all())
+        self._count_codes(values)
+        self._follow(values)
+        self._keep(values)
+
+    def _count_codes(self, values: Floats) -> None:
+        coded = np.isin(values, CODES)
+        if coded.any():
+            for code, rows in zip(*np.unique(values[coded], return_counts=True), strict=True):
+                self.codes[int(code)] = self.codes.get(int(code), 0) + int(rows)
+        inner = values[~coded]
+        if len(inner):
+            self.inner = min(self.inner[0], float(inner.min())), max(self.inner[1], float(inner.max()))
+
+    def _follow(self, values: Floats) -> None:
+        if self.rising or self.falling:
+            line = values if self.last is None else np.concatenate([[self.last], values])
+            steps = np.diff(line)
+            self.rising = self.rising and bool((steps >= 0).all())
+            self.falling = self.falling and bool((steps <= 0).all())
+            self.last = float(values[-1])
+
+    def _keep(self, values: Floats) -> None:
+        """Keep every value whose number is a multiple of the stride, which doubles when there are too many."""
+        first = -self.seen % self.stride
+        self.seen += len(values)
+        self.sample = np.concatenate([self.sample, values[first :: self.stride]])
+        while len(self.sample) > SAMPLE:
+            self.sample, self.stride = self.sample[::2], 2 * self.stride
+
+    def result(self) -> NumberLook:
+        low, high = self.low, self.high
+        return NumberLook(
+            self.n,
+            low.value,
+            low.rows,
+            low.following,
+            -high.value,
+            high.rows,
+            -high.following,
+            *self.inner,
+            MappingProxyType(dict(self.codes)),
+            np.sort(self.sample),
+            self.whole,
+            self.rising,
+            self.falling,
+        )
+
+
+class Looks:
+    """Takes a closer look at the chunks of a table as they pass.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> looks = Looks()
+    >>> looks.add(pd.DataFrame({"chol": [212.0, 0, 0, 180], "sex": ["f", "m", "m", "f"]}))
+    >>> found = looks.result()
+    >>> found["chol"].low_rows, found["chol"].above, dict(found["chol"].codes), list(found)
+    (2, 180.0, {0: 2}, ['chol'])
+    """
+
+    def __init__(self) -> None:
+        self._scans: dict[str, _Scan] = {}
+        self._words: set[str] = set()
+
+    def add(self, frame: pd.DataFrame) -> None:
+        """Take in the next rows."""
+        from pandas.api import types
+
+        for name in frame.columns:
+            series = frame[name]
+            if name in self._words or series.isna().all():
+                continue
+            number = is_plain(series.dtype, "fiu") or (
+                types.is_numeric_dtype(series.dtype)
+                and not types.is_bool_dtype(series.dtype)
+                and not types.is_complex_dtype(series.dtype)
+            )
+            if number:
+                self._scans.setdefault(name, _Scan()).add(series.to_numpy(dtype=np.float64, na_value=np.nan))
+            else:
+                self._words.add(name)
+
+    def result(self) -> dict[str, NumberLook]:
+        """Return what was found of every column that holds numbers and nothing else."""
+        return {name: scan.result() for name, scan in self._scans.items() if name not in self._words and scan.n}
+
+
+def spread_of(values: Floats) -> tuple[float, float]:
+    """Return the median, and a standard deviation that single values cannot move: from quartiles.
+
+    Examples
+    --------
+    >>> median, spread = spread_of(np.array([*range(101), 10.0**9]))
+    >>> median, round(spread)
+    (50.5, 37)
+    """
+    if not len(values):
+        return np.nan, 0.0
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    return float(middle), float(high - low) / 1.349

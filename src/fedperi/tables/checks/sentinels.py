@@ -1,0 +1,166 @@
+"""Codes for "not known" among numbers, and single values that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .findings import Finding
+from .looks import CODES, Floats, NumberLook, spread_of
+
+ROWS, SHARE = 5, 0.01
+"""A code repeats: in so many rows of a site, and in this share of them. A value of one patient does not."""
+
+AWAY, GAP = 3.5, 1.0
+"""Standard deviations of a well-known code from the middle, and from the nearest other value. Cholesterol 0 is 4.6 and
+1.6 away. Zeros of those who do not smoke lie nearer."""
+
+FAR_AWAY, FAR_GAP = 5.0, 2.0
+"""The same for a number that is not known as a code."""
+
+IMPOSSIBLE, LONELY = 10.0, 3.0
+"""Standard deviations from which a single value is called impossible, if it is also so many times as far from the
+middle as the others."""
+
+LEAST = 20
+"""Values of other rows that are needed to say what is usual."""
+
+Looked = Mapping[str, NumberLook]
+"""What was seen of one column, by site."""
+
+
+def codes_of(looks: Looked, levels: Sequence[str] | None = None) -> tuple[int, ...]:
+    """Return the well-known codes that lie apart from all other values of a column, at all sites together.
+
+    Parameters
+    ----------
+    looks : mapping of str to NumberLook
+        The column at every site.
+    levels : sequence of str, optional
+        If the column is categorical, its levels.
+    """
+    repeated = [code for code in CODES if any(_repeats(look, look.codes.get(code, 0)) for look in looks.values())]
+    if levels is not None:
+        return tuple(code for code in repeated if _odd_level(code, levels))
+    inner = np.concatenate([look.inner(CODES) for look in looks.values()])
+    if len(inner) < LEAST:
+        return ()
+    middle, spread = spread_of(inner)
+    low = min(look.inner_low for look in looks.values())
+    high = max(look.inner_high for look in looks.values())
+    return tuple(code for code in repeated if _apart(code, low, high, middle, spread))
+
+
+def _repeats(look: NumberLook, rows: int) -> bool:
+    return rows >= max(ROWS, SHARE * look.n)
+
+
+def _apart(code: float, low: float, high: float, middle: float, spread: float) -> bool:
+    gap = max(low - code, code - high)
+    if gap <= 0 or not spread > 0:
+        return False
+    negative = code <= -7 and low >= 0 and gap >= GAP / 2 * spread
+    return negative or (gap >= GAP * spread and abs(code - middle) >= AWAY * spread)
+
+
+def _odd_level(code: int, levels: Sequence[str]) -> bool:
+    """Whether one of the levels, all of them numbers, is a code: 9 or 99 far above the others, -9 below zero."""
+    try:
+        others = [float(level) for level in levels if float(level) != code]
+    except ValueError:
+        return False
+    others = [level for level in others if level not in CODES or level in (-1, 0)]
+    if len(others) < 2:
+        return False
+    return (code >= 9 and max(others) * 2 < code) or (code <= -7 and min(others) >= 0)
+
+
+def sentinel_findings(name: str, looks: Looked, levels: Sequence[str] | None = None) -> list[Finding]:
+    """Name the codes for "not known" in a column, one finding for all sites.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables.checks.looks import Looks
+    >>> looks = Looks()
+    >>> looks.add(pd.DataFrame({"chol": [180.5 + i % 80 for i in range(100)] + [0.0] * 20}))
+    >>> print(sentinel_findings("chol", {"lyon": looks.result()["chol"]})[0])
+    column 'chol': the value 0 at 'lyon' (20 of 120 rows) lies apart from all others: probably a code for ...
+    """
+    found = []
+    for code in codes_of(looks, levels):
+        rows = {site: (look.codes[code], look.n) for site, look in looks.items() if look.codes.get(code)}
+        where = " and ".join(f"{site!r} ({some} of {n} rows)" for site, (some, n) in rows.items())
+        message = f"the value {code} at {where} lies apart from all others: probably a code for missing"
+        remedy = f"if so, declare missing_values = [{code}] for {name} in the schema"
+        found.append(Finding("warning", None, (name,), message, remedy, "sentinel"))
+    return found or ([] if levels is not None else _repeated_edges(name, looks))
+
+
+def _repeated_edges(name: str, looks: Looked) -> list[Finding]:
+    """Name sites where the smallest or the largest value repeats and lies apart; the value itself is not shown."""
+    where = []
+    for site, look in looks.items():
+        for edge, rows, following in ((look.low, look.low_rows, look.above), (look.high, look.high_rows, look.below)):
+            rest = look.inner((edge,))
+            if not _repeats(look, rows) or len(rest) < LEAST:
+                continue
+            middle, spread = spread_of(rest)
+            if abs(following - edge) >= FAR_GAP * spread > 0 and abs(edge - middle) >= FAR_AWAY * spread:
+                which = "smallest" if edge == look.low else "largest"
+                where.append(f"the {which} value at {site!r} is in {rows} of {look.n} rows")
+    if not where:
+        return []
+    message = f"{' and '.join(where)}, and lies apart from all others: perhaps a code for missing, or a limit"
+    remedy = f"look it up there; if it is a code, declare missing_values for {name} in the schema"
+    return [Finding("warning", None, (name,), message, remedy, "sentinel")]
+
+
+def impossible_findings(name: str, looks: Looked) -> list[Finding]:
+    """Say at which sites single values of a column are far from all others; they are not shown.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables.checks.looks import Looks
+    >>> looks = Looks()
+    >>> looks.add(pd.DataFrame({"age": [40.5 + i % 50 for i in range(100)] + [640.0]}))
+    >>> print(impossible_findings("age", {"lyon": looks.result()["age"]})[0])
+    column 'age': single values at 'lyon' are more than 10 standard deviations from the middle; look up the largest ...
+    """
+    codes = codes_of(looks)
+    where = {site: sides for site, look in looks.items() if (sides := _impossible(look, codes))}
+    if not where:
+        return []
+    message = f"single values at {', '.join(map(repr, where))} are more than {IMPOSSIBLE:g} standard deviations"
+    which = " and ".join(dict.fromkeys(side for both in where.values() for side in both))
+    remedy = f"look up the {which} there: a slipped decimal point, or another unit; correct it, or make it missing"
+    return [Finding("warning", None, (name,), f"{message} from the middle", remedy, "impossible")]
+
+
+def _impossible(look: NumberLook, codes: tuple[int, ...]) -> list[str]:
+    edges = [edge for edge in (look.low, look.high) if edge not in codes]  # a sample of many rows may miss them
+    values = np.sort(np.concatenate([look.inner(codes), edges]))
+    if len(values) < LEAST:
+        return []
+    scales = [values] + ([np.log(values)] if values[0] > 0 else [])  # a skewed column must be odd in logarithms too
+    sides = []
+    for side, word in ((-1, "smallest"), (1, "largest")):
+        if all(_lonely(side * scale, factor) for scale, factor in zip(scales, (1.0, 0.5), strict=False)):
+            sides.append(word)
+    return sides
+
+
+def _lonely(values: Floats, factor: float) -> bool:
+    """Whether a few of the values are far above all others."""
+    middle, spread = spread_of(values)
+    if not spread > 0:
+        return False
+    distance = (values - middle) / spread
+    beyond = distance > IMPOSSIBLE * factor
+    few = max(3, 0.005 * len(values))
+    if not 0 < int(beyond.sum()) <= few:
+        return False
+    rest = float(distance[~beyond].max())
+    return bool(float(distance[beyond].max()) > max(IMPOSSIBLE, LONELY * rest) * factor)

@@ -1,0 +1,150 @@
+"""Columns of numbers that are something else: identifiers, dates, codes of categories, sorted lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..infer import MAX_CODES
+from ..preparing.obvious import names_an_identifier
+from ..schema import Schema
+from .findings import Finding, quoted
+from .looks import Floats, NumberLook
+from .sentinels import Looked
+
+COLLISIONS = 10.0
+"""Equal pairs that a measurement in whole numbers would be expected to have, so that none at all is telling."""
+
+ORDERED = 30
+"""Rows from which on it is no chance that a column is in order; with fewer than ten different values it may be."""
+
+LEAVE_OUT = 'leave it out: --exclude {0}, or kind = "ignore" in the schema'
+
+
+def identifier_findings(name: str, looks: Looked) -> list[Finding]:
+    """Say that a column identifies cases, by its name or because whole numbers never repeat.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables.checks.looks import Looks
+    >>> looks = Looks()
+    >>> looks.add(pd.DataFrame({"case": range(300)}))
+    >>> print(identifier_findings("case", {"lyon": looks.result()["case"]})[0])
+    column 'case': whole numbers of which none occurs twice: probably an identifier; leave it out: --exclude case, ...
+    """
+    if names_an_identifier(name):
+        message = "the name of the column says that it identifies cases or places"
+    elif looks and all(look.whole and _distinct(look.sample) for look in looks.values()) and _telling(looks):
+        message = "whole numbers of which none occurs twice: probably an identifier"
+    else:
+        return []
+    return [Finding("warning", None, (name,), message, LEAVE_OUT.format(name), "identifier")]
+
+
+def date_findings(name: str, looks: Looked) -> list[Finding]:
+    """Say that whole numbers are dates, such as 20240131.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables.checks.looks import Looks
+    >>> looks = Looks()
+    >>> looks.add(pd.DataFrame({"visit": [20240100 + day % 28 + 1 for day in range(60)]}))
+    >>> print(date_findings("visit", {"lyon": looks.result()["visit"]})[0])
+    column 'visit': whole numbers that are dates, year month day: their differences are no days; turn them into ...
+    """
+    if not looks or not all(look.whole and _dates(look.sample) for look in looks.values()):
+        return []
+    message = "whole numbers that are dates, year month day: their differences are no days"
+    remedy = f"turn them into days since a fixed date, or {LEAVE_OUT.format(name)}"
+    return [Finding("warning", None, (name,), message, remedy, "date")]
+
+
+def number_notes(schema: Schema, given: Schema | None, looks: Mapping[str, Looked]) -> list[Finding]:
+    """Name columns taken as amounts that hold few different whole numbers: perhaps codes of categories.
+
+    Numbers with two values are left out: it does not matter for them.
+    """
+    names = tuple(
+        column.name
+        for column in schema.columns
+        if column.kind == "continuous"
+        and (given is None or column.name not in given)
+        and looks.get(column.name)
+        and all(look.whole for look in looks[column.name].values())
+        and 2 < len(np.unique(np.concatenate([look.sample for look in looks[column.name].values()]))) <= MAX_CODES
+    )
+    message = "few different whole numbers, stored as decimals and taken as amounts"
+    remedy = 'if they are codes, declare kind = "categorical" in the schema'
+    return [Finding("note", None, names, message, remedy, "codes")] if names else []
+
+
+def order_findings(looks: Mapping[str, Looked], schema: Schema) -> list[Finding]:
+    """Name sites whose rows are in the order of several columns, each of which was perhaps sorted by itself.
+
+    Rows that are sorted by one column are usual. Two columns in order fit one order of the rows only if one follows
+    from the other: then a spreadsheet has more likely sorted each alone, and the rows are no longer those of people.
+    """
+    same: dict[tuple[str, ...], list[str]] = {}
+    for site, names in _in_order_at(looks, schema).items():
+        if len(names) > 1:
+            same.setdefault(tuple(names), []).append(site)
+    remedy = "compare with the source; rows must be sorted as a whole, if at all"
+    return [
+        Finding(
+            "warning",
+            sites[0] if len(sites) == 1 else None,
+            names,
+            f"all in order{'' if len(sites) == 1 else f' at {quoted(sites)}'}: perhaps each was sorted by itself, "
+            "which breaks rows",
+            remedy,
+            "sorted",
+        )
+        for names, sites in same.items()
+    ]
+
+
+def sorted_notes(looks: Mapping[str, Looked], schema: Schema) -> list[Finding]:
+    """Say which single column rows are sorted by: harmless, unless the column alone was sorted."""
+    by_column: dict[str, list[str]] = {}
+    for site, names in _in_order_at(looks, schema).items():
+        if len(names) == 1:
+            by_column.setdefault(names[0], []).append(site)
+    remedy = "fine if whole rows were sorted; if only this column was, its relations are lost"
+    return [
+        Finding("note", None, (name,), f"in order at {quoted(where)}", remedy, "sorted")
+        for name, where in by_column.items()
+    ]
+
+
+def _in_order_at(looks: Mapping[str, Looked], schema: Schema) -> dict[str, list[str]]:
+    """Return the columns that are in order, by site."""
+    sites: dict[str, list[str]] = {}
+    for name in schema.names:
+        for site, look in looks.get(name, {}).items():
+            if _in_order(look):
+                sites.setdefault(site, []).append(name)
+    return sites
+
+
+def _in_order(look: NumberLook) -> bool:
+    return look.n >= ORDERED and (look.rising or look.falling) and len(np.unique(look.sample)) > MAX_CODES
+
+
+def _distinct(sample: Floats) -> bool:
+    return len(np.unique(sample)) == len(sample)
+
+
+def _telling(looks: Looked) -> bool:
+    """Whether measurements that spread so would repeat: of n values, 0.14 n^2 / spread pairs are equal by chance."""
+    spreads = [(len(look.sample), float(look.sample.std())) for look in looks.values()]
+    return sum(0.14 * n * n / max(spread, 0.14) for n, spread in spreads) > COLLISIONS
+
+
+def _dates(sample: Floats) -> bool:
+    if len(sample) < 10 or sample[0] < 19000101 or sample[-1] > 21001231:
+        return False
+    month, day = sample // 100 % 100, sample % 100
+    return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all()) and len(np.unique(sample)) > 2

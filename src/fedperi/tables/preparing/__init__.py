@@ -1,0 +1,1 @@
+"""Before rows are looked at: how tables are opened, which columns count, and what is done to cells."""

@@ -1,0 +1,115 @@
+"""What the text in a column is: dates, free text, names of cases, or categories; and spellings of one category."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from ..levels import level_text, number_of
+
+TextKind = Literal["dates", "free text", "own text"]
+
+_DATE = re.compile(
+    r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})|\d{1,2}[ -][A-Za-z]{3,9}\.?[ -]\d{2,4})"
+    r"([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?(Z|[+-]\d{2}:?\d{2})?"
+)
+OWN_TEXT, OWN_SHARE = 20, 0.5
+"""Different texts from which on, and their share of the rows, a column is no category: nearly every row has its own."""
+
+LONG = 40
+"""Characters on average from which on text is free text."""
+
+SHOWN = 5
+"""Rows of a text from which on it is the name of a category, and may be shown. Fewer rows are single people's."""
+
+DOMAINS: tuple[tuple[frozenset[str], ...], ...] = (
+    (
+        frozenset(("m", "male", "man", "men", "masculine", "homme", "masculin", "mann", "männlich", "hombre")),
+        frozenset(("f", "female", "woman", "women", "feminine", "femme", "féminin", "frau", "w", "weiblich", "mujer")),
+    ),
+    (
+        frozenset(("y", "yes", "true", "t", "ja", "j", "oui", "si", "sí", "positive", "pos")),
+        frozenset(("n", "no", "false", "f", "nein", "non", "negative", "neg")),
+    ),
+)
+"""Words that mean the same, if all levels of a column are among them."""
+
+
+def text_kind(levels: Mapping[str, int], many: bool) -> TextKind | None:
+    """Say what the text of a column is if it is no category; None if it may be one.
+
+    Parameters
+    ----------
+    levels : mapping of str to int
+        Rows of each text, as far as they were counted.
+    many : bool
+        Whether there are more.
+
+    Examples
+    --------
+    >>> text_kind({"2024-01-31": 2, "2024-02-01": 1}, False), text_kind({"f": 40, "m": 35}, False)
+    ('dates', None)
+    """
+    if not levels:
+        return None
+    texts = list(levels)
+    if sum(_DATE.fullmatch(text.strip()) is not None for text in texts) > 0.9 * len(texts):
+        return "dates"
+    if sum(map(len, texts)) > LONG * len(texts):
+        return "free text"
+    own = len(texts) >= OWN_TEXT and len(texts) > OWN_SHARE * sum(levels.values())
+    return "own text" if many or own else None
+
+
+def may_be_shown(levels: Mapping[str, int]) -> list[str]:
+    """Return the texts that are names of categories, not the words of a single row.
+
+    Examples
+    --------
+    >>> may_be_shown({"high": 40, "see letter of 3 May": 1})
+    ['high']
+    """
+    return sorted(level for level, rows in levels.items() if rows >= SHOWN and len(level) <= LONG)
+
+
+def spellings(levels: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return the groups of levels that are one level, spelled in several ways.
+
+    Examples
+    --------
+    >>> spellings(["Yes", "yes", "no"]), spellings(["M", "male", "F"]), spellings(["1", "1.0", "x"]), spellings("ab")
+    ([('Yes', 'yes')], [('M', 'male')], [('1', '1.0')], [])
+    """
+    given = list(levels)
+    keys = {level: _folded(level) for level in given}
+    for domain in DOMAINS:
+        if len(given) > 2 and all(any(key in words for words in domain) for key in keys.values()):
+            keys = {level: str(next(i for i, words in enumerate(domain) if keys[level] in words)) for level in given}
+            break
+    groups: dict[str, list[str]] = {}
+    for level in given:
+        groups.setdefault(keys[level], []).append(level)
+    return [tuple(sorted(group)) for group in groups.values() if len(group) > 1]
+
+
+def rename_of(groups: Sequence[Sequence[str]], rows: Mapping[str, int]) -> str:
+    """Write the line of a schema that makes one level of each group: the spelling that most rows have.
+
+    Examples
+    --------
+    >>> rename_of([("M", "male")], {"M": 40, "male": 3})
+    'rename = { "male" = "M" }'
+    """
+    pairs = []
+    for group in groups:
+        kept = max(group, key=lambda level: (rows.get(level, 0), level))
+        pairs += [f'"{level}" = "{kept}"' for level in group if level != kept]
+    return f"rename = {{ {', '.join(pairs)} }}"
+
+
+def _folded(level: str) -> str:
+    number = number_of(level)
+    if number is not None:
+        return level_text(number)
+    return re.sub(r"[\s_.-]+", " ", level).strip().casefold()
