@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from .checks.duplicates import RowHashes
+from .checks.duplicates import RowHashes, known_rows
 from .checks.faults import faults
 from .checks.findings import raise_errors
 from .checks.profile import Missing, TableProfile, scan
@@ -105,7 +105,7 @@ def read_once(
         return table, _under_name(known, table.name)
     table = keep_rows(table, memory or Memory())
     moments, hashes, rows = None, RowHashes(), 0
-    if "moments" in wanted:
+    if "moments" in wanted and table.engine is None:
         moments = passing_moments(table, schema, True, "auto", missing == "drop", lambda rows: rows)
 
     def tap(frame: pd.DataFrame) -> None:
@@ -119,6 +119,8 @@ def read_once(
             tell(table, rows)
 
     profile = scan(table, missing, schema=schema, tap=tap, spread="spread" in wanted)
+    if table.engine is not None:
+        hashes = known_rows(profile)
     found = FirstReading(schema, missing, wanted, profile, moments, hashes)
     return replace(table, first_reading=found), found
 

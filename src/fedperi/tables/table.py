@@ -23,6 +23,7 @@ from .readers.parquet_file import MAGIC, inspect_parquet, parquet_cells, read_pa
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .databases.opening import Engine
     from .survey import FirstReading
 
 CHUNK = 65536  # rows held in memory at a time
@@ -55,6 +56,8 @@ class Table:
         Whether a number in this file may have a decimal comma as well as a decimal point.
     first_reading : FirstReading, optional
         What `fedperi.tables.survey.read_once` found, so that rows are not read again.
+    engine : Engine, optional
+        The database that computes counts and moments, if the rows stay there.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class Table:
     _cells: Callable[[int], Iterator[Cells]] = field(kw_only=True, repr=False)
     _notes: Callable[[], tuple[str, ...]] = field(kw_only=True, repr=False, default=tuple)
     first_reading: FirstReading | None = field(kw_only=True, repr=False, default=None)
+    engine: Engine | None = field(kw_only=True, repr=False, default=None)
 
     @property
     def notes(self) -> tuple[str, ...]:

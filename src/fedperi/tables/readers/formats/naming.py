@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import parse_qsl
 
 from ..compressed import ENDINGS
 from .excel import is_workbook, sheet_names
@@ -12,6 +14,7 @@ EACH = "*"
 """``book.xlsx?sheet=*``: each sheet is a site."""
 
 Item = TypeVar("Item")
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.]+:/", re.IGNORECASE)  # a path has one of the two slashes
 
 
 def stem(path: Path) -> str:
@@ -23,7 +26,8 @@ def stem(path: Path) -> str:
     ['north', 'Lyon', 'visits']
     """
     if not is_path(path):
-        return path.name.rpartition("=")[2]
+        options = dict(parse_qsl(str(path).partition("?")[2]))
+        return options.get("table") or options.get("sheet") or "database"
     name = next((path.name.removesuffix(end) for end in ENDINGS if path.name.endswith(end)), path.name)
     return name.rsplit(".", 1)[0] or path.name or str(path)
 
@@ -36,7 +40,7 @@ def is_path(path: Path) -> bool:
     >>> is_path(Path("a/north.csv")), is_path(Path("book.xlsx?sheet=Lyon"))
     (True, False)
     """
-    return not any(mark in path.name for mark in ("?sheet=", "?table=", "&table="))
+    return "?sheet=" not in path.name and not _ADDRESS.match(str(path))
 
 
 def each_source(source: Item) -> list[Item] | list[str]:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from ....errors import InputError
+from ...databases.address import is_url
+from ...databases.opening import open_query, open_url
 from ...table import Table
 from .excel import inspect_sheet, is_workbook, read_sheet
 from .folder import open_folder
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def open_other(text: str) -> Table | None:
-    """Open what is not a CSV or Parquet file: a folder, a sheet, a file of Stata, SPSS or SAS; None if it is neither.
+    """Open what is not a CSV or Parquet file: a folder, a sheet, a database, a file of Stata, SPSS or SAS.
 
     Examples
     --------
@@ -28,11 +30,15 @@ def open_other(text: str) -> Table | None:
     >>> open_other(str(file)).columns, open_other("north.csv")
     (('age', 'sex'), None)
     """
+    if is_url(text):
+        return open_url(text)
     path = Path(text)
     if path.is_dir():
         return open_folder(path)
     if not path.is_file():
         return _chosen_sheet(text)
+    if path.suffix.lower() == ".sql":
+        return open_query(path)
     with path.open("rb") as stream:
         program = program_of(stream.read(LONGEST_MARK))
     if program is not None:
