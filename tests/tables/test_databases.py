@@ -247,6 +247,13 @@ def test_types_of_a_database_are_taken_as_those_of_a_file(tmp_path: Path) -> Non
     assert [report.schema[name].kind for name in ("price", "code")] == ["continuous", "categorical"]
 
 
+def test_whoever_watches_is_told_which_table_is_read(tmp_path: Path) -> None:
+    told: list[tuple[str, int]] = []
+    urls = in_duckdb(tmp_path / "clinic.db", {"north": TABLES["north"][["age", "far"]]})
+    check(urls, tell=lambda read, rows: told.append((read.origin, rows)))
+    assert told == [(urls["north"], 0)]
+
+
 def test_addresses_that_are_wrong_are_refused_with_the_remedy(tmp_path: Path) -> None:
     assert "names no table; add it" in refusal(lambda: open_table("duckdb:///clinic.db"))
     words = refusal(lambda: open_table("duckdb:///no/clinic.db?table=visits"))

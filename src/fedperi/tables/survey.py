@@ -88,7 +88,7 @@ def read_once(
     memory : Memory, optional
         Room for the rows, shared with other tables.
     tell : callable, optional
-        Called after every chunk of rows.
+        Called before the first rows, and after every chunk of them.
 
     Examples
     --------
@@ -118,6 +118,8 @@ def read_once(
         if tell is not None:
             tell(table, rows)
 
+    if tell is not None:
+        tell(table, 0)
     profile = scan(table, missing, schema=schema, tap=tap, spread="spread" in wanted)
     if table.engine is not None:
         hashes = known_rows(profile)

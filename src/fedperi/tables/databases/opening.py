@@ -77,8 +77,8 @@ def _open(address: Address, name: str) -> Table:
 
 def _no_rows(address: Address) -> NoReturn:
     raise InputError(
-        f"{address.shown!r} is a table of a database, and no row of it is fetched; this needs rows: use M-PERI, or "
-        "export the table as Parquet or CSV"
+        f"{address.shown!r} is a table of a database, and no row of it is fetched; this needs rows: use M-PERI, with "
+        "--missing drop if there are gaps, or export the table as Parquet or CSV"
     )
 
 
