@@ -39,11 +39,8 @@ def moments_of(
         for shift, expression in _embedded(rows, block, stored[block.column.name], held):
             columns[f"e{len(shifts)}"] = expression - shift if shift else expression
             shifts.append(shift)
-    embedded = rows.select(**columns)
+    asked = connection.sums(rows.select(**columns))
     q = len(shifts)
-    sums = {f"s{i}": embedded[f"e{i}"].sum() for i in range(q)}
-    products = {f"p{i}_{j}": (embedded[f"e{i}"] * embedded[f"e{j}"]).sum() for i in range(q) for j in range(i, q)}
-    asked = connection.numbers(embedded, {"n": embedded.count(), **sums, **products})
     n = int(asked["n"])
     if n != profile.rows or any(value is None for value in asked.values()):
         raise InputError(f"site {site!r}: the table changed while it was read; ask again, or query a snapshot of it")
