@@ -1,101 +1,114 @@
-"""Reading tables: CPU time of a schema for all sites and a statistic for each, against pandas reading the files alone.
+"""Time and memory of reading large tables, as ratios to pandas reading the same file once.
 
-The yardstick reads every file once with pandas and does nothing else; for tables in memory it copies their values.
-We read a file of numbers twice, once for the schema and once for the statistic, and other files three times.
+Five sites of a million rows and 30 columns (24 numbers, 4 codes, 2 texts), as CSV, Parquet and DuckDB tables. Each case
+runs in a process of its own: pandas reads the sites' files one after the other, and forgets them; fedperi checks and
+summarises them as `fedperi run` does before the search.
 
-Run: OPENBLAS_NUM_THREADS=1 python benchmarks/reading.py
+    OPENBLAS_NUM_THREADS=1 python benchmarks/reading.py [ROWS]
 """
 
-import os
+from __future__ import annotations
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
+import json
+import resource
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
-
-from fedperi.tables import infer_schema, summarize
-
-Sources = list[pd.DataFrame] | list[Path]
+SITES = ("brest", "lyon", "metz", "nice", "tours")
+FORMATS = ("csv", "parquet", "duckdb")
+LIMIT = 1 << 30  # bytes of memory at most
 
 
-def numbers(rng: np.random.Generator, rows: int, columns: int) -> pd.DataFrame:
-    return pd.DataFrame(rng.normal(size=(rows, columns)), columns=[f"X{i}" for i in range(columns)])
-
-
-def mixed(rng: np.random.Generator, rows: int) -> pd.DataFrame:
-    """Numbers, categories as words, codes and truth values, dates of a year as text; one number in 50 is missing."""
-    table = numbers(rng, rows, 8)
-    table = table.mask(rng.random(table.shape) < 0.02)
-    months = np.array([f"2024-{month:02d}-01" for month in range(1, 13)])
-    for i in range(3):
-        table[f"word{i}"] = np.array(["low", "middle", "high"])[rng.integers(0, 3, rows)]
-        table[f"code{i}"] = rng.integers(0, 5, rows)
-        table[f"truth{i}"] = rng.random(rows) < 0.3
-    table["month"] = months[rng.integers(0, 12, rows)]
-    return table
-
-
-def cpu(work: Callable[[], object]) -> float:
-    """Return the least of three times."""
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
-def ours(sources: Sources) -> None:
-    schema = infer_schema({f"site {i}": source for i, source in enumerate(sources)})
-    for source in sources:
-        summarize(source, schema, missing="drop")
-
-
-def alone(sources: Sources) -> None:
-    for source in sources:
-        if isinstance(source, pd.DataFrame):
-            source.copy()
-        elif source.suffix == ".csv":
-            pd.read_csv(source)
-        else:
-            pd.read_parquet(source)
-
-
-def cases(folder: Path) -> list[tuple[str, int, Sources]]:
-    """Write the files; return what each case is called, its rows, and its sources."""
-    rng = np.random.default_rng(0)
-    small = [numbers(rng, 2000, 50) for _ in range(10)]
-    varied = [mixed(rng, 20_000) for _ in range(2)]
-    files = [folder / f"small{i}.csv" for i in range(10)]
-    for table, file in zip(small, files, strict=True):
-        table.to_csv(file, index=False)
-    others = [folder / f"varied{i}.csv" for i in range(2)]
-    for table, file in zip(varied, others, strict=True):
-        table.to_csv(file, index=False)
-    numbers(rng, 200_000, 20).to_csv(folder / "long.csv", index=False)
-    numbers(rng, 1_000_000, 20).to_parquet(folder / "long.parquet")
-    return [
-        ("DataFrame, 10 x (2,000 x 50)", 20_000, small),
-        ("CSV, 10 x (2,000 x 50)", 20_000, files),
-        ("CSV, 200,000 x 20", 200_000, [folder / "long.csv"]),
-        ("Parquet, 1,000,000 x 20", 1_000_000, [folder / "long.parquet"]),
-        ("DataFrame, mixed, 2 x (20,000 x 18)", 40_000, varied),
-        ("CSV, mixed, 2 x (20,000 x 18)", 40_000, others),
+def columns(site: int) -> str:
+    """Thirty columns in SQL: a common cause, numbers that follow from it with noise, codes and texts."""
+    noise = "sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())"
+    numbers = [f"round({1 + k} + {0.1 * k} * c + {noise}, 4) AS x{k}" for k in range(23)]
+    codes = [f"CAST(floor({k + 2} * random()) AS INTEGER) AS k{k}" for k in range(4)]
+    texts = [
+        "CASE WHEN random() < 0.5 THEN 'f' ELSE 'm' END AS sex",
+        "chr(97 + CAST(floor(5 * random()) AS INT)) AS ward",
     ]
+    return ", ".join([f"round(c + {0.1 * site}, 4) AS c", *numbers, *codes, *texts])
+
+
+def write(folder: Path, rows: int) -> None:
+    """Write the sites' tables in all formats."""
+    import duckdb
+
+    noise = "sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())"
+    with duckdb.connect(folder / "sites.db") as database:
+        database.execute("SET threads = 1; SET memory_limit = '1GB'; SELECT setseed(0.5)")
+        for number, site in enumerate(SITES):
+            source = f"(SELECT {noise} AS c FROM range({rows}))"
+            database.execute(f"CREATE TABLE {site} AS SELECT {columns(number)} FROM {source}")
+            for ending in ("csv", "parquet"):
+                database.execute(f"COPY {site} TO '{folder / f'{site}.{ending}'}'")
+
+
+def sources(folder: Path, kind: str) -> list[str]:
+    """Return what a user would give."""
+    if kind == "duckdb":
+        return [f"duckdb://{folder / 'sites.db'}?table={site}" for site in SITES]
+    return [str(folder / f"{site}.{kind}") for site in SITES]
+
+
+def read_with_pandas(folder: Path, kind: str) -> None:
+    import pandas as pd
+
+    for site in SITES:
+        if kind == "csv":
+            pd.read_csv(folder / f"{site}.csv")
+        else:
+            pd.read_parquet(folder / f"{site}.parquet")
+
+
+def read_with_fedperi(folder: Path, kind: str) -> None:
+    from fedperi.tables import check
+    from fedperi.tables.summary.summaries import summaries
+
+    begin, first = time.perf_counter(), list[float]()
+    report = check(sources(folder, kind), tell=lambda table, rows: first.append(time.perf_counter() - begin))
+    assert report.ok, report.findings
+    assert sum(summary.n for summary in summaries(report.tables)) == sum(site.rows for site in report.sites)
+    print(f"first progress after {first[0]:.2f} s" if first else "no progress is shown", file=sys.stderr)
+
+
+def measure(who: str, folder: Path, kind: str) -> tuple[float, float, int]:
+    """Return seconds, CPU seconds and the peak of memory of one case in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, __file__, who, str(folder), kind], capture_output=True, text=True, check=True
+    )
+    wall, cpu, memory = json.loads(done.stdout)
+    return wall, cpu, memory
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        print(f"{'':36} {'CPU s':>8} {'rows/s':>10} {'pandas, s':>10} {'times':>7}")
-        for label, rows, sources in cases(Path(folder)):
-            mine, theirs = cpu(lambda: ours(sources)), cpu(lambda: alone(sources))  # noqa: B023
-            print(f"{label:36} {mine:8.3f} {rows / mine:10,.0f} {theirs:10.3f} {mine / theirs:7.1f}", flush=True)
+    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    missed = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write(folder, rows)
+        print("| format | pandas, CPU s | fedperi, CPU s | ratio | pandas, MiB | fedperi, MiB |")
+        print("|---|---|---|---|---|---|", flush=True)
+        for kind in FORMATS:
+            _, other, most = measure("pandas", folder, "csv" if kind == "csv" else "parquet")
+            _, own, memory = measure("fedperi", folder, kind)
+            print(
+                f"| {kind} | {other:.1f} | {own:.1f} | {own / other:.1f} | {most >> 20} | {memory >> 20} |", flush=True
+            )
+            missed += [kind] if memory > LIMIT else []
+    if missed:
+        sys.exit(f"more than {LIMIT >> 20} MiB: {', '.join(missed)}")
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) == 4:
+        start = time.perf_counter()
+        {"pandas": read_with_pandas, "fedperi": read_with_fedperi}[sys.argv[1]](Path(sys.argv[2]), sys.argv[3])
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        print(json.dumps([time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024]))
+    else:
+        main()

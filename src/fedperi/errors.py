@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+# The user and password in the address of a database, and passwords among its options.
+_LOGIN = re.compile(r"(?<=://)[^\s/?#@]*@|((?<=[?&])\w*(?:passw|token|secret)\w*=)[^\s&'\"]*", re.IGNORECASE)
+
 
 class InputError(ValueError):
     """Bad input: the message names the place, the value and the remedy.
@@ -18,6 +23,9 @@ class InputError(ValueError):
     fedperi.errors.InputError: edges A -> B and B -> A are both given: list the pair once, or as undirected
     """
 
+    def __init__(self, message: str = "") -> None:
+        super().__init__(without_logins(message))
+
 
 class TemporaryError(InputError):
     """Something outside failed that may work again later: a site or the coordinator is out of reach.
@@ -33,3 +41,14 @@ class TemporaryError(InputError):
     ...     print(error)
     coordinator.example.org:9092 cannot be reached
     """
+
+
+def without_logins(text: str) -> str:
+    """Leave out users and passwords of addresses.
+
+    Examples
+    --------
+    >>> without_logins("'postgresql://ann:secret@host/clinic?table=visits' is a table")
+    "'postgresql://host/clinic?table=visits' is a table"
+    """
+    return _LOGIN.sub(lambda found: f"{found[1]}***" if found[1] else "", text)

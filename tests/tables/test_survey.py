@@ -183,4 +183,4 @@ def test_whoever_watches_is_told_which_file_is_read(tmp_path: Path) -> None:
     files = write(tmp_path, {"north": numbers(70_000, 1), "south": numbers(300, 2)})
     told: list[tuple[str, int]] = []
     fp.tables.check(files, tell=lambda read, rows: told.append((read.name, rows)))
-    assert told == [("north", 65_536), ("north", 70_000), ("south", 300)]
+    assert told == [("north", 0), ("north", 65_536), ("north", 70_000), ("south", 0), ("south", 300)]

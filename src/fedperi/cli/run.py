@@ -69,6 +69,9 @@ def run(
     as_json: arg.AsJson = False,
 ) -> None:
     """Find the causal graph that the sites share."""
+    from ..tables.readers.formats.naming import each_source
+
+    files = [one for file in files for one in each_source(file)]
     asked, said = given_options(config, context.params, known_options(HERE))
     check_place(out, dry_run, as_json)
     noise = "epsilon" in asked

@@ -173,6 +173,7 @@ def as_respondents(sites: Any) -> list[Respondent]:
 
 def _respondents(sites: Any) -> list[Respondent]:
     from ..privacy import Release
+    from ..tables.readers.formats.naming import each_source
     from ..tables.table import named_sources
 
     if isinstance(sites, Respondent):
@@ -183,7 +184,7 @@ def _respondents(sites: Any) -> list[Respondent]:
         raise InputError(f"sites must be a list of tables, files or sites, not {type(sites).__name__}")
     if hasattr(sites, "columns") or isinstance(sites, str):
         named_sources(cast(Any, sites))  # a single table or path: raises, and says what to give instead
-    entries = [as_statement(entry) or entry for entry in sites]
+    entries = [as_statement(one) or one for entry in sites for one in each_source(entry)]
     ready = (Respondent, Release, Summary)
     sources: list[Any] = [entry for entry in entries if not isinstance(entry, ready)]
     named = iter(named_sources(sources))

@@ -177,6 +177,8 @@ def summarize(
         return _count(table, agreed, profile, chunk, missing, _draws(resample))
     embedding = fit_embedding(agreed, profile, data, degree)
     moments = passing.result(agreed.names) if passing is not None and kinds == {"continuous"} else None
+    if moments is None and table.engine is not None and resample is None:
+        moments = table.engine.moments(table, embedding, profile, missing)
     if moments is None:
         moments = _embedded_moments(table, agreed, embedding, chunk, missing, _draws(resample))
     return embedded_statistics(moments, embedding, profile)

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from .checks.duplicates import RowHashes
+from .checks.duplicates import RowHashes, known_rows
 from .checks.faults import faults
 from .checks.findings import raise_errors
 from .checks.looks import Looks, NumberLook
@@ -93,7 +93,7 @@ def read_once(
     memory : Memory, optional
         Room for the rows, shared with other tables.
     tell : callable, optional
-        Called after every chunk of rows.
+        Called before the first rows, and after every chunk of them.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def read_once(
         return table, _under_name(known, table.name)
     table = keep_rows(table, memory or Memory())
     moments, hashes, looks, rows = None, RowHashes(), Looks(), 0
-    if "moments" in wanted:
+    if "moments" in wanted and table.engine is None:
         moments = passing_moments(table, schema, True, "auto", missing == "drop", lambda rows: rows)
 
     def tap(frame: pd.DataFrame) -> None:
@@ -126,7 +126,11 @@ def read_once(
         if tell is not None:
             tell(table, rows)
 
+    if tell is not None:
+        tell(table, 0)
     profile = scan(table, missing, schema=schema, tap=tap, spread="spread" in wanted)
+    if table.engine is not None:
+        hashes = known_rows(profile)
     found = FirstReading(schema, missing, wanted, profile, moments, hashes, looks.result())
     return replace(table, first_reading=found), found
 

@@ -17,11 +17,13 @@ from .levels import level_text
 from .readers.csv_file import inspect_csv, read_csv
 from .readers.csv_header import read_header
 from .readers.csv_lines import read_lines
+from .readers.formats.naming import each_source, is_path, stem
 from .readers.parquet_file import MAGIC, inspect_parquet, parquet_cells, read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .databases.opening import Engine
     from .preparing.preparation import Preparation
     from .survey import FirstReading
 
@@ -57,6 +59,8 @@ class Table:
         What `fedperi.tables.survey.read_once` found, so that rows are not read again.
     preparations : tuple of Preparation
         What `fedperi.tables.preparing.prepared` did to its columns.
+    engine : Engine, optional
+        The database that computes counts and moments, if the rows stay there.
 
     Examples
     --------
@@ -77,6 +81,7 @@ class Table:
     _notes: Callable[[], tuple[str, ...]] = field(kw_only=True, repr=False, default=tuple)
     first_reading: FirstReading | None = field(kw_only=True, repr=False, default=None)
     preparations: tuple[Preparation, ...] = field(kw_only=True, repr=False, default=())
+    engine: Engine | None = field(kw_only=True, repr=False, default=None)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -194,8 +199,8 @@ def named_sources(sources: Mapping[str, Source] | Iterable[Source]) -> list[tupl
         return list(sources.items())
     if isinstance(sources, (str, PathLike, Table)) or hasattr(sources, "columns"):
         raise InputError("give a list of tables, one per site, not a single table")
-    given = list(sources)
-    stems = Counter(_stem(path) for path in {Path(source) for source in given if isinstance(source, (str, PathLike))})
+    given = [one for source in sources for one in each_source(source)]
+    stems = Counter(stem(path) for path in {Path(source) for source in given if isinstance(source, (str, PathLike))})
     return [(_name(source, position, stems), source) for position, source in enumerate(given, start=1)]
 
 
@@ -204,30 +209,28 @@ def _name(source: Source, position: int, stems: Counter[str]) -> str:
         return source.name
     if isinstance(source, (str, PathLike)):
         path = Path(source)
-        stem = _stem(path)
-        return f"{path.parent.name}/{stem}" if stems[stem] > 1 and path.parent.name else stem
+        own = stem(path)
+        return f"{path.parent.name}/{own}" if stems[own] > 1 and is_path(path) else own
     return f"site {position}"
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").rsplit(".", 1)[0] or path.name or str(path)
 
 
 def _open_file(source: str | PathLike[str], encoding: str | None = None, decimal: str | None = None) -> Table:
     path = Path(fspath(source))
+    from .readers.formats.opening import open_other
+
     try:
+        if (other := open_other(fspath(source))) is not None:
+            return other
         if not path.exists():
             if set("*?[") & set(str(path)):  # a shell passes a pattern on as it is if nothing matches
                 raise InputError(f"no file matches {str(path)!r}; check the folder and the pattern")
             raise InputError(f"{str(path)!r} does not exist; check the path")
-        if path.is_dir():
-            raise InputError(f"{str(path)!r} is a folder; give the files in it, one per site")
         with path.open("rb") as stream:
             parquet = stream.read(len(MAGIC)) == MAGIC
         if parquet:
             names = inspect_parquet(path)
             return Table(
-                _stem(path),
+                stem(path),
                 names,
                 str(path),
                 _read=lambda size, text: read_parquet(path, names, size),
@@ -250,7 +253,7 @@ def _open_file(source: str | PathLike[str], encoding: str | None = None, decimal
             yield Cells(dict(zip(header.names, columns, strict=True)), len(lines) - len(whole))
 
     return Table(
-        _stem(path),
+        stem(path),
         header.names,
         str(path),
         header.separator != ",",

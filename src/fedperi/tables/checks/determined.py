@@ -84,6 +84,8 @@ def _moments(table: Table, reading: FirstReading, schema: Schema, embedding: Emb
         known = reading.moments.result(schema.names)
         if known is not None:
             return known
+    if table.engine is not None:
+        return table.engine.moments(table, embedding, reading.profile, reading.missing)
     return stream_moments(
         embedding.embed(frame, table.name) for frame in read_rows(table, schema, CHUNK, reading.missing)
     )

@@ -82,6 +82,8 @@ def scan(
     (1.5, 2.5, {'u': 1, 'v': 1})
     """
     check_one_of("missing", missing, MISSING)
+    if table.engine is not None:
+        return table.engine.profile(table, missing, schema)
     declared = schema.columns if schema is not None else ()
     limit = max([MAX_LEVELS, *(len(column.levels or ()) for column in declared)])
     count = {column.name: column.kind == "categorical" for column in declared}

@@ -8,15 +8,16 @@ there `fedperi.tables.readers.csv_lines` reads.
 from __future__ import annotations
 
 import csv
-import gzip
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ...errors import InputError
 from ..levels import number_of
+from .compressed import unpacked
 from .csv_header import BROKEN, SEPARATORS, Header, read_header, unreadable
 
 if TYPE_CHECKING:
@@ -100,15 +101,16 @@ def read_csv(
     import pandas as pd
 
     try:
+        source: Any = unpacked(path) if dialect.compressed else path
         with pd.read_csv(
-            path,
+            source,
             sep=dialect.separator,
             header=0,
             names=list(names),
             dtype=dict.fromkeys(text, str),
             encoding=dialect.encoding,
             decimal=dialect.decimal,
-            compression="gzip" if dialect.compressed else None,
+            compression=None,
             skipinitialspace=True,
             low_memory=False,
             chunksize=size,
@@ -122,7 +124,7 @@ def read_csv(
 
 def _open(path: Path, header: Header) -> TextIO:
     if header.compressed:
-        return cast(TextIO, gzip.open(path, "rt", encoding=header.encoding, newline=""))
+        return io.TextIOWrapper(unpacked(path), encoding=header.encoding, newline="")
     return path.open(encoding=header.encoding, newline="")
 
 

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from lzma import LZMAError
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from ...errors import InputError
 from ..levels import number_of
+from .compressed import LONGEST_MARK, is_compressed, unpacked
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
-BROKEN = (OSError, EOFError, zlib.error)
+BROKEN = (OSError, EOFError, zlib.error, LZMAError)
 """What reading a file raises if its disk or its compression is damaged."""
 
 _FOREIGN = {b"PK\x03\x04": "an Excel or zip file", b"\xd0\xcf\x11\xe0": "an old Excel file", b"%PDF": "a PDF file"}
-_BINARY = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"\x28\xb5\x2f\xfd")
-_GZIP = b"\x1f\x8b"
+_BINARY = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"7z\xbc\xaf")
 _MARK = b"\xef\xbb\xbf"  # the byte order mark that Excel puts before UTF-8
 _LONGEST = 1 << 20  # bytes of a header line; a file without line ends is not read into memory to see its start
 
@@ -53,7 +53,7 @@ def read_header(path: Path, encoding: str | None = None) -> Header:
     Header(encoding='utf-8-sig', separator=';', compressed=False, names=('age', 'dose'))
     """
     with path.open("rb") as plain:
-        compressed = plain.read(2) == _GZIP
+        compressed = is_compressed(plain.read(LONGEST_MARK))
     try:
         with open_bytes(path, compressed) as stream:
             start = stream.read(_LONGEST)
@@ -86,7 +86,7 @@ def records(content: bytes) -> Iterator[bytes]:
 
 def open_bytes(path: Path, compressed: bool) -> BinaryIO:
     """Open a file, or what is compressed in it."""
-    return cast(BinaryIO, gzip.open(path)) if compressed else path.open("rb")
+    return unpacked(path) if compressed else path.open("rb")
 
 
 def is_utf8(encoding: str) -> bool:

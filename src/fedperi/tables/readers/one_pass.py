@@ -95,7 +95,7 @@ def passing_moments(
     >>> passing_moments(table, None, False, "discrete", False, lambda rows: rows) is None
     True
     """
-    if data in ("discrete", "nonlinear"):
+    if data in ("discrete", "nonlinear") or table.engine is not None:
         return None
     if schema is not None:
         if any(column.kind == "categorical" for column in schema.columns):

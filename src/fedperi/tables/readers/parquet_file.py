@@ -32,6 +32,24 @@ def inspect_parquet(path: Path) -> tuple[str, ...]:
         return tuple(name for name in schema.names if name not in index)
 
 
+def has_rows(path: Path) -> bool:
+    """Say whether a file that may be a Parquet file holds rows; other files are taken to.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd
+    >>> file = Path(tempfile.mkdtemp()) / "part-0.parquet"
+    >>> pd.DataFrame({"a": []}).to_parquet(file)
+    >>> has_rows(file)
+    False
+    """
+    with path.open("rb") as stream:
+        if stream.read(len(MAGIC)) != MAGIC:
+            return True
+    with _open(path) as file:
+        return bool(file.metadata.num_rows)
+
+
 def _index_columns(note: bytes) -> list[str]:
     """Take the names of index columns from what pandas notes beside a table; anyone can write anything there."""
     try:
@@ -123,7 +141,8 @@ def _open(path: Path) -> Any:
         import pyarrow.parquet as parquet
     except ImportError:
         raise InputError(
-            f"{str(path)!r} is a Parquet file and pyarrow is not installed; pip install 'fedperi[parquet]'"
+            f"{str(path)!r} is a Parquet file and pyarrow is not installed; pip install pyarrow (the extra 'files' "
+            "brings it)"
         ) from None
     try:
         # With its buffer, Arrow would hold the whole file while it is read in batches.

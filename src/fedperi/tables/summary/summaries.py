@@ -83,6 +83,8 @@ def _summaries(
     def summarise(one: tuple[Table, FirstReading]) -> Summary:
         table, reading = one
         moments = reading.moments.result(agreed.names) if numbers and reading.moments is not None else None
+        if moments is None and table.engine is not None:
+            moments = table.engine.moments(table, embedding, reading.profile, missing)
         if moments is None:
             rows = (embedding.embed(frame, table.name) for frame in read_rows(table, agreed, CHUNK, missing))
             moments = stream_moments(rows)

@@ -1,0 +1,1 @@
+"""Tables that stay in a database: the engine computes counts and moments, and no row is fetched."""

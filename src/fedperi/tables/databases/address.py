@@ -1,0 +1,151 @@
+"""Where a table is: the address of a database, without its secrets wherever it is shown."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from ...errors import InputError
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.]*)://", re.IGNORECASE)
+_CONNECTION = re.compile(r"--\s*connection:\s*(\S+)\s*")
+_EXAMPLE = "postgresql://host/database?table=visits"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A table or a query of a database.
+
+    Parameters
+    ----------
+    url : str
+        How to connect. It may hold a password, and is never shown.
+    shown : str
+        The same without user, password and options.
+    table : str, optional
+        The table.
+    query : str, optional
+        A query that gives it.
+
+    Examples
+    --------
+    >>> address = parse_url("postgresql://ann:secret@db.example.org/clinic?table=visits&sslmode=require")
+    >>> address
+    Address(shown='postgresql://db.example.org/clinic?table=visits', table='visits', query=None)
+    """
+
+    url: str = field(repr=False)
+    shown: str
+    table: str | None = None
+    query: str | None = None
+
+    @property
+    def scheme(self) -> str:
+        """The kind of database, such as ``"postgresql"``."""
+        found = _SCHEME.match(self.url)
+        scheme = found[1].lower() if found else ""
+        return "postgresql" if scheme == "postgres" else scheme
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not appear in any message."""
+        parts = urlsplit(self.url)
+        password = parts.password or ""
+        options = [value for key, value in parse_qsl(parts.query) if "pass" in key.lower() or "token" in key.lower()]
+        return tuple(one for one in {password, unquote(password), *options} if one)
+
+
+def is_url(text: str) -> bool:
+    """Say whether a source is the address of a database.
+
+    Examples
+    --------
+    >>> is_url("duckdb:///clinic.db?table=visits"), is_url("north.csv")
+    (True, False)
+    """
+    return _SCHEME.match(text) is not None
+
+
+def parse_url(text: str) -> Address:
+    """Read the address of a table, ``SCHEME://...?table=NAME``.
+
+    Examples
+    --------
+    >>> parse_url("duckdb:///clinic.db")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: 'duckdb:///clinic.db' names no table; add it: postgresql://host/database?table=visits
+    """
+    url, options = _split(text)
+    tables = [value for key, value in options if key == "table"]
+    rest = [pair for pair in options if pair[0] != "table"]
+    shown = _shown(url)
+    if len(tables) != 1 or not tables[0].strip():
+        raise InputError(f"{shown!r} names no table; add it: {_EXAMPLE}")
+    return Address(url + (f"?{urlencode(rest)}" if rest else ""), f"{shown}?table={tables[0]}", tables[0])
+
+
+def read_query(path: Path) -> Address:
+    r"""Read a file with a query, whose first line says where: ``-- connection: postgresql://host/database``.
+
+    Instead of the address that line may hold ``$NAME``, a variable of the environment.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "lyon.sql"
+    >>> _ = file.write_text("-- connection: duckdb:///clinic.db\nSELECT age, dose FROM visits;")
+    >>> read_query(file).query
+    'SELECT age, dose FROM visits'
+    """
+    try:
+        first, _, rest = path.read_text(encoding="utf-8-sig").partition("\n")
+    except (OSError, UnicodeError):
+        raise InputError(f"{str(path)!r} cannot be read as UTF-8 text; save the query again") from None
+    found = _CONNECTION.fullmatch(first.strip())
+    if found is None:
+        raise InputError(
+            f"{str(path)!r}: the first line must say where to ask: -- connection: postgresql://host/database "
+            "(or $NAME, a variable of the environment that holds the address)"
+        )
+    url = found[1]
+    if url.startswith("$"):
+        url = os.environ.get(url[1:], "")
+        if not url:
+            raise InputError(f"{str(path)!r}: there is no variable {found[1][1:]!r} in the environment; set it")
+    if not is_url(url):
+        raise InputError(f"{str(path)!r}: the connection in the first line is not an address such as {_EXAMPLE}")
+    query = rest.strip().rstrip(";").strip()
+    address = Address(url, str(path), None, query)
+    _check_query(path, query, address.scheme)
+    return address
+
+
+def _check_query(path: Path, query: str, scheme: str) -> None:
+    try:
+        import sqlglot
+    except ImportError:
+        raise InputError(
+            f"{str(path)!r} is a query, which needs Ibis; pip install 'ibis-framework[duckdb,postgres]' (the extra "
+            "'sql' brings it)"
+        ) from None
+    dialect = "postgres" if scheme == "postgresql" else scheme
+    try:
+        statements = [one for one in sqlglot.parse(query, read=dialect) if one is not None]
+    except (sqlglot.errors.SqlglotError, ValueError):
+        statements = []
+    if len(statements) != 1 or not isinstance(statements[0], sqlglot.exp.Query):
+        raise InputError(f"{str(path)!r}: after the first line there must be one SELECT, and nothing else")
+
+
+def _split(text: str) -> tuple[str, list[tuple[str, str]]]:
+    url, _, query = text.partition("?")
+    return url, parse_qsl(query, keep_blank_values=True)
+
+
+def _shown(url: str) -> str:
+    scheme, netloc, path, _, _ = urlsplit(url)
+    return f"{scheme}://{netloc.rpartition('@')[2]}{path}"

@@ -1,0 +1,89 @@
+"""A table of a database as a site's table: what can be computed there is, and rows are refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from ...errors import InputError
+from ..checks.profile import Missing, TableProfile
+from ..embedding import Embedding
+from ..moments import Moments
+from ..schema import Schema
+from ..table import Table
+from .address import Address, parse_url, read_query
+from .connection import connected
+from .moments import moments_of
+from .profile import profile_of
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A database that computes what a site says of its table.
+
+    Parameters
+    ----------
+    address : Address
+        Where the table is.
+    """
+
+    address: Address
+
+    def profile(self, table: Table, missing: Missing, schema: Schema | None) -> TableProfile:
+        """Describe the columns of a table, as `fedperi.tables.checks.profile.scan` does."""
+        with connected(self.address) as connection:
+            return profile_of(connection, table.name, table.columns, missing, schema)
+
+    def moments(self, table: Table, embedding: Embedding, profile: TableProfile, missing: Missing) -> Moments:
+        """Return the moments of a table's embedded rows."""
+        with connected(self.address) as connection:
+            return moments_of(connection, table.name, table.columns, embedding, profile, missing)
+
+
+def open_url(text: str) -> Table:
+    """Open the table that an address names, such as ``duckdb:///clinic.db?table=visits``.
+
+    Examples
+    --------
+    >>> import duckdb, tempfile
+    >>> file = f"{tempfile.mkdtemp()}/clinic.db"
+    >>> with duckdb.connect(file) as database:
+    ...     _ = database.execute("CREATE TABLE visits AS SELECT 41.5 AS age, 'f' AS sex")
+    >>> open_url(f"duckdb://{file}?table=visits").columns
+    ('age', 'sex')
+    """
+    address = parse_url(text)
+    return _open(address, str(address.table))
+
+
+def open_query(path: Path) -> Table:
+    """Open the result of a query in a file as a table; see `fedperi.tables.databases.address.read_query`."""
+    return _open(read_query(path), path.stem)
+
+
+def _open(address: Address, name: str) -> Table:
+    with connected(address) as connection:
+        names = tuple(map(str, connection.rows.columns))
+    return Table(
+        name,
+        names,
+        address.shown,
+        _read=lambda size, text: _no_rows(address),
+        _cells=lambda size: _no_noise(address),
+        engine=Engine(address),
+    )
+
+
+def _no_rows(address: Address) -> NoReturn:
+    raise InputError(
+        f"{address.shown!r} is a table of a database, and no row of it is fetched; this needs rows: use M-PERI, with "
+        "--missing drop if there are gaps, or export the table as Parquet or CSV"
+    )
+
+
+def _no_noise(address: Address) -> NoReturn:
+    raise InputError(
+        f"{address.shown!r} is a table of a database, and with noise a table is read cell by cell; export it as "
+        "Parquet or CSV, or leave the noise out (release --exact)"
+    )

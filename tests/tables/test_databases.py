@@ -1,0 +1,271 @@
+"""Tables that stay in a database: the same summary as from a file, no row fetched, no secret shown, nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.command import fedperi_here
+from helpers.databases import in_duckdb, in_postgresql, postgresql_server
+from helpers.refusals import refusal
+
+from fedperi import IPERI, MPERI, FedCDH, simulate
+from fedperi.tables import check, open_table
+from fedperi.tables.databases.address import parse_url
+from fedperi.tables.databases.connection import Connection
+from fedperi.tables.readers.private import read_cells
+from fedperi.tables.schema import Column, Schema
+from fedperi.tables.summary.summaries import summaries
+from fedperi.tables.summary.summary import Summary
+
+pytest.importorskip("ibis", reason="databases need the extra 'sql'")
+PASSWORD = "tr0ub4dor&3"
+DIFFERENT = 25  # different values of a column of whole numbers, which are counted; each table has 400 rows
+Addresses = dict[str, str]
+
+
+def frame(seed: int, rows: int = 400) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = rng.normal(60, 10, rows)
+    table = pd.DataFrame(
+        {
+            "age": age,
+            "far": 1e8 + rng.normal(size=rows),  # digits are lost here if sums are subtracted
+            "ward": rng.integers(0, 4, rows),
+            "visits": rng.poisson(20, rows),
+            "sex": np.where(rng.random(rows) < 0.5, "f", "m"),
+            "smoker": rng.random(rows) < 0.3,
+            "dose": 0.1 * age + rng.normal(size=rows),
+        }
+    )
+    table.loc[[3, 5], "dose"] = np.nan
+    table.loc[7, "sex"] = None
+    return table
+
+
+TABLES = {"north": frame(1), "south": frame(2)}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    for uri in postgresql_server():
+        in_postgresql(uri, TABLES)
+        yield uri
+
+
+@pytest.fixture(params=["duckdb", pytest.param("postgresql", marks=pytest.mark.database)])
+def addresses(request: pytest.FixtureRequest, tmp_path: Path) -> Addresses:
+    if request.param == "duckdb":
+        return in_duckdb(tmp_path / "clinic.db", TABLES)
+    uri = request.getfixturevalue("server")
+    return {name: f"{uri}&table={name}" for name in TABLES}
+
+
+def assert_alike(found: list[Summary], expected: list[Summary]) -> None:
+    for one, two in zip(found, expected, strict=True):
+        assert (one.n, one.names, one.kinds, one.schema) == (two.n, two.names, two.kinds, two.schema)
+        assert one.dropped == two.dropped
+        scale = np.sqrt(np.diag(two.covariance))
+        np.testing.assert_allclose((one.mean - two.mean) / scale, 0, atol=1e-9)
+        np.testing.assert_allclose((one.covariance - two.covariance) / np.outer(scale, scale), 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("data", ["auto", "nonlinear"])
+def test_a_database_gives_the_summary_of_a_file_to_nine_digits(data: Any, addresses: Addresses) -> None:
+    assert_alike(summaries(addresses, data=data, missing="drop"), summaries(TABLES, data=data, missing="drop"))
+
+
+def test_the_check_says_the_same_as_for_a_file(addresses: Addresses) -> None:
+    def said(sources: Any, missing: Any) -> set[str]:
+        return {str(finding) for finding in check(sources, missing=missing).findings}
+
+    assert said(addresses, "error") == said(TABLES, "error")
+    assert said(addresses, "drop") == said(TABLES, "drop")
+    twice = {"a": addresses["north"], "b": addresses["north"]}
+    assert "sites 'a', 'b' hold the same rows" in " ".join(said(twice, "drop"))
+
+
+def test_methods_that_need_moments_give_the_same_graph(addresses: Addresses) -> None:
+    schema = Schema((Column("ward", "continuous"),))
+    for method in (MPERI(missing="drop", schema=schema), IPERI(missing="drop", schema=schema)):
+        assert method.fit(addresses).graph == method.fit(TABLES).graph
+
+
+def test_no_row_is_fetched(addresses: Addresses, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+    ask = Connection.ask
+
+    def spy(self: Connection, question: Any, most: int = 1) -> list[dict[str, Any]]:
+        answer = ask(self, question, most)
+        asked.append((str(self._backend.compile(question)), len(answer)))
+        return answer
+
+    monkeypatch.setattr(Connection, "ask", spy)
+    for fetch in ("execute", "to_pandas", "to_pyarrow_batches", "to_polars"):  # other ways of Ibis to rows
+        monkeypatch.setattr(f"ibis.expr.types.Table.{fetch}", _forbidden)
+    MPERI(missing="drop").fit(addresses)
+    check(addresses, missing="drop")
+    assert len(asked) > 5
+    for question, rows in asked:
+        assert any(word in question for word in ("COUNT(", "SUM(", "AVG("))
+        assert rows == 1 or ("GROUP BY" in question and rows <= DIFFERENT)
+
+
+def _forbidden(*_: object, **__: object) -> None:
+    raise AssertionError("rows were fetched")
+
+
+@pytest.mark.database
+def test_the_server_returns_few_rows_and_its_tables_stay_as_they_are(
+    server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import psycopg
+
+    fetched: list[int] = []
+    fetchmany = psycopg.ServerCursor.fetchmany
+
+    def spy(self: Any, size: int = 0) -> list[Any]:
+        rows = fetchmany(self, size)
+        fetched.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(psycopg.ServerCursor, "fetchmany", spy)
+    summaries({name: f"{server}&table={name}" for name in TABLES}, missing="drop")
+    assert fetched
+    assert max(fetched) <= DIFFERENT
+    with psycopg.connect(server, autocommit=True) as database:
+        database.execute("CREATE SEQUENCE IF NOT EXISTS counter")
+    file = tmp_path / "lyon.sql"
+    file.write_text(f"-- connection: {server}\nSELECT nextval('counter') AS a, age FROM north")
+    assert "refused a question (ReadOnlySqlTransaction)" in refusal(lambda: summaries([file]))
+
+
+def test_a_query_in_a_file_is_a_table(addresses: Addresses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = addresses["north"].replace("&table=north", "").replace("?table=north", "")
+    monkeypatch.setenv("CLINIC", url)
+    query = "SELECT age, dose * 2 AS twice, sex FROM north WHERE dose IS NOT NULL AND sex IS NOT NULL"
+    for first in (f"-- connection: {url}", "--connection: $CLINIC"):
+        (tmp_path / "lyon.sql").write_text(f"{first}\n{query};\n")
+        table = open_table(tmp_path / "lyon.sql")
+        assert (table.name, table.columns) == ("lyon", ("age", "twice", "sex"))
+        north = TABLES["north"].dropna()
+        plain = north.assign(twice=north["dose"] * 2)[["age", "twice", "sex"]]
+        assert_alike([Summary.of(table)], [Summary.of(plain)])
+
+
+QUERIES = {
+    "SELECT 1": "the first line must say where to ask",
+    "-- connection: duckdb://\nDELETE FROM north": "there must be one SELECT, and nothing else",
+    "-- connection: duckdb://\nSELECT 1; SELECT 2": "there must be one SELECT, and nothing else",
+    "-- connection: $NO_SUCH_NAME\nSELECT 1": "there is no variable 'NO_SUCH_NAME' in the environment",
+    "-- connection: north.db\nSELECT 1": "is not an address such as",
+    "-- connection: duckdb://\nSELECT a FROM nowhere": "does not let us see the table (CatalogException)",
+}
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_other_queries_are_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "lyon.sql").write_text(text)
+    assert QUERIES[text] in refusal(lambda: open_table(tmp_path / "lyon.sql"))
+
+
+ROWS: dict[str, Callable[[Any], object]] = {
+    "a baseline": lambda sources: FedCDH(missing="drop").fit(sources),
+    "counts of categories": lambda sources: IPERI(data="discrete", missing="drop").fit(sources),
+    "a bootstrap": lambda sources: IPERI(data="linear", missing="drop", bootstrap=3).fit(sources),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_what_needs_rows_is_refused(case: str, tmp_path: Path) -> None:
+    kept = ["sex", "smoker"] if "counts" in case else ["age", "far", "dose"]
+    some = in_duckdb(tmp_path / "clinic.db", {name: table[kept] for name, table in TABLES.items()})
+    words = refusal(lambda: ROWS[case](some))
+    assert "is a table of a database, and no row of it is fetched" in words
+
+
+def test_noise_is_refused_and_exact_statistics_can_be_released(tmp_path: Path) -> None:
+    url = in_duckdb(tmp_path / "clinic.db", {"north": TABLES["north"][["age", "dose"]].dropna()})["north"]
+    schema = Schema((Column("age", "continuous", bounds=(0, 120)),))
+    words = refusal(lambda: next(read_cells(open_table(url), schema, "linear")))
+    assert "with noise a table is read cell by cell; export it as Parquet or CSV" in words
+    out = tmp_path / "north.fedperi"
+    done = fedperi_here("release", url, "--exact", "--yes", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert Summary.load(out).n == 398
+
+
+@pytest.mark.database
+def test_secrets_are_shown_nowhere(server: str, tmp_path: Path) -> None:
+    from urllib.parse import quote
+
+    names = ["lyon", "metz", "nice"]
+    sites = simulate(3, clients=3, samples=200, intervention="shift", seed=1).sites
+    in_postgresql(server, dict(zip(names, sites, strict=True)))
+    secret = server.replace("postgres:@", f"postgres:{quote(PASSWORD)}@")
+    assert PASSWORD in parse_url(f"{secret}&table=north").secrets
+    urls = [f"{secret}&table={name}" for name in names]
+    done = [
+        fedperi_here("run", *urls, "--out", tmp_path / "results"),
+        fedperi_here("check", *urls),
+        fedperi_here("check", *urls, "--json"),
+        fedperi_here("run", *urls, "--dry-run"),
+        fedperi_here("run", *urls, "--site-keys", tmp_path, "--dry-run"),
+        fedperi_here("run", *urls, "--method", "fedcdh", "--dry-run"),
+        fedperi_here("check", f"{secret}&table=nowhere", f"{secret}&tables=north"),
+        fedperi_here("check", f"postgresql://ann:{quote(PASSWORD)}@127.0.0.1:1/clinic?table=visits"),
+        fedperi_here("check", f"nosuch://ann:{quote(PASSWORD)}@host/clinic?table=visits"),
+        fedperi_here("release", urls[0], "--exact", "--yes", "--out", tmp_path / "north.fedperi"),
+    ]
+    assert [one.returncode for one in done][:4] == [0, 0, 0, 0], done[0].stderr
+    written = [path.read_bytes().decode("utf-8", "replace") for path in tmp_path.rglob("*") if path.is_file()]
+    assert written
+    for text in [*written, *(one.stdout + one.stderr for one in done)]:
+        assert PASSWORD not in text
+        assert quote(PASSWORD) not in text
+
+
+def test_types_of_a_database_are_taken_as_those_of_a_file(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "clinic.db"
+    with duckdb.connect(path) as database:
+        columns = "price DECIMAL(8, 2), nothing DOUBLE, word TEXT, day DATE, code DECIMAL(4, 0)"
+        database.execute(f"CREATE TABLE t ({columns})")
+        rows = [(Decimal("1.5"), float("nan"), " u ", "2020-01-01", 1), (Decimal("2.5"), None, " ", None, 2)] * 20
+        database.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", rows)
+    report = check([f"duckdb://{path}?table=t"])
+    said = " ".join(map(str, report.findings))
+    assert "column 'nothing': all values are missing" in said
+    assert "column 'day': values of type date are neither numbers nor categories" in said
+    assert "column 'word': 50.0 % of the values are missing (20 of 40)" in said
+    assert [report.schema[name].kind for name in ("price", "code")] == ["continuous", "categorical"]
+
+
+def test_whoever_watches_is_told_which_table_is_read(tmp_path: Path) -> None:
+    told: list[tuple[str, int]] = []
+    urls = in_duckdb(tmp_path / "clinic.db", {"north": TABLES["north"][["age", "far"]]})
+    check(urls, tell=lambda read, rows: told.append((read.origin, rows)))
+    assert told == [(urls["north"], 0)]
+
+
+def test_addresses_that_are_wrong_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    assert "names no table; add it" in refusal(lambda: open_table("duckdb:///clinic.db"))
+    words = refusal(lambda: open_table("duckdb:///no/clinic.db?table=visits"))
+    assert "there is no file '/no/clinic.db' or 'no/clinic.db'; check the path" in words
+    url = in_duckdb(tmp_path / "clinic.db", {"north": TABLES["north"]})["north"]
+    assert "does not let us see the table" in refusal(lambda: open_table(url.replace("north", "nowhere")))
+    assert "cannot be reached" in refusal(lambda: open_table("nosuch://host/clinic?table=visits"))
+
+
+def test_ibis_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "ibis", None)
+    words = refusal(lambda: open_table("duckdb:///clinic.db?table=visits"))
+    assert "pip install 'ibis-framework[duckdb,postgres]' (the extra 'sql' brings it)" in words
