@@ -84,9 +84,8 @@ def test_pictures_of_categories_and_constants() -> None:
 
 
 def entry_of(page: str, first: str, second: str) -> str:
-    found = re.search(
-        rf'<div class="entry" id="edge-\d+" hidden>\s*<h3>{first} <[^\n]*> {second}</h3>.*?</dl>', page, re.S
-    )
+    head = rf'<div class="entry" id="edge-\d+" hidden>\s*<h3>{first} <[^\n]*> {second}</h3>'
+    found = re.search(rf"{head}.*?</dl>", page, re.S)
     assert found is not None
     return words_of(found.group())
 
@@ -108,7 +107,7 @@ def test_the_effect_of_an_arrow_is_that_of_the_result(result: Result) -> None:
 
 
 def test_an_open_edge_has_a_direct_effect_either_way_and_no_total(result: Result) -> None:
-    open_graph = fp.PDAG.from_edges([], [tuple(pair) for pair in sorted(result.graph.directed)], result.graph.names)
+    open_graph = fp.PDAG.from_edges([], sorted(result.graph.directed), result.graph.names)
     from dataclasses import replace
 
     text = entry_of(render_report(replace(result, graph=open_graph)), "age", "weight")
