@@ -56,7 +56,7 @@ def test_a_triangle_with_an_intervention() -> None:
     assert result.graph == fp.PDAG.from_edges([("A", "C"), ("B", "C")], [("A", "B")])
     assert reasons(result) == {("A", "B"): "", ("A", "C"): "difference", ("B", "C"): "difference"}
     edges = {(edge.a, edge.b): edge for edge in result.edges}
-    words = "an intervention at do B reveals a v-structure that gives the direction"
+    words = "at do B a link is missing, as if a local policy set a variable; if so, the arrow points this way: ask do B"
     assert edges["A", "C"].words == edges["B", "C"].words == words
     assert edges["A", "B"].sites == ("plain",)  # the site that lost the edge does not ask for it
     assert edges["A", "C"].sites == edges["B", "C"].sites == ("plain", "do B")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..tables.checks.check import CheckReport
+    from ..tables.checks.findings import Finding
 
 
 @app.command()
@@ -64,16 +67,18 @@ def run(
     tables = _tables(files, name)
     sources = _sources(files, tables, site_keys)
 
+    from ..methods.remarks import found_by_check
     from ..report.console import console as terminal
     from .common.outcome import summarize
 
     console = terminal(quiet=as_json)
-    sources = _looked_at(console, sources, tables, chosen, dry_run, strict=name != "mperi")
+    sources, findings = _looked_at(console, sources, tables, chosen, dry_run, strict=name != "mperi")
     if dry_run:
         console.print("Nothing was asked: this was a dry run.")
         return
     _say_unsigned(console, sources)
     result = chosen.fit(sources)
+    result = replace(result, warnings=(*result.warnings, *found_by_check(findings)))
     if out is not None:
         result.save(out)
     if as_json:
@@ -84,8 +89,9 @@ def run(
 
 def _looked_at(
     console: Console, sources: list[Any], tables: list[str], method: Any, dry_run: bool, *, strict: bool
-) -> list[Any]:
-    """Check the tables, or show what privacy costs; return the sources with tables that are not read again."""
+) -> tuple[list[Any], Sequence[Finding]]:
+    """Check the tables, or show what privacy costs; return sources that need no second reading."""
+    findings: Sequence[Finding] = ()
     from ..privacy import Release
     from ..tables.summary.summary import Summary
     from .common.plan import show_plan, show_prices
@@ -96,6 +102,7 @@ def _looked_at(
         checked = _checked(console, tables, method, strict=strict)
         if dry_run:
             show_plan(console, checked, method)
+        findings = checked.findings
         read = iter(checked.tables)  # in the order of the files: all of them passed the check
         sources = [next(read) if isinstance(source, str) else source for source in sources]
     for source in sources:
@@ -103,7 +110,7 @@ def _looked_at(
             console.print(f"{source.site}: {statement_kind(source)}.", markup=False)
     if dry_run and len(sources) > len(tables):
         console.print(f"{len(sources) - len(tables)} statements: nothing is asked of these sites, and nothing is paid.")
-    return sources
+    return sources, findings
 
 
 def _tables(files: list[str], method: str) -> list[str]:
