@@ -27,7 +27,9 @@ def test_demo_finds_what_no_hospital_could(tmp_path: Path) -> None:
     found = {(one.site, one.variable) for one in result.differences}
     assert len(policies) == 4 and len(policies & found) >= 3  # named, though nobody wrote them down
     assert {path.name for path in (tmp_path / "fedperi-demo" / "data").glob("*.csv")} == {f"{n}.csv" for n in HOSPITALS}
-    assert fedperi("demo", cwd=tmp_path).returncode == 0  # again, over the same files
+    again = fedperi("demo", cwd=tmp_path)
+    assert again.returncode == 2 and "not empty; choose another directory, or add --force" in again.stderr
+    assert fedperi("demo", "--force", cwd=tmp_path).returncode == 0
     report = (tmp_path / "fedperi-demo" / "report.html").read_text(encoding="utf-8")
     assert all(one.words in report for one in result.differences)
 

@@ -41,19 +41,20 @@ def test_run_says_how_sure_it_is_and_what_sites_do_differently(hospitals: Path) 
     assert result.method["name"] == "M-PERI"
     assert result.graph == fp.MPERI().fit(files(hospitals)).graph
     said = words(done.stdout)
-    assert said.startswith("3 sites, 6000 rows, 3 variables. Edge this way other way no edge Direction")
+    assert said.startswith("3 sites, 6000 rows, 3 variables. Edge Probability How sure Direction")
+    frame = result.to_frame().set_index(["a", "b"])
     for edge in result.robustness:
         sign = "->" if edge.grade else "--"
         grade = {"": "open", "confirmed": "confirmed", "one site": f"rests on {edge.site} alone"}[edge.grade]
         (line,) = [line for line in done.stdout.splitlines() if line.startswith(f"{edge.a} {sign} {edge.b} ")]
         assert line.rstrip().endswith(grade)
-        numbers = [float(part) for part in line.split() if part[:1] in "01"]
-        assert len(numbers) == 3 and abs(sum(numbers) - 1) < 0.02
+        row = frame.loc[(edge.a, edge.b)]
+        assert f" {row.probability:.2f} " in line and f" {row.how_sure} " in line
     place = said.index("What the sites do differently")
     assert result.differences
     for part in (*(one.words for one in result.differences), *result.warnings):
         assert place < said.index(part)
-    assert said.endswith("Wrote report.html, result.json, manifest.json and graph.* to results.")
+    assert said.endswith("Wrote report.html, edges.csv, result.json, manifest.json and graph.* to results.")
     assert (hospitals / "results" / "report.html").exists()
 
 
@@ -85,10 +86,12 @@ def test_the_words_of_a_result_by_hand(capsys: pytest.CaptureFixture[str]) -> No
     )
     say_mechanisms(Console(highlight=False, width=100), result)
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
-        "Edge           this way  other way  no edge  Direction",
-        "age -> dose        0.98       0.02     0.00  confirmed",
-        "dose -> [red]      0.05       0.90     0.05  rests on Lyon alone",
-        "sex -- age         0.55       0.40     0.05  open",
+        "Edge           Probability  How sure             Direction",
+        "age -> dose    0.98         practically certain  confirmed",
+        "dose -> [red]  0.05         open                 rests on Lyon alone",
+        "sex -- age     0.55         open                 open",
+        "Practically certain: probability 0.95 or more. Likely: 0.8 or more. Leaning: 0.6 or more. Open:",
+        "less.",
         "3 edges: 1 confirmed (the direction holds whichever site is left out), 1 that rests on one site, 1",
         "with an open direction.",
         "",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import re
 import subprocess
 import sys
+import tempfile
+import warnings
 from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -171,14 +175,15 @@ SNAPSHOTS = {
 }
 """,
     "GML": """graph [
+  comment "kind arrow: source causes target. kind open: a line, written once each way; its direction is not known."
   directed 1
   node [ id 0 label "Z" ]
   node [ id 1 label "a &#34;b&#34;" ]
   node [ id 2 label "&#252;-1" ]
   node [ id 3 label "alone" ]
-  edge [ source 0 target 1 ]
-  edge [ source 1 target 2 ]
-  edge [ source 2 target 1 ]
+  edge [ source 0 target 1 kind "arrow" ]
+  edge [ source 1 target 2 kind "open" graphics [ arrow "none" ] ]
+  edge [ source 2 target 1 kind "open" graphics [ arrow "none" ] ]
 ]
 """,
     "CSV": """from,to,type
@@ -345,6 +350,23 @@ def test_dowhy_takes_our_gml_for_gml(graph: fp.PDAG) -> None:
 def test_we_read_the_gml_of_networkx(graph: fp.PDAG) -> None:
     out = nx.relabel_nodes(formats.to_networkx(graph), {name: name for name in graph.names})
     assert_same(formats.from_gml("\n".join(nx.generate_gml(out))), graph)
+
+
+def test_an_open_edge_in_gml_is_not_two_arrows() -> None:
+    """Every entry says what it is, in networkx as in igraph; arrows can be told from lines without our reader."""
+    igraph = pytest.importorskip("igraph")
+    text = formats.to_gml(HAND)
+    read = nx.parse_gml(text)
+    assert [edge for *edge, kind in read.edges(data="kind") if kind == "arrow"] == [["Z", 'a "b"']]
+    lines = [data for _, _, data in read.edges(data=True) if data["kind"] == "open"]
+    assert lines == [{"kind": "open", "graphics": {"arrow": "none"}}] * 2
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # igraph says that it does not keep the key graphics
+        (Path(folder) / "graph.gml").write_text(text)
+        other = igraph.Graph.Read_GML(str(Path(folder) / "graph.gml"))
+    assert other.is_directed() and [html.unescape(label) for label in other.vs["label"]] == list(HAND.names)
+    assert [(edge.tuple, edge["kind"]) for edge in other.es] == [((0, 1), "arrow"), ((1, 2), "open"), ((2, 1), "open")]
+    assert other.is_mutual() == [False, True, True]
 
 
 def test_networkx_undirected_and_multigraphs() -> None:

@@ -56,7 +56,7 @@ def test_a_triangle_with_an_intervention() -> None:
     assert result.graph == fp.PDAG.from_edges([("A", "C"), ("B", "C")], [("A", "B")])
     assert reasons(result) == {("A", "B"): "", ("A", "C"): "difference", ("B", "C"): "difference"}
     edges = {(edge.a, edge.b): edge for edge in result.edges}
-    words = "an intervention at do B reveals a v-structure that gives the direction"
+    words = "at do B a link is missing, as if a local policy set a variable; if so, the arrow points this way: ask do B"
     assert edges["A", "C"].words == edges["B", "C"].words == words
     assert edges["A", "B"].sites == ("plain",)  # the site that lost the edge does not ask for it
     assert edges["A", "C"].sites == edges["B", "C"].sites == ("plain", "do B")
@@ -276,7 +276,14 @@ def test_save(tmp_path: Path) -> None:
     assert_same(fp.Result.from_json((place / "result.json").read_text(encoding="utf-8")), result)
     assert json.loads((place / "manifest.json").read_text()) == result.manifest
     assert fp.PDAG.from_dot((place / "graph.dot").read_text()) == result.graph
-    result.save(place)  # again, over the first
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    with pytest.raises(fp.InputError, match=r"already holds edges.csv and other files of a result; give another"):
+        result.save(place)
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == before
+    result.save(place, overwrite=True)
+    (place / "summaries.json").write_text("of another result")
+    result.save(place, overwrite=True)
+    assert not (place / "summaries.json").exists()  # `load` would have read it with this result
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(fp.InputError, match=r"^cannot write the result to '.*file': File exists$"):
         result.save(tmp_path / "file")

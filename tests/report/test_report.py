@@ -51,7 +51,9 @@ def small(**changes: Any) -> Result:
     cpdag = fp.PDAG.from_edges([("a", "c"), ("b", "c")], [("c", "d"), ("d", "e")], NAMES)
     phi = fp.PDAG.from_edges([("a", "c"), ("b", "c"), ("c", "d")], [("d", "e")], NAMES)
     graph = fp.PDAG.from_edges([("a", "c"), ("b", "c"), ("c", "d"), ("d", "e")], names=NAMES)
-    words = "an intervention at north reveals a v-structure that gives the direction"
+    words = (
+        "at north a link is missing, as if a local policy set a variable; if so, the arrow points this way: ask north"
+    )
     edges = (
         EdgeEvidence("a", "c", True, 12.34, ("north", "south"), "v-structure", "a and b are both causes of c"),
         EdgeEvidence("b", "c", True, 5.0, ("south",), "v-structure", "a and b are both causes of c"),
@@ -304,7 +306,10 @@ def test_the_page_says_what_was_found() -> None:
     assert "Causal graph of 5 variables from 2 sites" in text
     assert "Without it, the sites\u2019 regrets would grow by 12.3 nats together." in text
     assert "A and b are both causes of c." in text
-    assert "An intervention at north reveals a v-structure that gives the direction." in text
+    assert (
+        "At north a link is missing, as if a local policy set a variable; if so, the arrow points this way: ask north."
+        in text
+    )
     assert "2,000 rows at 2 sites; none left a site" in text
     assert "declared: d" in text
     assert "This run was interrupted" not in text

@@ -373,21 +373,41 @@ def test_grades_of_mechanisms_look_different_and_tell_what_they_rest_on(browser:
     result = by_hand()
     opened(browser, render_report(result), tmp_path)
 
-    def look(first: str, second: str) -> tuple[str, bool]:
+    def look(first: str, second: str) -> tuple[str, str, bool]:
         edge = edge_of(browser, result, first, second)
-        dashes = edge.find_element("css selector", ".stroke").value_of_css_property("stroke-dasharray")
+        line = edge.find_element("css selector", ".stroke")
+        dashes, wide = (line.value_of_css_property(name) for name in ("stroke-dasharray", "stroke-width"))
         heads = [head.value_of_css_property("display") for head in edge.find_elements("css selector", "[class^=head]")]
-        return dashes, any(display != "none" for display in heads)
+        return dashes, wide, any(display != "none" for display in heads)
 
-    assert look("age", "dose") == ("none", True)
-    assert look("dose", "stroke") == ("7px, 4px", True)
-    assert look("age", "smoker") == ("none", False)
+    assert look("age", "dose") == ("none", "3px", True)
+    assert look("dose", "stroke") == ("none", "1.9px", True)
+    assert look("age", "smoker") == ("2px, 4px", "1.7px", False)
+    sure, alone = (edge_of(browser, result, *pair) for pair in (("age", "dose"), ("dose", "stroke")))
+    assert sure.value_of_css_property("color") != alone.value_of_css_property("color")  # it rests on one site
     click(browser, edge_of(browser, result, "dose", "stroke"))
     said = visible_entry(browser)
-    assert said.startswith("dose → stroke rests on Lyon alone How probable it is") and "0.90" in said
+    assert said.startswith("dose → stroke likely, 0.90 rests on Lyon alone How probable it is") and "0.90" in said
     warning, graph = (one(browser, f"#{name}").location["y"] for name in ("h-warnings", "h-graph"))
     assert warning < graph
     browser.set_window_size(500, 900)
     width = browser.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
     assert width[0] <= width[1]
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_a_cell_of_the_matrix_opens_its_evidence(browser: Any, tmp_path: Path) -> None:
+    opened(browser, render_report(by_hand()), tmp_path)
+    lyon, metz = browser.find_elements("css selector", "[data-cell]")
+    entries = browser.find_elements("css selector", ".cell-entry")
+    assert [entry.is_displayed() for entry in entries] == [False, False]
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", lyon)
+    lyon.click()
+    shown = [entry for entry in entries if entry.is_displayed()]
+    assert len(shown) == 1 and "At Lyon, stroke is less likely by 0.1 than elsewhere." in shown[0].text
+    assert lyon.get_attribute("aria-expanded") == "true"
+    metz.send_keys("\n")  # from the keyboard: the other closes
+    assert [entry.is_displayed() for entry in entries].count(True) == 1
+    assert lyon.get_attribute("aria-expanded") == "false"
+    metz.click()
+    assert [entry.is_displayed() for entry in entries] == [False, False]

@@ -42,6 +42,7 @@ def demo(
         Path("fedperi-demo"), "--out", metavar="DIR", help="Where tables and results are written."
     ),
     seed: int = typer.Option(0, min=0, help="Another seed, another set of hospitals."),
+    force: bool = typer.Option(False, "--force", help="Replace what an earlier demo wrote there."),
 ) -> None:
     """Simulate hospitals with policies that nobody wrote down, find their graph, and compare it with the truth."""
     from rich.text import Text
@@ -55,6 +56,8 @@ def demo(
 
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {str(out)!r} is a file; give a directory")
+    if out.is_dir() and any(out.iterdir()) and not force:
+        raise InputError(f"--out {str(out)!r} is not empty; choose another directory, or add --force to write over it")
     console = terminal()
     sim = simulate(
         PDAG.from_edges(EDGES),
@@ -83,7 +86,7 @@ def demo(
     console.print()
     console.print(_policies(sim, result))
     _save(sim, out / "data")
-    result.save(out)
+    result.save(out, overwrite=force)
     console.print(f"\nWrote the report to {out / 'report.html'}: open it in a browser.", soft_wrap=True)
     console.print(f"Next: fedperi run {out / 'data'}/*.csv --out results   (or files of your own)", soft_wrap=True)
 

@@ -50,13 +50,11 @@ def effect(
 
 def _listed(found: Effects, cause: str | None, effect: str | None) -> list[Effect]:
     """Effects in common: those of one cause, those on one effect, or those of all arrows."""
-    from ..methods.effects.records import COMMON
-
     for name in (cause, effect):
         if name is not None:
             found.index(name)
     pairs = [pair for pair in found.pairs() if cause in (None, pair[0]) and effect in (None, pair[1])]
-    rows = [one for pair in pairs for one in found.of(*pair) if one.site == COMMON]
+    rows = [one for pair in pairs for one in found.of(*pair) if one.pooled]
     return [one for one in rows if one.direct is not None] if cause is None and effect is None else rows
 
 
@@ -78,7 +76,6 @@ def _sites(rows: Sequence[Effect]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from ..methods.effects.records import COMMON
     from ..methods.effects.words import interval, number
 
     levels = len({(one.cause_level, one.effect_level) for one in rows}) > 1
@@ -93,8 +90,8 @@ def _sites(rows: Sequence[Effect]) -> Table:
         direct = "-" if one.direct is None else number(one.direct.value)
         level = (Text(_level(one)),) if levels else ()
         cells = (number(one.total.value), interval(one.total), direct, interval(one.direct))
-        style = "bold" if one.site == COMMON else ""
-        place = "In common" if one.site == COMMON else f"{one.site}{' *' * bool(one.note)}"
+        style = "bold" if one.pooled else ""
+        place = "In common" if one.pooled else f"{one.site}{' *' * bool(one.note)}"
         table.add_row(Text(place), *level, *cells, style=style)
     return table
 

@@ -16,14 +16,9 @@ def report(
     directory: Path = typer.Argument(..., metavar="DIR", help="A directory that `fedperi run` wrote."),
 ) -> None:
     """Write report.html and the graph files of a run again, from its result.json."""
-    from ..methods import Result
+    from ..methods import load
 
-    source = directory / "result.json"
-    try:
-        text = source.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{str(source)!r} cannot be read: {error}; give a directory that `fedperi run` wrote"
-        ) from None
-    Result.from_json(text).save(directory)
+    if not (directory / "result.json").is_file():
+        raise InputError(f"{str(directory)!r} cannot be read: it has no result.json; give a directory of `fedperi run`")
+    load(directory).save(directory, overwrite=True)
     say(f"Wrote {directory / 'report.html'}")

@@ -97,7 +97,11 @@ def reasons_by_difference(directions: Sequence[Direction], names: Sequence[str],
     out: Reasons = {}
     for d in directions:
         who = tuple(site for site, gain in zip(sites, d.sites, strict=True) if gain > RESOLUTION)
-        words = f"an intervention at {', '.join(who)} reveals a v-structure that gives the direction"
+        named = ", ".join(who)
+        words = (
+            f"at {named} a link is missing, as if a local policy set a variable; if so, the arrow points this way: "
+            f"ask {named}"
+        )
         out[names[d.tail], names[d.head]] = Reason("difference", words, who)
     return out
 

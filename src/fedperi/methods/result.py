@@ -11,7 +11,6 @@ from ..coordinator.record import Transcript
 from ..errors import InputError
 from ..graph.pdag import PDAG
 from ..search.phase1 import Step
-from ..strict import write_json
 from .effects.moments import Moments
 from .evidence import EdgeEvidence
 from .parts import Difference, Groups, PairProbability, Robustness
@@ -20,11 +19,6 @@ from .stability import EdgeStability
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-SUMMARIES = "summaries.json"
-"""The sites' numbers in a saved result, in a file of their own: effects need them, and not everyone may have them."""
-
-EDGE_COLUMNS = ("a", "b", "directed", "probability", "reverse", "none", "grade", "rests_on", "evidence")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,19 +167,21 @@ class Result:
         return {group.variable: group.share for group in self.groups}
 
     def to_frame(self) -> pd.DataFrame:
-        """Collect the edges in a table: ends, direction, probabilities, and what the direction rests on.
+        """Collect the edges in a table: ends, direction, how sure, what it rests on, how strong, how stable.
+
+        Columns are described at `fedperi.methods.tables.EdgeRow`. What a method does not give is missing.
 
         Examples
         --------
         >>> import fedperi as fp
-        >>> fp.MPERI().fit(fp.simulate(3, clients=2, samples=500, seed=2).sites).to_frame().columns.tolist()
-        ['a', 'b', 'directed', 'probability', 'reverse', 'none', 'grade', 'rests_on', 'evidence']
+        >>> fp.MPERI().fit(fp.simulate(3, clients=2, samples=500, seed=2).sites).to_frame().columns.tolist()[:10]
+        ['a', 'b', 'directed', 'probability', 'reverse', 'none', 'grade', 'rests_on', 'evidence', 'how_sure']
         """
         import pandas as pd
 
-        from .tables import edge_rows
+        from .tables import EdgeRow, edge_rows
 
-        return pd.DataFrame(edge_rows(self), columns=list(EDGE_COLUMNS))
+        return pd.DataFrame(edge_rows(self), columns=list(EdgeRow._fields))
 
     def summary(self) -> str:
         """Say in a few lines what was found: the graph, how sure it is, what sites do differently, and warnings.
@@ -223,8 +219,8 @@ class Result:
 
         return read_result(text)
 
-    def save(self, directory: str | Path) -> Path:
-        """Write report.html, result.json, manifest.json and the graph in four formats into a directory.
+    def save(self, directory: str | Path, overwrite: bool = False) -> Path:
+        """Write report.html, edges.csv, result.json, manifest.json and the graph in four formats into a directory.
 
         The directory is made if needed. A result of `MPERI` also writes summaries.json: the sites' exact means and
         covariances, for `effects`. Delete it before passing the directory on to people who may not have them.
@@ -233,6 +229,8 @@ class Result:
         ----------
         directory : str or Path
             Where to write.
+        overwrite : bool
+            Whether to replace files that are there. Otherwise they are an error.
 
         Returns
         -------
@@ -245,30 +243,12 @@ class Result:
         >>> import tempfile
         >>> result = fp.IPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     sorted(path.name for path in result.save(folder).iterdir())
-        ['graph.csv', 'graph.dagitty.txt', 'graph.dot', 'graph.gml', 'manifest.json', 'report.html', 'result.json']
+        ...     sorted(path.name for path in result.save(folder).iterdir())[:4]
+        ['edges.csv', 'graph.csv', 'graph.dagitty.txt', 'graph.dot']
         """
-        from ..report import render_report
-        from .result_file import graph_files
+        from .saving import save
 
-        folder = Path(directory)
-        files = {
-            "result.json": self.to_json(),
-            "manifest.json": write_json(self.manifest, indent=1),
-            "report.html": render_report(self),
-            **graph_files(self.graph),
-        }
-        if self.moments is not None:
-            files[SUMMARIES] = self.moments.to_json()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            for name, text in files.items():
-                part = folder / f".{name}.part"  # a reader never sees half a file
-                part.write_text(text, encoding="utf-8")
-                part.replace(folder / name)
-        except OSError as error:
-            raise InputError(f"cannot write the result to {str(folder)!r}: {error.strerror or error}") from None
-        return folder
+        return save(self, directory, overwrite)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw `graph` on matplotlib axes: arrows for directed edges, dashed lines for undirected ones.
@@ -322,6 +302,8 @@ def load(directory: str | Path) -> Result:
     ...     fp.load(result.save(folder)).graph == result.graph
     True
     """
+    from .saving import SUMMARIES
+
     folder = Path(directory)
     file = folder / "result.json" if folder.is_dir() else folder
     try:

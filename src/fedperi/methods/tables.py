@@ -2,17 +2,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
+
+from .certainty import how_sure, meaning
 
 if TYPE_CHECKING:
+    from .effects.estimates import Effects
     from .result import Result
 
 
-def edge_rows(result: Result) -> list[tuple[Any, ...]]:
-    """One row per edge, in the order of `EDGE_COLUMNS`; numbers that a method does not give are None."""
+class EdgeRow(NamedTuple):
+    """One edge; what a method does not give is None.
+
+    Attributes
+    ----------
+    a, b : str
+        Its ends: cause and effect, or of an open edge the likelier cause first.
+    directed : bool
+        Whether the graph directs it.
+    probability, reverse, none : float or None
+        Of ``a -> b``, of ``b -> a``, of no edge.
+    grade, rests_on : str or None
+        What the direction rests on, see `fedperi.methods.parts.Robustness`.
+    evidence : float or None
+        How much worse the data fit without the edge, in nats.
+    how_sure : str or None
+        The probability of ``a -> b`` in one of the four words of `fedperi.methods.certainty`.
+    changes_if : str or None
+        What turns an arrow round, leaves it open or removes it.
+    effect, effect_low, effect_high : float or None
+        Of an arrow: its direct effect in common, with a 95 % interval; None if it has one per level of a category.
+    unit : str or None
+        What the effect is per what.
+    stability : float or None
+        Share of bootstrap runs in which the pair looked as it does here.
+    """
+
+    a: str
+    b: str
+    directed: bool
+    probability: float | None
+    reverse: float | None
+    none: float | None
+    grade: str | None
+    rests_on: str | None
+    evidence: float | None
+    how_sure: str | None
+    changes_if: str | None
+    effect: float | None
+    effect_low: float | None
+    effect_high: float | None
+    unit: str | None
+    stability: float | None
+
+
+def edge_rows(result: Result, *, effects: bool = True) -> list[EdgeRow]:
+    """List the edges; without `effects` those columns are None, which saves their computation."""
+    from .effects.table import effects_of
+
     chances = {frozenset((one.a, one.b)): one for one in result.probable}
     resting = {frozenset((one.a, one.b)): one for one in result.robustness}
     gains = {frozenset((one.a, one.b)): one.gain for one in result.edges}
+    strong = effects_of(result) if effects else None
     rows = []
     for a, b, directed in _edges(result):
         pair = frozenset((a, b))
@@ -21,7 +72,7 @@ def edge_rows(result: Result) -> list[tuple[Any, ...]]:
         if one is not None and one.a != a:
             forward, backward = backward, forward
         rows.append(
-            (
+            EdgeRow(
                 a,
                 b,
                 directed,
@@ -31,15 +82,50 @@ def edge_rows(result: Result) -> list[tuple[Any, ...]]:
                 None if robust is None else robust.grade,
                 None if robust is None else robust.site,
                 gains.get(pair),
+                None if forward is None else how_sure(forward).word,
+                None if robust is None else "; ".join(robust.flips),
+                *(_effect(strong, a, b) if strong is not None and directed else (None,) * 4),
+                _stability(result, a, b, directed),
             )
         )
     return rows
+
+
+def _effect(effects: Effects, a: str, b: str) -> tuple[float | None, float | None, float | None, str | None]:
+    """The direct effect in common, if it is one number."""
+    common = [one for one in effects.of(a, b) if one.pooled]
+    direct = common[0].direct
+    if len(common) > 1 or direct is None or direct.value != direct.value:
+        return None, None, None, common[0].unit
+    return direct.value, direct.low, direct.high, common[0].unit
+
+
+def _stability(result: Result, a: str, b: str, directed: bool) -> float | None:
+    one = next((one for one in result.stability if {one.a, one.b} == {a, b}), None)
+    if one is None:
+        return None
+    return one.undirected if not directed else one.forward if one.a == a else one.backward
 
 
 def _edges(result: Result) -> list[tuple[str, str, bool]]:
     likely = {(one.a, one.b) if one.forward >= one.backward else (one.b, one.a) for one in result.probable}
     lines = [(a, b) if not likely or (a, b) in likely else (b, a) for a, b in sorted(result.graph.undirected)]
     return [(a, b, True) for a, b in sorted(result.graph.directed)] + [(a, b, False) for a, b in lines]
+
+
+def edge_csv(result: Result) -> str:
+    """Write the table of edges as CSV: one row per edge, empty where the method gives no number.
+
+    Names that a spreadsheet could take for a formula have a single quote before them, as in graph.csv.
+    """
+    import pandas as pd
+
+    from ..names import guarded
+
+    frame = pd.DataFrame(edge_rows(result), columns=list(EdgeRow._fields))
+    for name in ("a", "b", "rests_on", "changes_if", "unit"):
+        frame[name] = [guarded(text) if isinstance(text, str) else None for text in frame[name]]
+    return frame.to_csv(index=False, lineterminator="\n")
 
 
 def summary_text(result: Result) -> str:
@@ -50,18 +136,29 @@ def summary_text(result: Result) -> str:
         f"{result.method['name']}: {_count(len(graph), 'edge')} among {_count(len(graph.names), 'variable')} at "
         f"{_count(len(result.sites), 'site')}, {len(graph.directed)} directed."
     ]
+    lines += [f"Warning: {warning}" for warning in result.warnings]
     if result.robustness:
         lines.append(
             f"Directions confirmed whichever site is left out: {grades.count('confirmed')}; resting on one site: "
             f"{grades.count('one site')}."
         )
-    for a, b, directed, forward, _, _, grade, site, _ in edge_rows(result):
-        chance = "" if forward is None else f"  {forward:.2f}"
-        rest = f"  rests on {site}" if grade == "one site" and site else ""
-        lines.append(f"  {a} {'->' if directed else '--'} {b}{chance}{rest}")
+    rows = edge_rows(result)
+    lines += [_line(row) for row in rows]
+    if any(row.how_sure for row in rows):
+        lines.append(meaning())
     lines += [one.words for one in result.differences]
-    lines += [f"Warning: {warning}" for warning in result.warnings]
     return "\n".join(lines)
+
+
+def _line(row: EdgeRow) -> str:
+    from .effects.words import number
+
+    sure = "" if row.probability is None else f"  {row.probability:.2f} {row.how_sure}"
+    effect = ""
+    if row.effect is not None and row.effect_low is not None and row.effect_high is not None:
+        effect = f"  effect {number(row.effect)} ({number(row.effect_low)} to {number(row.effect_high)})"
+    rest = f"  rests on {row.rests_on}" if row.grade == "one site" and row.rests_on else ""
+    return f"  {row.a} {'->' if row.directed else '--'} {row.b}{sure}{effect}{rest}"
 
 
 def _count(number: int, noun: str) -> str:

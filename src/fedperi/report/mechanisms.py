@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from math import isinf
 from typing import TYPE_CHECKING
 
+from ..methods.certainty import Word, how_sure
 from .edges import Share, ShownEdge
 from .grades import count_grades, grade_words
+from .matrix import Matrix, site_matrix
+from .strengths import Strength, strength
 
 if TYPE_CHECKING:
+    from ..methods.effects.estimates import Effects
     from ..methods.parts import Difference, Groups, Robustness
     from ..methods.result import Result
 
@@ -40,6 +44,10 @@ class GradedEdge:
         How strong the evidence is that the edge is there; empty if the result does not say.
     differences : tuple of str
         What sites do differently at its ends.
+    sure : Word or None
+        How probable it is as written, in one of four words.
+    effects : tuple of (str, Strength)
+        How strong it is, as an arrow: of an open edge either way; empty if the sites' numbers are not at hand.
     """
 
     shares: tuple[Share, ...]
@@ -48,6 +56,8 @@ class GradedEdge:
     flips: tuple[str, ...]
     strength: str
     differences: tuple[str, ...]
+    sure: Word | None
+    effects: tuple[tuple[str, Strength], ...]
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,8 @@ class MechanismView:
         Pairs without an edge that may have one, and how probable it is.
     confirmed, resting, lines : int
         How many edges have which grade.
+    matrix : Matrix
+        Sites and variables.
     """
 
     edges: tuple[GradedEdge, ...]
@@ -99,6 +111,7 @@ class MechanismView:
     confirmed: int
     resting: int
     lines: int
+    matrix: Matrix
 
 
 def mechanism_view(result: Result, edges: Sequence[ShownEdge]) -> MechanismView:
@@ -113,6 +126,8 @@ def mechanism_view(result: Result, edges: Sequence[ShownEdge]) -> MechanismView:
     >>> view.alike
     ('site 1',)
     """
+    from ..methods.effects.table import effects_of
+
     resting = {frozenset((one.a, one.b)): one for one in result.robustness}
     by_site = {
         site: tuple(_said(one) for one in result.differences if one.site == site)
@@ -120,8 +135,9 @@ def mechanism_view(result: Result, edges: Sequence[ShownEdge]) -> MechanismView:
         if any(one.site == site for one in result.differences)
     }
     confirmed, rest, lines = count_grades(result)
+    effects = effects_of(result)
     return MechanismView(
-        tuple(_graded(result, edge, resting.get(frozenset((edge.first, edge.second)))) for edge in edges),
+        tuple(_graded(result, edge, resting.get(frozenset((edge.first, edge.second))), effects) for edge in edges),
         by_site,
         tuple(site for site in result.sites if site not in by_site),
         {name: tuple(one.words for one in result.differences if one.variable == name) for name in result.graph.names},
@@ -130,6 +146,7 @@ def mechanism_view(result: Result, edges: Sequence[ShownEdge]) -> MechanismView:
         confirmed,
         rest,
         lines,
+        site_matrix(result),
     )
 
 
@@ -147,7 +164,7 @@ def evidence_words(nats: float) -> str:
     return f"{word} evidence ({nats:,.{1 if abs(nats) < 10 else 0}f} nats)"
 
 
-def _graded(result: Result, edge: ShownEdge, robust: Robustness | None) -> GradedEdge:
+def _graded(result: Result, edge: ShownEdge, robust: Robustness | None, effects: Effects | None) -> GradedEdge:
     chance = next((one for one in result.probable if {one.a, one.b} == {edge.first, edge.second}), None)
     shares: tuple[Share, ...] = ()
     if chance is not None:
@@ -166,7 +183,17 @@ def _graded(result: Result, edge: ShownEdge, robust: Robustness | None) -> Grade
         _flips(robust),
         "" if edge.evidence is None else evidence_words(edge.evidence.gain),
         tuple(one.words for one in result.differences if one.variable in (edge.first, edge.second)),
+        how_sure(shares[0].share) if shares else None,
+        () if effects is None else _strengths(edge, effects),
     )
+
+
+def _strengths(edge: ShownEdge, effects: Effects) -> tuple[tuple[str, Strength], ...]:
+    """The effect along an arrow; of an open edge the direct effect either way, if that were the true one."""
+    first, second = edge.first, edge.second
+    if edge.marks["closed"] != "line":
+        return ((f"{first} → {second}", strength(effects, first, second)),)
+    return tuple((f"{a} → {b}", strength(effects, a, b).only_direct()) for a, b in ((first, second), (second, first)))
 
 
 def _flips(robust: Robustness | None) -> tuple[str, ...]:

@@ -10,11 +10,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
+from ..methods.certainty import WORDS, meaning
 from .assumptions import assumptions
 from .contributions import contributions
 from .convergence import convergence_svg
 from .edges import VIEWS, ShownEdge, drawn_graph, shown_edges
-from .mechanisms import mechanism_view
+from .matrix import SHORT
+from .mechanisms import GradedEdge, MechanismView, mechanism_view
 from .pictures.layout import Layout, layout
 from .pictures.svg import edge_parts, node_parts, svg
 from .privacy import Promise, promises, shown_number
@@ -75,7 +77,10 @@ def render_report(result: Result) -> str:
             style=Markup(style),
             script=Markup(script),
             view=view,
-            picture=Markup(_picture(picture, edges, graded=view is not None)),
+            picture=Markup(_picture(picture, edges, view)),
+            words=WORDS,
+            meaning=meaning(),
+            short=SHORT,
             wide=picture.width > WIDE,
             names=[box.name for box in picture.boxes],
             edges=edges,
@@ -162,14 +167,15 @@ def _watched(result: Result) -> tuple[str, ...]:
     return ("objective", "worst_regret") if whole else ("objective",)
 
 
-def _picture(picture: Layout, edges: list[ShownEdge], graded: bool = False) -> str:
+def _picture(picture: Layout, edges: list[ShownEdge], view: MechanismView | None) -> str:
     """The graph, with all that the script needs to show it as any of three."""
     drawn = []
     for k, (edge, points) in enumerate(zip(edges, picture.routes.values(), strict=True)):
         marks = " ".join(f'data-{view}="{edge.marks[view]}"' for view in VIEWS)
+        sure = '"' if view is None else _sure(view.edges[k])
         phi = edge.extra if edge.marks["phi"] in ("down", "up") else ""
         drawn.append(
-            f'<g class="edge item {edge.marks["closed"]} {edge.extra}" data-edge="{k}" {marks} '
+            f'<g class="edge item {edge.marks["closed"]} {edge.extra}{sure} data-edge="{k}" {marks} '
             f'data-cpdag-extra="" data-phi-extra="{phi}" data-closed-extra="{edge.extra}" '
             f'data-ends="{_number_of(picture, edge.upper)} {_number_of(picture, edge.lower)}" '
             f'role="button" tabindex="-1" aria-controls="details" '
@@ -182,8 +188,15 @@ def _picture(picture: Layout, edges: list[ShownEdge], graded: bool = False) -> s
         for k, box in enumerate(picture.boxes)
     ]
     about = f"causal graph of {len(nodes)} variables; arrow keys walk through variables and edges"
-    kind = ' class="graded"' if graded else ""
+    kind = "" if view is None else ' class="graded"'
     return svg(picture, drawn, nodes, f'id="graph"{kind} data-view="closed" role="group" aria-label="{about}"')
+
+
+def _sure(graded: GradedEdge) -> str:
+    """How sure an edge is, as the end of its class attribute and for filters."""
+    if graded.sure is None:
+        return '"'
+    return f' sure-{graded.sure.name}" data-chance="{graded.shares[0].share:.4f}"'
 
 
 def _number_of(picture: Layout, name: str) -> int:

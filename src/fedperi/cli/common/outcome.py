@@ -30,17 +30,19 @@ def summarize(console: Console, result: Result, out: Path | None) -> None:
             "summaries.json, for `fedperi effect`, holds each site's exact means and covariances: keep it safe."
         )
     if out is not None:
-        console.print(f"Wrote report.html, result.json, manifest.json and graph.* to {out}.", soft_wrap=True)
+        console.print(f"Wrote report.html, edges.csv, result.json, manifest.json and graph.* to {out}.", soft_wrap=True)
 
 
 def say_mechanisms(console: Console, result: Result) -> None:
     """Say how sure each edge is, what sites do differently, and what to be careful about."""
     from rich.text import Text
 
+    from ...methods.certainty import meaning
     from ...report.grades import counted
 
     if len(result.graph):
         console.print(graded_edges(result))
+        console.print(Text(meaning(), style="dim"))
     console.print(counted(result))
     console.print(Text("\nWhat the sites do differently", style="bold"))
     console.print(_items(one.words for one in result.differences) if result.differences else "  Nothing that shows.")
@@ -57,7 +59,7 @@ def _say_warnings(console: Console, result: Result) -> None:
 
 
 def graded_edges(result: Result) -> Table:
-    """Lay out the edges of a result: how probable each direction is, and what the direction rests on.
+    """Lay out the edges of a result: how sure each is in a number and a word, and what its direction rests on.
 
     Examples
     --------
@@ -74,14 +76,15 @@ def graded_edges(result: Result) -> Table:
     resting = {frozenset((one.a, one.b)): one for one in result.robustness}
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("Edge")
-    for heading in ("this way", "other way", "no edge"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("Probability", "How sure"):
+        table.add_column(heading, no_wrap=True)
     table.add_column("Direction")
-    for a, b, directed, forward, backward, none, *_ in edge_rows(result):
-        said = grade_words(resting.get(frozenset((a, b))), len(result.sites))
+    for row in edge_rows(result, effects=False):
+        said = grade_words(resting.get(frozenset((row.a, row.b))), len(result.sites))
         style = {"confirmed": "bold green", "open": "dim"}.get(said, "yellow")
-        numbers = [f"{chance:.2f}" for chance in (forward, backward, none)]
-        table.add_row(Text(f"{a} {'->' if directed else '--'} {b}"), *numbers, Text(said, style=style))
+        number = "-" if row.probability is None else f"{row.probability:.2f}"
+        edge = Text(f"{row.a} {'->' if row.directed else '--'} {row.b}")
+        table.add_row(edge, number, Text(row.how_sure or "-"), Text(said, style=style))
     return table
 
 

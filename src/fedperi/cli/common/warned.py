@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from ...tables.checks.findings import Finding
 
 
+WORDED = ("sentinel", "impossible", "identifier", "date", "unit", "swapped", "sorted", "shared", "determined")
+"""Problems that are told in a result as the check tells them. The words about others may show levels of few rows,
+which are for the owner of a table: a result names their places only."""
+
+
 def with_findings(result: Result, findings: Sequence[Finding]) -> Result:
     """Return a result with the warnings of the check before its own; what both say of a unit is said once.
 
@@ -22,10 +27,13 @@ def with_findings(result: Result, findings: Sequence[Finding]) -> Result:
     >>> with_findings(result, [Finding("warning", None, ("a",), "odd", "look", "sentinel")]).warnings[0]
     "Column 'a': odd; look."
     """
-    warned = [finding for finding in findings if finding.level == "warning"]
+    from ...methods.remarks import found_by_check
+
+    warned = [finding for finding in findings if finding.level == "warning" and finding.problem in WORDED]
+    places = found_by_check(finding for finding in findings if finding.problem not in WORDED)
     units = tuple(f"{_sentence(one.where)[:-1]}: mean and spread" for one in warned if one.problem == "unit")
     own = [warning for warning in result.warnings if not warning.startswith(units)]
-    return replace(result, warnings=(*(_sentence(str(finding)) for finding in warned), *own))
+    return replace(result, warnings=(*(_sentence(str(finding)) for finding in warned), *places, *own))
 
 
 def _sentence(text: str) -> str:

@@ -1,4 +1,9 @@
-"""GML, the text that DoWhy takes and networkx reads. An undirected edge is two opposite edges."""
+"""GML, the text that DoWhy takes and networkx and igraph read.
+
+GML has no graphs with arrows and lines. An open edge is written as its two ends, one entry each way, because a single
+entry is an arrow to every tool that does not know us. Both are marked ``kind "open"`` and
+``graphics [ arrow "none" ]``, GML's own word for a line, so that drawing tools show no arrows.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +23,9 @@ from .build import Edge, build, checked_text, merge_opposite_arcs
 _ESCAPED = re.compile(r'[^ -~]|[&"{]|\.(?=dot|gml|txt)')
 _REFERENCE = re.compile(r"&(?:#(\d+)|#[xX]([0-9A-Fa-f]+)|([0-9A-Za-z]+));")
 _TOKEN = re.compile(r'(?P<blank>\s+|#[^\n]*)|(?P<string>"[^"]*")|(?P<word>[^\s"\[\]#]+)|(?P<open>\[)|(?P<close>\])')
+
+CONVENTION = "kind arrow: source causes target. kind open: a line, written once each way; its direction is not known."
+ARROW, OPEN = 'kind "arrow"', 'kind "open" graphics [ arrow "none" ]'
 
 
 class _Item(NamedTuple):
@@ -40,8 +48,8 @@ def to_gml(graph: PDAG) -> str:
     Returns
     -------
     str
-        ASCII; other characters of names are character references. DoWhy itself needs a DAG: it takes the two edges of
-        an undirected one for a cycle.
+        ASCII; other characters of names are character references. DoWhy itself needs a DAG: it takes the two entries
+        of an open edge for a cycle, and says so.
 
     Examples
     --------
@@ -49,13 +57,14 @@ def to_gml(graph: PDAG) -> str:
     >>> from fedperi.graph.formats import to_gml
     >>> print(to_gml(fp.PDAG.from_edges([("A", "B")], [("B", "C")])), end="")
     graph [
+      comment "kind arrow: source causes target. kind open: a line, written once each way; its direction is not known."
       directed 1
       node [ id 0 label "A" ]
       node [ id 1 label "B" ]
       node [ id 2 label "C" ]
-      edge [ source 0 target 1 ]
-      edge [ source 1 target 2 ]
-      edge [ source 2 target 1 ]
+      edge [ source 0 target 1 kind "arrow" ]
+      edge [ source 1 target 2 kind "open" graphics [ arrow "none" ] ]
+      edge [ source 2 target 1 kind "open" graphics [ arrow "none" ] ]
     ]
     """
     for name in graph.names:
@@ -63,8 +72,11 @@ def to_gml(graph: PDAG) -> str:
             raise InputError(f"GML: networkx reads the name {name!r} as an empty value; give it another with renamed()")
     lines = [f'node [ id {i} label "{_escaped(name)}" ]' for i, name in enumerate(graph.names)]
     tails, heads = np.nonzero(graph.adjacency)
-    lines += [f"edge [ source {i} target {j} ]" for i, j in zip(tails, heads, strict=True)]
-    return "graph [\n  directed 1\n" + "".join(f"  {line}\n" for line in lines) + "]\n"
+    lines += [
+        f"edge [ source {i} target {j} {OPEN if graph.adjacency[j, i] else ARROW} ]"
+        for i, j in zip(tails, heads, strict=True)
+    ]
+    return f'graph [\n  comment "{CONVENTION}"\n  directed 1\n' + "".join(f"  {line}\n" for line in lines) + "]\n"
 
 
 def from_gml(text: str) -> PDAG:

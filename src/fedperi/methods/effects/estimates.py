@@ -97,6 +97,7 @@ class Effects:
                             len(total) > 1,
                             self.unit(x, y),
                             self._note(place, k, left, at[1]),
+                            k == len(self.moments.sites),
                         )
                     )
         return rows
@@ -200,7 +201,7 @@ class Effects:
         return self._fits[x, y, given]
 
     def _note(self, place: str, k: int, left: Sequence[Sequence[Sequence[str]]], total: Estimate) -> str:
-        if place == COMMON:
+        if k == len(self.moments.sites):
             return ""
         words = [one[0][k] for one in left if one and one[0][k]]
         if words:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 COMMON = "common"
-"""What stands in the place of a site for the effect in common."""
+"""What stands in the place of a site for the effect in common. A site may have this name too: see `Effect.pooled`."""
 
 
 class Estimate(NamedTuple):
@@ -61,6 +61,8 @@ class Effect(NamedTuple):
         What the numbers are per what.
     note : str
         Why a site is not part of the effect in common, or tells nothing.
+    pooled : bool
+        Whether this is the effect in common, and not that of a site which happens to be called "common".
     """
 
     cause: str
@@ -76,3 +78,4 @@ class Effect(NamedTuple):
     open: bool
     unit: str
     note: str
+    pooled: bool = False

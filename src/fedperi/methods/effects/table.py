@@ -21,7 +21,7 @@ COLUMNS = (
     *("cause", "cause_level", "effect", "effect_level", "site", "probability"),
     *(f"direct{part}" for part in PARTS),
     *(f"total{part}" for part in PARTS),
-    *("path", "adjustment", "open", "unit", "note"),
+    *("path", "adjustment", "open", "unit", "note", "pooled"),
 )
 
 ABSENT: tuple[Any, ...] = (None,) * (len(PARTS) - 1) + (0,)
@@ -65,4 +65,4 @@ def effect_frame(result: Result) -> pd.DataFrame:
 def _row(one: Effect) -> tuple[Any, ...]:
     direct: Estimate | tuple[Any, ...] = ABSENT if one.direct is None else one.direct
     first = (one.cause, one.cause_level, one.effect, one.effect_level, one.site, one.probability)
-    return (*first, *direct, *one.total, one.path, ", ".join(one.adjustment), one.open, one.unit, one.note)
+    return (*first, *direct, *one.total, one.path, ", ".join(one.adjustment), one.open, one.unit, one.note, one.pooled)

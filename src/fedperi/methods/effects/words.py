@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .moments import Moments
-from .records import COMMON, Effect, Estimate
+from .records import Effect, Estimate
 
 IF_RIGHT = (
     "This is causal only if the graph is right, nothing unseen causes both, and effects are straight lines. Otherwise "
@@ -58,7 +58,7 @@ def sentences(rows: Sequence[Effect], moments: Moments) -> list[str]:
     last = rows[-1]
     if not last.path:
         return [f"In the graph no directed path leads from {last.cause} to {last.effect}: no effect.", IF_RIGHT]
-    common = [one for one in rows if one.site == COMMON][-1]
+    common = [one for one in rows if one.pooled][-1]
     return [
         _adjusted(last),
         *([_per_deviation(common, moments)] if not common.cause_level else []),

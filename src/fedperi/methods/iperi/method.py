@@ -25,6 +25,7 @@ from ..federate import federation
 from ..interruption import respecting_interrupts
 from ..manifest import described
 from ..progress import watching
+from ..remarks import high_regrets
 from ..result import Result
 from ..stability import edge_stability
 from .assembly import assemble, common_graph, directed_by
@@ -151,7 +152,10 @@ class IPERI:
             if whole:
                 without = partial(self._without, coordinator, constraints, found, result)
                 changed = changes([site.site for site in coordinator.sites], without)
-                result = replace(result, warnings=tuple(sentences(changed, len(result.graph))))
+                result = replace(
+                    result,
+                    warnings=(*high_regrets(result.regrets, self.masking), *sentences(changed, len(result.graph))),
+                )
             return self._with_stability(result, coordinator, constraints) if self.bootstrap and whole else result
 
     def _with_stability(self, result: Result, whole_run: Coordinator, constraints: Constraints) -> Result:

@@ -27,6 +27,7 @@ from ..interruption import respecting_interrupts
 from ..manifest import manifest_of_summaries
 from ..parts import Difference, Groups, Robustness
 from ..progress import watching
+from ..remarks import many_yes_no
 from ..result import Result
 from .cautions import cautions, shares_little
 from .differences import find_differences
@@ -203,7 +204,8 @@ class MPERI:
         groups: list[Groups],
         differences: list[Difference],
     ) -> Result:
-        options = self._described()
+        options, moments = self._described(), Moments.of(parts)
+        known: Knowledge | None = self.knowledge
         return Result(
             graph=graph,
             phi_cpdag=graph,
@@ -221,9 +223,13 @@ class MPERI:
             differences=tuple(differences),
             groups=tuple(groups),
             robustness=tuple(robust),
-            warnings=(*cautions(parts, groups, runs, robust), *hidden_causes(parts, dag, groups)),
+            warnings=(
+                *cautions(parts, groups, runs, robust),
+                *many_yes_no(moments, known),
+                *hidden_causes(parts, dag, groups),
+            ),
             sampling={"exact": runs.exact, "chains_differ": runs.chains_differ},
-            moments=Moments.of(parts),
+            moments=moments,
         )
 
     def _described(self) -> dict[str, Any]:

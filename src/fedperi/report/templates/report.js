@@ -164,6 +164,19 @@
     });
   }
 
+  // The matrix of sites and variables: a cell opens its evidence, one at a time.
+  const cells = [...document.querySelectorAll("[data-cell]")];
+  for (const cell of cells) {
+    cell.addEventListener("click", () => {
+      const open = cell.getAttribute("aria-expanded") !== "true";
+      for (const other of cells) {
+        const mine = other === cell && open;
+        other.setAttribute("aria-expanded", String(mine));
+        document.getElementById("cell-" + other.dataset.cell).hidden = !mine;
+      }
+    });
+  }
+
   // Copy a text. Selecting it first also works where the clipboard is closed to pages from disk.
   for (const button of document.querySelectorAll("[data-copy]")) {
     button.addEventListener("click", () => {

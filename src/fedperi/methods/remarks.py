@@ -1,0 +1,76 @@
+"""Warnings that do not come from comparing mechanisms: about the columns, the regrets, and what a check found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from ..graph.knowledge import Knowledge
+
+if TYPE_CHECKING:
+    from ..tables.checks.findings import Finding
+    from .effects.moments import Moments
+
+MANY_YES_NO = 0.5
+"""Share of yes/no columns and categories from which a run without tiers warns."""
+
+HIGH_REGRET = 10.0
+"""Nats above which a site's regret is called high: with the default masking all is well below 7, and swapped columns
+give 10 to 22 (docs/report.md#regrets)."""
+
+MOST_FINDINGS = 8
+
+
+def many_yes_no(moments: Moments, knowledge: Knowledge | None) -> list[str]:
+    """Warn if most variables are yes/no or categories and nothing is said about their order in time.
+
+    Such columns are described by a mean and strengths alone, so that less shows a direction than in numbers.
+    """
+    if knowledge is not None and knowledge.tiers:
+        return []
+    count, of = sum(moments.shares), len(moments.names)
+    if count < 3 or count < MANY_YES_NO * of:
+        return []
+    return [
+        f"{count} of {of} variables are yes/no or categories, and no tiers are given. Such columns show less of a "
+        "direction than numbers do. Say what comes before what, if you know it: tiers in a file for --knowledge."
+    ]
+
+
+def high_regrets(regrets: Mapping[str, float], masking: str) -> list[str]:
+    """Name sites that no common graph suits, for the default masking; under others regrets are large anyway.
+
+    Examples
+    --------
+    >>> high_regrets({"Lyon": 14.2, "Metz": 3.0}, "adaptive")[0].split(".")[0]
+    'The common graph explains Lyon much worse than its own best graph does (regret 14 nats)'
+    """
+    high = {site: regret for site, regret in regrets.items() if regret > HIGH_REGRET}
+    if masking != "adaptive":
+        return []
+    return [
+        f"The common graph explains {site} much worse than its own best graph does (regret {regret:.0f} nats). Look "
+        "for wrong background knowledge, a column with another meaning there, or a site that truly works differently."
+        for site, regret in sorted(high.items(), key=lambda one: -one[1])
+    ]
+
+
+def found_by_check(findings: Iterable[Finding]) -> list[str]:
+    """Say where `fedperi check` warns. What it says may show levels and values, which are for owners of tables only.
+
+    Examples
+    --------
+    >>> from fedperi.tables.checks.findings import Finding
+    >>> found_by_check([Finding("warning", "Lyon", ("arm",), "levels with few rows: 'x' (1)")])
+    ['`fedperi check` warns of the tables: Lyon (arm). Run it to see why.']
+    """
+    places: dict[str, dict[str, None]] = {}
+    for one in findings:
+        if one.level == "warning":
+            places.setdefault(one.site or "all sites", {}).update(dict.fromkeys(one.columns))
+    if not places:
+        return []
+    named = [f"{site} ({', '.join(columns)})" if columns else site for site, columns in places.items()]
+    more = len(named) - MOST_FINDINGS
+    shown = named if more <= 0 else [*named[:MOST_FINDINGS], f"{more} more sites"]
+    return [f"`fedperi check` warns of the tables: {'; '.join(shown)}. Run it to see why."]
