@@ -32,7 +32,6 @@ class Engine:
 
     def profile(self, table: Table, missing: Missing, schema: Schema | None) -> TableProfile:
         """Describe the columns of a table, as `fedperi.tables.checks.profile.scan` does."""
-        _check_unprepared(table)
         with connected(self.address) as connection:
             return profile_of(connection, table.name, table.columns, missing, schema)
 
@@ -74,16 +73,6 @@ def _open(address: Address, name: str) -> Table:
         _cells=lambda size: _no_noise(address),
         engine=Engine(address),
     )
-
-
-def _check_unprepared(table: Table) -> None:
-    """Refuse a schema that changes cells while they are read: here none is read, and it would do nothing."""
-    changed = [one.name for one in getattr(table, "preparations", ()) if one.changes_cells and one.name in table.columns]
-    if changed:
-        raise InputError(
-            f"site {table.name!r}, column {changed[0]!r}: missing_values, rename and scale are for files, and this is a "
-            "table of a database; write them in a query (lyon.sql)"
-        )
 
 
 def _no_rows(address: Address) -> NoReturn:
