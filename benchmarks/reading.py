@@ -78,9 +78,8 @@ def read_with_fedperi(folder: Path, kind: str) -> None:
 
 def measure(who: str, folder: Path, kind: str) -> tuple[float, float, int]:
     """Return seconds, CPU seconds and the peak of memory of one case in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, __file__, who, str(folder), kind], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, __file__, who, str(folder), kind]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     wall, cpu, memory = json.loads(done.stdout)
     return wall, cpu, memory
 

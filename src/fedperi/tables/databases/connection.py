@@ -42,7 +42,7 @@ class Connection:
         return list(answer)
 
     def sums(self, rows: Any) -> dict[str, Any]:
-        """Count rows (``n``), and sum their columns ``e0``, ``e1``, ... (``s0``, ...) and products (``p0_1``, ...)."""
+        """Count rows (``n``); add up columns ``e0``, ``e1``, ... (``s0``, ...) and their products (``p0_1``, ...)."""
         q = len(rows.columns)
         if self._address.scheme not in _CONNECT:
             sums = {f"s{i}": rows[f"e{i}"].sum() for i in range(q)}
