@@ -21,7 +21,8 @@ from .pictures.layout import Layout, layout
 from .pictures.svg import edge_parts, node_parts, svg
 from .privacy import Promise, promises, shown_number
 from .privacy_words import alarm, cautions, pledge, redrawn, rows_in_all, rows_worth
-from .words import citation, methods_text
+from .results_text import limitations_text, results_text
+from .words import bibtex, citation, methods_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -153,7 +154,10 @@ def _texts(result: Result, told: list[Promise]) -> dict[str, Any]:
     return {
         "assumptions": assumptions(result.method, any(one.noisy for one in told)),
         "methods": methods_text(result),
+        "results": results_text(result),
+        "limitations": limitations_text(result, assumptions(result.method, any(one.noisy for one in told))),
         "citation": citation(version),
+        "bibtex": bibtex(version, str(result.method.get("name"))),
         "version": version,
         "configuration": json.dumps(configuration, indent=2, ensure_ascii=False),
     }
