@@ -411,3 +411,71 @@ def test_a_cell_of_the_matrix_opens_its_evidence(browser: Any, tmp_path: Path) -
     assert lyon.get_attribute("aria-expanded") == "false"
     metz.click()
     assert [entry.is_displayed() for entry in entries] == [False, False]
+
+
+def typed(browser: Any, selector: str, value: str, event: str = "input") -> None:
+    browser.execute_script(
+        "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event(arguments[2], {bubbles: true}));",
+        one(browser, selector),
+        value,
+        event,
+    )
+
+
+def shown(browser: Any, kind: str) -> list[str]:
+    """Labels of the variables or edges that are drawn."""
+    return [
+        item.get_attribute("aria-label")
+        for item in browser.find_elements("css selector", f"#graph .{kind}")
+        if item.value_of_css_property("display") != "none"
+    ]
+
+
+def test_find_filter_and_neighbourhood(browser: Any, tmp_path: Path) -> None:
+    opened(browser, render_report(by_hand()), tmp_path)
+    one(browser, "#find").send_keys("DOS")
+    assert [node.get_attribute("aria-label") for node in browser.find_elements("css selector", ".found")] == [
+        "variable dose"
+    ]
+    assert one(browser, "#found").text == "1 variable"
+    one(browser, "#only").click()
+    assert len(shown(browser, "node")) == 4  # nothing is chosen yet
+    one(browser, "#find").send_keys("\n")
+    assert visible_entry(browser).startswith("dose Causes")
+    assert sorted(shown(browser, "node")) == ["variable age", "variable dose", "variable stroke"]
+    one(browser, "#only").click()
+    assert len(shown(browser, "node")) == 4
+    typed(browser, "#least", "0.95")
+    assert shown(browser, "edge") == ["edge between age and dose"] and one(browser, "#least-now").text == "0.95"
+    typed(browser, "#least", "0")
+    assert len(shown(browser, "edge")) == 3
+    typed(browser, "#site", "Metz", "change")
+    marked = browser.find_elements("css selector", ".node.differs")
+    assert [node.get_attribute("aria-label") for node in marked] == ["variable dose"]
+
+
+def test_wheel_zooms_around_the_pointer_only_with_ctrl(browser: Any, tmp_path: Path) -> None:
+    opened(browser, render_report(by_hand()), tmp_path)
+    width = 'return document.getElementById("graph").getBoundingClientRect().width'
+    wheel = """const at = document.getElementById("canvas").getBoundingClientRect();
+        document.getElementById("canvas").dispatchEvent(new WheelEvent("wheel", {deltaY: -200, ctrlKey: arguments[0],
+        clientX: at.left + 40, clientY: at.top + 40, bubbles: true, cancelable: true}));"""
+    before = browser.execute_script(width)
+    browser.execute_script(wheel, False)
+    assert browser.execute_script(width) == before
+    browser.execute_script(wheel, True)
+    assert browser.execute_script(width) == pytest.approx(before * np.exp(0.5), rel=0.02)
+
+
+def test_the_picture_is_offered_as_svg_and_png(browser: Any, tmp_path: Path) -> None:
+    opened(browser, render_report(by_hand()), tmp_path)
+    browser.execute_script('document.getElementById("download").addEventListener("click", (e) => e.preventDefault());')
+    one(browser, "#save-svg").click()
+    link = one(browser, "#download")
+    svg = link.get_attribute("href")
+    assert svg.startswith("data:image/svg+xml") and "stroke-dasharray" in svg and link.get_attribute("download")
+    one(browser, "#save-png").click()
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(browser, 10).until(lambda _: link.get_attribute("href").startswith("data:image/png;base64,iVBOR"))
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []

@@ -18,7 +18,6 @@ app = typer.Typer(
     help="Find the causal graph that sites share when their tables cannot be pooled.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -36,8 +35,9 @@ def options(
     """Find the causal graph that sites share when their tables cannot be pooled."""
 
 
-_COMMANDS = ("demo", "init", "check", "run", "release", "inspect", "report", "effect", "simulate", "audit", "benchmark")
-for _command in (*_COMMANDS, "keys", "site", "coordinate"):
+_READING = ("report", "effect", "explain")
+_COMMANDS = ("demo", "init", "check", "run", "release", "inspect", *_READING, "simulate", "audit", "benchmark", "keys")
+for _command in (*_COMMANDS, "site", "coordinate"):
     import_module(f".{_command}", __name__)
 
 

@@ -54,7 +54,9 @@ def run(
     alpha: arg.Alpha = None,
     penalty: arg.Penalty = None,
     bootstrap: arg.Bootstrap = None,
-    jobs: int | None = typer.Option(None, metavar="N", help="iperi: process N sites in parallel."),
+    jobs: int | None = typer.Option(
+        None, metavar="N", help="iperi: process N sites in parallel.", rich_help_panel=arg.METHOD
+    ),
     epsilon: arg.Epsilon = None,
     delta: arg.Delta = None,
     mechanism: arg.Mechanism = None,

@@ -21,7 +21,8 @@ from .pictures.layout import Layout, layout
 from .pictures.svg import edge_parts, node_parts, svg
 from .privacy import Promise, promises, shown_number
 from .privacy_words import alarm, cautions, pledge, redrawn, rows_in_all, rows_worth
-from .words import citation, methods_text
+from .results_text import limitations_text, results_text
+from .words import bibtex, citation, methods_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -58,7 +59,8 @@ def render_report(result: Result) -> str:
     from markupsafe import Markup
 
     folder = files(__package__) / "templates"
-    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    style = (folder / "report.css").read_text(encoding="utf-8")
+    script = "".join((folder / name).read_text(encoding="utf-8") for name in ("report.js", "explore.js"))
     picture = layout(drawn_graph(result))
     edges = shown_edges(result, list(picture.routes))
     told = promises(result)
@@ -153,7 +155,10 @@ def _texts(result: Result, told: list[Promise]) -> dict[str, Any]:
     return {
         "assumptions": assumptions(result.method, any(one.noisy for one in told)),
         "methods": methods_text(result),
+        "results": results_text(result),
+        "limitations": limitations_text(result, assumptions(result.method, any(one.noisy for one in told))),
         "citation": citation(version),
+        "bibtex": bibtex(version, str(result.method.get("name"))),
         "version": version,
         "configuration": json.dumps(configuration, indent=2, ensure_ascii=False),
     }
@@ -183,8 +188,8 @@ def _picture(picture: Layout, edges: list[ShownEdge], view: MechanismView | None
             f"{edge_parts(points, edge.marks['closed'], everything=True)}</g>"
         )
     nodes = [
-        f'<g class="node item" data-node="{k}" role="button" tabindex="-1" aria-controls="details" '
-        f'aria-label="variable {escape(box.name)}">{node_parts(box)}</g>'
+        f'<g class="node item" data-node="{k}" data-sites="{_sites(view, box.name)}" role="button" tabindex="-1" '
+        f'aria-controls="details" aria-label="variable {escape(box.name)}">{node_parts(box)}</g>'
         for k, box in enumerate(picture.boxes)
     ]
     about = f"causal graph of {len(nodes)} variables; arrow keys walk through variables and edges"
@@ -197,6 +202,13 @@ def _sure(graded: GradedEdge) -> str:
     if graded.sure is None:
         return '"'
     return f' sure-{graded.sure.name}" data-chance="{graded.shares[0].share:.4f}"'
+
+
+def _sites(view: MechanismView | None, variable: str) -> str:
+    """The sites that do a variable differently, for the filter by site."""
+    cells = () if view is None else (cell for _, row in view.matrix.rows for cell in row)
+    sites = [cell.site for cell in cells if cell.variable == variable and cell.words]
+    return escape(json.dumps(sites))
 
 
 def _number_of(picture: Layout, name: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
 from .mechanism_words import how_mechanisms_were_compared, what_mechanisms_showed
 from .privacy import Promise, promises
 from .privacy_words import methods_sentences, redrawn, rows_in_all
@@ -26,7 +27,8 @@ NOISY_SCORES = {**SCORES, "auto": "a Gaussian BIC, with indicators for categorie
 RELEASED_SCORES = "a Gaussian BIC of the columns as each site released them"
 MASKINGS = {
     "adaptive": "A site judged a candidate parent set by the part of it that its own data support, so that an edge "
-    "removed there by an intervention cost nothing.",
+    f"removed there by an intervention cost little: {INTERVENTION_PRICE:g} nat for a variable with no influences left, "
+    f"{PARTIAL_PRICE:g} nats for one that kept some of them.",
     "consensus": "A site judged a candidate parent set by the part of it that its own graph has, which it "
     "learned with {local}.",
     "none": "A site judged a candidate parent set as a whole, as there should be no interventions.",
@@ -132,6 +134,32 @@ def citation(version: str) -> str:
     """
     software = "The fedperi developers. fedperi: federated causal discovery with unknown interventions."
     return f"{PAPER}\n{software} Version {version}. Apache-2.0."
+
+
+def bibtex(version: str, method: str) -> str:
+    """BibTeX entries for the software and, for methods of the paper, for the paper.
+
+    Examples
+    --------
+    >>> bibtex("0.1", "M-PERI").splitlines()[0]
+    '@software{fedperi,'
+    """
+    software = [
+        "@software{fedperi,",
+        "  author  = {{The fedperi developers}},",
+        "  title   = {fedperi: federated causal discovery with unknown interventions},",
+        f"  version = {{{version}}},",
+        "  license = {Apache-2.0},",
+        "}",
+    ]
+    paper = [
+        "@misc{baldo2026regret,",
+        "  author = {Baldo, F. and Assaad, C. K.},",
+        "  title  = {Regret-Based Federated Causal Discovery with Unknown Interventions},",
+        "  year   = {2026},",
+        "}",
+    ]
+    return "\n".join([*software, *(paper if method in (*OURS, "M-PERI") else ())])
 
 
 def _score(method: Mapping[str, Any], told: list[Promise]) -> str:

@@ -1,0 +1,131 @@
+"""Everything that a result says about one pair of variables, in sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+from ..methods.certainty import how_sure
+from .grades import grade_words
+from .mechanisms import evidence_words
+from .pictures.text import edge_mark
+
+if TYPE_CHECKING:
+    from ..methods.result import Result
+
+MARKS = {
+    "->": "The graph has an arrow from {a} to {b}.",
+    "<-": "The graph has an arrow from {b} to {a}.",
+    "--": "The graph joins {a} and {b}, and leaves the direction open.",
+    "": "The graph has no edge between {a} and {b}.",
+}
+
+
+def explain(result: Result, a: str, b: str) -> list[str]:
+    """Say all there is about two variables.
+
+    Parameters
+    ----------
+    result : Result
+        Of any method; what it does not know is left out.
+    a, b : str
+        Two variables.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> truth = fp.PDAG.from_edges([("dose", "pain")])
+    >>> sim = fp.simulate(truth, clients=3, samples=1000, weights=(0.5, 1.0), intervention="shift", seed=3)
+    >>> explain(fp.MPERI().fit(sim.sites), "pain", "dose")[0]
+    'The graph has an arrow from dose to pain.'
+    """
+    for name in (a, b):
+        if name not in result.graph.names:
+            raise InputError(f"unknown variable {name!r}; known: {', '.join(result.graph.names)}")
+    if a == b:
+        raise InputError(f"both variables are {a!r}: give two")
+    mark = edge_mark(result.graph, a, b)
+    said = [
+        MARKS[mark].format(a=a, b=b),
+        *_probable(result, a, b),
+        *_resting(result, a, b),
+        *_evidence(result, a, b),
+        *_stability(result, a, b),
+        *(one.words for one in result.differences if one.variable in (a, b)),
+        *_effects(result, a, b, mark),
+    ]
+    return list(dict.fromkeys(said))
+
+
+def _probable(result: Result, a: str, b: str) -> list[str]:
+    one = next((one for one in result.probable if {one.a, one.b} == {a, b}), None)
+    if one is None:
+        return []
+    there, back = (one.forward, one.backward) if one.a == a else (one.backward, one.forward)
+    said = f"Probability of {a} -> {b}: {there:.2f}; of {b} -> {a}: {back:.2f}; of no edge: {one.none:.2f}."
+    if one.none > max(there, back):
+        return [said]
+    first, second, chance = (a, b, there) if there >= back else (b, a, back)
+    word = how_sure(chance).word
+    return [said, f"{first} -> {second} is {word}." if word != "open" else "The direction is open."]
+
+
+def _resting(result: Result, a: str, b: str) -> list[str]:
+    one = next((one for one in result.robustness if {one.a, one.b} == {a, b}), None)
+    if one is None:
+        return []
+    words = grade_words(one, len(result.sites))
+    said = [f"The direction is {words}." if words in ("open", "confirmed", "known beforehand") else f"It {words}."]
+    if one.grade:
+        tried = "; ".join(one.flips) if one.flips else "nothing that was tried"
+        said.append(f"What changes it: {tried}.")
+    return said
+
+
+def _evidence(result: Result, a: str, b: str) -> list[str]:
+    one = next((one for one in result.edges if {one.a, one.b} == {a, b}), None)
+    if one is None:
+        return []
+    words = evidence_words(one.gain)
+    said = [f"That there is an edge: {words}; the data fit that much worse without it."]
+    if one.sites:
+        said.append(f"Sites that support it: {', '.join(one.sites)}.")
+    if one.words and not result.robustness:
+        said.append(f"Why it points there: {one.words}.")
+    return said
+
+
+def _stability(result: Result, a: str, b: str) -> list[str]:
+    one = next((one for one in result.stability if {one.a, one.b} == {a, b}), None)
+    if one is None:
+        return []
+    there, back = (one.forward, one.backward) if one.a == a else (one.backward, one.forward)
+    return [
+        f"Of {result.replicates} resampled runs, {a} -> {b} in {there:.0%}, {b} -> {a} in {back:.0%}, an open edge in "
+        f"{one.undirected:.0%}, no edge in {one.absent:.0%}."
+    ]
+
+
+def _effects(result: Result, a: str, b: str, mark: str) -> list[str]:
+    """The effect along a directed path, if there is one; of an open edge the direct effect either way."""
+    from ..methods.effects.table import effects_of
+    from .strengths import strength
+
+    effects = effects_of(result)
+    if effects is None:
+        return ["How strong it is cannot be said without the sites' numbers (summaries.json)."]
+    if mark == "--":
+        both = [(one, other, strength(effects, one, other)) for one, other in ((a, b), (b, a))]
+        return [f"Direct effect, if {x} -> {y}: {s.direct} ({s.unit})." for x, y, s in both if s.direct]
+    found = [pair for pair in effects.pairs() if set(pair) == {a, b}]
+    if not found:
+        return [f"In the graph no directed path joins {a} and {b}: neither has an effect on the other."]
+    out = []
+    for cause, effect in found:
+        said = strength(effects, cause, effect)
+        if said.direct:
+            out.append(f"Direct effect of {cause} on {effect} in common: {said.direct} ({said.unit}).")
+        if said.total:
+            out.append(f"Total effect of {cause} on {effect} in common: {said.total} ({said.unit}).")
+        out += said.words
+    return out

@@ -1,0 +1,107 @@
+"use strict";
+// Finding one's way in a large graph: search, filters, the neighbourhood of a variable, zoom by wheel and pinch, files.
+(() => {
+  const graph = document.getElementById("graph");
+  const canvas = document.getElementById("canvas");
+  const nodes = [...graph.querySelectorAll(".node")];
+  const edges = [...graph.querySelectorAll(".edge")];
+  const by = (id) => document.getElementById(id);
+
+  // Search: variables whose name holds the text are marked; Enter opens the first.
+  const search = by("find");
+  const names = nodes.map((node) => node.querySelector("title").textContent);
+  const matching = () => nodes.filter((node, k) => search.value.trim() && names[k].toLowerCase().includes(search.value.trim().toLowerCase()));
+  search.addEventListener("input", () => {
+    const found = matching();
+    for (const node of nodes) node.classList.toggle("found", found.includes(node));
+    by("found").textContent = search.value.trim() ? found.length + (found.length === 1 ? " variable" : " variables") : "";
+    if (found.length) found[0].scrollIntoView({ block: "nearest", inline: "center" });
+  });
+  search.addEventListener("keydown", (event) => {
+    const [first] = matching();
+    if (event.key === "Enter" && first) {
+      event.preventDefault();
+      if (first.getAttribute("aria-pressed") !== "true") first.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+    }
+  });
+
+  // Filters: edges below a probability are hidden; variables that a site does differently are marked.
+  const least = by("least");
+  if (least) least.addEventListener("input", () => {
+    by("least-now").textContent = Number(least.value).toFixed(2);
+    for (const edge of edges) edge.classList.toggle("filtered", Number(edge.dataset.chance) < Number(least.value));
+  });
+  const site = by("site");
+  if (site) site.addEventListener("change", () => {
+    for (const node of nodes) {
+      const sites = JSON.parse(node.dataset.sites);
+      node.classList.toggle("differs", site.value !== "" && sites.includes(site.value));
+    }
+  });
+  by("only").addEventListener("change", (event) => graph.classList.toggle("only", event.target.checked));
+
+  // Zoom around the pointer: the wheel with Ctrl, which trackpads send when two fingers move apart, and touch.
+  const natural = graph.viewBox.baseVal.width;
+  const zoom = (factor, x, y) => {
+    const before = graph.getBoundingClientRect();
+    const width = Math.min(4 * natural, Math.max(0.2 * natural, before.width * factor));
+    const across = (x - before.left) / before.width, down = (y - before.top) / before.height;
+    graph.style.width = Math.round(width) + "px";
+    const after = graph.getBoundingClientRect();
+    canvas.scrollLeft += after.left + across * after.width - x;
+    canvas.scrollTop += after.top + down * after.height - y;
+  };
+  canvas.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    zoom(Math.exp(-event.deltaY / 400), event.clientX, event.clientY);
+  }, { passive: false });
+  let apart = 0;
+  canvas.addEventListener("touchmove", (event) => {
+    if (event.touches.length !== 2) return;
+    event.preventDefault();
+    const [a, b] = event.touches;
+    const now = Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);
+    if (apart) zoom(now / apart, (a.clientX + b.clientX) / 2, (a.clientY + b.clientY) / 2);
+    apart = now;
+  }, { passive: false });
+  for (const end of ["touchend", "touchcancel"]) canvas.addEventListener(end, () => { apart = 0; });
+
+  // Files: the picture as it is shown, with its styles written into it, so that it needs no style sheet.
+  const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "display", "color"];
+  const drawn = () => {
+    const copy = graph.cloneNode(true);
+    const from = [graph, ...graph.querySelectorAll("*")], to = [copy, ...copy.querySelectorAll("*")];
+    from.forEach((element, k) => {
+      const style = getComputedStyle(element);
+      to[k].setAttribute("style", STYLES.map((name) => name + ":" + style.getPropertyValue(name)).join(";"));
+    });
+    const { width, height } = graph.viewBox.baseVal;
+    copy.setAttribute("width", width);
+    copy.setAttribute("height", height);
+    copy.setAttribute("style", "background:" + getComputedStyle(canvas).backgroundColor);
+    return new XMLSerializer().serializeToString(copy);
+  };
+  const offer = (href, name) => {
+    const link = by("download");
+    link.href = href;
+    link.download = name;
+    link.click();
+  };
+  const asSvg = () => "data:image/svg+xml;charset=utf-8," + encodeURIComponent(drawn());
+  by("save-svg").addEventListener("click", () => offer(asSvg(), "graph.svg"));
+  by("save-png").addEventListener("click", () => {
+    const image = new Image();
+    image.addEventListener("load", () => {
+      const sheet = document.createElement("canvas");
+      sheet.width = 2 * graph.viewBox.baseVal.width;
+      sheet.height = 2 * graph.viewBox.baseVal.height;
+      const pen = sheet.getContext("2d");
+      pen.fillStyle = getComputedStyle(canvas).backgroundColor;
+      pen.fillRect(0, 0, sheet.width, sheet.height);
+      pen.drawImage(image, 0, 0, sheet.width, sheet.height);
+      offer(sheet.toDataURL("image/png"), "graph.png");
+    });
+    image.src = asSvg();
+  });
+})();
