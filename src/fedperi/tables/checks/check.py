@@ -64,7 +64,7 @@ class CheckReport:
     >>> report.ok
     False
     >>> print(report.findings[0])
-    site 'north', column 'a': all values are the same (1.5); drop the column, or leave the site out
+    site 'north', column 'a': all values are the same (1.5); leave the column or the site out; among several ...
     """
 
     sites: tuple[SiteSummary, ...]

@@ -13,7 +13,7 @@ from .profile import ColumnProfile, Missing, TableProfile
 LARGEST, SMALLEST = 1e100, 1e-100
 # A column that varies by less than this share of its size varies by rounding only.
 ROUNDING = 1e-13
-CONSTANT = "drop the column, or leave the site out"
+CONSTANT = "leave the column or the site out; among several sites M-PERI takes it as a policy"
 """What to do about a column that is constant at a site, where a method cannot do with it."""
 
 
@@ -32,7 +32,7 @@ def faults(profile: TableProfile, schema: Schema, missing: Missing, *, constants
     >>> for finding in faults(profile, schema, "error"):
     ...     print(finding)
     site 'north', column 'a': 50.0 % of the values are missing (1 of 2); fill them, drop the column, or leave ...
-    site 'north', column 'b': all values are the same (3); drop the column, or leave the site out
+    site 'north', column 'b': all values are the same (3); leave the column or the site out; among several sites ...
     """
     found = _missing(profile) if missing == "error" else []
     found += [finding for column in profile.columns.values() for finding in _infinite(profile, column)]
