@@ -293,7 +293,7 @@ def test_one_row_is_refused() -> None:
 
 def test_missing_values_are_an_error_or_dropped() -> None:
     frame = pd.DataFrame({"a": [1.5, None, 3.5, 4.0], "b": ["u", "v", None, "v"], "c": [0.5, 1, 2, 3.5]})
-    remedy = "fill them, drop the column, or leave incomplete rows out (missing=drop)"
+    remedy = "fill them, drop the column, leave incomplete rows out (missing=drop), or use M-PERI with missing=auto"
     assert_refused(
         lambda: north(frame),
         "2 problems:"

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 def check(
     files: list[str] = typer.Argument(..., metavar="FILES", help="One table per site, CSV or Parquet."),
     schema: arg.SchemaFile = None,
-    missing: Annotated[str, typer.Option(metavar="error|drop", help="Refuse incomplete rows, or drop them.")] = "error",
+    missing: Annotated[
+        str,
+        typer.Option(metavar="auto|em|drop|error", help="Incomplete rows: use them (mperi), drop or refuse them."),
+    ] = "auto",
     bounds: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Public limits and levels: also show what a private run would make of rows."),
@@ -63,8 +66,9 @@ def _private(files: list[str], bounds: str, decimal: str | None, schema: str | N
     from ..privacy import Privacy
     from ..privacy.owner import owner_findings
     from ..tables import Finding, open_tables
+    from ..tables.reading import Reading
 
-    how: dict[str, Any] = {"schema": schema, "missing": missing}
+    how: dict[str, Any] = {"schema": schema, "missing": Reading(missing=cast("Missing", missing)).private().missing}
     privacy = Privacy(bounds=bounds, decimal=cast(Any, decimal))
     try:
         for table in open_tables(files):

@@ -59,8 +59,9 @@ class MPERI:
         summaries are exact, unless releases are given.
     schema : Schema or path, optional
         Types of columns, where they should not be inferred.
-    missing : {"error", "drop"}
-        What to do with rows that lack a value.
+    missing : {"auto", "em", "error", "drop"}
+        What to do with rows that lack a value, see docs/missing.md. Auto: estimate moments from incomplete rows by EM,
+        and leave out columns (or sites) that lack more than half of their values. With privacy: as "error".
     sharing : {"auto", "exact", "none"}
         How alike two sites must be to share a mechanism: within a tolerance that the data choose; exactly; or no two
         sites share any, so that only arrows that are cut off at a site give directions, as in the paper.
@@ -94,7 +95,7 @@ class MPERI:
     knowledge: Any = None
     privacy: Privacy | None = None
     schema: Any = None
-    missing: Literal["error", "drop"] = "error"
+    missing: Literal["auto", "em", "error", "drop"] = "auto"
     sharing: Literal["auto", "exact", "none"] = "auto"
     confidence: float = 0.95
     seed: int = 0
