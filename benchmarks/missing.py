@@ -10,7 +10,7 @@ Directions are right, wrong (reversed, or no edge there) and open, means per run
 difference is false if the site has no policy at this variable (in clinics age and sex do not count, because patients
 differ). "refused" counts runs that were refused because too few complete rows were left.
 
-Run: python benchmarks/missing.py [--seeds 100 20] [--worlds linear nobody clinic] [--shares 0.05 0.2 0.4]
+Run: python benchmarks/missing.py [--seeds 100 20] [--worlds linear nobody clinic] [--shares 0.05 0.2 0.4] [--ways em]
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def fit(world: Any, tables: dict[str, pd.DataFrame], missing: str) -> Record:
     return {**counts(result.graph, world.dag), "false": differences(world, result)}
 
 
-def records(world_name: str, seed: int, shares: list[float]) -> dict[tuple[str, float, str], Record]:
+def records(world_name: str, seed: int, shares: list[float], ways: list[str]) -> dict[tuple[str, float, str], Record]:
     """All ways on one data set."""
     world = make(WORLDS[world_name](seed))
     tables = {f"site {k}": table for k, table in enumerate(world.sites)}
@@ -89,7 +89,7 @@ def records(world_name: str, seed: int, shares: list[float]) -> dict[tuple[str, 
         for share in shares:
             rng = np.random.default_rng([seed, at, round(1000 * share)])
             holed = {name: punch(table, share, at == 0, rng) for name, table in tables.items()}
-            for way in WAYS:
+            for way in ways:
                 given = {name: filled(table) for name, table in holed.items()} if way == "means" else holed
                 found[how, share, way] = fit(world, given, {"means": "error"}.get(way, way))
     return found
@@ -100,10 +100,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs=2, default=[100, 20], metavar=("FIRST", "COUNT"))
     parser.add_argument("--worlds", nargs="+", default=[*WORLDS], choices=[*WORLDS])
     parser.add_argument("--shares", type=float, nargs="+", default=[0.05, 0.2, 0.4])
+    parser.add_argument("--ways", nargs="+", default=[*WAYS], choices=[*WAYS])
     given = parser.parse_args()
     first, count = given.seeds
     for name in given.worlds:
-        runs = [records(name, seed, given.shares) for seed in range(first, first + count)]
+        runs = [records(name, seed, given.shares, given.ways) for seed in range(first, first + count)]
         rows = []
         for how, share, way in runs[0]:
             some = [run[how, share, way] for run in runs]

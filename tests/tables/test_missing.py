@@ -179,6 +179,18 @@ def test_a_column_that_one_site_lacks() -> None:
         fp.MPERI(missing="em").fit(tables)
 
 
+def test_knowledge_of_a_column_that_is_left_out() -> None:
+    tables = hospitals()
+    tables["Metz"] = tables["Metz"].drop(columns="pulse")
+    known = fp.Knowledge(tiers=[["age"], ["dose", "pulse"]], forbidden=[("pulse", "dose")])
+    assert ("age", "dose") not in {(b, a) for a, b in fp.MPERI(knowledge=known).fit(tables).graph.directed}
+    assert_refused(
+        lambda: fp.MPERI(knowledge=fp.Knowledge(required=[("age", "pulse")])).fit(tables),
+        "the edge age -> pulse is required, but 'pulse' is left out, because a site lacks too many of its values; "
+        "leave out this site, or the required edge",
+    )
+
+
 def test_the_site_goes_if_fewer_values_are_lost_so() -> None:
     frame = hospitals()["Brest"]
     many = {f"site {k}": frame for k in range(8)} | {"odd": frame.drop(columns="pulse")[:50]}

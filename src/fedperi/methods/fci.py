@@ -113,7 +113,8 @@ class FCI:
         said = statements(named_entries(sites), reading)
         parts = [part.straight() for part in said]
         names = parts[0].names
-        known = self.knowledge.constraints(names) if self.knowledge is not None else unconstrained(names)
+        knowledge = None if self.knowledge is None else self.knowledge.without(said[0].left_out)
+        known = knowledge.constraints(names) if knowledge is not None else unconstrained(names)
         test = SiteTests(parts, contexts=self.context)
         found = fci_search(
             test,

@@ -137,8 +137,8 @@ class MPERI:
             # Straight lines are what is scored, unless curves were asked for; then there is nothing to check them with.
             parts = said if self.data == "nonlinear" else [part.straight() for part in said]
             curved = said if said[0].curved and self.data != "nonlinear" else []
-            known: Knowledge | None = self.knowledge
             names = parts[0].names
+            known: Knowledge | None = self.knowledge and self.knowledge.without(said[0].left_out)
             constraints = known.constraints(names) if known is not None else unconstrained(names)
             with watching(self.progress, self._name) as show:
                 comparison = Comparison.of(self.sharing)

@@ -97,6 +97,7 @@ def _summaries(
         return _summary(table.name, agreed, embedding, Incomplete(moments, None, profile.dropped), kinds)
 
     made = for_each_table(jobs, opened, summarise, read)
+    made = [replace(summary, left_out=left.columns) for summary in made]
     return [replace(made[0], remarks=tuple(map(str, left.findings))), *made[1:]]
 
 

@@ -103,8 +103,10 @@ class Summary:
     gaps : Gaps, optional
         What is known of missing values; None if all rows are complete. `n` is then the number of rows that the two
         variables have in common that have the fewest.
+    left_out : tuple of str
+        Columns that were left out at all sites, because some lack too many values.
     remarks : tuple of str
-        What was left out of the comparison with other sites, in sentences.
+        What was left out, and why, in sentences.
 
     Examples
     --------
@@ -133,6 +135,7 @@ class Summary:
     release: Any = None
     noise: Noise | None = None
     gaps: Gaps | None = None
+    left_out: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
