@@ -10,8 +10,11 @@ from .errors import InputError
 DATA = ("auto", "linear", "nonlinear", "discrete", "mixed")
 """How columns are taken; see docs/site.md."""
 
-MISSING = ("error", "drop")
-"""What to do with rows in which a value is missing."""
+COMPLETE = ("error", "drop")
+"""What to do with rows in which a value is missing, where complete rows are needed."""
+
+MISSING = ("auto", "em", *COMPLETE)
+"""The same where moments are enough, which EM estimates from incomplete rows; see docs/missing.md."""
 
 
 def check_one_of(option: str, value: object, legal: Sequence[str]) -> None:
@@ -19,7 +22,7 @@ def check_one_of(option: str, value: object, legal: Sequence[str]) -> None:
 
     Examples
     --------
-    >>> check_one_of("missing", "fill", MISSING)
+    >>> check_one_of("missing", "fill", COMPLETE)
     Traceback (most recent call last):
     ...
     fedperi.errors.InputError: missing is one of error, drop; not 'fill'

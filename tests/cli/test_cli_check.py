@@ -53,7 +53,9 @@ def test_mistakes_are_all_shown_errors_first_and_what_to_do(folder: Path) -> Non
     south["arm"] = south["arm"].map({"high": 2, "low": 1, "placebo": 0})
     south.to_csv(folder / "south.csv", index=False)
     (folder / "east.xlsx").write_bytes(b"PK\x03\x04")
-    done = fedperi_here("check", "north.csv", "south.csv", "east.xlsx", "west*.csv", cwd=folder, columns=100)
+    done = fedperi_here(
+        "check", "north.csv", "south.csv", "east.xlsx", "west*.csv", "--missing", "error", cwd=folder, columns=100
+    )
     assert done.returncode == 2
     assert done.stderr == ""
     assert "\x1b[" not in done.stdout
@@ -78,7 +80,8 @@ def test_mistakes_are_all_shown_errors_first_and_what_to_do(folder: Path) -> Non
         "error    column 'arm': text such as 'high', 'low', 'placebo' at 'north' but numbers at 'south'",
         "           store it alike at all sites, or declare it in a schema",
         "error    'south', columns 'age', 'weight': 5.0 % of the values are missing (10 of 200)",
-        "           fill them, drop the column, or leave incomplete rows out (missing=drop)",
+        "           fill them, drop the column, leave incomplete rows out (missing=drop), or use M-PERI with",
+        "           missing=auto",
         "warning  'south', column 'pressure': all values are the same (1.5)",
         "           a policy of this site, or a mistake; --method iperi refuses it",
         "",
@@ -101,7 +104,8 @@ def test_missing_rows_may_be_dropped(folder: Path) -> None:
     gap = site(200, 2)
     gap.loc[:9, "age"] = np.nan
     gap.to_csv(folder / "gap.csv", index=False)
-    assert fedperi_here("check", "gap.csv", cwd=folder).returncode == 2
+    assert fedperi_here("check", "gap.csv", "--missing", "error", cwd=folder).returncode == 2
+    assert "values are missing (age 5.0 %)" in fedperi_here("check", "gap.csv", cwd=folder).stdout
     done = fedperi_here("check", "gap.csv", "--missing", "drop", cwd=folder, columns=120)
     assert done.returncode == 0
     assert "5.0 % of the rows lack a value and are dropped (10 of 200)" in done.stdout
@@ -151,7 +155,7 @@ def test_a_schema_is_written_read_and_obeyed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["north.csv", "--missing", "skip"], "error: missing is one of error, drop; not 'skip'"),
+        (["north.csv", "--missing", "skip"], "error: missing is one of auto, em, error, drop; not 'skip'"),
         (
             ["north.csv", "--schema", "none.toml"],
             "error: cannot read schema file 'none.toml': No such file or directory",

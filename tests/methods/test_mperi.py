@@ -16,6 +16,7 @@ from fedperi.methods.mperi.method import edge_price
 from fedperi.methods.mperi.runs import Run, Runs, worth_a_look
 from fedperi.scores import _kernel as kernel
 from fedperi.search.posterior import Lattice
+from fedperi.tables import Column, Schema
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
@@ -64,6 +65,25 @@ def test_a_constant_column_is_a_policy() -> None:
         tables[name] = table.assign(dose=2.5)
     with pytest.raises(fp.InputError, match=r"dose.*same"):
         fp.MPERI().fit(tables)
+
+
+@pytest.mark.parametrize(("rows", "reported"), [(30, False), (400, True)])
+def test_a_site_without_a_rare_level_takes_part(rows: int, reported: bool) -> None:
+    rng = np.random.default_rng(5)
+
+    def hospital(rows: int) -> pd.DataFrame:
+        age = rng.normal(60, 10, rows)
+        stroke = np.where(rng.random(rows) < 0.1, "yes", "no")
+        return pd.DataFrame({"age": age, "pressure": age + rng.normal(0, 5, rows), "stroke": stroke})
+
+    tables = {"Brest": hospital(500), "Lyon": hospital(500), "Metz": hospital(rows).assign(stroke="no")}
+    result = fp.MPERI().fit(tables)
+    assert [(one.site, one.kind) for one in result.differences] == [("Metz", "constant")] * reported
+    assert all(np.isfinite(one.evidence) for one in result.differences)
+    assert "stroke has one value only at Metz: this site says nothing about its causes." in result.warnings
+    schema = Schema((Column("stroke", "categorical", ("no", "yes")),))
+    stated = fp.MPERI().fit([fp.Summary.of(table, schema, name=name) for name, table in tables.items()])
+    assert [one.site for one in stated.differences] == [one.site for one in result.differences]
 
 
 def test_a_small_site_takes_part() -> None:

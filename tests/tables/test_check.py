@@ -15,6 +15,7 @@ from fedperi.scores import regression
 from fedperi.tables import Column, Schema, check, summarize
 from fedperi.tables.checks import collinear
 from fedperi.tables.checks.collinear import dependences
+from fedperi.tables.checks.faults import CONSTANT, MISSING
 from fedperi.tables.checks.findings import percent
 
 
@@ -56,9 +57,9 @@ def test_everything_is_collected_not_only_the_first() -> None:
     assert [str(found) for found in report.findings if found.level == "error"] == [
         "site 'east': 'no/such.csv' does not exist; check the path",
         "column 't': present at 'north', 'south' but not at 'west'; give all sites the same columns",
-        "site 'north', column 'a': all values are the same (1.5); drop the column, or leave the site out",
+        f"site 'north', column 'a': all values are the same (1.5); {CONSTANT}",
         "site 'south', column 'b': 1.0 % of the values are missing (3 of 300); "
-        "fill them, drop the column, or leave incomplete rows out (missing=drop)",
+        "fill them, drop the column, leave incomplete rows out (missing=drop), or use M-PERI with missing=auto",
         "site 'south', column 'a': 1 infinite value; correct them, or mark them as missing",
     ]
 
@@ -194,7 +195,7 @@ def test_a_column_that_is_constant_at_one_site_is_a_warning_and_everywhere_an_er
         "column 'a': all values are the same at every site; drop the column"
     ]
     assert findings({"north": north}, "error") == [
-        "site 'north', column 'a': all values are the same (1.5); drop the column, or leave the site out"
+        f"site 'north', column 'a': all values are the same (1.5); {CONSTANT}"
     ]
 
 
@@ -318,7 +319,7 @@ def test_the_report_is_plain_values_and_readable_text() -> None:
         "site": "[red]north",
         "columns": ["b"],
         "message": "1.0 % of the values are missing (3 of 300)",
-        "remedy": "fill them, drop the column, or leave incomplete rows out (missing=drop)",
+        "remedy": MISSING,
     }
     assert content["columns"][2] == {"name": "g", "kind": "categorical", "levels": ["u", "v", "w"], "bounds": None}
     text = shown(report)

@@ -277,7 +277,8 @@ def test_exact_collinearity_is_a_correlation_of_one() -> None:
 )
 def test_constant_columns_are_refused(column: Any, message: str) -> None:
     frame = pd.DataFrame({"a": [1.5, 2.5, 3.0, 5.0], "b": column})
-    assert_refused(lambda: north(frame), f"site 'north', column 'b': {message}; drop the column, or leave the site out")
+    remedy = "leave the column or the site out; among several sites M-PERI takes it as a policy"
+    assert_refused(lambda: north(frame), f"site 'north', column 'b': {message}; {remedy}")
 
 
 def test_one_row_is_refused() -> None:
@@ -292,7 +293,7 @@ def test_one_row_is_refused() -> None:
 
 def test_missing_values_are_an_error_or_dropped() -> None:
     frame = pd.DataFrame({"a": [1.5, None, 3.5, 4.0], "b": ["u", "v", None, "v"], "c": [0.5, 1, 2, 3.5]})
-    remedy = "fill them, drop the column, or leave incomplete rows out (missing=drop)"
+    remedy = "fill them, drop the column, leave incomplete rows out (missing=drop), or use M-PERI with missing=auto"
     assert_refused(
         lambda: north(frame),
         "2 problems:"

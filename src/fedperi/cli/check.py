@@ -31,7 +31,10 @@ def check(
     context: typer.Context,
     files: list[str] = typer.Argument(..., metavar="FILES", help=arg.FILES),
     schema: arg.SchemaFile = None,
-    missing: Annotated[str, typer.Option(metavar="error|drop", help="Refuse incomplete rows, or drop them.")] = "error",
+    missing: Annotated[
+        str,
+        typer.Option(metavar="auto|em|drop|error", help="Incomplete rows: use them (mperi), drop or refuse them."),
+    ] = "auto",
     bounds: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Public limits and levels: also show what a private run would make of rows."),
@@ -77,8 +80,9 @@ def _private(
     from ..privacy import Privacy
     from ..privacy.owner import owner_findings
     from ..tables import Finding
+    from ..tables.reading import Reading
 
-    how: dict[str, Any] = {"schema": schema, "missing": missing}
+    how: dict[str, Any] = {"schema": schema, "missing": Reading(missing=cast("Missing", missing)).private().missing}
     privacy = Privacy(bounds=bounds, decimal=cast(Any, decimal))
     try:
         for table in tables:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ..errors import InputError
-from ..option_values import MISSING, check_one_of
+from ..option_values import COMPLETE, check_one_of
 from ..strict import write_json
 from . import app
 from .common import arguments as arg
@@ -70,7 +70,7 @@ def release(
             "give the price of the release: --epsilon 1 is usual (--exact writes exact statistics, NOT PRIVATE)"
         )
     check_one_of("data", data, DATA)
-    check_one_of("missing", missing, MISSING)
+    check_one_of("missing", missing, COMPLETE)
     signing = None if key is None else _signing_key(key)
     if not dry_run:
         _check_place(out)
@@ -103,7 +103,7 @@ def _exact(given: dict[str, Any]) -> None:
         said = (about or "raise_ceiling").replace("_", "-")
         raise InputError(f"--{said} is about noise, and --exact adds none; leave out one of the two")
     check_one_of("data", given["data"], DATA)
-    check_one_of("missing", given["missing"], MISSING)
+    check_one_of("missing", given["missing"], COMPLETE)
     key = None if given["key"] is None else _signing_key(Path(given["key"]))
     out = None if given["out"] is None else Path(given["out"])
     flags = {flag: given[flag] for flag in ("yes", "dry_run", "as_json")}

@@ -92,6 +92,25 @@ class Knowledge:
                 raise InputError(f"{key!r} in the knowledge file {str(path)!r} must be {form}")
         return cls(**content)
 
+    def without(self, names: Sequence[str]) -> Knowledge:
+        """Return what is known of the other variables, if some were left out of the analysis.
+
+        Examples
+        --------
+        >>> Knowledge(tiers=[["age", "sex"], ["ca"]], forbidden=[("dose", "ca")]).without(["ca"])
+        Knowledge(forbidden=(), required=(), tiers=(('age', 'sex'),))
+        """
+        for cause, effect in self.required:
+            gone = next((name for name in (cause, effect) if name in names), None)
+            if gone is not None:
+                raise InputError(
+                    f"the edge {cause} -> {effect} is required, but {gone!r} is left out, because a site lacks too "
+                    "many of its values; leave out this site, or the required edge"
+                )
+        tiers = [[name for name in tier if name not in names] for tier in self.tiers]
+        forbidden = [pair for pair in self.forbidden if not set(pair) & set(names)]
+        return Knowledge(forbidden, self.required, [tier for tier in tiers if tier])
+
     def constraints(self, names: Sequence[str]) -> Constraints:
         """Turn the knowledge into sets of forbidden and required parents; a contradiction is an error that shows it."""
         position = {name: i for i, name in enumerate(names)}

@@ -13,6 +13,7 @@ from ..graph.ancestral.pag import PAG
 from ..graph.knowledge import as_knowledge, unconstrained
 from ..tables.reading import Reading
 from ..tables.summary.summary import Summary
+from .gaps import gap_sentences
 from .mperi.statements import named_entries, statements
 
 Pair = tuple[str, str]
@@ -70,7 +71,7 @@ class FCI:
         How columns are taken, see docs/site.md. Categories become indicators.
     schema : Schema or path, optional
         Types of columns, where they should not be inferred.
-    missing : {"error", "drop"}
+    missing : {"auto", "em", "error", "drop"}
         What to do with rows that lack a value.
 
     Examples
@@ -89,7 +90,7 @@ class FCI:
     max_depth: int | None = None
     data: Literal["auto", "linear", "discrete", "mixed"] = "auto"
     schema: Any = None
-    missing: Literal["error", "drop"] = "error"
+    missing: Literal["auto", "em", "error", "drop"] = "auto"
 
     def __post_init__(self) -> None:
         number = isinstance(self.alpha, int | float) and not isinstance(self.alpha, bool)
@@ -112,7 +113,8 @@ class FCI:
         said = statements(named_entries(sites), reading)
         parts = [part.straight() for part in said]
         names = parts[0].names
-        known = self.knowledge.constraints(names) if self.knowledge is not None else unconstrained(names)
+        knowledge = None if self.knowledge is None else self.knowledge.without(said[0].left_out)
+        known = knowledge.constraints(names) if knowledge is not None else unconstrained(names)
         test = SiteTests(parts, contexts=self.context)
         found = fci_search(
             test,
@@ -150,7 +152,8 @@ def _cautions(found: FCISearch, graph: PAG, parts: Sequence[Summary]) -> list[st
             "Larger conditioning sets were left untested, because of max_depth or because rows are few: some edges may "
             "be superfluous."
         )
-    small = [part.site for part in parts if part.n < 10 * len(part.names)]
+    out += gap_sentences(parts)
+    small = [part.site for part in parts if part.total < 10 * len(part.names)]
     if small:
         out.append(f"Fewer than 10 rows per variable at {', '.join(small)}: tests there find little.")
     return out

@@ -35,7 +35,7 @@ def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]
 
 def manifest_of_summaries(method: dict[str, Any], parts: Sequence[Summary]) -> dict[str, Any]:
     """Describe a run on summaries: versions, configuration, and each site's name, rows, targets and hash."""
-    sites = [Welcome(part.site, part.names, part.n, part.targets, None) for part in parts]
+    sites = [Welcome(part.site, part.names, part.total, part.targets, None) for part in parts]
     hashes = [digest(part.names, part.n, part.mean, part.covariance) for part in parts]
     return {**record(method, parts[0].names, sites, hashes), "dropped": []}
 

@@ -52,7 +52,7 @@ class Difference(NamedTuple):
         ``"shifted"`` (another level), ``"spread"`` (varies more or less), ``"strengths"`` (depends on its causes
         more or less strongly), ``"cut"`` (does not depend on some of them at all), ``"constant"``.
     evidence : float
-        In nats: how much worse the usual mechanism explains the site. Infinite for a constant.
+        In nats: how much worse the usual mechanism explains the site. Infinite for a number that is constant there.
     words : str
         The same in a sentence.
     parents : tuple of str

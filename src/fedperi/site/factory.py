@@ -69,6 +69,7 @@ def prepare_private_site(
     local: Callable[..., PDAG] | None = None,
 ) -> Callable[[], Respondent]:
     """Check that a table can be put behind noise; return a function that makes the site, which may pay."""
+    reading = reading.private()
     if privacy.mechanism == "regret":
         from .noisy import NoisySite
 

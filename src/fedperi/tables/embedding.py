@@ -175,6 +175,26 @@ class Embedding:
         """Return the embedded rows, one column per position."""
         return np.hstack([block.embed(rows[block.column.name], site) for block in self.blocks])
 
+    def embed_incomplete(self, rows: pd.DataFrame, site: str) -> Values:
+        """Return the embedded rows, with NaN in all columns of a variable whose value is missing.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> embedding = Embedding((OneHot(Column("b", "categorical", ("u", "v", "w")), (1, 2)),))
+        >>> embedding.embed_incomplete(pd.DataFrame({"b": ["u", None, "w"]}), "north").tolist()
+        [[0.0, 0.0], [nan, nan], [0.0, 1.0]]
+        """
+        parts = []
+        for block in self.blocks:
+            series = rows[block.column.name]
+            there = series.notna().to_numpy(dtype=bool)
+            part = np.full((len(rows), block.width), np.nan)
+            if there.any():
+                part[there] = block.embed(series[there], site)
+            parts.append(part)
+        return np.hstack(parts)
+
 
 def common_embedding(schema: Schema, profiles: Sequence[TableProfile], data: Data, degree: int) -> Embedding:
     """Choose the block of every column, the same for all sites.

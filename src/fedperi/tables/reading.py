@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..errors import InputError
 from ..option_values import DATA, MISSING, check_one_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Reading:
         What is declared of the columns.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
         How columns are taken.
-    missing : {"error", "drop"}
+    missing : {"auto", "em", "error", "drop"}
         What to do with rows in which a value is missing.
 
     Examples
@@ -32,7 +33,7 @@ class Reading:
     >>> Reading(missing="fill")
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: missing is one of error, drop; not 'fill'
+    fedperi.errors.InputError: missing is one of auto, em, error, drop; not 'fill'
     """
 
     schema: Schema | None = None
@@ -55,6 +56,25 @@ class Reading:
         from .infer import as_schema
 
         return cls(as_schema(schema), data, missing)
+
+    def private(self) -> Reading:
+        """Return how the same table is read for a private release: EM has no price, so gaps are not estimated.
+
+        Examples
+        --------
+        >>> Reading(missing="auto").private().missing
+        'error'
+        >>> Reading(missing="em").private()
+        Traceback (most recent call last):
+        ...
+        fedperi.errors.InputError: missing='em' is not private: with noise a public default replaces gaps ...
+        """
+        if self.missing == "em":
+            raise InputError(
+                "missing='em' is not private: with noise a public default replaces gaps (missing='error'), or "
+                "incomplete rows are left out (missing='drop')"
+            )
+        return replace(self, missing="error") if self.missing == "auto" else self
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..option_values import DATA, check_one_of
+from ..option_values import COMPLETE, DATA, check_one_of
 from .checks.faults import faults
 from .checks.findings import Finding, quoted, raise_errors
 from .checks.profile import Missing, TableProfile, scan
@@ -164,6 +164,7 @@ def summarize(
     (((0,), (1, 2)), ('continuous', 'categorical'))
     """
     check_one_of("data", data, DATA)
+    check_one_of("missing", missing, COMPLETE)
     given = as_schema(schema)
     table = prepared(open_table(source, name), given)
     passing = passing_moments(table, given, partial, data, missing == "drop", _draws(resample))

@@ -24,7 +24,10 @@ DataType = Annotated[str | None, _option("auto, linear, nonlinear, discrete or m
 SchemaFile = Annotated[
     str | None, _option("Types and levels not to be inferred.", metavar="FILE", rich_help_panel=TABLES)
 ]
-MissingRows = Annotated[str | None, _option("Refuse incomplete rows, or drop them.", metavar="error|drop")]
+MissingRows = Annotated[
+    str | None,
+    _option("Incomplete rows: use them (mperi: auto, em), drop or refuse them.", metavar="auto|em|drop|error"),
+]
 SiteMissing = Annotated[
     str, _option("Refuse gaps (with noise: count as a default), or drop rows.", metavar="error|drop")
 ]

@@ -40,10 +40,17 @@ def _show_noticed(console: Console, tables: list[Table], method: IPERI) -> None:
     from ...privacy.owner import owner_findings
 
     assert method.privacy is not None
-    how: dict[str, Any] = {"schema": method.schema, "data": method.data, "missing": method.missing}
+    how: dict[str, Any] = {"schema": method.schema, "data": method.data, "missing": _missing(method)}
     for table in tables:
         for finding in owner_findings(table, method.privacy, **how):
             console.print(str(finding), markup=False, soft_wrap=True)
+
+
+def _missing(method: Any) -> Any:
+    """What a private run does with incomplete rows."""
+    from ...tables.reading import Reading
+
+    return Reading(missing=method.missing).private().missing
 
 
 def _price(table: Table, method: IPERI) -> tuple[str, ...]:
@@ -56,7 +63,7 @@ def _price(table: Table, method: IPERI) -> tuple[str, ...]:
     price = f"at most {method.privacy.epsilon:g}"
     if method.privacy.mechanism == "statistics":
         plan = plan_release(table, method.privacy, schema=method.schema, data=method.data)
-        drawn = budget.holds(plan, method.missing)
+        drawn = budget.holds(plan, _missing(method))
         if not drawn:
             budget.ledger.check(plan.price)
         price = "0 (drawn before)" if drawn else f"{method.privacy.epsilon:g}"

@@ -13,7 +13,7 @@ from ...coordinator.coordinator import Coordinator
 from ...errors import InputError
 from ...graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
 from ...graph.pdag import PDAG
-from ...option_values import DATA, MISSING, check_between, check_finite, check_one_of, check_whole
+from ...option_values import COMPLETE, DATA, check_between, check_finite, check_one_of, check_whole
 from ...privacy import Privacy
 from ...protocol.messages import Settings, Welcome
 from ...scores.masking import MASKINGS
@@ -112,7 +112,7 @@ class IPERI:
         if not callable(self.local):
             check_one_of("local", self.local, ("ges", "pc"))
         check_one_of("data", self.data, DATA)
-        check_one_of("missing", self.missing, MISSING)
+        check_one_of("missing", self.missing, COMPLETE)
         check_between("alpha", self.alpha, 0, 1)
         check_finite("penalty", self.penalty)
         check_whole("seed", self.seed)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...tables.checks.units import unit_findings
 from ...tables.summary.summary import Summary
+from ..gaps import gap_sentences
 from ..parts import Groups, Robustness
 from .runs import Runs
 from .wording import listed
@@ -36,6 +37,7 @@ def cautions(parts: Sequence[Summary], groups: Sequence[Groups], runs: Runs, rob
     return [
         *_one_site(parts),
         *_other_units(parts),
+        *gap_sentences(parts),
         *_noisy(parts),
         *_little_shared(parts, groups),
         *_no_differences(parts, groups),
@@ -192,7 +194,7 @@ def _constants(groups: Sequence[Groups]) -> list[str]:
 
 
 def _small(parts: Sequence[Summary]) -> list[str]:
-    small = [part.site for part in parts if part.n < FEW_ROWS * len(part.names)]
+    small = [part.site for part in parts if part.total < FEW_ROWS * len(part.names)]
     if not small:
         return []
     return [
@@ -202,9 +204,10 @@ def _small(parts: Sequence[Summary]) -> list[str]:
 
 
 def _left_out(parts: Sequence[Summary]) -> list[str]:
+    rows = {part.site: int(part.n) + part.dropped if part.gaps is None else part.gaps.rows for part in parts}
     return [
-        f"At {part.site}, {part.dropped} of {part.dropped + int(part.n)} rows were left out because a value is "
-        "missing. If they are not missing at random, this biases the result."
+        f"At {part.site}, {part.dropped} of {rows[part.site]} rows were left out because a value is missing. If they "
+        "are not missing at random, this biases the result."
         for part in parts
         if part.dropped
     ]

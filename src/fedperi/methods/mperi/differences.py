@@ -18,6 +18,7 @@ from ...graph import bits
 from ...scores.mechanisms import CONSTANT, USUAL, Mechanisms
 from ...scores.mechanisms_numpy import own_columns
 from ..parts import Difference, Groups, Kind
+from .constants import constant_evidence
 from .wording import Change, describe
 
 Floats = NDArray[np.float64]
@@ -93,8 +94,9 @@ def _one_variable(
         fits = _alike_in_curves(mechanisms, node, parents, fits, tau, curved)
     found = []
     for k in constant:
-        words = f"At {sites[k]}, {names[node]} has one value only."
-        found.append(Difference(sites[k], names[node], "constant", np.inf, words))
+        evidence, words = constant_evidence(mechanisms, node, k), f"At {sites[k]}, {names[node]} has one value only."
+        if evidence >= LEAST_EVIDENCE:  # else a rare level, which a small site lacks by chance
+            found.append(Difference(sites[k], names[node], "constant", evidence, words))
     for other in fits[1:]:
         found += _describe_group(mechanisms, node, parents, fits[0], other, tau)
     groups = tuple(tuple(sites[k] for k in fit.sites) for fit in fits)

@@ -60,8 +60,9 @@ class MPERI:
         summaries are exact, unless releases are given.
     schema : Schema or path, optional
         Types of columns, where they should not be inferred.
-    missing : {"error", "drop"}
-        What to do with rows that lack a value.
+    missing : {"auto", "em", "error", "drop"}
+        What to do with rows that lack a value, see docs/missing.md. Auto: estimate moments from incomplete rows by EM,
+        and leave out columns (or sites) that lack more than half of their values. With privacy: as "error".
     sharing : {"auto", "exact", "none"}
         How alike two sites must be to share a mechanism: within a tolerance that the data choose; exactly; or no two
         sites share any, so that only arrows that are cut off at a site give directions, as in the paper.
@@ -95,7 +96,7 @@ class MPERI:
     knowledge: Any = None
     privacy: Privacy | None = None
     schema: Any = None
-    missing: Literal["error", "drop"] = "error"
+    missing: Literal["auto", "em", "error", "drop"] = "auto"
     sharing: Literal["auto", "exact", "none"] = "auto"
     confidence: float = 0.95
     seed: int = 0
@@ -137,8 +138,8 @@ class MPERI:
             # Straight lines are what is scored, unless curves were asked for; then there is nothing to check them with.
             parts = said if self.data == "nonlinear" else [part.straight() for part in said]
             curved = said if said[0].curved and self.data != "nonlinear" else []
-            known: Knowledge | None = self.knowledge
             names = parts[0].names
+            known: Knowledge | None = self.knowledge and self.knowledge.without(said[0].left_out)
             constraints = known.constraints(names) if known is not None else unconstrained(names)
             with watching(self.progress, self._name) as show:
                 comparison = Comparison.of(self.sharing)

@@ -55,7 +55,7 @@ def statements(entries: Mapping[str, Respondent], reading: Reading) -> list[Summ
         if name not in found and name not in tables:
             raise InputError(f"site {name!r} gives no summary, and M-PERI works with nothing else; {ELSEWHERE}")
     found |= _read(tables, reading, list(found.values()))
-    parts = [replace(found[name], site=name) for name in entries]
+    parts = [replace(found[name], site=name) for name in entries if name in found]  # some may be left out
     if not all(part.curved for part in parts):  # only tables read together, or with public bounds, have polynomials
         parts = [part.straight() for part in parts]
     check_alike(parts)
@@ -91,7 +91,7 @@ def _read(tables: Mapping[str, Site], reading: Reading, stated: Sequence[Summary
     else:
         rows = {name: site.table for name, site in tables.items()}
         read = summaries(rows, schema, data=reading.data, missing=reading.missing)
-    return {name: replace(part, targets=site.targets) for (name, site), part in zip(tables.items(), read, strict=True)}
+    return {part.site: replace(part, targets=tables[part.site].targets) for part in read}
 
 
 def named_entries(sites: Any, privacy: Privacy | None = None, reading: Reading | None = None) -> dict[str, Respondent]:
@@ -117,8 +117,9 @@ def named_entries(sites: Any, privacy: Privacy | None = None, reading: Reading |
 def privacy_of(entries: dict[str, Any], parts: Sequence[Summary]) -> dict[str, dict[str, Any]] | None:
     """What every site tells about its privacy, and the rows that its noisy moments are worth; None if none has any."""
     told = {
-        name: {**(entry.privacy or {}), "worth": round(part.rows)} if isinstance(entry, ReleasedSite) else None
-        for (name, entry), part in zip(entries.items(), parts, strict=True)
+        part.site: {**(entry.privacy or {}), "worth": round(part.rows)} if isinstance(entry, ReleasedSite) else None
+        for part in parts
+        for entry in (entries[part.site],)
     }
     if not any(told.values()):
         return None

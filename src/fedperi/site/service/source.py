@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...option_values import check_finite
+from ...option_values import COMPLETE, check_finite, check_one_of
 from ...protocol.fields import Refused
 from ...protocol.messages import Question, Settings
 from ...protocol.requests import Card
@@ -80,6 +80,7 @@ class AnswerSource:
         from ...tables.preparing.prepared import prepared
 
         check_finite("penalty", penalty)
+        check_one_of("missing", missing, COMPLETE)  # what leaves a site are counts of complete rows
         self._reading, self._penalty = Reading.of(schema, data, missing), float(penalty)
         self._targets = None if targets is None else tuple(targets)
         self._release = _release_of(source)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
 from ..infer import SchemaLike, as_schema, unify
+from ..missing.leaving import NOTHING, LeftOut, gaps_here, leave_out
 from ..preparing.opening import Opening
 from ..readers.kept_rows import Memory
 from ..schema import Schema
@@ -61,7 +62,7 @@ class CheckReport:
     >>> report.ok
     False
     >>> print(report.findings[0])
-    site 'north', column 'a': all values are the same (1.5); drop the column, or leave the site out
+    site 'north', column 'a': all values are the same (1.5); leave the column or the site out; among several ...
     """
 
     sites: tuple[SiteSummary, ...]
@@ -104,7 +105,7 @@ def check(
         One table per site; see `fedperi.tables.open_tables`.
     schema : Schema or path of a schema file, optional
         Types and levels that are not to be inferred; it may name only some of the columns.
-    missing : {"error", "drop"}
+    missing : {"auto", "em", "error", "drop"}
         What the run will do with rows in which a value is missing.
     strict : bool
         Whether every site must do by itself, as all methods but M-PERI require: no column that is constant at a site or
@@ -135,10 +136,13 @@ def check(
     opened, unreadable = _opened(named, how or Opening())
     tables, damaged = _read(opened, given, missing, tell)
     unreadable += damaged
-    agreed, differing = unify([reading.profile for _, reading in tables], given)
+    left = leave_out([reading.profile for _, reading in tables]) if missing == "auto" else NOTHING
+    found += left.findings
+    known = [_kept(table, reading, left) for table, reading in tables if table.name not in left.sites]
+    agreed, differing = unify([reading.profile for _, reading in known], left.schema(given))
     found += unreadable + differing + _same_content(tables)
-    odd = odd_columns([(table.name, reading) for table, reading in tables], agreed, given)
-    found += _sites(tables, agreed, strict or len(tables) < 2)  # one table is all sites together
+    odd = odd_columns([(table.name, reading) for table, reading in known], agreed, given)
+    found += _sites(known, agreed, strict or len(known) < 2)  # one table is all sites together
     found = [*(one for one in one_per_problem(found) if not explained(one, odd)), *odd]
     ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
     summaries = tuple(
@@ -146,6 +150,11 @@ def check(
         for table, reading in tables
     )
     return CheckReport(summaries, agreed, tuple(ranked), tuple(table for table, _ in tables))
+
+
+def _kept(table: Table, reading: FirstReading, left: LeftOut) -> Surveyed:
+    """Return what was found in the columns of a table that stay."""
+    return table, replace(reading, profile=left.profiles([reading.profile])[0])
 
 
 def _opened(named: list[tuple[str, Source]], how: Opening) -> tuple[list[Table], list[Finding]]:
@@ -187,6 +196,7 @@ def _sites(tables: list[Surveyed], schema: Schema, strict: bool) -> list[Finding
         found += [Finding("note", table.name, (), note) for note in table.notes]
         errors = faults(profile, schema, missing, constants=strict)
         odd = [] if strict else constants_here(profile, schema)
+        found += gaps_here(profile) if missing in ("auto", "em") else []
         found += errors + odd + doubts(profile, schema, missing, strict)
         found += copies(profile, schema, reading.hashes)
         own = {name for error in (*errors, *odd) for name in error.columns}

@@ -29,8 +29,8 @@ def determined_here(
     """
     sound = Schema(tuple(column for column in schema.columns if column.name not in faulty))
     discrete = all(column.kind == "categorical" for column in sound.columns)
-    if len(sound.columns) < 2:
-        return [], False
+    if len(sound.columns) < 2 or _gaps(reading, sound):
+        return [], False  # moments of incomplete rows are estimated by the run, which looks at all sites together
     try:
         embedding = fit_embedding(sound, reading.profile, "mixed", 1)
         moments = _moments(table, reading, sound, embedding)
@@ -63,7 +63,7 @@ def determined_everywhere(
     columns 'a', 'b': one determines the other exactly at all sites together; drop one of them
     """
     sound = Schema(tuple(column for column in schema.columns if column.name not in faulty))
-    if len(sound.columns) < 2:
+    if len(sound.columns) < 2 or any(_gaps(reading, sound) for _, reading in tables):
         return []
     try:
         embedding = common_embedding(sound, [reading.profile for _, reading in tables], "mixed", 1)
@@ -76,6 +76,11 @@ def determined_everywhere(
         for item in dependent
         if item.exact
     ]
+
+
+def _gaps(reading: FirstReading, schema: Schema) -> bool:
+    """Whether incomplete rows are to be used."""
+    return reading.missing in ("auto", "em") and any(reading.profile.columns[name].missing for name in schema.names)
 
 
 def _moments(table: Table, reading: FirstReading, schema: Schema, embedding: Embedding) -> Moments:

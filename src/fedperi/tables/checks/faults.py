@@ -13,8 +13,10 @@ from .profile import ColumnProfile, Missing, TableProfile
 LARGEST, SMALLEST = 1e100, 1e-100
 # A column that varies by less than this share of its size varies by rounding only.
 ROUNDING = 1e-13
-CONSTANT = "drop the column, or leave the site out"
+CONSTANT = "leave the column or the site out; among several sites M-PERI takes it as a policy"
 """What to do about a column that is constant at a site, where a method cannot do with it."""
+MISSING = "fill them, drop the column, leave incomplete rows out (missing=drop), or use M-PERI with missing=auto"
+"""What to do about missing values, where a method needs complete rows."""
 
 
 def faults(profile: TableProfile, schema: Schema, missing: Missing, *, constants: bool = True) -> list[Finding]:
@@ -31,10 +33,12 @@ def faults(profile: TableProfile, schema: Schema, missing: Missing, *, constants
     >>> profile = scan(open_table(pd.DataFrame({"a": [1.0, None], "b": [3.0, 3.0]}), "north"))
     >>> for finding in faults(profile, schema, "error"):
     ...     print(finding)
-    site 'north', column 'a': 50.0 % of the values are missing (1 of 2); fill them, drop the column, or leave ...
-    site 'north', column 'b': all values are the same (3); drop the column, or leave the site out
+    site 'north', column 'a': 50.0 % of the values are missing (1 of 2); fill them, drop the column, leave ...
+    site 'north', column 'b': all values are the same (3); leave the column or the site out; among several sites ...
     """
-    found = _missing(profile) if missing == "error" else []
+    found = _missing(profile) if missing in ("error", "em") else []
+    if missing == "em":  # it estimates what is missing from what is not
+        found = [finding for finding in found if profile.columns[finding.columns[0]].missing == profile.total]
     found += [finding for column in profile.columns.values() for finding in _infinite(profile, column)]
     if profile.rows == 0:
         worst = max(profile.columns.values(), key=lambda column: column.missing)
@@ -113,8 +117,7 @@ def _missing(profile: TableProfile) -> list[Finding]:
         elif column.missing:
             share = percent(column.missing, profile.total)
             message = f"{share} of the values are missing ({column.missing} of {profile.total})"
-            remedy = "fill them, drop the column, or leave incomplete rows out (missing=drop)"
-            found.append(Finding("error", profile.site, (column.name,), message, remedy))
+            found.append(Finding("error", profile.site, (column.name,), message, MISSING))
     return found
 
 

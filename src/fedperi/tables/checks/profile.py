@@ -27,7 +27,7 @@ BLOCK = 1 << 17  # numbers taken in at a time: a megabyte
 
 _STORAGES: dict[str, Storage] = {"f": "number", "i": "integer", "u": "integer", "b": "boolean"}
 
-Missing = Literal["error", "drop"]
+Missing = Literal["auto", "em", "error", "drop"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def scan(
     ----------
     table : Table
         The site's table.
-    missing : {"error", "drop"}
+    missing : {"auto", "em", "error", "drop"}
         Under ``"drop"`` rows with a missing value are counted, and otherwise left out.
     chunk : int
         Rows in memory at a time; the result does not depend on it.

@@ -63,6 +63,9 @@ def disclosure_findings(summary: Summary, two_values: Mapping[str, tuple[float, 
                 "leave columns out, merge levels, or release with noise",
             )
         )
+    if summary.gaps is not None:
+        message = "estimated from incomplete rows, so that rows of levels cannot be counted"
+        found.append(Finding("error", summary.site, (), message, "leave incomplete rows out (--missing drop)"))
     found += _uncounted(summary, two_values or {})
     levels, counts = level_counts(summary, two_values or {})
     few = (counts >= 1) & (counts < FEWEST)

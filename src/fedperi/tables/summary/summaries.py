@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ...errors import InputError
 from ...option_values import DATA, check_one_of
@@ -12,11 +13,13 @@ from ..checks.profile import Missing, TableProfile
 from ..embedding import Block, Curve, Data, Embedding, OneHot, common_embedding, two_values
 from ..encode import read_rows
 from ..infer import SchemaLike, as_schema, unify
-from ..moments import Moments, stream_moments
+from ..missing.leaving import NOTHING, LeftOut, leave_out, too_much
+from ..moments import stream_moments
 from ..schema import Kind, Schema
 from ..survey import FirstReading, for_each_table, read_all
 from ..table import CHUNK, Source, Table, open_tables
 from .alike import present_levels
+from .incomplete import Incomplete, incomplete_moments
 from .summary import Summary, covariance_of
 from .units import one_hot_unit
 
@@ -68,8 +71,10 @@ def _summaries(
     check_one_of("data", data, DATA)
     curves = data in ("auto", "nonlinear")
     read = read_all(opened, given, missing, ["spread" if curves else "moments"], jobs=jobs)
-    profiles = [reading.profile for _, reading in read]
-    agreed, findings = unify(profiles, given)
+    left = _left_out([reading.profile for _, reading in read], missing, alone)
+    read = [one for one in read if one[0].name not in left.sites]
+    profiles = left.profiles([reading.profile for _, reading in read])
+    agreed, findings = unify(profiles, left.schema(given))
     found = [finding for profile in profiles for finding in faults(profile, agreed, missing, constants=False)]
     # A site alone cannot know whether a column is constant everywhere; of a category it needs to be told all levels.
     raise_errors([*findings, *found] or (_single_levels if alone else constant_everywhere)(profiles, agreed))
@@ -82,20 +87,36 @@ def _summaries(
 
     def summarise(one: tuple[Table, FirstReading]) -> Summary:
         table, reading = one
+        profile = reading.profile
+        if missing in ("auto", "em") and any(profile.columns[name].missing for name in agreed.names):
+            return _summary(table.name, agreed, embedding, incomplete_moments(table, agreed, embedding, profile), kinds)
         moments = reading.moments.result(agreed.names) if numbers and reading.moments is not None else None
         if moments is None and table.engine is not None:
             moments = table.engine.moments(table, embedding, reading.profile, missing)
         if moments is None:
             rows = (embedding.embed(frame, table.name) for frame in read_rows(table, agreed, CHUNK, missing))
             moments = stream_moments(rows)
-        return _summary(table.name, agreed, embedding, moments, reading.profile.dropped, kinds)
+        return _summary(table.name, agreed, embedding, Incomplete(moments, None, profile.dropped), kinds)
 
-    return for_each_table(jobs, opened, summarise, read)
+    made = for_each_table(jobs, opened, summarise, read)
+    made = [replace(summary, left_out=left.columns) for summary in made]
+    return [replace(made[0], remarks=tuple(map(str, left.findings))), *made[1:]]
 
 
-def _summary(
-    site: str, schema: Schema, embedding: Embedding, moments: Moments, dropped: int, kinds: tuple[Kind, ...]
-) -> Summary:
+def _left_out(profiles: Sequence[TableProfile], missing: Missing, alone: bool) -> LeftOut:
+    """Find what to leave out. A site alone cannot decide it for the others: it refuses."""
+    if missing != "auto":
+        return NOTHING
+    if alone:
+        raise_errors(finding for profile in profiles for finding in too_much(profile))
+        return NOTHING
+    left = leave_out(profiles)
+    raise_errors(left.findings)
+    return left
+
+
+def _summary(site: str, schema: Schema, embedding: Embedding, found: Incomplete, kinds: tuple[Kind, ...]) -> Summary:
+    moments = found.moments
     return Summary(
         site,
         schema.names,
@@ -105,9 +126,10 @@ def _summary(
         covariance_of(moments.n, moments.mean, moments.scatter),
         kinds,
         tuple(map(_unit, embedding.blocks)),
-        dropped=dropped,
+        dropped=found.left_out,
         schema=schema,
         scatter=moments.scatter,
+        gaps=found.gaps,
     )
 
 

@@ -44,6 +44,25 @@ class Noise:
     hidden: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Gaps:
+    """What is known of values that are missing, where moments were estimated from incomplete rows.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the table, incomplete ones included. The summary's `n` is what they count for.
+    missing : tuple of (str, float)
+        Variables that lack values, and the share that is missing.
+    converged : bool
+        Whether EM converged.
+    """
+
+    rows: int
+    missing: tuple[tuple[str, float], ...]
+    converged: bool = True
+
+
 @dataclass(frozen=True, eq=False)
 class Summary:
     """The statement of one site: rows, and second moments of its columns in units that all sites share.
@@ -81,6 +100,13 @@ class Summary:
         The private release that it was computed from.
     noise : Noise, optional
         What is known of the privacy noise; None if the numbers are exact.
+    gaps : Gaps, optional
+        What is known of missing values; None if all rows are complete. `n` is then the number of rows that the two
+        variables have in common that have the fewest.
+    left_out : tuple of str
+        Columns that were left out at all sites, because some lack too many values.
+    remarks : tuple of str
+        What was left out, and why, in sentences.
 
     Examples
     --------
@@ -108,6 +134,9 @@ class Summary:
     signature: Any = None
     release: Any = None
     noise: Noise | None = None
+    gaps: Gaps | None = None
+    left_out: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean", frozen(self.mean, np.float64))
@@ -141,6 +170,11 @@ class Summary:
     def rows(self) -> float:
         """How many rows the numbers count for: all of them if they are exact, else what they are worth."""
         return self.n if self.noise is None else self.noise.worth
+
+    @property
+    def total(self) -> float:
+        """How many rows the table has, incomplete ones included."""
+        return self.n if self.gaps is None else self.gaps.rows
 
     @property
     def curved(self) -> bool:
@@ -218,6 +252,11 @@ class Summary:
         """
         from ...privacy.statement import save_statement
 
+        if self.gaps is not None:
+            raise InputError(
+                f"site {self.site!r}: this summary was estimated from incomplete rows, and a file holds counts of "
+                "complete ones; make it with missing='drop'"
+            )
         save_statement(self if self.release is None else self.release, path)
 
     @classmethod
@@ -248,8 +287,9 @@ class Summary:
             summaries of several sites are to be compared; `summaries` does without, since it sees all tables.
         data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
             How columns are taken, see docs/site.md.
-        missing : {"error", "drop"}
-            What to do with rows in which a value is missing.
+        missing : {"auto", "em", "error", "drop"}
+            What to do with rows in which a value is missing, see docs/missing.md. Auto: estimate moments by EM if no
+            column lacks more than half of its values.
         name : str, optional
             The site's name.
 

@@ -1,0 +1,52 @@
+"""What a result says of values that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..tables.summary.summary import Summary
+
+MOST_NAMED = 3
+
+
+def gap_sentences(parts: Sequence[Summary]) -> list[str]:
+    """Say what was left out, how much is missing, what the rows count for, and whether EM converged.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables.summary.summaries import summaries
+    >>> table = pd.DataFrame({"age": [41.5, 37.0, None, 50.5], "dose": [1.5, 2.0, 4.5, 3.0]})
+    >>> for sentence in gap_sentences(summaries({"north": table}, missing="em")):
+    ...     print(sentence)
+    Values are missing, and moments were estimated from incomplete rows by EM: at north 25 % of age, where 4 rows ...
+    """
+    told = [f"{remark[0].upper()}{remark[1:]}." for part in parts for remark in part.remarks]
+    gaps = [(part, part.gaps) for part in parts if part.gaps is not None]
+    if gaps:
+        words = "; ".join(
+            f"at {part.site} {_shares(one.missing)}, where {one.rows:,} rows count for {part.n:,.0f}"
+            for part, one in gaps
+        )
+        told.append(
+            f"Values are missing, and moments were estimated from incomplete rows by EM: {words}. This is right if "
+            "values are missing at random, given what was observed; ask the sites why they are missing."
+        )
+    slow = [part.site for part, one in gaps if not one.converged]
+    if slow:
+        told.append(
+            f"EM did not converge at {', '.join(slow)}: too little is observed together. Leave out the columns that "
+            "lack the most values."
+        )
+    return told
+
+
+def _shares(missing: Sequence[tuple[str, float]]) -> str:
+    worst = sorted(missing, key=lambda one: -one[1])
+    named = [f"{_percent(share)} of {name}" for name, share in worst[:MOST_NAMED]]
+    more = len(worst) - len(named)
+    return ", ".join(named) + (f" and less of {more} more" if more else "")
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"

@@ -1,0 +1,170 @@
+"""Columns and sites to leave out, because too much of them is missing: whatever loses the fewest values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from ..checks.findings import Finding, percent, quoted
+from ..checks.profile import TableProfile
+from ..schema import Schema
+
+MOST_MISSING = 0.5
+"""Share of missing values in a column of a site up to which EM estimates its moments; docs/missing.md has the
+experiment. Beyond, they would be more model than data."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What a run does without.
+
+    Parameters
+    ----------
+    columns, sites : tuple of str
+        Columns that are left out at all sites, and sites that are left out altogether.
+    findings : tuple of Finding
+        The same as warnings, with the reason; as errors, and nothing is left out, if fewer than two columns would stay.
+    """
+
+    columns: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def profiles(self, profiles: Sequence[TableProfile]) -> list[TableProfile]:
+        """Return the profiles of what stays."""
+        return [
+            replace(one, columns=MappingProxyType({n: c for n, c in one.columns.items() if n not in self.columns}))
+            for one in profiles
+            if one.site not in self.sites
+        ]
+
+    def schema(self, schema: Schema | None) -> Schema | None:
+        """Return what was declared of the columns that stay."""
+        if schema is None or not self.columns:
+            return schema
+        return Schema(tuple(column for column in schema.columns if column.name not in self.columns))
+
+
+NOTHING = LeftOut()
+
+
+def leave_out(profiles: Sequence[TableProfile], limit: float = MOST_MISSING) -> LeftOut:
+    """Find columns and sites to leave out until no column of a site lacks more than a share of its values.
+
+    A site that has not got a column lacks all of it. Either the column goes or the site does; in each step that of
+    which the fewest values are lost, per column of a site that lacks too many.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import open_table
+    >>> from fedperi.tables.checks.profile import scan
+    >>> frame = pd.DataFrame({"age": range(50), "dose": range(50), "ca": range(50)})
+    >>> tables = {"north": frame, "south": frame.assign(ca=None), "west": frame.drop(columns="ca")}
+    >>> found = leave_out([scan(open_table(table, name), "auto") for name, table in tables.items()])
+    >>> found.columns, found.sites
+    (('ca',), ())
+    >>> print(found.findings[0])
+    column 'ca': missing in 100 % of the rows at 'south', and not there at 'west'; the column is left out; to ...
+    """
+    names = list(dict.fromkeys(name for profile in profiles for name in profile.columns))
+    lacking = {
+        (one.site, name): 1.0 if name not in one.columns else one.columns[name].missing / max(one.total, 1)
+        for one in profiles
+        for name in names
+    }
+    rows = {one.site: one.total for one in profiles}
+    columns, sites = list(names), list(rows)
+    found = []
+    while True:
+        over = {(site, name) for site in sites for name in columns if lacking[site, name] > limit}
+        if not over:
+            break
+        lost_columns = {
+            name: sum(rows[site] * (1 - lacking[site, name]) for site in sites) / cells
+            for name in columns
+            if (cells := sum(one == name for _, one in over))
+        }
+        lost_sites = {
+            site: rows[site] * sum(1 - lacking[site, name] for name in columns) / cells
+            for site in sites
+            if (cells := sum(one == site for one, _ in over))
+        }
+        column, site = min(lost_columns, key=lost_columns.__getitem__), min(lost_sites, key=lost_sites.__getitem__)
+        if lost_columns[column] <= lost_sites[site]:
+            columns.remove(column)
+            found.append(_column(column, [one for one in profiles if (one.site, column) in over]))
+        else:
+            sites.remove(site)
+            found.append(_site(site, [name for name in names if (site, name) in over]))
+    if len(columns) < min(2, len(names)) or not sites:
+        remedy = "give all sites the same columns, or leave out those that lack the most values"
+        return LeftOut(findings=tuple(replace(one, level="error", remedy=remedy) for one in found))
+    return LeftOut(
+        tuple(name for name in names if name not in columns),
+        tuple(site for site in rows if site not in sites),
+        tuple(found),
+    )
+
+
+def _column(name: str, over: Sequence[TableProfile]) -> Finding:
+    absent = [one.site for one in over if name not in one.columns]
+    shares = [
+        f"in {percent(one.columns[name].missing, one.total)} of the rows at {one.site!r}"
+        for one in over
+        if name in one.columns
+    ]
+    words = [f"missing {', '.join(shares)}"] * bool(shares) + [f"not there at {quoted(absent)}"] * bool(absent)
+    remedy = "the column is left out; to keep it, leave out these sites"
+    return Finding("warning", None, (name,), ", and ".join(words), remedy)
+
+
+def _site(site: str, names: Sequence[str]) -> Finding:
+    message = f"missing in more than {MOST_MISSING:.0%} of the rows"
+    return Finding("warning", site, tuple(names), message, "the site is left out; to keep it, leave out these columns")
+
+
+def too_much(profile: TableProfile) -> list[Finding]:
+    """List the columns of which too much is missing at one site, as errors: for a site that cannot ask the others.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import open_table
+    >>> from fedperi.tables.checks.profile import scan
+    >>> print(too_much(scan(open_table(pd.DataFrame({"ca": [1.0, None, None]}), "north"), "auto"))[0])
+    site 'north', column 'ca': 66.7 % of the values are missing, more than half; leave the column out at all sites, ...
+    """
+    remedy = "leave the column out at all sites, or leave incomplete rows out (missing=drop)"
+    return [
+        Finding(
+            "error",
+            profile.site,
+            (column.name,),
+            f"{percent(column.missing, profile.total)} of the values are missing, more than half",
+            remedy,
+        )
+        for column in profile.columns.values()
+        if column.missing > MOST_MISSING * profile.total
+    ]
+
+
+def gaps_here(profile: TableProfile) -> list[Finding]:
+    """Say how much is missing in the columns of one site that EM fills, as one warning.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import open_table
+    >>> from fedperi.tables.checks.profile import scan
+    >>> print(gaps_here(scan(open_table(pd.DataFrame({"a": [1.0, 2.0, None]}), "north"), "auto"))[0])
+    site 'north', column 'a': values are missing (a 33.3 %); moments are estimated by EM, which is right if they ...
+    """
+    lacking = [column for column in profile.columns.values() if column.missing]
+    if not lacking:
+        return []
+    shares = ", ".join(f"{column.name} {percent(column.missing, profile.total)}" for column in lacking)
+    remedy = "moments are estimated by EM, which is right if they are missing at random"
+    columns = tuple(column.name for column in lacking)
+    return [Finding("warning", profile.site, columns, f"values are missing ({shares})", remedy)]
