@@ -31,6 +31,13 @@ def test_words_have_a_fixed_meaning(probability: float, word: str) -> None:
     assert f"{word.capitalize()}:" in meaning()
 
 
+def test_what_the_graph_leaves_open_is_leaning_at_most() -> None:
+    assert [how_sure(p, directed=False).word for p in (0.99, 0.8, 0.6, 0.59)] == ["leaning"] * 3 + ["open"]
+    likely = by_hand().probable[1]._replace(forward=0.97, backward=0.03, none=0.0)
+    rows = edge_rows(by_hand(probable=(likely,)))
+    assert [row.how_sure for row in rows if not row.directed] == ["leaning"]
+
+
 def test_the_meaning_names_every_threshold() -> None:
     for word in WORDS[:-1]:
         assert f"{word.word.capitalize()}: " in meaning() and f"{word.least:g} or more" in meaning()

@@ -82,7 +82,7 @@ def edge_rows(result: Result, *, effects: bool = True) -> list[EdgeRow]:
                 None if robust is None else robust.grade,
                 None if robust is None else robust.site,
                 gains.get(pair),
-                None if forward is None else how_sure(forward).word,
+                None if forward is None else how_sure(forward, directed).word,
                 None if robust is None else "; ".join(robust.flips),
                 *(_effect(strong, a, b) if strong is not None and directed else (None,) * 4),
                 _stability(result, a, b, directed),

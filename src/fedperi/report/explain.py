@@ -66,7 +66,7 @@ def _probable(result: Result, a: str, b: str) -> list[str]:
     if one.none > max(there, back):
         return [said]
     first, second, chance = (a, b, there) if there >= back else (b, a, back)
-    word = how_sure(chance).word
+    word = how_sure(chance, edge_mark(result.graph, first, second) == "->").word
     return [said, f"{first} -> {second} is {word}." if word != "open" else "The direction is open."]
 
 

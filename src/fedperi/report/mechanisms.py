@@ -183,7 +183,7 @@ def _graded(result: Result, edge: ShownEdge, robust: Robustness | None, effects:
         _flips(robust),
         "" if edge.evidence is None else evidence_words(edge.evidence.gain),
         tuple(one.words for one in result.differences if one.variable in (edge.first, edge.second)),
-        how_sure(shares[0].share) if shares else None,
+        how_sure(shares[0].share, edge.marks["closed"] != "line") if shares else None,
         () if effects is None else _strengths(edge, effects),
     )
 
