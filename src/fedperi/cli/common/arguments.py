@@ -35,7 +35,7 @@ Aggregate = Annotated[str | None, _option("iperi: how the sites' regrets are add
 Local = Annotated[str | None, _option("iperi: how a site learns alone.", metavar="ges|pc")]
 Alpha = Annotated[float | None, _option("Level of tests, of fedcdh and of iperi with --local pc.")]
 Penalty = Annotated[float | None, _option("iperi: multiplies the price of an edge.")]
-Bootstrap = Annotated[int | None, _option("iperi: stability of edges from N resampled runs.", metavar="N")]
+Bootstrap = Annotated[int | None, _option("Stability of edges from N resampled runs.", metavar="N")]
 Config = Annotated[str | None, _option("Options of the method from a TOML file.", metavar="FILE")]
 
 # Privacy.
