@@ -8,6 +8,7 @@ Settings, six variables unless said otherwise:
 - *yes/no*: a logistic outcome, of which 30 % or 5 % are yes. The truth is the best linear approximation, from two
   million rows.
 - *noise*: means and covariances with noise as for privacy, of a known size; 5 sites of 2,000 rows.
+- *releases*: private releases of 5 sites with 5,000 or 20,000 rows, total epsilon 1; the true DAG is known.
 - *found*: the graph and the policies are what M-PERI found in the same tables (5 sites of 1,000 rows). Intervals then
   bear the mistakes of the search as well, so this is not expected to be 95 %.
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -35,6 +37,8 @@ from fedperi.methods.effects.policies import Policies
 from fedperi.methods.effects.records import COMMON, Effect, Estimate
 from fedperi.methods.effects.table import effects_of
 from fedperi.methods.parts import Difference
+from fedperi.privacy import Privacy, release_table
+from fedperi.privacy.release.summaries import released_summaries
 from fedperi.tables.summary.summaries import summaries
 
 DRIFT = 0.2
@@ -146,6 +150,20 @@ def noisy(seed: int) -> Iterator[Trial]:
                 yield from judged(f"noise of {size} in each entry", row, weights[i, j], totals(weights)[i, j])
 
 
+def released(seed: int) -> Iterator[Trial]:
+    for n in (5000, 20000):
+        sim = fp.simulate(6, 5, n, intervention="none", edges=8, weights=(0.3, 1.0), seed=seed)
+        privacy = Privacy(1.0, bounds=dict.fromkeys(sim.dag.names, (-10, 10)), test_seed=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            releases = [release_table(table, privacy, name=f"s{k}")[0] for k, table in enumerate(sim.sites)]
+        effects, weights = known(Moments.of(released_summaries(releases)), sim.dag, []), sim.weights[0]
+        for cause, effect in effects.pairs():
+            i, j = sim.dag.index(cause), sim.dag.index(effect)
+            for row in effects.of(cause, effect):
+                yield from judged(f"releases, epsilon 1, {n:,} rows", row, weights[i, j], totals(weights)[i, j])
+
+
 def found(seed: int) -> Iterator[Trial]:
     kind = ("structural", "shift", "varied")[seed % 3]
     sim = fp.simulate(6, 5, 1000, intervention=kind, edges=8, weights=(0.3, 1.0), seed=seed)
@@ -201,14 +219,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 100))
     parser.add_argument("--peers", action="store_true")
-    parser.add_argument("--only", choices=("given", "yes_no", "noisy", "found"))
+    parser.add_argument("--only", choices=("given", "yes_no", "noisy", "released", "found"))
     asked = parser.parse_args()
     seeds = range(*asked.seeds)
     if asked.peers:
         peers(seeds)
         return
     truths: dict[str, list[Effect]] = {}
-    parts = {"given": given_the_graph, "yes_no": lambda seed: yes_no(seed, truths), "noisy": noisy, "found": found}
+    parts = {
+        "given": given_the_graph,
+        "yes_no": lambda seed: yes_no(seed, truths),
+        "noisy": noisy,
+        "released": released,
+        "found": found,
+    }
     trials: list[Trial] = []
     for name, part in parts.items():
         if asked.only in (None, name):

@@ -4,6 +4,7 @@ import functools
 import json
 import math
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from helpers.command import fedperi_here
 from helpers.private_files import Recorder
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.special import softmax
 
 from fedperi.audit import bounds as audit_bounds
 from fedperi.audit import membership as audit
@@ -27,6 +29,7 @@ from fedperi.privacy.noise import SecureNoise
 from fedperi.privacy.release import release
 from fedperi.privacy.release.draw import count_rows, draw_release
 from fedperi.privacy.release.release import DIAGONAL, Plan
+from fedperi.privacy.release.units import CELLS, median_scores, radius_scores, unit_of
 from fedperi.tables import open_table
 from fedperi.tables.bounded import GRID
 from fedperi.tables.schema import Column, Schema
@@ -158,10 +161,9 @@ def test_the_row_is_as_telling_as_a_row_can_be(kind: str) -> None:
     plan = Plan.of(pair.schema, "auto", 1.0, 1e-6)
     tables = [open_table(frame, "t") for frame in (pair.rows, pair.larger)]
     counts = [count_rows(table, plan, "error")[0] for table in tables]
-    quartiles = [audit._quartile_scores(*world, plan) for world in zip(tables, counts, strict=True)]
-    attacker = audit.Attacker(pair, plan, quartiles)
+    attacker = audit.Attacker(pair, plan, counts)
     smaller, larger = (
-        attacker.score(draw_release(table, plan, cells, Recorder([100, 160, 90, 150]), "error")[0])
+        attacker.score(draw_release(table, plan, cells, Recorder([512, 80, 480, 100]), "error")[0])
         for table, cells in zip(tables, counts, strict=True)
     )
     least = 0.995 if kind == "numbers" else 0.7  # the longest row of indicators is shorter than the limit
@@ -169,21 +171,24 @@ def test_the_row_is_as_telling_as_a_row_can_be(kind: str) -> None:
 
 
 def test_choice_of_units_is_evidence_with_the_right_odds() -> None:
-    """The likelihood ratio of what is chosen has mean 1 under the smaller table, quartiles that cross included."""
+    """The likelihood ratio of a centre and a radius, averaged over the radius, is that of the centre alone."""
     pair = worst_case()
     plan = Plan.of(pair.schema, "auto", 20.0, 1e-6)
     tables = [open_table(frame, "t") for frame in (pair.rows, pair.larger)]
     counts = [count_rows(table, plan, "error")[0] for table in tables]
-    quartiles = [audit._quartile_scores(*world, plan) for world in zip(tables, counts, strict=True)]
-    attacker = audit.Attacker(pair, plan, quartiles)
-    scale = 3 / math.sqrt(2 * plan.price.selections[0] ** 2 / 8)
-    lower, upper = (np.exp(s / scale - np.logaddexp.reduce(s / scale)) for s in quartiles[0][:2])
-    chance = np.outer(lower, upper)
-    odds = np.exp(np.add.outer(attacker._evidence[0], attacker._evidence[1]))
-    apart = np.triu(np.ones(chance.shape, dtype=bool), 1)
-    crossed = chance[~apart].sum()
-    assert crossed > 1e-9
-    assert (chance * odds)[apart].sum() + crossed * math.exp(attacker._fallback[0]) == pytest.approx(1.0)
+    attacker = audit.Attacker(pair, plan, counts)
+    scale = 1 / math.sqrt(2 * plan.price.selections[0] ** 2 / 8)
+    column = plan.numeric[0]
+    cells, more = (world[column.name] for world in counts)
+    release, _ = draw_release(tables[0], plan, counts[0], Recorder([100, 50]), "error")
+    without, with_row = (softmax(median_scores(one) / scale) for one in (cells, more))
+    assert not np.allclose(without, with_row)
+    for middle in (300, CELLS // 2, 700):
+        average = 0.0
+        for radius, chance in enumerate(softmax(radius_scores(cells, middle) / scale), 1):
+            chosen = replace(release, units={**release.units, column.name: unit_of(column, middle, radius)})
+            average += chance * math.exp(attacker.units_evidence(column, chosen))
+        assert average == pytest.approx(with_row[middle - 1] / without[middle - 1])
 
 
 def test_worst_regret_is_the_one_that_a_site_answers() -> None:
@@ -294,7 +299,7 @@ def test_property_one_row_changes_no_more_than_the_noise_covers(
     assert np.array_equal(moments, np.rint(moments))
     assert np.sqrt(np.sum(np.where(on, 1, 2) * moments**2)) <= plan.sensitivity / DIAGONAL
     for before, after in zip(seen[0].scores, seen[1].scores, strict=True):
-        assert np.abs(after - before).max() <= 3
+        assert np.abs(after - before).max() <= 1
 
 
 def test_the_bounds_on_what_one_row_changes_are_reached() -> None:
@@ -303,13 +308,13 @@ def test_the_bounds_on_what_one_row_changes_are_reached() -> None:
     seen = []
     for content in (pair.rows, pair.larger):
         table = open_table(content, "t")
-        recorder = Recorder([100, 160, 90, 150])
+        recorder = Recorder([512, 80, 480, 100])
         draw_release(table, plan, count_rows(table, plan, "error")[0], recorder, "error")
         seen.append(recorder)
     norm = np.linalg.norm((seen[1].values - seen[0].values).astype(float))
     assert 0.999 * plan.sensitivity < norm <= plan.sensitivity
     assert plan.sensitivity == pytest.approx(DIAGONAL * (0.25 + 0.75**2 * 2) * GRID**2)
-    assert max(np.abs(b - a).max() for a, b in zip(seen[0].scores, seen[1].scores, strict=True)) == 3
+    assert max(np.abs(b - a).max() for a, b in zip(seen[0].scores, seen[1].scores, strict=True)) == 1
 
 
 # -- the command ------------------------------------------------------------------------------------------------------

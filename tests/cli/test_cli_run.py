@@ -225,8 +225,8 @@ def test_mistakes_are_one_line_and_write_nothing(hospitals: Path, extra: list[st
             "--method iperi\n",
         ),
         (
-            ["--method", "mperi", "--bootstrap", "5"],
-            "error: --bootstrap is an option of iperi and peri, not of mperi; leave it out, or add --method iperi\n",
+            ["--method", "mperi", "--masking", "none"],
+            "error: --masking is an option of iperi and peri, not of mperi; leave it out, or add --method iperi\n",
         ),
         (
             [*IPERI, "--confidence", "0.9"],

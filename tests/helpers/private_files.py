@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fedperi.errors import InputError
 from fedperi.privacy.release.draw import count_rows, draw_release
 from fedperi.privacy.release.release import Plan
+from fedperi.privacy.release.units import SENSITIVITY
 from fedperi.privacy.zcdp import zcdp_rho
 from fedperi.tables import open_table
 from fedperi.tables.bounded import fingerprint
@@ -80,7 +81,7 @@ def change(smaller: Any, larger: Any, schema: Schema, **options: Any) -> float:
         return 0.0 if isinstance(one, str) and isinstance(other, str) else math.inf
     sensitivity = Plan.of(schema, options.get("data", "auto"), 1.0, 1e-6).sensitivity
     moments = np.linalg.norm((other.values - one.values).astype(float)) / sensitivity
-    scores = [np.abs(b - a).max() / 3 for a, b in zip(one.scores, other.scores, strict=True)]
+    scores = [np.abs(b - a).max() / SENSITIVITY for a, b in zip(one.scores, other.scores, strict=True)]
     return float(max([moments, *scores]))
 
 

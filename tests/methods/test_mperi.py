@@ -12,7 +12,7 @@ import pytest
 import fedperi as fp
 from fedperi.graph.knowledge import unconstrained
 from fedperi.methods.mperi.directions import find_graph, tempered, told
-from fedperi.methods.mperi.method import edge_price
+from fedperi.methods.mperi.oracle import edge_price
 from fedperi.methods.mperi.runs import Run, Runs, worth_a_look
 from fedperi.scores import _kernel as kernel
 from fedperi.search.posterior import Lattice

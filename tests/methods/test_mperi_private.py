@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fedperi as fp
@@ -28,7 +29,9 @@ def released(tables: list[Any], seed: int = 0, epsilon: float = 1.0, **options: 
 def an_estimate(covariance: np.ndarray[Any, Any], **changes: Any) -> Estimate:
     columns = len(covariance)
     nothing = np.zeros(columns, dtype=bool)
-    one = Estimate(5000.0, np.zeros(columns), covariance, ~nothing, nothing, 1e-4, 0.1)
+    one = Estimate(
+        5000.0, np.zeros(columns), covariance, ~nothing, nothing, 1e-4, 0.1, np.zeros(columns), 0 * covariance
+    )
     return replace(one, **changes)
 
 
@@ -45,6 +48,24 @@ def test_releases_of_five_thousand_rows_give_the_graph_and_the_policies() -> Non
 def test_noise_alone_is_no_policy() -> None:
     sim = fp.simulate(6, clients=4, samples=5000, intervention="none", seed=2)
     assert not fp.MPERI(progress=False).fit(released(sim.sites)).differences
+
+
+def curved_wards(policy: float, seed: int = 0) -> list[pd.DataFrame]:
+    """Patients are older from site to site, and the dose follows their age in a curve; the last may have a policy."""
+    rng, wards = np.random.default_rng(seed), []
+    for k in range(4):
+        age = rng.normal(0.4 * k, 1.0, 5000)
+        dose = age + 0.15 * age**2 + (policy if k == 3 else 0.0) + rng.normal(size=5000)
+        wards.append(pd.DataFrame({"age": age, "dose": dose, "pain": dose / 2 + rng.normal(size=5000)}))
+    return wards
+
+
+@pytest.mark.parametrize(("policy", "named"), [(0.0, set()), (2.0, {"site 3"})])
+def test_a_curve_is_no_policy_where_patients_differ(policy: float, named: set[str]) -> None:
+    """Releases have no polynomials to check it with. A policy that no usual curve explains is still named."""
+    knowledge = fp.Knowledge(required=[("age", "dose"), ("dose", "pain")])
+    result = fp.MPERI(knowledge=knowledge, progress=False).fit(released(curved_wards(policy)))
+    assert {one.site for one in result.differences if one.variable == "dose"} == named
 
 
 def test_privacy_as_an_option_is_the_same_as_releases() -> None:

@@ -25,6 +25,7 @@ from fedperi.privacy.release.explain import explain, guesses
 from fedperi.privacy.release.file import is_release, load_release, read_release, save_release, write_release
 from fedperi.privacy.release.release import Plan, Release
 from fedperi.privacy.release.sentences import about, printable
+from fedperi.privacy.release.summaries import released_summaries
 from fedperi.privacy.zcdp import zcdp_rho
 from fedperi.tables import Column, Schema
 from fedperi.tables.bounded import CONSTANT, GRID, bounded_moments, fingerprint
@@ -53,7 +54,7 @@ def test_the_file_is_read_by_people(release: Release) -> None:
     assert text.splitlines() == [
         "{",
         '  "format": "fedperi.release",',
-        '  "version": 1,',
+        '  "version": 3,',
         '  "about": [',
         *(f"    {json.dumps(line)}{',' * (line != about(release)[-1])}" for line in about(release)),
         "  ],",
@@ -73,15 +74,15 @@ def test_the_file_is_read_by_people(release: Release) -> None:
         "  },",
         '  "columns": [',
         '    {"name": "age", "kind": "continuous", "bounds": [0.0, 120.0], '
-        '"centre": 59.296875, "unit": 10.076908821349148},',
+        '"centre": 59.765625, "unit": 9.903169014084508},',
         '    {"name": "größe", "kind": "continuous", "bounds": [0.0, 250.0], '
-        '"centre": 69.82421875, "unit": 9.410906226834692},',
+        '"centre": 69.580078125, "unit": 9.772864158636027},',
         '    {"name": "arm", "kind": "categorical", "levels": ["placebo", "low", "high"]}',
         "  ],",
         '  "made": {',
         '    "how": [',
-        '      "Units: from 4 quartiles, chosen at random near the true ones (exponential mechanism, '
-        'epsilon = 0.06979 each: rho = epsilon^2 / 8, together 10 % of the budget).",',
+        '      "Units: from 2 medians and 2 median distances from them, chosen at random near the true ones '
+        '(exponential mechanism, epsilon = 0.06979 each: rho = epsilon^2 / 8, together 10 % of the budget).",',
         '      "Rows: in these units, shortened to length 2 where longer, rounded towards zero to steps of 1/4096.",',
         '      "Moments: the sum over all rows of the products of (0.5, row) with itself. One row changes it by '
         'sensitivity = constant^2 + limit^2 = 4.25 at most (Frobenius norm).",',
@@ -101,11 +102,11 @@ def test_the_file_is_read_by_people(release: Release) -> None:
         '  "moments": {',
         '    "columns": ["constant", "age", "größe", "arm = low", "arm = high"],',
         '    "lower_triangle": [',
-        "      [ 488.689],",
-        "      [  38.378,  1438.71],",
-        "      [  -3.183,  587.828, 1411.918],",
-        "      [ -15.806,  -56.012,  -12.982,  1544.07],",
-        "      [  11.634,   38.384,     0.99, -757.589, 1581.269]",
+        "      [ 489.609],",
+        "      [  -4.203, 1473.337],",
+        "      [   5.182,  615.715, 1369.769],",
+        "      [ -16.102,  -34.552,  -22.854, 1568.381],",
+        "      [   30.62,   20.785,   12.873, -773.016, 1630.473]",
         "    ]",
         "  },",
         '  "ledger": null,',
@@ -282,11 +283,22 @@ def test_another_format(text: str, found: str) -> None:
 
 
 def test_another_version(release: Release) -> None:
-    newer = forged(release, lambda content: content.update(version=3))
-    assert refusal(newer) == "has version 3, newer than the 2 that this fedperi reads; update fedperi"
+    newer = forged(release, lambda content: content.update(version=5))
+    assert refusal(newer) == "has version 5, newer than the 4 that this fedperi reads; update fedperi"
     for version in (0, None, "1", 1.0, True):
         other = forged(release, lambda content, version=version: content.update(version=version))  # type: ignore[misc]
-        assert refusal(other) == f"has version {version!r}, and this fedperi reads 1; {AGAIN}"
+        assert refusal(other) == f"has version {version!r}, and this fedperi reads 1 to 4; {AGAIN}"
+
+
+def test_a_release_of_version_01_is_read_and_written_as_it_was(release: Release) -> None:
+    """A site has paid for it. Its units come from quartiles, which its sentences say."""
+    text = Path(__file__).with_name("release-0.1.fedperi").read_text(encoding="utf-8")
+    old = read_release(text, "old.fedperi")
+    assert old.units_from == "quartiles" and release.units_from == "deviations"
+    assert write_release(old) == text and "Units: from 4 quartiles, chosen" in text
+    assert len(released_summaries([old, replace(release, site="south")])) == 2
+    said = forged(release, lambda content: content.update(version=1))
+    assert refusal(said) == f"contradicts itself: 'made' does not say what follows from the rest; {AGAIN}"
 
 
 def test_an_edited_file(release: Release) -> None:
@@ -294,11 +306,11 @@ def test_an_edited_file(release: Release) -> None:
     changed = text.replace('"site": "north"', '"site": "south"')
     assert refusal(changed) == f"was changed after it was made: its checksum does not fit; {AGAIN}"
     assert (
-        refusal(text.replace("488.689", "488.688"))
+        refusal(text.replace("489.609", "489.608"))
         == f"was changed after it was made: its checksum does not fit; {AGAIN}"
     )
     assert refusal(re.sub(r',\s*"checksum".*"', "", text)) == f"has no checksum; {AGAIN}"
-    twice = text.replace('"version": 1,', '"version": 1, "site": "west",')
+    twice = text.replace('"version": 3,', '"version": 3, "site": "west",')
     assert refusal(twice) == f"is cut off or not JSON (it has the field 'site' twice); {AGAIN}"
     # White space is no content: an editor that changes line ends does no harm.
     assert_same(read_release(text.replace("\n", "\r\n"), "x"), release)
@@ -306,7 +318,7 @@ def test_an_edited_file(release: Release) -> None:
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_numbers_that_are_not_finite(release: Release, literal: str) -> None:
-    text = write_release(release).replace("488.689", literal)
+    text = write_release(release).replace("489.609", literal)
     assert refusal(text) == f"is cut off or not JSON (it holds a number that is not finite, {literal}); {AGAIN}"
 
 
@@ -373,7 +385,7 @@ def test_units_that_were_chosen_for_nothing(release: Release) -> None:
     rho = zcdp_rho(1.0, 1e-6)
     free = replace(release, price=Price(1.0, 1e-6, gaussian=rho))
     assert refusal(write_release(free)) == (
-        "has a price that does not fit how it was made, 4 choices of quartiles and Gaussian noise; do not use it, and "
+        "has a price that does not fit how it was made, 4 choices for units and Gaussian noise; do not use it, and "
         + AGAIN
     )
     answers = replace(release, price=replace(release.price, epsilon=2.0, laplace=(0.001, 1)), epsilon=2.0)
@@ -624,8 +636,8 @@ def test_the_explanation(release: Release) -> None:
     )
     assert told["What it holds"].table == (
         ("Column", "Taken as", "Public limits", "Centre", "Unit"),
-        ("age", "number", "0 to 120", "59.3", "10.08"),
-        ("größe", "number", "0 to 250", "69.82", "9.411"),
+        ("age", "number", "0 to 120", "59.77", "9.903"),
+        ("größe", "number", "0 to 250", "69.58", "9.773"),
         ("arm", "category", "placebo, low, high", "", ""),
     )
     # One standard deviation of the noise on a sum of constants, 20.3, in rows: divided by the constant's square.

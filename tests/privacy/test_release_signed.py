@@ -73,15 +73,15 @@ def test_a_signed_release_comes_back_and_is_written_the_same(signed: Release, ke
     text = write_release(signed)
     again = read_release(text, "x")
     assert_same(again, signed)
-    assert write_release(again) == text and '"version": 2' in text
+    assert write_release(again) == text and '"version": 4' in text
     [line] = [line for line in (keys / "sites/north/README.txt").read_text().splitlines() if "SHA256:" in line]
     assert signed.signature is not None and line.split()[-1] == signed.signature.fingerprint
     assert f"made with the key {signed.signature.fingerprint}" in text
 
 
-def test_an_unsigned_release_is_as_in_version_01(release: Release) -> None:
+def test_an_unsigned_release_names_no_signer(release: Release) -> None:
     text = write_release(release)
-    assert '"version": 1,' in text and "signer" not in text and "signature" in text  # of the word in `about` only
+    assert '"version": 3,' in text and "signer" not in text and "signature" in text  # of the word in `about` only
     assert read_release(text, "x").signature is None
 
 
@@ -101,7 +101,7 @@ def take_off(content: dict[str, Any]) -> None:
         (lambda c: c.update(signer="ecdsa-sha2-nistp384 AAAA"), "contradicts itself: 'about'"),
         (lambda c: c.update(signer="ssh-rsa AAAA"), "has no signature that can be read"),
         (lambda c: c.update(signer=c["signer"] + " north"), "has no signature that can be read"),
-        (lambda c: c.update(version=1), "has a field that does not belong there"),
+        (lambda c: c.update(version=3), "has a field that does not belong there"),
         (take_off, "has no signature that can be read"),
     ],
 )

@@ -487,8 +487,8 @@ def test_methods_text_of_a_private_run(private: Result) -> None:
         "Every site released the second moments of its table once, with noise, under differential privacy with epsilon "
         "= 2 and delta = 10⁻⁶ for the whole run; neighbouring tables differ by one row, added or removed, so that the "
         "number of rows is protected as well. Values outside public bounds were moved to the nearest bound, columns of "
-        "numbers were scaled by quartiles chosen with the exponential mechanism, rows were clipped to a fixed norm, "
-        "and discrete Gaussian noise was added to their moments, both by OpenDP; prices were counted in zero-"
+        "numbers were scaled by order statistics chosen with the exponential mechanism, rows were clipped to a fixed "
+        "norm, and discrete Gaussian noise was added to their moments, both by OpenDP; prices were counted in zero-"
         "concentrated differential privacy (rho = 0.0882 at each site)."
     ) in text
     assert "2 parametric bootstrap samples: the statistics of each site were drawn from a normal distribution" in text

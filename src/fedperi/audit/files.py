@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..privacy.release.draw import CELLS, count_rows, draw_release
+from ..privacy.release.draw import count_rows, draw_release
 from ..privacy.release.release import Plan
+from ..privacy.release.units import CELLS, SENSITIVITY
 from ..tables.schema import Column, Schema
 from ..tables.table import open_table
 
@@ -109,7 +110,7 @@ def audit_files(epsilon: float = 1.0, delta: float = 1e-6) -> FileAudit:
                 continue
             largest = max(
                 float(np.linalg.norm((other[0] - one[0]).astype(float))) / sensitivity,
-                *(float(np.abs(b - a).max()) / 3 for a, b in zip(one[1], other[1], strict=True)),
+                *(float(np.abs(b - a).max()) / SENSITIVITY for a, b in zip(one[1], other[1], strict=True)),
             )
             worst, change = (words, largest) if largest > change else (worst, change)
     return FileAudit(pairs, change, refused, worst)

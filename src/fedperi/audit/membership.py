@@ -27,11 +27,12 @@ from ..errors import InputError
 from ..privacy.noise import Noise, SecureNoise, noise_scale
 from ..privacy.options import check_delta
 from ..privacy.regret_noise import proven_sensitivity, ridge_covariance
-from ..privacy.release.draw import CELLS, QUARTILES, count_rows, draw_release
+from ..privacy.release.draw import count_rows, draw_release
 from ..privacy.release.release import BESIDE, DIAGONAL, Plan, Release
+from ..privacy.release.units import SENSITIVITY, choices_of, median_scores, radius_scores
 from ..privacy.zcdp import positive, probability
 from ..tables.bounded import CONSTANT, GRID, clipped_rows
-from ..tables.readers.private import limits, private_rows
+from ..tables.readers.private import private_rows
 from ..tables.schema import Column
 from ..tables.table import Table
 from .bounds import Audit, Claim, check_runs, measure
@@ -120,7 +121,7 @@ def _attack(
     """Draw releases of both tables, and let the attacker score each."""
     tables = pair.tables
     counts = [count_rows(table, plan, "error")[0] for table in tables]
-    attacker = Attacker(pair, plan, [_quartile_scores(*world, plan) for world in zip(tables, counts, strict=True)])
+    attacker = Attacker(pair, plan, counts)
     scores = np.empty((2, runs))
     for run in range(runs):
         for world, (table, cells) in enumerate(zip(tables, counts, strict=True)):
@@ -198,8 +199,8 @@ class Attacker:
     ----------
     pair : Neighbours or FileNeighbours
     plan : Plan
-    quartiles : list of list of int arrays
-        For both tables, the scores from which the edges of the units are selected, in order.
+    counts : list of dict
+        For both tables, the rows in each cell of every column of numbers: what units are chosen from.
 
     Examples
     --------
@@ -210,33 +211,27 @@ class Attacker:
     >>> plan = Plan.of(schema, "auto", 1e5, 1e-6)                       # next to no noise, and no units to choose
     >>> table = pair.tables[1]
     >>> release, _ = draw_release(table, plan, count_rows(table, plan, "error")[0], SecureNoise(), "error")
-    >>> Attacker(pair, plan, [[], []]).score(release) > 0
+    >>> Attacker(pair, plan, [{}, {}]).score(release) > 0
     True
     """
 
-    def __init__(self, pair: Neighbours | FileNeighbours, plan: Plan, quartiles: list[list[Integers]]) -> None:
+    def __init__(self, pair: Neighbours | FileNeighbours, plan: Plan, counts: list[dict[str, Integers]]) -> None:
         self._rows = np.concatenate(list(private_rows(pair.tables[1], plan.schema, plan.data, "error", plan.decimal)))
         self._plan = plan
         at = np.triu_indices(plan.columns + 1)
         self._at = at
         # Standard deviations of the noise, in standard units: the claimed ones, all that the attacker can know.
         self._spread = np.where(at[0] == at[1], 1.0, DIAGONAL / BESIDE) * plan.noise
-        scale = noise_scale(3, plan.price.selections[0] ** 2 / 8) if plan.numeric else 1.0
-        without, with_row = ([_log_chances(scores / scale) for scores in world] for world in quartiles)
-        self._evidence = [b - a for a, b in zip(without, with_row, strict=True)]
-        pairs = list(zip(without, with_row, strict=True))
-        # What both quartiles coinciding tells, summed over all the ways in which that happens.
-        self._fallback = [
-            _log_crossed(lower[1], upper[1]) - _log_crossed(lower[0], upper[0])
-            for lower, upper in zip(pairs[0::2], pairs[1::2], strict=True)
-        ]
+        self._counts = counts
+        self._evidence: dict[tuple[str, int], tuple[float, Floats]] = {}
+        self._scale = noise_scale(SENSITIVITY, plan.price.selections[0] ** 2 / 8) if plan.numeric else 1.0
 
     def score(self, release: Release) -> float:
         """Return the log-likelihood ratio of the larger table against the smaller one."""
         exact, change = self._moments(release)
         seen = release.moments[self._at] - exact
         gaussian = float(((seen - change / 2) * change / self._spread**2).sum())
-        return gaussian + math.fsum(self._units(at, column, release) for at, column in enumerate(self._plan.numeric))
+        return gaussian + math.fsum(self.units_evidence(column, release) for column in self._plan.numeric)
 
     def _moments(self, release: Release) -> tuple[Floats, Floats]:
         """The smaller table's moments in the release's units, without noise, and what the last row adds to them."""
@@ -245,40 +240,21 @@ class Attacker:
         table, canary = rows[:-1], rows[-1]
         return (table.T @ table)[self._at], np.outer(canary, canary)[self._at]
 
-    def _units(self, at: int, column: Column, release: Release) -> float:
-        """What the choice of a column's quartiles tells: the chances of a selection are known exactly."""
-        centre, scale = release.units[column.name]
-        low, high = limits(column)
-        ends = [(centre + side * scale * QUARTILES / 2 - low) / (high - low) * CELLS - 1 for side in (-1, 1)]
-        lower, upper = (round(end) for end in ends)
-        if max(abs(ends[0] - lower), abs(ends[1] - upper)) > 1e-6:  # between the edges: not chosen, a fallback
-            return self._fallback[at]
-        return float(self._evidence[2 * at][lower] + self._evidence[2 * at + 1][upper])
+    def units_evidence(self, column: Column, release: Release) -> float:
+        """What the choice of a column's unit tells: the chances of both selections are known exactly."""
+        middle, radius = choices_of(column, *release.units[column.name])
+        without, with_row = (world[column.name] for world in self._counts)
+        key = column.name, middle
+        if key not in self._evidence:
+            self._evidence[key] = (
+                self._odds(median_scores(with_row), median_scores(without))[middle - 1],
+                self._odds(radius_scores(with_row, middle), radius_scores(without, middle)),
+            )
+        first, second = self._evidence[key]
+        return float(first + second[radius - 1])
 
-
-class _Listener:
-    """A source without noise that keeps what it is given: the exact scores of the selections, by the real code."""
-
-    private = False
-
-    def __init__(self) -> None:
-        self.scores: list[Integers] = []
-
-    def gaussian(self, values: Integers, sensitivity: float, rho: float) -> Integers:
-        return values
-
-    def select(self, scores: Integers, sensitivity: int, rho: float) -> int:
-        self.scores.append(scores)
-        return int(np.argmax(scores))
-
-    def laplace(self, values: Floats, scale: float) -> Floats:
-        return values
-
-
-def _quartile_scores(table: Table, counts: dict[str, Integers], plan: Plan) -> list[Integers]:
-    listener = _Listener()
-    draw_release(table, plan, counts, listener, "error")
-    return listener.scores
+    def _odds(self, larger: Integers, smaller: Integers) -> Floats:
+        return _log_chances(larger / self._scale) - _log_chances(smaller / self._scale)
 
 
 def _log_chances(exponents: Floats) -> Floats:
@@ -287,11 +263,3 @@ def _log_chances(exponents: Floats) -> Floats:
 
     out: Floats = log_softmax(exponents)
     return out
-
-
-def _log_crossed(lower: Floats, upper: Floats) -> float:
-    """Log-probability that the upper quartile is chosen at or below the lower one."""
-    from scipy.special import logsumexp
-
-    below = np.logaddexp.accumulate(upper)
-    return float(logsumexp(lower + below))

@@ -170,9 +170,9 @@ def _statistics(who: str, sites: Sequence[Promise], private: bool) -> list[str]:
         f"{who} released the second moments of its table once, with noise{', ' if private else ' '}"
         f"{_price(sites, private)} for the whole run; neighbouring tables differ by one row, added or removed, so that "
         f"the number of rows is {'protected' if private else 'covered'} as well.",
-        "Values outside public bounds were moved to the nearest bound, columns of numbers were scaled by quartiles "
-        "chosen with the exponential mechanism, rows were clipped to a fixed norm, and discrete Gaussian noise was "
-        f"added to their moments, {source}; prices were counted in zero-concentrated differential privacy"
+        "Values outside public bounds were moved to the nearest bound, columns of numbers were scaled by order "
+        "statistics chosen with the exponential mechanism, rows were clipped to a fixed norm, and discrete Gaussian "
+        f"noise was added to their moments, {source}; prices were counted in zero-concentrated differential privacy"
         f"{_rho(sites)}.",
         "All answers were computed from these releases; scores counted the rows that noisy moments are "
         f"worth{counted}.",

@@ -73,6 +73,8 @@ def _resampled(result: Result, told: list[Promise]) -> str:
         return ""
     if any(one.noisy for one in told):
         drawn = f"parametric bootstrap samples: {redrawn(told)}"
+    elif result.method.get("name") == "M-PERI":
+        drawn = "parametric bootstrap samples, drawn from normal distributions with the sites' means and covariances"
     else:
         drawn = "bootstrap samples drawn within each site"
     return f"The stability of edges was assessed with {result.replicates} {drawn}."

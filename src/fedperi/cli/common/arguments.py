@@ -69,7 +69,7 @@ Alpha = Annotated[
 ]
 Penalty = Annotated[float | None, _option("iperi: multiplies the price of an edge.", rich_help_panel=METHOD)]
 Bootstrap = Annotated[
-    int | None, _option("iperi: stability of edges from N resampled runs.", metavar="N", rich_help_panel=METHOD)
+    int | None, _option("Stability of edges from N resampled runs.", metavar="N", rich_help_panel=METHOD)
 ]
 Config = Annotated[
     str | None, _option("Options of the method from a TOML file.", metavar="FILE", rich_help_panel=OTHER)

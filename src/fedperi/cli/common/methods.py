@@ -15,7 +15,7 @@ _TABLES = ("schema", "missing", "seed")
 _ASKED = ("masking", "aggregate", "local", "data", "knowledge", "schema", "alpha", "penalty", "bootstrap", "seed")
 
 HERE: dict[str, tuple[str, ...]] = {
-    "mperi": ("data", "knowledge", *_TABLES, "sharing", "confidence", *PRIVACY),
+    "mperi": ("data", "knowledge", *_TABLES, "sharing", "confidence", "bootstrap", *PRIVACY),
     "iperi": (*_ASKED, "missing", *PRIVACY, "jobs"),
     "peri": (*_ASKED, "missing", *PRIVACY, "jobs"),
     "notears-admm": _TABLES,

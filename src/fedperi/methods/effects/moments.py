@@ -34,7 +34,7 @@ class SiteMoments:
     site : str
         Its name.
     n : float
-        Rows; with noise for privacy, the rows that the noise leaves (`Summary.rows`), so that intervals are wider.
+        Rows; those of a private release count as if they were not clipped.
     mean, covariance : array
         Of the embedded columns; covariances are divided by n. Read-only.
     targets : tuple of str
@@ -101,8 +101,17 @@ class Moments:
         """Collect what the summaries say. Polynomials beside numbers are left out: effects are straight lines."""
         parts = [summary.straight() for summary in summaries]
         first = parts[0]
+        noises = [None if part.noise is None else part.noise.covariance for part in parts]
         sites = tuple(
-            SiteMoments(part.site, float(part.rows), part.mean, part.covariance, part.targets or ()) for part in parts
+            SiteMoments(
+                part.site,
+                float(part.rows if part.noise is None else part.noise.whole_rows or part.rows),
+                part.mean,
+                part.covariance,
+                part.targets or (),
+                noise,
+            )
+            for part, noise in zip(parts, noises, strict=True)
         )
         levels = tuple(unit_levels(unit)[1:] for unit in first.units)
         shares = tuple(

@@ -18,6 +18,7 @@ from ...graph import bits
 from ...scores.mechanisms import CONSTANT, USUAL, Mechanisms
 from ...scores.mechanisms_numpy import own_columns
 from ..parts import Difference, Groups, Kind
+from .bends import alike_but_for_bends
 from .constants import constant_evidence
 from .wording import Change, describe
 
@@ -92,6 +93,10 @@ def _one_variable(
     fits.sort(key=lambda fit: (-len(fit.sites), -float(mechanisms.n[list(fit.sites)].sum()), fit.sites))
     if curved is not None and len(fits) > 1:
         fits = _alike_in_curves(mechanisms, node, parents, fits, tau, curved)
+    elif len(fits) > 1 and any(summary.private for summary in mechanisms.summaries):
+        usual, others = fits[0].sites, [k for fit in fits[1:] for k in fit.sites]
+        alike = alike_but_for_bends(mechanisms, node, parents, usual, others, tau, LEAST_EVIDENCE + USUAL.own)
+        fits = _with_usual(mechanisms, node, parents, fits, tau, alike)
     found = []
     for k in constant:
         evidence, words = constant_evidence(mechanisms, node, k), f"At {sites[k]}, {names[node]} has one value only."
@@ -115,6 +120,13 @@ def _alike_in_curves(
     labels = curved.groups(node, parents)[0].tolist()
     usual = Counter(labels[k] for k in fits[0].sites).most_common(1)[0][0]
     alike = {k for fit in fits[1:] for k in fit.sites if labels[k] == usual}
+    return _with_usual(mechanisms, node, parents, fits, tau, alike)
+
+
+def _with_usual(
+    mechanisms: Mechanisms, node: int, parents: tuple[int, ...], fits: list[_Fit], tau: float, alike: set[int]
+) -> list[_Fit]:
+    """Take some sites into the usual group."""
     if not alike:
         return fits
     rest = [tuple(k for k in fit.sites if k not in alike) for fit in fits[1:]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from math import inf, log
-from typing import Any, ClassVar, Literal
+from math import inf
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,16 +29,31 @@ from ..parts import Difference, Groups, Robustness
 from ..progress import watching
 from ..remarks import many_yes_no
 from ..result import Result
+from ..stability import edge_stability
 from .cautions import cautions, shares_little
 from .differences import find_differences
 from .directions import find_graph, member_of, stated
 from .edges import edge_evidence, probable_pairs
 from .hidden import hidden_causes
+from .oracle import MOST_CANDIDATES, ScoreOracle, edge_price
+from .redraw import drawn_again
 from .runs import MARGIN, Comparison, Runs, posterior_runs
 from .statements import named_entries, privacy_of, statements
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+
+
+class _Stages(NamedTuple):
+    """What each step after the summaries found."""
+
+    found: Found
+    runs: Runs
+    chances: Floats
+    graph: PDAG
+    dag: PDAG
+    robust: list[Robustness]
+    groups: list[Groups]
+    differences: list[Difference]
 
 
 @dataclass(frozen=True)
@@ -71,9 +86,12 @@ class MPERI:
         must also survive further runs. The probabilities that a result states are more cautious: they allow for these
         runs, and for rows that are not quite what the model says (docs/method.md).
     seed : int
-        Random seed for the search, and for samples beyond 12 variables.
+        Random seed for the search, for samples beyond 12 variables, and for the bootstrap.
     progress : bool, optional
         Whether to show progress on standard error; if not given, only in a terminal.
+    bootstrap : int
+        How often the graph is found again, from summaries drawn around those of the sites (`result.stability`). No rows
+        are needed. With private releases the draws include the noise.
 
     Examples
     --------
@@ -101,6 +119,7 @@ class MPERI:
     confidence: float = 0.95
     seed: int = 0
     progress: bool | None = None
+    bootstrap: int = 0
 
     _name: ClassVar[str] = "M-PERI"
 
@@ -110,6 +129,7 @@ class MPERI:
         check_one_of("sharing", self.sharing, ("auto", "exact", "none"))
         check_between("confidence", self.confidence, 0.5, 1)
         check_whole("seed", self.seed)
+        check_whole("bootstrap", self.bootstrap)
         if self.privacy is not None and not isinstance(self.privacy, Privacy):
             raise InputError(f"privacy must be a fedperi.Privacy, not {type(self.privacy).__name__}")
         if self.privacy is not None and self.privacy.mechanism != "statistics":
@@ -135,34 +155,48 @@ class MPERI:
             reading = Reading.of(self.schema, self.data, self.missing)
             entries = named_entries(sites, self.privacy, reading)
             said = statements(entries, reading)
-            # Straight lines are what is scored, unless curves were asked for; then there is nothing to check them with.
-            parts = said if self.data == "nonlinear" else [part.straight() for part in said]
-            curved = said if said[0].curved and self.data != "nonlinear" else []
-            names = parts[0].names
+            names = said[0].names
             known: Knowledge | None = self.knowledge and self.knowledge.without(said[0].left_out)
             constraints = known.constraints(names) if known is not None else unconstrained(names)
             with watching(self.progress, self._name) as show:
-                comparison = Comparison.of(self.sharing)
-                mechanisms, bent, found = self._look(comparison, parts, curved, constraints, show)
-                groups, _ = find_differences(mechanisms, found.parents, bent)
-                if comparison.share and shares_little(groups, len(parts)):
-                    comparison = comparison._replace(prices=SKEPTICAL)
-                    mechanisms, bent, found = self._look(comparison, parts, curved, constraints, show)
-                runs = posterior_runs(
-                    parts,
-                    found.sets,
-                    found.parents,
-                    comparison=comparison,
-                    seed=self.seed,
-                    curved=curved,
-                    note=_noting(show),
-                )
-                chances = stated(runs)
-                graph, robust = find_graph(constraints, runs, chances, self.confidence)
-                dag = member_of(graph, found.parents)
-                groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent)
-            result = self._result(said, found, runs, chances, graph, dag, robust, groups, differences)
-            return replace(result, privacy=privacy_of(entries, said))
+                stage = self._stages(said, constraints, show)
+                result = replace(self._result(said, *stage), privacy=privacy_of(entries, said))
+                return self._with_stability(result, said, constraints, show) if self.bootstrap else result
+
+    def _stages(self, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]) -> _Stages:
+        """Everything after the summaries, step by step."""
+        # Straight lines are what is scored, unless curves were asked for; then there is nothing to check them with.
+        parts = said if self.data == "nonlinear" else [part.straight() for part in said]
+        curved = said if said[0].curved and self.data != "nonlinear" else []
+        comparison = Comparison.of(self.sharing)
+        mechanisms, bent, found = self._look(comparison, parts, curved, constraints, show)
+        groups, _ = find_differences(mechanisms, found.parents, bent)
+        if comparison.share and shares_little(groups, len(parts)):
+            comparison = comparison._replace(prices=SKEPTICAL)
+            mechanisms, bent, found = self._look(comparison, parts, curved, constraints, show)
+        runs = posterior_runs(
+            parts, found.sets, found.parents, comparison=comparison, seed=self.seed, curved=curved, note=_noting(show)
+        )
+        chances = stated(runs)
+        graph, robust = find_graph(constraints, runs, chances, self.confidence)
+        dag = member_of(graph, found.parents)
+        groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent)
+        return _Stages(found, runs, chances, graph, dag, robust, groups, differences)
+
+    def _with_stability(
+        self, result: Result, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]
+    ) -> Result:
+        """Find the graph again from summaries that the sites might have stated, and count how often edges return."""
+        graphs = []
+        try:
+            for draw in range(self.bootstrap):
+                show(Step(f"bootstrap {draw + 1}/{self.bootstrap}", 1, 0.0))
+                again = [drawn_again(part, self.seed * 1_000_003 + draw) for part in said]
+                graphs.append(self._stages(again, constraints, lambda step: None).graph)
+        except KeyboardInterrupt:
+            pass
+        stability = edge_stability(result.graph, graphs) if graphs else ()
+        return replace(result, stability=stability, replicates=len(graphs), complete=len(graphs) == self.bootstrap)
 
     def _look(
         self,
@@ -182,7 +216,7 @@ class MPERI:
     def _best_dag(self, mechanisms: Mechanisms, constraints: Constraints, show: Callable[[Step], None]) -> Found:
         """The DAG with the best score: the search of phase 1, on a score of all sites together."""
         return find_common_dag(
-            _Oracle(mechanisms),
+            ScoreOracle(mechanisms),
             aggregate="sum",
             edge_price=edge_price(len(mechanisms.names)),
             constraints=constraints,
@@ -245,50 +279,6 @@ class MPERI:
                 value = str(value)
             options[option.name] = value
         return {"name": self._name, **options}
-
-
-MOST_CANDIDATES = 13
-"""Candidate parents of a variable that has many neighbours: a family costs fifty times what it costs I-PERI."""
-
-MOST_LIKELY_NEIGHBOURS = 10
-"""How many neighbours a variable has a priori, at most. Fewer made wrong arrows: an edge that is missed by a narrow
-margin leaves a collider behind that is not there (docs/method.md)."""
-
-
-def edge_price(p: int) -> float:
-    """What an edge costs, in nats, beside its parameters.
-
-    Nothing if there are few variables, so that all DAGs count alike; more if there are many, each of which might be a
-    parent by chance.
-
-    Examples
-    --------
-    >>> edge_price(4), round(edge_price(50), 2)
-    (0.0, 1.59)
-    """
-    return log(max(1.0, (p - 1) / MOST_LIKELY_NEIGHBOURS))
-
-
-@dataclass(frozen=True)
-class _Oracle:
-    """What the search sees: one site, whose regrets are the negative scores of all together."""
-
-    mechanisms: Mechanisms
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.mechanisms.names
-
-    def regrets(self, families: Sequence[tuple[Ints, Ints, Ints]]) -> list[Floats]:
-        return [
-            -np.stack(
-                [
-                    self.mechanisms.lattice(node, fixed, free)
-                    for node, fixed, free in zip(nodes.tolist(), held.tolist(), open_.tolist(), strict=True)
-                ]
-            )[None]
-            for nodes, held, open_ in families
-        ]
 
 
 def _noting(show: Callable[[Step], None]) -> Callable[[str], None]:

@@ -14,7 +14,7 @@ import numpy as np
 from ...tables.bounded import CONSTANT
 from ...tables.readers.private import is_number, limits
 from .repair import covariance_of
-from .sentences import NEIGHBOURS, NOT_PRIVATE, printable, signed_words
+from .sentences import NEIGHBOURS, NOT_PRIVATE, chosen_words, printable, signed_words
 
 if TYPE_CHECKING:
     from ...tables.schema import Column
@@ -100,7 +100,7 @@ def _promise(release: Release) -> Section:
     claimed, average = (f"{100 * share:.4g}" for share in guesses(release.price))
     strength = "strong" if release.epsilon <= 1 else "moderate" if release.epsilon <= 5 else "weak"
     count = release.price.selections[1]
-    units = f" and {count} choices of quartiles (exponential mechanism)" if count else ""
+    units = f" and the choice of {chosen_words(release)} (exponential mechanism)" if count else ""
     return Section(
         "What is promised" if release.private else "What would be promised with real noise",
         (

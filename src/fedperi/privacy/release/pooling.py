@@ -45,6 +45,8 @@ class Estimate:
         row has variance 1.
     scale_error : float
         Standard error of a factor that all variances have in common, as a logarithm.
+    mean_noise, covariance_noise : array
+        Standard deviation of the noise in each mean and each covariance, in the columns' own units.
     """
 
     rows: float
@@ -54,6 +56,8 @@ class Estimate:
     drowned: Bools
     noise_share: float
     scale_error: float
+    mean_noise: Floats
+    covariance_noise: Floats
 
     @property
     def worth(self) -> float:
@@ -87,7 +91,9 @@ def align_scales(found: Sequence[Estimate]) -> list[Estimate]:
         moved = factor_ * before / (before + told)
         moved = float(np.clip(moved, -MOST_MOVED * one.scale_error, MOST_MOVED * one.scale_error))
         after = math.sqrt(before * told / (before + told))
-        out.append(replace(one, covariance=one.covariance * math.exp(-moved), scale_error=after))
+        factor_ = math.exp(-moved)
+        changed = {name: getattr(one, name) * factor_ for name in ("covariance", "covariance_noise")}
+        out.append(replace(one, scale_error=after, **changed))
     return out
 
 

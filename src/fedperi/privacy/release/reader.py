@@ -22,7 +22,7 @@ from .fields import LARGEST, LIST, MADE, TEXT, TOLERANCE, TYPES, UNIT, check_key
 from .release import BESIDE, DIAGONAL, MOST_COLUMNS, Release
 from .sentences import NEIGHBOURS
 from .signature import Signature, is_base64, is_key_text, verify
-from .text import FORMAT, SIGNED, VERSION, canonical, checksum, content_of
+from .text import FORMAT, VERSIONS, canonical, checksum, content_of
 
 _NUMBER_SIZE = 24  # characters of a number in the triangle and what stands around it, at most
 _COLUMN_SIZE = 1 << 12  # characters in which a column is described, under a name of 200 letters
@@ -88,7 +88,7 @@ def largest_text(lists: int = MOST_COLUMNS + 64) -> int:
 
 def _signature(content: dict[str, Any]) -> Signature | None:
     """Take the signature out of a content; what it signs remains."""
-    if content["version"] != SIGNED:
+    if not _is_signed(content):
         return None
     value = content.pop("signature", None)
     if not is_base64(value) or not is_key_text(content.get("signer")):
@@ -109,7 +109,7 @@ def _refuse_unsigned_changes(release: Release, content: dict[str, Any], refuse: 
 
 def _release(content: dict[str, Any]) -> Release:
     """Build the release that a content describes; errors continue the sentence "release file ..."."""
-    check_keys(content, "", TYPES if content["version"] == VERSION else {**TYPES, "signer": TEXT})
+    check_keys(content, "", {**TYPES, "signer": TEXT} if _is_signed(content) else TYPES)
     made, price = content["made"], dict(content["price"])
     check_keys(made, "made", MADE)
     constants = {"constant": CONSTANT, "grid": GRID, "weights": [DIAGONAL, BESIDE]}
@@ -144,7 +144,12 @@ def _release(content: dict[str, Any]) -> Release:
         content["fedperi"],
         made["degree"],
         content["ledger"],
+        units_from=next(source for source, some in VERSIONS.items() if content["version"] in some),
     )
+
+
+def _is_signed(content: dict[str, Any]) -> bool:
+    return any(content["version"] == signed for _, signed in VERSIONS.values())
 
 
 def _price(values: dict[str, Any]) -> Price:
@@ -213,7 +218,7 @@ def _refuse_broken_promise(release: Release, refuse: Callable[[str], NoReturn]) 
     chosen = 2 * len(release.units)
     if release.price.selections[1] != chosen or release.price.laplace[1]:
         refuse(
-            f"has a price that does not fit how it was made, {chosen} choices of quartiles and Gaussian noise; do not "
+            f"has a price that does not fit how it was made, {chosen} choices for units and Gaussian noise; do not "
             f"use it, and {AGAIN}"
         )
     ratio = (CONSTANT**2 + release.limit**2) / release.noise
@@ -242,10 +247,11 @@ def _parsed(text: str, refuse: Callable[[str], NoReturn]) -> dict[str, Any]:
             f"is not a release file (format: {found!r:.40}, not {FORMAT!r}); give a file that `fedperi release` wrote"
         )
     version = content.get("version")
-    if type(version) is not int or version < VERSION:
-        refuse(f"has version {version!r:.20}, and this fedperi reads {VERSION}; {AGAIN}")
-    if version > SIGNED:
-        refuse(f"has version {version!r:.20}, newer than the {SIGNED} that this fedperi reads; update fedperi")
+    oldest, newest = VERSIONS["quartiles"][0], VERSIONS["deviations"][1]
+    if type(version) is not int or version < oldest:
+        refuse(f"has version {version!r:.20}, and this fedperi reads {oldest} to {newest}; {AGAIN}")
+    if version > newest:
+        refuse(f"has version {version!r:.20}, newer than the {newest} that this fedperi reads; update fedperi")
     return content
 
 

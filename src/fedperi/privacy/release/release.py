@@ -1,8 +1,8 @@
 """The `statistics` mechanism: noise once, on the moments of the whole table. All else is computed from the release.
 
-1. *Units.* Centre and scale of every column of numbers, from its quartiles, each chosen among `CELLS` cells between the
-   public bounds by the exponential mechanism: `UNITS_SHARE` of the budget. Bounds are often far wider than the data,
-   and rows measured by them alone would drown in the noise (docs/privacy.md).
+1. *Units.* Centre and scale of every column of numbers, its median and the median distance from it, chosen among
+   cells between the public bounds by the exponential mechanism: `UNITS_SHARE` of the budget. Bounds are often far
+   wider than the data, and rows measured by them alone would drown in the noise (docs/privacy.md).
 2. *Moments.* Rows in these units, clipped to a norm, with a constant appended; the sum of their outer products;
    discrete Gaussian noise on its upper triangle. A row's outer product ``zz'`` has Frobenius norm ``|z|^2``, and an
    entry off the diagonal counts twice in it: weighing it by sqrt(2), here 41 / 29, makes its noise smaller by as much.
@@ -32,6 +32,7 @@ from ..noise import noise_scale
 from ..zcdp import zcdp_rho
 from .repair import covariance_of, effective_rows, undo_clipping
 from .signature import Signature
+from .units import Source
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -86,6 +87,8 @@ class Release:
         The site's ledger after this release.
     signature : Signature or None
         Who signed the file, and what; of everything above, so that it fits no other release.
+    units_from : {"deviations", "quartiles"}
+        What the units were chosen from: quartiles in releases of fedperi 0.1.
     """
 
     site: str
@@ -106,6 +109,7 @@ class Release:
     degree: int = DEGREE
     ledger: dict[str, Any] | None = None
     signature: Signature | None = None
+    units_from: Source = "deviations"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "moments", frozen(self.moments, np.float64))

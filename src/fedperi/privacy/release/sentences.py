@@ -70,7 +70,7 @@ def about(release: Release) -> list[str]:
 def how(release: Release) -> list[str]:
     """Return how a release was made, step by step, with the formulas by which its promise can be calculated again.
 
-    Like the sentences of `about`, these are a part of version 1 of the format.
+    Like the sentences of `about`, these are a part of the format; releases of fedperi 0.1 have others.
 
     Examples
     --------
@@ -84,9 +84,11 @@ def how(release: Release) -> list[str]:
     """
     each, count = release.price.selections
     share = 100 * count * each**2 / 8 / release.price.rho
+    price = (
+        f"(exponential mechanism, epsilon = {each:.4g} each: rho = epsilon^2 / 8, together {share:.3g} % of the budget)"
+    )
     units = (
-        f"from {count} quartiles, chosen at random near the true ones (exponential mechanism, epsilon = {each:.4g} "
-        f"each: rho = epsilon^2 / 8, together {share:.3g} % of the budget)"
+        f"from {chosen_words(release)}, chosen at random near the true ones {price}"
         if count
         else "no column is taken as a number, so none was chosen and nothing was spent"
     )
@@ -102,6 +104,24 @@ def how(release: Release) -> list[str]:
         f"sensitivity^2 / (2 noise^2) = "
         f"{(sensitivity / release.noise) ** 2 / 2:.4g}.",
     ]
+
+
+def chosen_words(release: Release) -> str:
+    """Say what the units of a release were chosen from.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.privacy.release.site_release import release_table
+    >>> table = fp.simulate(3, clients=2, samples=500, seed=1).sites[0]
+    >>> privacy = fp.Privacy(1.0, bounds=dict.fromkeys(table.columns, (-9, 9)), test_seed=0)
+    >>> chosen_words(release_table(table, privacy)[0])
+    '3 medians and 3 median distances from them'
+    """
+    count = release.price.selections[1]
+    if release.units_from == "quartiles":
+        return f"{count} quartiles"
+    return f"{count // 2} medians and {count // 2} median distances from them"
 
 
 def printable(text: str) -> str:

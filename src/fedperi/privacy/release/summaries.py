@@ -6,7 +6,7 @@ means, spreads and strengths between sites, so three errors must not pass for a 
 - *clipping*: it shrinks means and spreads. It is undone for tables of numbers, as if rows were normal;
 - *the scale of a site*: after clipping, the length of rows is hardly visible, so all spreads of a site can be too large
   or too small by one factor. It is estimated from all that tells of it: the noisy number of rows, the length of the
-  clipped rows, the quartiles that the units were chosen from, and the other sites (`align_scales`);
+  clipped rows, the units, after which variances should be near 1, and the other sites (`align_scales`);
 - *noise* on every entry: the moments count for as many rows as they are worth.
 """
 
@@ -20,25 +20,19 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...tables.bounded import CONSTANT, SPREAD
-from ...tables.readers.private import is_number, limits
+from ...tables.readers.private import is_number
 from ...tables.summary.summary import Noise, Summary
 from ...tables.summary.units import one_hot_unit
-from .draw import CELLS, QUARTILES
 from .pooling import MOST_MOVED, Estimate, align_scales, borrow_drowned
 from .release import Release, undoes_clipping
 from .repair import clipped_eigenvalues
+from .units import is_rough, units_error
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-AT_QUARTILE = 0.318
-"""Density of a standard normal variable at its quartiles."""
-
-QUARTILES_ERROR = 1.573
-"""Standard error of the distance between the quartiles of n normal values, in standard deviations over root n."""
-
 LEAST_UNITS_ERROR = 0.01
-"""Standard error, at least, of a site's log variance as its quartiles tell it: columns are not quite normal."""
+"""Standard error, at least, of a site's log variance as its units tell it: columns are not quite normal."""
 
 STEP = 0.2
 """Difference of two log variances between which the implied number of rows is taken to be a straight line."""
@@ -87,7 +81,7 @@ def estimate(release: Release) -> Estimate:
     floor = max(release.noise * math.sqrt(columns), 1e-6 * counted)
     values = np.maximum(values, floor)
     drowned = number & (np.diag(scatter) < DROWNED * floor)
-    known = ~drowned if not drowned.all() else np.ones(columns, dtype=bool)
+    known = next((some for some in (~drowned & ~_rough(release), ~drowned) if some.any()), np.ones(columns, dtype=bool))
     rows, level, error = _rows_and_level(release, values, vectors, known, counted)
     kept = values / rows
     found = kept if level is None else unclipped(values, vectors, release.limit, level, known)[0]
@@ -105,7 +99,24 @@ def estimate(release: Release) -> Estimate:
         drowned,
         float(noise * np.mean(1 / (np.linalg.eigvalsh(clipped) - floor / rows / 2))) ** 2,
         error,
+        *_noise_of_entries(release, rows, scale * np.sqrt(vectors**2 @ (found / kept))),
     )
+
+
+def _kept_of_clipped(release: Release) -> float:
+    """Share of the rows that clipped ones are worth: q / (q + 2), as if all q columns kept their direction only.
+
+    That is the efficiency of Tyler's estimator of a normal covariance, which sees directions and no lengths.
+    """
+    columns = len(release.moments) - 1
+    return columns / (columns + 2)
+
+
+def _noise_of_entries(release: Release, rows: float, scale: Floats) -> tuple[Floats, Floats]:
+    """Noise in means and covariances: that of the sums, in units that undoing the clipping has made larger."""
+    entries = np.full((len(scale), len(scale)), release.noise_beside / rows)
+    np.fill_diagonal(entries, release.noise / rows)
+    return release.noise_beside / CONSTANT / rows * scale, entries * np.outer(scale, scale)
 
 
 def _rows_and_level(
@@ -113,16 +124,16 @@ def _rows_and_level(
 ) -> tuple[float, float | None, float]:
     """The number of rows, the mean log variance of columns before clipping, and the error of the latter.
 
-    A wrong level implies a wrong number of rows, nearly as a straight line, and the release counts the rows. Units come
-    from quartiles, so the level should be near zero. Weighted least squares of these two. Where clipping cannot be
-    undone there is no level, and the counted rows scale everything.
+    A wrong level implies a wrong number of rows, nearly as a straight line, and the release counts the rows. Units are
+    those of the middle half of the rows, so the level should be near zero. Weighted least squares of these two. Where
+    clipping cannot be undone there is no level, and the counted rows scale everything.
     """
     error = release.noise / CONSTANT**2
     if not undoes_clipping(release.schema, release.data):
         return counted, None, error / counted
     implied, more = (unclipped(values, vectors, release.limit, level, known)[1] for level in (0.0, STEP))
     slope = (more - implied) / STEP / error
-    units = _units_error(release, counted) ** 2 / int(known.sum()) + LEAST_UNITS_ERROR**2
+    units = units_error(release, counted) ** 2 / int(known.sum()) + LEAST_UNITS_ERROR**2
     level = (counted - implied) / error * slope / (slope**2 + 1 / units)
     level = float(np.clip(level, -MOST_MOVED * math.sqrt(units), MOST_MOVED * math.sqrt(units)))
     rows = unclipped(values, vectors, release.limit, level, known)[1]
@@ -170,19 +181,13 @@ def unclipped(
     return found, float(values.sum() / clipped.sum())
 
 
-def _units_error(release: Release, rows: float) -> float:
-    """Standard error of a column's log variance as its private quartiles tell it: root mean square over columns.
-
-    A quartile is off by the noise of its choice, by the width of a cell, and by sampling.
-    """
-    each = release.price.selections[0]
-    choice = 3 / math.sqrt(each**2 / 4) / (4 * AT_QUARTILE * rows)
-    errors = []
-    for column in release.schema.columns:
-        low, high = limits(column)
-        cell = (high - low) / CELLS / release.units[column.name][1]
-        errors.append(4 * choice**2 + cell**2 / 6 + QUARTILES_ERROR**2 / rows)
-    return 2 * math.sqrt(float(np.mean(errors))) / QUARTILES
+def _rough(release: Release) -> Bools:
+    """Columns whose units say little of their spread."""
+    found: list[bool] = []
+    for column, width in zip(release.schema.columns, release.embedding.widths, strict=True):
+        unit = release.units.get(column.name)
+        found += [unit is not None and is_rough(column, unit[1])] * width
+    return np.array(found)
 
 
 def _units(release: Release) -> tuple[Floats, Floats, Bools]:
@@ -216,6 +221,8 @@ def _summary(release: Release, found: Estimate) -> Summary:
         ),
         release.targets,
         schema=release.schema,
-        noise=Noise(found.worth, tuple(hidden)),
+        noise=Noise(
+            found.worth, tuple(hidden), found.mean_noise, found.covariance_noise, found.rows * _kept_of_clipped(release)
+        ),
         release=release,
     )

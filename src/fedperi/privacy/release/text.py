@@ -15,13 +15,15 @@ from ...tables.schema import Column
 from .release import BESIDE, DIAGONAL, Release
 from .sentences import NEIGHBOURS, about, how, printable
 from .signature import Signature, public_text, sign
+from .units import Source
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 FORMAT = "fedperi.release"
-VERSION, SIGNED = 1, 2
-"""Versions of the file: a signed one says two things more, and is refused by fedperi 0.1, which cannot check it."""
+VERSIONS: dict[Source, tuple[int, int]] = {"quartiles": (1, 2), "deviations": (3, 4)}
+"""Versions of the file, without and with a signature, by what units were chosen from. Those with quartiles are
+from fedperi 0.1. They are read, because a site has paid for them, and written again as they were."""
 
 _WIDTH = 116
 
@@ -56,7 +58,7 @@ def write_release(release: Release) -> str:
     >>> print(write_release(release))
     {
       "format": "fedperi.release",
-      "version": 1,
+      "version": 3,
       "about": [
         "NOT PRIVATE: ...
       "moments": {
@@ -87,7 +89,7 @@ def content_of(release: Release) -> dict[str, Any]:
     signer = {} if release.signature is None else {"signer": release.signature.key}
     return {
         "format": FORMAT,
-        "version": SIGNED if signer else VERSION,
+        "version": VERSIONS[release.units_from][bool(signer)],
         "about": about(release),
         "private": release.private,
         "site": release.site,

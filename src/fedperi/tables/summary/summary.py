@@ -28,7 +28,7 @@ from .units import one_hot_unit, unit_levels
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Noise:
     """What is known of the privacy noise in a summary.
 
@@ -38,10 +38,33 @@ class Noise:
         How many rows without noise would tell as much.
     hidden : tuple of str
         Variables that cannot be seen under the noise; what is said of them was taken from other sites.
+    mean, covariance : array, optional
+        Standard deviation of the noise in each mean and each covariance of the columns.
+    whole_rows : float, optional
+        How many rows that are not clipped would tell as much, if there were no noise.
     """
 
     worth: float
     hidden: tuple[str, ...] = ()
+    mean: Floats | None = None
+    covariance: Floats | None = None
+    whole_rows: float | None = None
+
+    def of(self, columns: Sequence[int]) -> Noise:
+        """Keep some of the columns.
+
+        Examples
+        --------
+        >>> noise = Noise(100.0, (), np.array([0.1, 0.2]), np.array([[0.3, 0.4], [0.4, 0.5]]))
+        >>> noise.of([1]).covariance.tolist()
+        [[0.5]]
+        """
+        some = list(columns)
+        return replace(
+            self,
+            mean=None if self.mean is None else self.mean[some],
+            covariance=None if self.covariance is None else self.covariance[np.ix_(some, some)],
+        )
 
 
 @dataclass(frozen=True)
@@ -225,6 +248,7 @@ class Summary:
             mean=self.mean[columns],
             covariance=self.covariance[np.ix_(columns, columns)],
             scatter=None if self.scatter is None else self.scatter[np.ix_(columns, columns)],
+            noise=None if self.noise is None else self.noise.of(columns),
         )
 
     @property

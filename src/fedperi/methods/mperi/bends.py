@@ -1,0 +1,123 @@
+"""Whether a curved effect can explain that a straight line differs between sites, from means and covariances alone.
+
+A straight line through a curve changes with the patients: where they are older, it is steeper or flatter. Tables have
+polynomials to check this with; private releases have none, because every column more would cost noise. But moments say
+how far the causes of two groups of sites lie apart, and so what a curve of usual size can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...scores.mechanisms import CONSTANT, Mechanisms
+from ...scores.mechanisms_numpy import own_columns
+
+Floats = NDArray[np.float64]
+
+BEND = 0.1
+"""Usual size of a curve: standard deviations of the effect per squared standard deviation of a cause, or per product of
+two of them. On hospital-like tables (12 runs) false differences fall from 2.7 per run to 1.0, and
+3.6 of 4 policies are still named instead of 3.8; with 0.3 the numbers are 0.7 and 3.2."""
+
+
+class _Line(NamedTuple):
+    """A regression in a group of sites: its coefficients (level, strengths), their covariance, what is left; causes."""
+
+    weights: Floats
+    error: Floats
+    left: float
+    mean: Floats
+    covariance: Floats
+    rows: float
+
+
+def alike_but_for_bends(
+    mechanisms: Mechanisms,
+    node: int,
+    parents: Sequence[int],
+    usual: Sequence[int],
+    others: Sequence[int],
+    tau: float,
+    least: float,
+) -> set[int]:
+    """Find the sites that differ from the usual group by no more than a curve can make them.
+
+    The difference of two straight lines is compared with its error plus what a curve of normally distributed size
+    causes, with standard deviation `BEND`. It must exceed both by `least` nats more than its parameters cost.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables.summary.summaries import summaries
+    >>> rng = np.random.default_rng(0)
+    >>> def ward(age: float, policy: float) -> pd.DataFrame:
+    ...     x = rng.normal(age, 1.0, 5000)
+    ...     return pd.DataFrame({"age": x, "dose": x + 0.15 * x**2 + policy + rng.normal(size=5000)})
+    >>> wards = summaries([ward(0, 0), ward(0, 0), ward(0.5, 0), ward(0.5, 2)])
+    >>> mechanisms = Mechanisms([one.straight() for one in wards])
+    >>> alike_but_for_bends(mechanisms, 1, [0], [0, 1], [2, 3], 0.0, 3.0)
+    {2}
+    """
+    return {k for k in others if parents and _explained(mechanisms, node, parents, usual, k, tau, least)}
+
+
+def _explained(
+    mechanisms: Mechanisms, node: int, parents: Sequence[int], usual: Sequence[int], site: int, tau: float, least: float
+) -> bool:
+    before = [c for v in parents for c in range(int(mechanisms.first[v]), int(mechanisms.first[v + 1]))]
+    spread, far, counted = bool(mechanisms.spread[node]), 0.0, 0
+    for at, column in enumerate(own := own_columns(mechanisms, node)):
+        one, other = (_line(mechanisms, [*before, *own[:at]], column, group, tau) for group in (usual, [site]))
+        apart = other.weights - one.weights
+        unsure = one.error + other.error + BEND**2 * _bends(one, other)
+        far += float(apart @ np.linalg.solve(unsure, apart))
+        counted += len(apart)
+        if spread:
+            more = BEND**2 * (_roughness(other) - _roughness(one)) / one.left
+            doubt = 2 / one.rows + 2 / other.rows + 3 * more**2
+            far += float(np.log(other.left / one.left) ** 2 / doubt)
+            counted += 1
+    return bool(far / 2 - counted / 2 * np.log(other.rows) < least)
+
+
+def _line(mechanisms: Mechanisms, before: list[int], column: int, group: Sequence[int], tau: float) -> _Line:
+    n = mechanisms.n[list(group)]
+    rows = float((n / (1 + n * tau**2)).sum())
+    moments = mechanisms.moments[list(group)].sum(axis=0) / n.sum()
+    inside = [0, *before]
+    among = moments[np.ix_(inside, inside)] + CONSTANT * np.eye(len(inside))
+    weights = np.linalg.solve(among, moments[inside, column])
+    left = max(float(moments[column, column] - moments[inside, column] @ weights), CONSTANT)
+    mean = moments[0, before]
+    covariance = moments[np.ix_(before, before)] - np.outer(mean, mean)
+    return _Line(weights, left / rows * np.linalg.inv(among), left, mean, covariance, rows)
+
+
+def _bends(one: _Line, other: _Line) -> Floats:
+    """Sum over pairs of causes of the outer product of what their product changes between two lines.
+
+    Among normal causes the straight line through x_i x_j has the strengths m_j for x_i and m_i for x_j, and the level
+    C_ij - m_i m_j. A square is the case i = j, with the strength 2 m_i.
+    """
+    q = len(one.mean)
+    total = np.zeros((q + 1, q + 1))
+    for i in range(q):
+        for j in range(i, q):
+            changes = np.zeros(q + 1)
+            for line, sign in ((other, 1.0), (one, -1.0)):
+                changes[0] += sign * (line.covariance[i, j] - line.mean[i] * line.mean[j])
+                changes[1 + i] += sign * line.mean[j]
+                changes[1 + j] += sign * line.mean[i]
+            total += np.outer(changes, changes)
+    return total
+
+
+def _roughness(line: _Line) -> float:
+    """Variance that all these products leave around their straight lines, in units of the squared size of a curve."""
+    variances = np.diag(line.covariance)
+    both = np.outer(variances, variances) + line.covariance**2
+    return float(np.triu(both).sum())
