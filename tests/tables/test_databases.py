@@ -269,3 +269,10 @@ def test_ibis_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "ibis", None)
     words = refusal(lambda: open_table("duckdb:///clinic.db?table=visits"))
     assert "pip install 'ibis-framework[duckdb,postgres]' (the extra 'sql' brings it)" in words
+
+
+def test_gaps_are_filled_in_by_the_same_estimate(addresses: Addresses) -> None:
+    """EM from the engine's sums per pattern of gaps is EM from the rows."""
+    files = summaries([open_table(table, name) for name, table in TABLES.items()], missing="em")
+    assert_alike(summaries([open_table(url, name) for name, url in addresses.items()], missing="em"), files)
+    assert all(summary.gaps is not None for summary in files)

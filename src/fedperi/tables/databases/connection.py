@@ -61,6 +61,32 @@ class Connection:
                 answer |= dict(zip(part, found, strict=True))
         return answer
 
+    def grouped_sums(self, rows: Any, keys: list[str], q: int, most: int) -> list[dict[str, Any]]:
+        """Return what `sums` does for each combination of the columns `keys`, of which there may be `most`."""
+        terms = {"n": "COUNT(*)", **{f"s{i}": f"SUM(e{i})" for i in range(q)}}
+        terms |= {f"p{i}_{j}": f"SUM(e{i} * e{j})" for i in range(q) for j in range(i, q)}
+        if self._address.scheme not in _CONNECT:
+            raise InputError(
+                f"{self._address.shown!r}: sums of incomplete rows are made in DuckDB and PostgreSQL; here use "
+                "--missing drop, or a query that has no gaps"
+            )
+        names, group = list(terms), ", ".join(keys)
+        answer: dict[tuple[Any, ...], dict[str, Any]] = {}
+        with _said(self._address, "refused a question"):
+            source = self._backend.compile(rows)
+            for start in range(0, len(names), MOST_AGGREGATES):
+                part = [*keys, *names[start : start + MOST_AGGREGATES]]
+                asked = ", ".join(f"{terms.get(name, name)} AS {name}" for name in part)
+                query = f"SELECT {asked} FROM ({source}) AS embedded GROUP BY {group} LIMIT {most + 1}"
+                for found in self._backend.con.execute(query).fetchall():
+                    answer.setdefault(found[: len(keys)], {}).update(zip(part, found, strict=True))
+        if len(answer) > most:
+            raise InputError(
+                f"{self._address.shown!r}: gaps come in more than {most} patterns; use --missing drop, or leave out "
+                "columns with many gaps"
+            )
+        return list(answer.values())
+
     def numbers(self, rows: Any, questions: dict[str, Any]) -> dict[str, Any]:
         """Return aggregates of all rows by name, a few hundred per query."""
         names, answer = list(questions), dict[str, Any]()

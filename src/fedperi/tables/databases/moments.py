@@ -36,7 +36,7 @@ def moments_of(
     columns: dict[str, Any] = {}
     for block in embedding.blocks:
         held = profile.columns[block.column.name]
-        for shift, expression in _embedded(rows, block, stored[block.column.name], held):
+        for shift, expression in embedded(rows, block, stored[block.column.name], held):
             columns[f"e{len(shifts)}"] = expression - shift if shift else expression
             shifts.append(shift)
     asked = connection.sums(rows.select(**columns))
@@ -53,7 +53,7 @@ def moments_of(
     return Moments(n, np.array(shifts) + rest, scatter)
 
 
-def _embedded(rows: Any, block: Block, stored: Stored, held: ColumnProfile) -> Iterator[tuple[float, Any]]:
+def embedded(rows: Any, block: Block, stored: Stored, held: ColumnProfile) -> Iterator[tuple[float, Any]]:
     """Yield the columns of a block, each with a number that is subtracted first: its mean, if it may be far from 0."""
     value = rows[stored.place]
     if isinstance(block, OneHot):

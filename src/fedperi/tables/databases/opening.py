@@ -9,12 +9,14 @@ from typing import NoReturn
 from ...errors import InputError
 from ..checks.profile import Missing, TableProfile
 from ..embedding import Embedding
+from ..missing.patterns import Patterns
 from ..moments import Moments
 from ..schema import Schema
 from ..table import Table
 from .address import Address, parse_url, read_query
 from .connection import connected
 from .moments import moments_of
+from .patterns import patterns_of
 from .profile import profile_of
 
 
@@ -39,6 +41,11 @@ class Engine:
         """Return the moments of a table's embedded rows."""
         with connected(self.address) as connection:
             return moments_of(connection, table.name, table.columns, embedding, profile, missing)
+
+    def patterns(self, table: Table, embedding: Embedding, profile: TableProfile) -> Patterns:
+        """Return the sums of a table's embedded rows per pattern of gaps."""
+        with connected(self.address) as connection:
+            return patterns_of(connection, table.name, table.columns, embedding, profile)
 
 
 def open_url(text: str) -> Table:
@@ -77,8 +84,8 @@ def _open(address: Address, name: str) -> Table:
 
 def _no_rows(address: Address) -> NoReturn:
     raise InputError(
-        f"{address.shown!r} is a table of a database, and no row of it is fetched; this needs rows: use M-PERI, with "
-        "--missing drop if there are gaps, or export the table as Parquet or CSV"
+        f"{address.shown!r} is a table of a database, and no row of it is fetched; this needs rows: use M-PERI, or "
+        "export the table as Parquet or CSV"
     )
 
 

@@ -41,8 +41,11 @@ def incomplete_moments(table: Table, schema: Schema, embedding: Embedding, profi
     InputError
         If two columns are never present together.
     """
-    chunks = (embedding.embed_incomplete(frame, table.name) for frame in read_rows(table, schema, CHUNK, "auto"))
-    patterns = _patterns(chunks)
+    if table.engine is not None:
+        patterns = table.engine.patterns(table, embedding, profile)
+    else:
+        rows_in = (embedding.embed_incomplete(frame, table.name) for frame in read_rows(table, schema, CHUNK, "auto"))
+        patterns = _patterns(rows_in)
     rows = least_shared(patterns, schema, embedding, table.name)
     found = em(patterns)
     whole = found.moments

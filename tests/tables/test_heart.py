@@ -1,0 +1,78 @@
+"""Four hospitals as they were published: gaps, a code for missing, columns that three of them lack; in every format."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from helpers.databases import in_duckdb, in_postgresql, postgresql_server
+
+import fedperi as fp
+from fedperi.tables import check
+
+HEART = Path(__file__).parents[1] / "data" / "heart"
+SITES = ("cleveland", "hungarian", "switzerland", "va")
+
+
+def tables() -> dict[str, pd.DataFrame]:
+    return {site: pd.read_csv(HEART / f"{site}.csv") for site in SITES}
+
+
+@pytest.fixture(scope="module")
+def published() -> fp.Result:
+    return fp.MPERI().fit([HEART / f"{site}.csv" for site in SITES])
+
+
+def test_the_files_as_published_give_a_careful_graph(published: fp.Result) -> None:
+    assert published.sites == SITES
+    assert not any(head in ("age", "sex") for _, head in published.graph.directed)
+    said = " ".join(published.warnings)
+    assert all(f"'{name}': missing in" in said for name in ("ca", "thal", "slope"))
+    assert "estimated from incomplete rows by EM" in said
+
+
+def test_the_code_for_missing_cholesterol_is_named() -> None:
+    report = check([HEART / f"{site}.csv" for site in SITES], strict=False, missing="auto")
+    (found,) = [finding for finding in report.findings if finding.problem == "sentinel"]
+    assert found.columns == ("chol",) and "123 of 123" in str(found) and "missing_values = [0]" in str(found)
+
+
+def parquet(folder: Path) -> list[Any]:
+    for site, table in tables().items():
+        table.to_parquet(folder / f"{site}.parquet")
+    return [folder / f"{site}.parquet" for site in SITES]
+
+
+def excel(folder: Path) -> list[Any]:
+    pytest.importorskip("openpyxl")
+    with pd.ExcelWriter(folder / "heart.xlsx") as book:
+        for site, table in tables().items():
+            table.to_excel(book, sheet_name=site, index=False)
+    return [f"{folder / 'heart.xlsx'}?sheet={site}" for site in SITES]
+
+
+def duckdb(folder: Path) -> list[Any]:
+    pytest.importorskip("ibis")
+    return list(in_duckdb(folder / "heart.db", tables()).values())
+
+
+@pytest.mark.parametrize("form", [parquet, excel, duckdb])
+def test_other_forms_of_the_tables_give_the_same_graph(form: Any, published: fp.Result, tmp_path: Path) -> None:
+    found = fp.MPERI().fit(dict(zip(SITES, form(tmp_path), strict=True)))
+    assert found.graph == published.graph
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    for uri in postgresql_server():
+        in_postgresql(uri, tables())
+        yield uri
+
+
+@pytest.mark.database
+def test_a_server_gives_the_same_graph(server: str, published: fp.Result) -> None:
+    pytest.importorskip("ibis")
+    mark = "&" if "?" in server else "?"
+    found = fp.MPERI().fit({site: f"{server}{mark}table={site}" for site in SITES})
+    assert found.graph == published.graph
