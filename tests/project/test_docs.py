@@ -58,7 +58,7 @@ def follow(page: str, place: Path) -> list[Done]:
 
 def test_quick_start_runs_and_says_what_it_shows(tmp_path: Path) -> None:
     done = follow("quickstart.md", tmp_path)
-    assert len(done) == 6
+    assert len(done) == 8
     (shown,) = [text for language, text in blocks(DOCS / "quickstart.md") if language == "text"]
     printed = {line.rstrip() for line in done[3].stdout.splitlines()}
     lines = [line.removesuffix("...").rstrip() for line in shown.splitlines() if line]
