@@ -33,6 +33,9 @@ def test_words_have_a_fixed_meaning(probability: float, word: str) -> None:
 
 def test_what_the_graph_leaves_open_is_leaning_at_most() -> None:
     assert [how_sure(p, directed=False).word for p in (0.99, 0.8, 0.6, 0.59)] == ["leaning"] * 3 + ["open"]
+    assert [how_sure(p, directed=True).word for p in (0.99, 0.8, 0.6, 0.3)] == ["practically certain", "likely"] + [
+        "leaning"
+    ] * 2
     likely = by_hand().probable[1]._replace(forward=0.97, backward=0.03, none=0.0)
     rows = edge_rows(by_hand(probable=(likely,)))
     assert [row.how_sure for row in rows if not row.directed] == ["leaning"]
@@ -69,7 +72,7 @@ def test_effects_in_the_table_are_those_in_common() -> None:
             expected["direct_high"],
             expected["unit"],
         )
-        assert row.how_sure == how_sure(row.probability).word
+        assert row.how_sure == how_sure(row.probability, directed=True).word
     text = result.summary()
     first = frame.iloc[0]
     assert f"{first.a} -> {first.b}  {first.probability:.2f} {first.how_sure}  effect" in text

@@ -20,24 +20,26 @@ WORDS = (
     Word(0.0, "open", "open"),
 )
 """By the stated probability of a direction. On the seeds of docs/results-mperi.md#calibration the share of directions
-that were right was 0.99, 0.94, 0.71 and, from 0.5 on, 0.51."""
+that were right was 0.99, 0.94, 0.71 and, from 0.5 on, 0.51. The limits were chosen with these figures in view."""
 
 
-def how_sure(probability: float, directed: bool = True) -> Word:
-    """Choose the word for the stated probability of a direction.
+def how_sure(probability: float, directed: bool | None = None) -> Word:
+    """Choose the word for the stated probability of a direction, so that it does not contradict the picture.
 
     Where the graph leaves a direction open although it is probable, because it does not survive leaving out sites, it
-    is leaning at most: "practically certain" beside an edge without an arrow would contradict the picture.
+    is leaning at most. Where the graph draws an arrow that is less probable, because the edge itself is in doubt, it
+    is leaning at least. Without `directed`, the probability alone decides.
 
     Examples
     --------
     >>> [how_sure(p).word for p in (0.97, 0.9, 0.7, 0.5)]
     ['practically certain', 'likely', 'leaning', 'open']
-    >>> how_sure(0.97, directed=False).word
-    'leaning'
+    >>> how_sure(0.97, directed=False).word, how_sure(0.57, directed=True).word
+    ('leaning', 'leaning')
     """
+    known = WORDS if directed is None else WORDS[:3] if directed else WORDS[2:]
     # As it is shown, with two digits: 0.95 is never called likely because it is 0.9499.
-    return next(word for word in (WORDS if directed else WORDS[2:]) if round(probability, 2) >= word.least)
+    return next((word for word in known if round(probability, 2) >= word.least), known[-1])
 
 
 def meaning() -> str:
@@ -46,10 +48,10 @@ def meaning() -> str:
     Examples
     --------
     >>> meaning()
-    'Practically certain: probability 0.95 or more. Likely: 0.8 or more. Leaning: 0.6 or more, ... Open: less.'
+    'Practically certain: probability 0.95 or more. Likely: 0.8 or more. Leaning: 0.6 or more; ... Open: less.'
     """
     first, *middle, last = WORDS
     parts = [f"{first.word.capitalize()}: probability {first.least:g} or more."]
     parts += [f"{word.word.capitalize()}: {word.least:g} or more." for word in middle]
-    parts[-1] = f"{parts[-1][:-1]}, or more if the graph still leaves the direction open."
+    parts[-1] = f"{parts[-1][:-1]}; more if the graph leaves the direction open, less if it has an arrow."
     return " ".join([*parts, f"{last.word.capitalize()}: less."])

@@ -26,8 +26,9 @@ def summarize(console: Console, result: Result, out: Path | None) -> None:
     if result.stability:
         console.print(f"Stability from {result.replicates} resampled runs is in the report.")
     if out is not None and result.moments is not None:
+        kind = "exact" if result.privacy is None else "stated"
         console.print(
-            "summaries.json, for `fedperi effect`, holds each site's exact means and covariances: keep it safe."
+            f"summaries.json, for `fedperi effect`, holds each site's {kind} means and covariances: keep it safe."
         )
     if out is not None:
         console.print(f"Wrote report.html, edges.csv, result.json, manifest.json and graph.* to {out}.", soft_wrap=True)

@@ -16,6 +16,10 @@ WORDED = ("sentinel", "impossible", "identifier", "date", "unit", "swapped", "so
 which are for the owner of a table: a result names their places only."""
 
 
+SAID = ("missing", "constant")
+"""Problems of which a result has its own words."""
+
+
 def with_findings(result: Result, findings: Sequence[Finding]) -> Result:
     """Return a result with the warnings of the check before its own; what both say of a unit is said once.
 
@@ -30,7 +34,7 @@ def with_findings(result: Result, findings: Sequence[Finding]) -> Result:
     from ...methods.remarks import found_by_check
 
     warned = [finding for finding in findings if finding.level == "warning" and finding.problem in WORDED]
-    places = found_by_check(finding for finding in findings if finding.problem not in WORDED)
+    places = found_by_check(finding for finding in findings if finding.problem not in (*WORDED, *SAID))
     units = tuple(f"{_sentence(one.where)[:-1]}: mean and spread" for one in warned if one.problem == "unit")
     own = [warning for warning in result.warnings if not warning.startswith(units)]
     return replace(result, warnings=(*(_sentence(str(finding)) for finding in warned), *places, *own))

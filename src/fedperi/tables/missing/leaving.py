@@ -11,8 +11,8 @@ from ..checks.profile import TableProfile
 from ..schema import Schema
 
 MOST_MISSING = 0.5
-"""Share of missing values in a column of a site up to which EM estimates its moments; docs/missing.md has the
-experiment. Beyond, they would be more model than data."""
+"""Share of missing values in a column of a site up to which EM estimates its moments; docs/missing.md says why, by
+judgement after an experiment. Beyond, they would be more model than data."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,13 @@ def _column(name: str, over: Sequence[TableProfile]) -> Finding:
     ]
     words = [f"missing {', '.join(shares)}"] * bool(shares) + [f"not there at {quoted(absent)}"] * bool(absent)
     remedy = "the column is left out; to keep it, leave out these sites"
-    return Finding("warning", None, (name,), ", and ".join(words), remedy)
+    return Finding("warning", None, (name,), ", and ".join(words), remedy, "missing")
 
 
 def _site(site: str, names: Sequence[str]) -> Finding:
     message = f"missing in more than {MOST_MISSING:.0%} of the rows"
-    return Finding("warning", site, tuple(names), message, "the site is left out; to keep it, leave out these columns")
+    remedy = "the site is left out; to keep it, leave out these columns"
+    return Finding("warning", site, tuple(names), message, remedy, "missing")
 
 
 def too_much(profile: TableProfile) -> list[Finding]:
@@ -167,4 +168,4 @@ def gaps_here(profile: TableProfile) -> list[Finding]:
     shares = ", ".join(f"{column.name} {percent(column.missing, profile.total)}" for column in lacking)
     remedy = "moments are estimated by EM, which is right if they are missing at random"
     columns = tuple(column.name for column in lacking)
-    return [Finding("warning", profile.site, columns, f"values are missing ({shares})", remedy)]
+    return [Finding("warning", profile.site, columns, f"values are missing ({shares})", remedy, "missing")]
