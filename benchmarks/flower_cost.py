@@ -84,6 +84,8 @@ def start(folder: Path, name: str, port: int, insecure: bool) -> subprocess.Pope
     command = [
         "site",
         folder / name,
+        "--channel",
+        "regrets",
         "--name",
         name,
         "--coordinator",

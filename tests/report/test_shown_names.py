@@ -127,7 +127,7 @@ def test_errors_show_names_as_they_are(tmp_path: Path) -> None:
     north, south = written(tmp_path, HOSTILE, ("[b]north", "south [red"))
     frame = pd.read_csv(south)
     frame.drop(columns="dose [/day]").to_csv(south, index=False)
-    shown = told(["check", north, south], code=2)
+    shown = told(["check", "--missing", "error", north, south], code=2)
     assert "dose [/day]" in shown
     assert "south [red" in shown
 

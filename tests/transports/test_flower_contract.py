@@ -199,6 +199,14 @@ def test_the_clocks_may_differ_by_minutes() -> None:
     assert constants.FLEET_HTTP_PUBLIC_KEY_HEADER == KEY_HEADER, "refused keys would not be told apart in the log"
 
 
+def test_connections_of_a_site_are_kept_for_a_minute() -> None:
+    from fedperi.transports.flower import inner
+
+    with inner.fleet_client("127.0.0.1:9", None, True, inner.new_key()) as client:
+        pool = client._client._transport._pool
+        assert pool._keepalive_expiry == inner.KEPT - 5, "httpx keeps connections elsewhere: slow networks get slower"
+
+
 def test_only_one_module_uses_inner_interfaces() -> None:
     public = {"flwr", "flwr.app"}
     for path in PACKAGE.rglob("*.py"):

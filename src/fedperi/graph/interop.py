@@ -133,10 +133,11 @@ class Interop:
         >>> import fedperi as fp
         >>> print(fp.PDAG.from_edges([("A", "B")]).to_gml(), end="")
         graph [
+          comment "kind arrow: source causes target. kind open: a line, written once each way; its direction is ..."
           directed 1
           node [ id 0 label "A" ]
           node [ id 1 label "B" ]
-          edge [ source 0 target 1 ]
+          edge [ source 0 target 1 kind "arrow" ]
         ]
         """
         from .formats import to_gml

@@ -26,6 +26,10 @@ CLOCKS = 300
 """Seconds by which the clocks of a site and the coordinator may differ."""
 
 PUSHED_AT_ONCE = 4
+
+KEPT = 60
+"""Seconds for which an idle connection is kept: to set one up takes four round trips, to use it one."""
+
 TASK_HEARTBEAT = 5.0
 """Seconds between two signs of life of a run."""
 
@@ -45,7 +49,8 @@ def run_superlink(wrap: Callable[[Any], Any]) -> None:
     def run(app: Any, **options: Any) -> None:
         # No proxy headers: any client could otherwise claim to be this machine. No line in the log for every
         # look for messages: sites look several times a second.
-        serve(wrap(app), **{**options, "proxy_headers": False, "access_log": False})
+        ours = {"proxy_headers": False, "access_log": False, "timeout_keep_alive": KEPT}
+        serve(wrap(app), **{**options, **ours})
 
     uvicorn.run = run
     flower_superlink()
@@ -156,7 +161,7 @@ def fleet_client(address: str, ca: str | None, insecure: bool, key: Any) -> Any:
     from flwr.supernode.fleet_http_client import FleetHttpClient
     from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
-    return FleetHttpClient.from_server_address(
+    client = FleetHttpClient.from_server_address(
         address,
         insecure,
         ca,
@@ -165,6 +170,10 @@ def fleet_client(address: str, ca: str | None, insecure: bool, key: Any) -> Any:
             NodeAuthHttpInterceptor(key, key.public_key()),
         ],
     )
+    transport: Any = client._client._transport
+    with suppress(AttributeError):  # of httpx: without it, messages only take longer
+        transport._pool._keepalive_expiry = KEPT - 5
+    return client
 
 
 def activate_node(client: Any, key: Any, interval: float, register: bool) -> Any:
