@@ -37,6 +37,22 @@ def test_folders_patterns_and_names(folder: Path, files: tuple[str, ...]) -> Non
     assert sites_of(done.stdout) == {"lyon": 3, "metz": 3, "nice": 3}
 
 
+def test_a_folder_per_site_and_parts_that_are_no_sites(folder: Path) -> None:
+    for site in ("lyon", "metz"):
+        (folder / site).mkdir()
+        whole = pd.read_csv(folder / f"sites/{site}.csv")
+        for at, rows in enumerate((whole[:50], whole[50:])):
+            rows.to_csv(folder / f"{site}/part-0000{at}.csv", index=False, sep=";", decimal=",")
+    done = fedperi_here("check", "lyon", "metz", "--json", "--decimal", ",", "--exclude", "id", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert {site["name"]: site["rows"] for site in json.loads(done.stdout)["sites"]} == {
+        "lyon": 120,
+        "metz": 120,
+    }
+    done = fedperi_here("check", "lyon", cwd=folder)
+    assert done.returncode == 2 and "named like parts of one table, and that is one site" in done.stderr
+
+
 def test_standard_input_is_one_site(folder: Path) -> None:
     command = [*COMMAND, "check", "brest=-", "sites/metz.csv", "--json", "--columns", "age,sbp"]
     content = (folder / "sites/lyon.csv").read_bytes()

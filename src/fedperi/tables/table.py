@@ -219,7 +219,7 @@ def _open_file(source: str | PathLike[str], encoding: str | None = None, decimal
     from .readers.formats.opening import open_other
 
     try:
-        if (other := open_other(fspath(source))) is not None:
+        if (other := open_other(fspath(source), encoding, decimal)) is not None:
             return other
         if not path.exists():
             if set("*?[") & set(str(path)):  # a shell passes a pattern on as it is if nothing matches

@@ -27,6 +27,9 @@ ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".dta", "
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
+_PART = re.compile(r"(part|partition|chunk|batch|block|page)[-_.]?\d+\D", re.IGNORECASE)
+"""How programs name the files of one table."""
+
 _NAMED = re.compile(r"([^=/\\:?*]+)=(.+)", re.DOTALL)
 
 
@@ -75,7 +78,7 @@ def found_inputs(arguments: list[str], how: Opening) -> list[str | Table]:
         elif named:
             found.append(how.open(named[2], named[1]))
         else:
-            found += _files(argument)
+            found += _files(argument, alone=len(arguments) == 1)
     return found
 
 
@@ -85,9 +88,10 @@ def refuse_standard_input(tables: Sequence[Table]) -> None:
         raise InputError("with noise a table must be a file, to which its ledger belongs; give the file, not -")
 
 
-def _files(argument: str) -> list[str]:
+def _files(argument: str, alone: bool) -> list[str]:
+    """Return the sites that one argument stands for: those in a folder that is given alone; else a folder is a site."""
     path = Path(argument)
-    if path.is_dir():
+    if path.is_dir() and alone:
         return [str(one) for one in _tables_in(path)]
     if not os.path.lexists(argument) and glob.has_magic(argument) and "://" not in argument:
         return sorted(glob.glob(argument, recursive=True)) or [argument]  # noqa: PTH207 (patterns may be absolute)
@@ -104,6 +108,11 @@ def _tables_in(folder: Path) -> list[Path]:
         raise InputError(f"cannot read the folder {str(folder)!r}: {error.strerror or error}") from None
     if not found:
         raise InputError(f"the folder {str(folder)!r} holds no tables; their names end in {', '.join(ENDINGS)}")
+    if len(found) > 1 and all(_PART.match(entry.name) for entry in found):
+        raise InputError(
+            f"the files in {str(folder)!r} are named like parts of one table, and that is one site; give the folders "
+            "of all sites, one each, or the folder that holds these"
+        )
     return found
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def open_folder(folder: Path) -> Table:
+def open_folder(folder: Path, encoding: str | None = None, decimal: str | None = None) -> Table:
     r"""Open all files of a folder, and of the folders in it, as one table.
 
     Names that begin with a point or an underscore are left out.
@@ -40,7 +40,7 @@ def open_folder(folder: Path) -> Table:
     paths = _files(folder)
     if not paths:
         raise InputError(f"the folder {str(folder)!r} holds no files; give the files of one site, or a table")
-    parts = [open_table(path) for path in paths]
+    parts = [open_table(path, encoding=encoding, decimal=decimal) for path in paths]
     first = parts[0]
     for part in parts[1:]:
         odd = sorted(set(part.columns) ^ set(first.columns))
@@ -71,10 +71,7 @@ def open_folder(folder: Path) -> Table:
         any(part.both_marks for part in parts),
         _read=read,
         _cells=cells,
-        _notes=lambda: (
-            f"{len(parts)} files, taken as one table",
-            *dict.fromkeys(note for p in filled for note in p.notes),
-        ),
+        _notes=notes,
     )
 
 

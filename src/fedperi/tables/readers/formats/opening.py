@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def open_other(text: str) -> Table | None:
+def open_other(text: str, encoding: str | None = None, decimal: str | None = None) -> Table | None:
     """Open what is not a CSV or Parquet file: a folder, a sheet, a database, a file of Stata, SPSS or SAS.
 
     Examples
@@ -34,7 +34,7 @@ def open_other(text: str) -> Table | None:
         return open_url(text)
     path = Path(text)
     if path.is_dir():
-        return open_folder(path)
+        return open_folder(path, encoding, decimal)
     if not path.is_file():
         return _chosen_sheet(text)
     if path.suffix.lower() == ".sql":
