@@ -88,7 +88,7 @@ def test_the_words_of_a_result_by_hand(capsys: pytest.CaptureFixture[str]) -> No
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
         "Edge           Probability  How sure             Direction",
         "age -> dose    0.98         practically certain  confirmed",
-        "dose -> [red]  0.05         open                 rests on Lyon alone",
+        "dose -> [red]  0.05         leaning              rests on Lyon alone",
         "sex -- age     0.55         open                 open",
         "Practically certain: probability 0.95 or more. Likely: 0.8 or more. Leaning: 0.6 or more; more if",
         "the graph still leaves the direction open. Open: less.",

@@ -59,7 +59,7 @@ def test_a_run_keeps_what_the_check_found(tmp_path: Path) -> None:
         table.to_csv(tmp_path / f"{name}.csv", index=False)
     files = [str(tmp_path / f"{name}.csv") for name in tables]
     report = check(files, strict=False)
-    (said,) = found_by_check(report.findings)
+    (said,) = found_by_check(one for one in report.findings if one.problem != "constant")  # a result has own words
     assert report.ok and "Lyon (rare" in said
     done = fedperi_here("run", *files, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr

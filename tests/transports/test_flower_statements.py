@@ -68,6 +68,11 @@ def _assert_another_method(pilot: Pilot) -> None:
     assert other.done() == 0, other.said
     files = sorted((pilot.folder / "results" / "statements").glob("*.fedperi"))
     assert pilot.result("other").graph == fp.IPERI().fit(files).graph
+    drawn = pilot.coordinate(
+        "--journal", "results", "--sites", 3, "--bootstrap", 3, label="drawn", out="drawn", channel="statements"
+    )
+    assert drawn.done() == 0, drawn.said
+    assert pilot.result("drawn").stability == fp.MPERI(bootstrap=3).fit(files).stability
 
 
 def _write_schema(pilot: Pilot) -> None:

@@ -34,7 +34,7 @@ NETWORK: dict[str, tuple[str, ...]] = {
 """The same for `fedperi coordinate`: sites decide about missing values and privacy."""
 
 STATED: dict[str, tuple[str, ...]] = {
-    "mperi": ("data", "knowledge", "schema", "sharing", "confidence", "seed"),
+    "mperi": ("data", "knowledge", "schema", "sharing", "confidence", "bootstrap", "seed"),
     "iperi": _ASKED,
     "peri": _ASKED,
 }
