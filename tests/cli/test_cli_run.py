@@ -91,7 +91,7 @@ def test_the_words_of_a_result_by_hand(capsys: pytest.CaptureFixture[str]) -> No
         "dose -> [red]  0.05         leaning              rests on Lyon alone",
         "sex -- age     0.55         open                 open",
         "Practically certain: probability 0.95 or more. Likely: 0.8 or more. Leaning: 0.6 or more; more if",
-        "the graph still leaves the direction open. Open: less.",
+        "the graph leaves the direction open, less if it has an arrow. Open: less.",
         "3 edges: 1 confirmed (the direction holds whichever site is left out), 1 that rests on one site, 1",
         "with an open direction.",
         "",
