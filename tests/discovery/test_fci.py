@@ -22,8 +22,8 @@ from fedperi.discovery.oracle import DSeparation
 from fedperi.graph.ancestral.mag import mag, pag_by_definition
 from fedperi.graph.ancestral.pag import CIRCLE
 from fedperi.graph.formats.pag import from_causallearn
+from fedperi.tables.summary.qualities import Noise
 from fedperi.tables.summary.summaries import summaries
-from fedperi.tables.summary.summary import Noise
 
 
 def hidden_case(seed: int, p: int) -> tuple[fp.PDAG, list[str]]:

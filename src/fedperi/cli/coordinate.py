@@ -197,9 +197,10 @@ def _run(
 ) -> Result:
     from ..coordinator.record import Journal
     from ..tables.infer import as_schema
+    from ..transports.flower.drops import through_drops
     from ..transports.flower.exchange import Limits
     from ..transports.flower.link import superlink, surviving
-    from ..transports.flower.transport import FlowerTransport, through_drops
+    from ..transports.flower.transport import FlowerTransport
 
     declared = as_schema(options["schema"])
     record, begun = journal or Journal(), now()

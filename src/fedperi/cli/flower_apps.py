@@ -148,8 +148,9 @@ def find(grid: Any, config: Mapping[str, Any]) -> Any:
     # The one place where a room below is used: this is the end of the line, like the command line.
     from ..methods import IPERI, PERI
     from ..tables.infer import as_schema
+    from ..transports.flower.drops import through_drops
     from ..transports.flower.exchange import Limits
-    from ..transports.flower.transport import FlowerTransport, through_drops
+    from ..transports.flower.transport import FlowerTransport
 
     options = {key: config[key] for key in _METHOD if config.get(key) not in (None, "")}
     name, schema = options.pop("method", "iperi"), options.pop("schema", None)

@@ -17,7 +17,8 @@ import numpy as np
 from ...errors import InputError
 from ...strict import Unreadable, read_json
 from ...tables.schema import Column, Schema
-from ...tables.summary.summary import Summary, covariance_of
+from ...tables.summary.qualities import covariance_of
+from ...tables.summary.summary import Summary
 from ...tables.summary.units import one_hot_unit
 from ..release.signature import Signature, is_base64, is_key_text, public_text, sign, verify
 from ..release.text import canonical, checksum, layout

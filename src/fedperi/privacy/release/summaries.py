@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...tables.bounded import CONSTANT, SPREAD
 from ...tables.readers.private import is_number
-from ...tables.summary.summary import Noise, Summary
+from ...tables.summary.qualities import Noise
+from ...tables.summary.summary import Summary
 from ...tables.summary.units import one_hot_unit
 from .pooling import MOST_MOVED, Estimate, align_scales, borrow_drowned
 from .release import Release, undoes_clipping

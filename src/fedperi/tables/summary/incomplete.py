@@ -17,7 +17,7 @@ from ..missing.patterns import Patterns, PatternStream
 from ..moments import Moments
 from ..schema import Schema
 from ..table import CHUNK, Table
-from .summary import Gaps
+from .qualities import Gaps
 
 Floats = NDArray[np.float64]
 

@@ -20,7 +20,8 @@ from ..survey import FirstReading, for_each_table, read_all
 from ..table import CHUNK, Source, Table, open_tables
 from .alike import present_levels
 from .incomplete import Incomplete, incomplete_moments
-from .summary import Summary, covariance_of
+from .qualities import covariance_of
+from .summary import Summary
 from .units import one_hot_unit
 
 DEGREE = 3

@@ -23,67 +23,10 @@ from ..frozen import frozen
 from ..infer import SchemaLike, as_schema
 from ..schema import Kind, Schema
 from ..table import Source, open_table
+from .qualities import Gaps, Noise
 from .units import one_hot_unit, unit_levels
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Noise:
-    """What is known of the privacy noise in a summary.
-
-    Parameters
-    ----------
-    worth : float
-        How many rows without noise would tell as much.
-    hidden : tuple of str
-        Variables that cannot be seen under the noise; what is said of them was taken from other sites.
-    mean, covariance : array, optional
-        Standard deviation of the noise in each mean and each covariance of the columns.
-    whole_rows : float, optional
-        How many rows that are not clipped would tell as much, if there were no noise.
-    """
-
-    worth: float
-    hidden: tuple[str, ...] = ()
-    mean: Floats | None = None
-    covariance: Floats | None = None
-    whole_rows: float | None = None
-
-    def of(self, columns: Sequence[int]) -> Noise:
-        """Keep some of the columns.
-
-        Examples
-        --------
-        >>> noise = Noise(100.0, (), np.array([0.1, 0.2]), np.array([[0.3, 0.4], [0.4, 0.5]]))
-        >>> noise.of([1]).covariance.tolist()
-        [[0.5]]
-        """
-        some = list(columns)
-        return replace(
-            self,
-            mean=None if self.mean is None else self.mean[some],
-            covariance=None if self.covariance is None else self.covariance[np.ix_(some, some)],
-        )
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """What is known of values that are missing, where moments were estimated from incomplete rows.
-
-    Parameters
-    ----------
-    rows : int
-        Rows of the table, incomplete ones included. The summary's `n` is what they count for.
-    missing : tuple of (str, float)
-        Variables that lack values, and the share that is missing.
-    converged : bool
-        Whether EM converged.
-    """
-
-    rows: int
-    missing: tuple[tuple[str, float], ...]
-    converged: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,17 +267,3 @@ class Summary:
         from .summaries import summarise_alone
 
         return summarise_alone(open_table(table, name), as_schema(schema), data, missing)
-
-
-def covariance_of(n: float, mean: Floats, scatter: Floats) -> Floats:
-    """Return covariances; what varies by rounding only does not vary.
-
-    Examples
-    --------
-    >>> covariance_of(2, np.array([1e8, 0.0]), np.array([[1e-18, 0.0], [0.0, 3.0]])).tolist()
-    [[0.0, 0.0], [0.0, 1.5]]
-    """
-    covariance: Floats = scatter / n
-    flat = np.diag(covariance) <= (1e-13 * np.abs(mean)) ** 2
-    covariance[flat, :] = covariance[:, flat] = 0.0
-    return covariance

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ...coordinator.agreement import Wishes
 from ...coordinator.ahead import first_look
@@ -26,8 +26,6 @@ from .roster import Roster
 
 if TYPE_CHECKING:
     from ...tables.schema import Schema
-
-T = TypeVar("T")
 
 POWERS = 3
 """Columns of a number in a site's score at most: its powers, if the site takes it as non-linear."""
@@ -288,15 +286,6 @@ class FlowerTransport:
 
         left = max(0, most_rounds(p) - traffic.rounds)  # how long they take cannot be known: they ask for less and less
         self._note(f"round {traffic.rounds}: {self.traffic.words}{f'; at most {left} more' * bool(left)}.")
-
-
-def through_drops(fit: Callable[[FlowerTransport], T], transport: FlowerTransport) -> T:
-    """Run a search; whenever a site drops out and enough are left, run it again without that site."""
-    while True:  # ends: every turn but the last has lost a site
-        try:
-            return fit(transport)
-        except SitesChanged:
-            continue
 
 
 def _welcome(
