@@ -219,8 +219,11 @@ class Exchange:
 
         try:
             return call(*arguments)
+        except httpx.HTTPStatusError as error:
+            status = error.response.status_code
+            raise LinkLost(f"the coordinator's own SuperLink does not know this run any more ({status})") from None
         except httpx.HTTPError as error:
-            raise LinkLost(f"the coordinator's own SuperLink does not answer: {error}") from None
+            raise LinkLost(f"the coordinator's own SuperLink does not answer ({error})") from None
 
 
 def clock(end: float) -> str:

@@ -121,7 +121,7 @@ class _Request:
         return message
 
     async def _answer(self, message: Any) -> None:
-        if message.get("status") == 401:
+        if message.get("status") == 401 and str(self._scope["path"]).startswith(FOR_SITES):
             _tell_of_key(self._scope)
         if not self._refused:
             await self._send(message)
