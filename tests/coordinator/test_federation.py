@@ -392,7 +392,7 @@ CHECK = "ask the people there to check their table and their software"
         ),
         (
             [Welcome("a", ("X", "Y"), 5), Welcome("b", ("X", "Z"), 5)],
-            "site 'b' lacks the column Y, which 'a' has and has the column Z, which 'a' lacks",
+            "site 'b' lacks the column Y, which 'a' has, and has the column Z, which 'a' lacks",
         ),
         (
             [Welcome("a", ("X",), float("nan"))],
@@ -587,7 +587,7 @@ def test_sites_that_do_not_fit_together() -> None:
     )
     assert_refused(
         lambda: fit([fp.OracleSite(np.eye(2), 9, ["X0", "Z"], name="theory"), first[["X0", "X1"]]]),
-        "site 'site 1' lacks the column Z, which 'theory' has and has the column X1, which 'theory' lacks",
+        "site 'site 1' lacks the column Z, which 'theory' has, and has the column X1, which 'theory' lacks",
     )
 
 

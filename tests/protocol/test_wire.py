@@ -771,7 +771,7 @@ AGE, SEX = Column("age", "continuous"), Column("sex", "categorical", ("f", "m"))
         ([Card("n", (AGE,)), Card("n", (AGE,))], "two sites are called 'n': give each a name of its own"),
         (
             [Card("n", (AGE,)), Card("s", (SEX,))],
-            "site 's' lacks the column age, which 'n' has and has the column sex, which 'n' lacks",
+            "site 's' lacks the column age, which 'n' has, and has the column sex, which 'n' lacks",
         ),
         ([Card("n", (AGE,)), Card("s", (AGE,), version="9")], "site 's' has fedperi 9, and the coordinator"),
         (

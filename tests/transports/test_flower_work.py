@@ -337,7 +337,7 @@ def test_sites_that_do_not_fit_together_are_refused() -> None:
         (north, "two sites are called 'north'"),
         (
             Welcome("south", ("a", "c"), 10),
-            "site 'south' lacks the column b, which 'north' has and has the column c",
+            "site 'south' lacks the column b, which 'north' has, and has the column c",
         ),
         (Welcome("south", ("b", "a"), 10), "site 'south' lists the variables in another order than 'north'"),
         (Welcome("south", ("a", "b"), float("nan")), "site 'south' says that it has nan rows"),

@@ -14,11 +14,11 @@ import typer
 from ..errors import InputError
 from . import app
 from .common import arguments as arg
-from .common.collect import Link, collect_and_fit, dated, now
+from .common.collect import Link, collect_and_fit, dated
 from .common.methods import BASELINES, NETWORK, PRIVACY, STATED, known_options, make_method
 from .common.options import check_place, given_options
 from .common.outcome import summarize
-from .common.run_log import RunLog
+from .common.run_log import RunLog, now
 from .common.say import say
 from .site import check_insecure
 

@@ -161,5 +161,5 @@ def common_names(sites: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
         parts = [f"lacks the column {', '.join(missing)}, which {first!r} has"] if missing else []
         parts += [f"has the column {', '.join(extra)}, which {first!r} lacks"] if extra else []
         if parts:
-            raise InputError(f"site {site!r} {' and '.join(parts)}")
+            raise InputError(f"site {site!r} {', and '.join(parts)}")
     return tuple(names)

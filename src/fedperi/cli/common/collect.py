@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import TemporaryError
-from .run_log import RunLog
+from .run_log import RunLog, now
 from .statements import statement_kind
 
 if TYPE_CHECKING:
@@ -75,11 +74,6 @@ def collect_and_fit(
         note(f"{statement.site}: {statement_kind(statement)}.")
     result = fit(box.all())
     return dated(replace(result, manifest={**result.manifest, "dropped": dropped}), run, begun)
-
-
-def now() -> str:
-    """The time, as manifests write it."""
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z"
 
 
 def dated(result: Result, run: str, begun: str) -> Result:

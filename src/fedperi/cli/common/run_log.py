@@ -13,6 +13,11 @@ from ...names import visible
 FORMS = ("text", "json")
 
 
+def now() -> str:
+    """The time, as logs and manifests write it."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z"
+
+
 class RunLog:
     """Shows lines with the time, and adds them to a file.
 
@@ -59,5 +64,5 @@ class RunLog:
             self._show(self._written(f"this log could not be written ({error.strerror or error})."))
 
     def _written(self, line: str) -> str:
-        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z"
-        return f"{now} {line}" if self._form == "text" else json.dumps({"time": now, "message": line})
+        time = now()
+        return f"{time} {line}" if self._form == "text" else json.dumps({"time": time, "message": line})

@@ -49,8 +49,7 @@ class Connection:
             products = {f"p{i}_{j}": (rows[f"e{i}"] * rows[f"e{j}"]).sum() for i in range(q) for j in range(i, q)}
             return self.numbers(rows, {"n": rows.count(), **sums, **products})
         # Thousands of sums: to compile them one by one takes Ibis longer than a million rows take the engine.
-        terms = {"n": "COUNT(*)", **{f"s{i}": f"SUM(e{i})" for i in range(q)}}
-        terms |= {f"p{i}_{j}": f"SUM(e{i} * e{j})" for i in range(q) for j in range(i, q)}
+        terms = _sums(q)
         names, answer = list(terms), dict[str, Any]()
         with _said(self._address, "refused a question"):
             source = self._backend.compile(rows)
@@ -63,8 +62,7 @@ class Connection:
 
     def grouped_sums(self, rows: Any, keys: list[str], q: int, most: int) -> list[dict[str, Any]]:
         """Return what `sums` does for each combination of the columns `keys`, of which there may be `most`."""
-        terms = {"n": "COUNT(*)", **{f"s{i}": f"SUM(e{i})" for i in range(q)}}
-        terms |= {f"p{i}_{j}": f"SUM(e{i} * e{j})" for i in range(q) for j in range(i, q)}
+        terms = _sums(q)
         if self._address.scheme not in _CONNECT:
             raise InputError(
                 f"{self._address.shown!r}: sums of incomplete rows are made in DuckDB and PostgreSQL; here use "
@@ -113,6 +111,12 @@ def connected(address: Address) -> Iterator[Connection]:
         yield Connection(address, backend)
     finally:
         backend.disconnect()
+
+
+def _sums(q: int) -> dict[str, str]:
+    """Return the aggregates of `Connection.sums` for q columns, in SQL."""
+    products = {f"p{i}_{j}": f"SUM(e{i} * e{j})" for i in range(q) for j in range(i, q)}
+    return {"n": "COUNT(*)", **{f"s{i}": f"SUM(e{i})" for i in range(q)}, **products}
 
 
 def _duckdb(ibis: Any, address: Address) -> Any:
