@@ -140,7 +140,8 @@ def check(
     found += left.findings
     known = [_kept(table, reading, left) for table, reading in tables if table.name not in left.sites]
     agreed, differing = unify([reading.profile for _, reading in known], left.schema(given))
-    found += unreadable + differing + _same_content(tables)
+    said = {one.columns for one in left.findings if one.level == "error"}
+    found += unreadable + [one for one in differing if one.columns not in said] + _same_content(tables)
     odd = odd_columns([(table.name, reading) for table, reading in known], agreed, given)
     found += _sites(known, agreed, strict or len(known) < 2)  # one table is all sites together
     found = [*(one for one in one_per_problem(found) if not explained(one, odd)), *odd]
