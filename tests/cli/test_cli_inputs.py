@@ -140,7 +140,12 @@ def test_a_run_hands_findings_to_its_result_and_report(folder: Path) -> None:
     frame = pd.read_csv(file)
     frame.loc[:19, "sbp"] = -999
     frame.to_csv(file, index=False)
-    done = fedperi_here("run", "sites", "--exclude", "id", "--out", "results", cwd=folder, columns=400)
+    command = ("run", "sites", "--exclude", "id", "--out", "results")
+    refused = fedperi_here(*command, cwd=folder, columns=400)
+    assert refused.returncode == 2
+    assert "if all is right, --accept sbp" in refused.stderr
+    assert not (folder / "results").exists()
+    done = fedperi_here(*command, "--accept", "sbp", cwd=folder, columns=400)
     assert done.returncode == 0, done.stderr
     said = "Column 'sbp': the value -999 at 'lyon' (20 of 120 rows) lies apart from all others: probably a code for "
     said += "missing; if so, declare missing_values = [-999] for sbp in the schema."

@@ -41,6 +41,7 @@ def check(
     ] = None,
     columns: arg.Columns = None,
     exclude: arg.Exclude = None,
+    accept: arg.Accept = None,
     encoding: arg.Encoding = None,
     decimal: arg.DecimalMark = None,
     as_json: arg.AsJson = False,

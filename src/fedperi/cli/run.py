@@ -43,6 +43,7 @@ def run(
     missing: arg.MissingRows = None,
     columns: arg.Columns = None,
     exclude: arg.Exclude = None,
+    accept: arg.Accept = None,
     targets: arg.SiteTargets = None,
     encoding: arg.Encoding = None,
     confidence: arg.Confidence = None,

@@ -35,6 +35,10 @@ Columns = Annotated[str | None, _option("The only columns to use.", metavar="A,B
 Exclude = Annotated[
     str | None, _option("Columns to leave out, such as identifiers.", metavar="A,B", rich_help_panel=TABLES)
 ]
+Accept = Annotated[
+    str | None,
+    _option("Columns whose odd values are right: do not refuse them.", metavar="A,B", rich_help_panel=TABLES),
+]
 Encoding = Annotated[
     str | None,
     _option("Encoding of text files: cp1252, latin-1; UTF-8 is detected.", metavar="NAME", rich_help_panel=TABLES),

@@ -39,11 +39,11 @@ def opening_of(options: dict[str, Any], *, noise: bool) -> Opening:
     Examples
     --------
     >>> opening_of({"columns": "age, sex", "decimal": ","}, noise=False)
-    Opening(columns=('age', 'sex'), exclude=(), encoding=None, decimal=',')
+    Opening(columns=('age', 'sex'), exclude=(), encoding=None, decimal=',', accept=())
     """
     from ...tables.preparing.opening import Opening
 
-    for option in ("columns", "exclude"):
+    for option in ("columns", "exclude", "accept"):
         if options.get(option) is not None and not listed(options[option]):
             raise InputError(f"--{option} names no column; give names with commas between them")
     return Opening(
@@ -51,6 +51,7 @@ def opening_of(options: dict[str, Any], *, noise: bool) -> Opening:
         tuple(listed(options.get("exclude"))),
         options.get("encoding"),
         None if noise else options.get("decimal"),
+        tuple(listed(options.get("accept"))),
     )
 
 

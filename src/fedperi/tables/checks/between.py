@@ -56,7 +56,7 @@ def unit_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> l
         ):
             how = f"declare scale = {{ '{site}' = {factor:.4g} }} for {name} in the schema, or " if factor else ""
             remedy = f"{how}convert the column at this site; ask it which unit it uses"
-            found.append(Finding("warning", site, (name,), words, remedy, "unit"))
+            found.append(Finding("error", site, (name,), words, remedy, "unit"))
     return found
 
 
@@ -84,7 +84,7 @@ def swap_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> l
             if moved and all(_distance(middles[n][o], usual[n]) < ALIKE for n in (a, b) for o in others):
                 message = "each looks like the other one elsewhere: probably they changed places"
                 remedy = "compare with the source, and correct the names at this site"
-                found.append(Finding("warning", site, (a, b), message, remedy, "swapped"))
+                found.append(Finding("error", site, (a, b), message, remedy, "swapped"))
     return found
 
 

@@ -114,7 +114,7 @@ def check(
     tell : callable, optional
         Gets a table that is being read, and the number of its rows so far.
     how : Opening, optional
-        Which columns count, and how text files are encoded.
+        Which columns count, which are accepted as they are, and how text files are encoded.
 
     Examples
     --------
@@ -133,7 +133,8 @@ def check(
     if not named:
         raise InputError("there are no tables to check; give at least one")
     named, found = _own_names(named)
-    opened, unreadable = _opened(named, how or Opening())
+    how = how or Opening()
+    opened, unreadable = _opened(named, how)
     tables, damaged = _read(opened, given, missing, tell)
     unreadable += damaged
     left = leave_out([reading.profile for _, reading in tables]) if missing == "auto" else NOTHING
@@ -142,7 +143,7 @@ def check(
     agreed, differing = unify([reading.profile for _, reading in known], left.schema(given))
     said = {one.columns for one in left.findings if one.level == "error"}
     found += unreadable + [one for one in differing if one.columns not in said] + _same_content(tables)
-    odd = odd_columns([(table.name, reading) for table, reading in known], agreed, given)
+    odd = odd_columns([(table.name, reading) for table, reading in known], agreed, given, how.accept)
     found += _sites(known, agreed, strict or len(known) < 2)  # one table is all sites together
     found = [*(one for one in one_per_problem(found) if not explained(one, odd)), *odd]
     ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ..levels import style_of
@@ -23,10 +23,13 @@ RARE = "join rare levels into one: rename in the schema"
 COPIES = 0.01  # share of repeated rows from which they are worth a warning
 
 
-def odd_columns(readings: Sequence[tuple[str, FirstReading]], schema: Schema, given: Schema | None) -> list[Finding]:
+def odd_columns(
+    readings: Sequence[tuple[str, FirstReading]], schema: Schema, given: Schema | None, accepted: Collection[str] = ()
+) -> list[Finding]:
     """List what is odd in the columns of all sites together: codes, typing errors, identifiers, units, order.
 
-    Columns that a schema declares are taken at its word: they are no identifiers and no dates.
+    Columns that a schema declares are taken at its word: they are no identifiers and no dates. Values that would give
+    wrong arrows are errors, except in columns that somebody looked at and accepted.
     """
     looks = _by_column(readings)
     found = []
@@ -47,7 +50,17 @@ def odd_columns(readings: Sequence[tuple[str, FirstReading]], schema: Schema, gi
     found += [one for one in unit_findings(middles) if (one.site, one.columns[0]) not in swapped]
     found += order_findings(looks, measured)
     found += shared_rows([(site, reading.hashes) for site, reading in readings], measured)
+    found = [_unless_accepted(one, accepted) for one in found]
     return [*found, *codes_taken(schema, given), *number_notes(measured, given, looks), *sorted_notes(looks, measured)]
+
+
+def _unless_accepted(finding: Finding, accepted: Collection[str]) -> Finding:
+    """Make an error about columns that were all accepted a warning; of others, say how to accept them."""
+    if finding.level != "error":
+        return finding
+    if all(name in accepted for name in finding.columns):
+        return replace(finding, level="warning")
+    return replace(finding, remedy=f"{finding.remedy}; if all is right, --accept {','.join(finding.columns)}")
 
 
 def explained(finding: Finding, odd: Sequence[Finding]) -> bool:

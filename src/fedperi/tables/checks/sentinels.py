@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .findings import Finding
+from .findings import Finding, Level
 from .looks import CODES, Floats, NumberLook, spread_of
 
 ROWS, SHARE = 5, 0.01
@@ -94,7 +94,9 @@ def sentinel_findings(name: str, looks: Looked, levels: Sequence[str] | None = N
         where = " and ".join(f"{site!r} ({some} of {n} rows)" for site, (some, n) in rows.items())
         message = f"the value {code} at {where} lies apart from all others: probably a code for missing"
         remedy = f"if so, declare missing_values = [{code}] for {name} in the schema"
-        found.append(Finding("warning", None, (name,), message, remedy, "sentinel"))
+        # Zero may be an amount, and a level of its own does no harm; any other code would count as a huge amount.
+        level: Level = "warning" if code == 0 or levels is not None else "error"
+        found.append(Finding(level, None, (name,), message, remedy, "sentinel"))
     return found or ([] if levels is not None else _repeated_edges(name, looks))
 
 
@@ -114,7 +116,7 @@ def _repeated_edges(name: str, looks: Looked) -> list[Finding]:
         return []
     message = f"{' and '.join(where)}, and lies apart from all others: perhaps a code for missing, or a limit"
     remedy = f"look it up there; if it is a code, declare missing_values for {name} in the schema"
-    return [Finding("warning", None, (name,), message, remedy, "sentinel")]
+    return [Finding("error", None, (name,), message, remedy, "sentinel")]
 
 
 def impossible_findings(name: str, looks: Looked) -> list[Finding]:
@@ -136,7 +138,7 @@ def impossible_findings(name: str, looks: Looked) -> list[Finding]:
     message = f"single values at {', '.join(map(repr, where))} are more than {IMPOSSIBLE:g} standard deviations"
     which = " and ".join(dict.fromkeys(side for both in where.values() for side in both))
     remedy = f"look up the {which} there: a slipped decimal point, or another unit; correct it, or make it missing"
-    return [Finding("warning", None, (name,), f"{message} from the middle", remedy, "impossible")]
+    return [Finding("error", None, (name,), f"{message} from the middle", remedy, "impossible")]
 
 
 def _impossible(look: NumberLook, codes: tuple[int, ...]) -> list[str]:

@@ -94,7 +94,7 @@ def order_findings(looks: Mapping[str, Looked], schema: Schema) -> list[Finding]
     remedy = "compare with the source; rows must be sorted as a whole, if at all"
     return [
         Finding(
-            "warning",
+            "error",
             sites[0] if len(sites) == 1 else None,
             names,
             f"all in order{'' if len(sites) == 1 else f' at {quoted(sites)}'}: perhaps each was sorted by itself, "

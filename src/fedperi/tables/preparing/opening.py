@@ -28,6 +28,8 @@ class Opening:
         How text files are encoded; detected (UTF-8, UTF-16) if not given.
     decimal : {".", ","}, optional
         The decimal mark in text files; detected if not given.
+    accept : tuple of str
+        Columns that somebody has looked at: the check still doubts their values, but does not refuse them.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Opening:
     exclude: tuple[str, ...] = ()
     encoding: str | None = None
     decimal: str | None = None
+    accept: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         both = [name for name in self.columns if name in self.exclude]
@@ -114,7 +117,7 @@ class Opening:
         fedperi.errors.InputError: --columns names 'sbp', which no table has; the columns are 'age', 'sex'
         """
         known = list(dict.fromkeys(name for columns in tables for name in columns))
-        for option, names in (("--columns", self.columns), ("--exclude", self.exclude)):
+        for option, names in (("--columns", self.columns), ("--exclude", self.exclude), ("--accept", self.accept)):
             absent = [name for name in names if name not in known]
             if absent and known:
                 raise InputError(f"{option} names {absent[0]!r}, which no table has; the columns are {quoted(known)}")
