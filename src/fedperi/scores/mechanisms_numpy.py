@@ -89,10 +89,13 @@ def group_score(mechanisms: Mechanisms, node: int, parents: Sequence[int], sites
     """Score of some sites that share one mechanism, before any price."""
     columns = [0, *_columns(mechanisms, parents)], own_columns(mechanisms, node)
     score = Scorer(len(columns[0]), len(columns[1]), bool(mechanisms.spread[node]))
-    fits = [_alone(mechanisms, node, parents, k) for k in sites]
-    groups = [
-        _single(mechanisms, k, columns, fit, -np.inf, tau, score.spread) for k, fit in zip(sites, fits, strict=True)
-    ]
+    groups = []
+    for k in sites:  # many groups are compared, and each site is in most of them
+        family = (node, tuple(parents), k, tau)
+        if family not in mechanisms.single:
+            fit = _alone(mechanisms, node, parents, k)
+            mechanisms.single[family] = _single(mechanisms, k, columns, fit, -np.inf, tau, score.spread)
+        groups.append(mechanisms.single[family])
     return score.join(*groups).score
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log
 
 import numpy as np
@@ -38,9 +38,14 @@ def edge_price(p: int) -> float:
 
 @dataclass(frozen=True)
 class ScoreOracle:
-    """What the search sees: one site, whose regrets are the negative scores of all together."""
+    """What the search sees: one site, whose regrets are the negative scores of all together.
+
+    Rounds of the search ask again what one more parent would add to a set that did not change: with 100 variables, for
+    two of three such questions. Their answers are remembered.
+    """
 
     mechanisms: Mechanisms
+    _seen: dict[tuple[int, ...], Floats] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -52,9 +57,19 @@ class ScoreOracle:
         return [
             -np.stack(
                 [
-                    self.mechanisms.lattice(node, fixed, free)
+                    self._scores(node, fixed, free)
                     for node, fixed, free in zip(nodes.tolist(), held.tolist(), open_.tolist(), strict=True)
                 ]
             )[None]
             for nodes, held, open_ in families
         ]
+
+    def _scores(self, node: int, fixed: list[int], free: list[int]) -> Floats:
+        if free or not fixed:
+            return self.mechanisms.lattice(node, fixed, free)
+        # The order of the columns decides the last digit, so that only the same order counts as the same question.
+        beside = self._seen.setdefault((node, *fixed[:-1]), np.full(len(self.names), np.nan))
+        last = fixed[-1]
+        if np.isnan(beside[last]):
+            beside[last] = self.mechanisms.lattice(node, fixed, ())[0]
+        return beside[last : last + 1]
