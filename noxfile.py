@@ -58,6 +58,13 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def site(session: nox.Session) -> None:
+    """Build the documentation site in build/site; a broken link or a request to another host is an error."""
+    session.install("-e", ".[docs]")
+    session.run("mkdocs", "build", "--strict", env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@nox.session
 def benchmarks(session: nox.Session) -> None:
     """Run a corner of the main table: a few minutes, to see that it works."""
     session.install(".")
