@@ -1,0 +1,43 @@
+"""Methods follow the conventions of scikit-learn, without needing it."""
+
+from typing import Any
+
+import pytest
+
+import fedperi as fp
+
+SEEDED = [fp.MPERI, fp.IPERI, fp.PERI, fp.NotearsADMM, fp.FedDAG, fp.FedCDH]
+
+
+@pytest.mark.parametrize("method", [*SEEDED, fp.FCI])
+def test_options_are_read_and_replaced(method: Any) -> None:
+    one = method(knowledge=fp.Knowledge(forbidden=[("a", "b")])) if method in (fp.MPERI, fp.FCI) else method()
+    assert method(**one.get_params()) == one
+    other = one.set_params(missing="drop")
+    assert other.missing == "drop" and one.missing != "drop" and type(other) is method
+    with pytest.raises(fp.InputError, match=f"{method.__name__} has no option 'sead'; it has "):
+        one.set_params(sead=1)
+
+
+@pytest.mark.parametrize("method", SEEDED)
+def test_random_state_is_the_seed(method: Any) -> None:
+    assert method(random_state=3) == method(seed=3) == method(seed=5).set_params(random_state=3)
+    assert method(seed=3, random_state=3).seed == 3
+    assert "random_state" not in method(random_state=3).get_params()
+    with pytest.raises(fp.InputError, match="seed=2 and random_state=3 say different things"):
+        method(seed=2, random_state=3)
+    with pytest.raises(fp.InputError, match="random_state is another name of seed"):
+        method().set_params(seed=2, random_state=3)
+    with pytest.raises(fp.InputError, match="random_state must be a whole number"):
+        method(random_state="now")
+
+
+@pytest.mark.parametrize("method", [*SEEDED, fp.FCI])
+def test_scikit_learn_clones_methods(method: Any) -> None:
+    base = pytest.importorskip("sklearn.base")
+    one = method(missing="drop")
+    assert base.clone(one) == one and base.clone(one) is not one
+    if method is fp.MPERI:
+        private = method(privacy=fp.Privacy(epsilon=1.0), knowledge=fp.Knowledge(forbidden=[("a", "b")]))
+        assert base.clone(private).get_params().keys() == private.get_params().keys()
+        assert base.clone(private).privacy.epsilon == 1.0
