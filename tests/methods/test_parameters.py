@@ -32,6 +32,18 @@ def test_random_state_is_the_seed(method: Any) -> None:
         method(random_state="now")
 
 
+@pytest.mark.parametrize("method", [fp.IPERI, fp.PERI])
+def test_n_jobs_is_jobs(method: Any) -> None:
+    assert method(n_jobs=2) == method(jobs=2) == method(jobs=4).set_params(n_jobs=2)
+    assert method(n_jobs=-1).jobs >= 1
+    with pytest.raises(fp.InputError, match="jobs=4 and n_jobs=2 say different things"):
+        method(jobs=4, n_jobs=2)
+    with pytest.raises(fp.InputError, match="n_jobs must be a whole number, 1 or more, not 0"):
+        method(n_jobs=0)
+    with pytest.raises(TypeError):
+        fp.MPERI(n_jobs=2)  # it has nothing to do in parallel, and an option without effect would mislead
+
+
 @pytest.mark.parametrize("method", [*SEEDED, fp.FCI])
 def test_scikit_learn_clones_methods(method: Any) -> None:
     base = pytest.importorskip("sklearn.base")

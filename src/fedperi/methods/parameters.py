@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from ..errors import InputError
 from ..option_values import check_whole
+from ..tables.in_threads import cores
 
 
 @dataclass(frozen=True)
@@ -74,3 +75,30 @@ class Seeded(Parameters):
         if seed not in (0, random_state):
             raise InputError(f"seed={seed} and random_state={random_state} say different things: give one of them")
         object.__setattr__(self, "seed", random_state)
+
+
+@dataclass(frozen=True)
+class Parallel(Seeded):
+    """A method that processes several sites in parallel; `jobs` may be given as `n_jobs`, and -1 means all cores.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> fp.IPERI(n_jobs=2) == fp.IPERI(jobs=2)
+    True
+    """
+
+    _aliases: ClassVar[dict[str, str]] = {**Seeded._aliases, "n_jobs": "jobs"}
+
+    n_jobs: InitVar[int | None] = field(default=None, kw_only=True)
+
+    def __post_init__(self, random_state: int | None, n_jobs: int | None) -> None:
+        super().__post_init__(random_state)
+        if n_jobs is None:
+            return
+        if n_jobs != -1:
+            check_whole("n_jobs", n_jobs, 1)
+        wanted, jobs = cores() if n_jobs == -1 else n_jobs, vars(self)["jobs"]
+        if jobs not in (None, wanted):
+            raise InputError(f"jobs={jobs} and n_jobs={n_jobs} say different things: give one of them")
+        object.__setattr__(self, "jobs", wanted)
