@@ -53,3 +53,12 @@ def test_scikit_learn_clones_methods(method: Any) -> None:
         private = method(privacy=fp.Privacy(epsilon=1.0), knowledge=fp.Knowledge(forbidden=[("a", "b")]))
         assert base.clone(private).get_params().keys() == private.get_params().keys()
         assert base.clone(private).privacy.epsilon == 1.0
+
+
+def test_arrays_go_in_and_networkx_comes_out() -> None:
+    sim = fp.simulate(3, clients=2, samples=300, seed=1)
+    from_arrays = fp.MPERI(progress=False).fit([table.to_numpy() for table in sim.sites])
+    assert from_arrays.graph == fp.MPERI(progress=False).fit(sim.sites).graph
+    assert list(from_arrays.graph.to_networkx().nodes) == ["X0", "X1", "X2"]
+    with pytest.raises(fp.InputError, match="a table must be a pandas DataFrame"):
+        fp.MPERI().fit([table.to_numpy()[:, 0] for table in sim.sites])
