@@ -1,6 +1,7 @@
 """Chores, each in an environment of its own: ``nox -l`` lists them, ``nox -s lint`` runs one."""
 
 from pathlib import Path
+from shutil import rmtree
 
 import nox
 
@@ -58,6 +59,13 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def site(session: nox.Session) -> None:
+    """Build the documentation site in build/site; a broken link or a request to another host is an error."""
+    session.install("-e", ".[docs]")
+    session.run("mkdocs", "build", "--strict", env={"NO_MKDOCS_2_WARNING": "1"})
+
+
+@nox.session
 def benchmarks(session: nox.Session) -> None:
     """Run a corner of the main table: a few minutes, to see that it works."""
     session.install(".")
@@ -81,3 +89,27 @@ def wheel(session: nox.Session) -> None:
     if not wheels:
         session.error("no abi3 wheel was built: is there a C compiler?")
     session.run("abi3audit", "--strict", str(wheels[-1]))
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Build twice and compare the wheels, run the demo from the wheel, and install without a compiler."""
+    session.install("build")
+    folder = Path(session.create_tmp()).resolve() / "release"
+    rmtree(folder, ignore_errors=True)  # of an earlier run
+    folder.mkdir()
+    built = []
+    for turn in ("first", "second"):
+        out = folder / turn
+        session.run("python", "-m", "build", "--outdir", str(out), env={"SOURCE_DATE_EPOCH": "1700000000"})
+        built.append(next(out.glob("*.whl")))
+    if built[0].read_bytes() != built[1].read_bytes():
+        session.error("two builds of the same sources gave different wheels")
+    kind = "from fedperi.scores import _kernel; assert _kernel.kind() == '{}', _kernel.kind()"
+    with session.chdir(folder):  # not the sources, which Python would import instead
+        session.install(str(built[0]))
+        session.run("python", "-c", kind.format("compiled"))
+        session.run("fedperi", "demo", "--out", str(folder / "demo"), env=ENVIRONMENT)
+        sdist = next((folder / "first").glob("*.tar.gz"))
+        session.install("--force-reinstall", "--no-deps", "--no-cache-dir", str(sdist), env={"CC": "/bin/false"})
+        session.run("python", "-c", kind.format("numpy"))

@@ -4,7 +4,8 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 MSVC = ["/O2", "/std:c11", "/fp:precise"]
-OTHERS = ["-O3", "-ffp-contract=off", "-fvisibility=hidden"]
+# No debug information: it names the folder of the build, so that two builds would differ.
+OTHERS = ["-O3", "-ffp-contract=off", "-fvisibility=hidden", "-g0"]
 
 
 class BuildLoops(build_ext):

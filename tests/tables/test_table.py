@@ -211,7 +211,7 @@ def test_a_wrong_encoding_further_down_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (np.eye(3), "a table must be a pandas DataFrame or the path of a CSV or Parquet file, not ndarray"),
+        (np.zeros(3), "a table must be a pandas DataFrame or the path of a CSV or Parquet file, not ndarray"),
         (None, "a table must be a pandas DataFrame or the path of a CSV or Parquet file, not NoneType"),
         (pd.DataFrame({"a": []}), "the DataFrame has no rows; a site needs at least 2"),
         (pd.DataFrame(index=[1, 2]), "site 'table': the table has no columns; give one column per variable"),

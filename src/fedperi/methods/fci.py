@@ -15,6 +15,7 @@ from ..tables.reading import Reading
 from ..tables.summary.summary import Summary
 from .gaps import gap_sentences
 from .mperi.statements import named_entries, statements
+from .parameters import Parameters
 
 Pair = tuple[str, str]
 
@@ -48,7 +49,7 @@ class FCIResult:
 
 
 @dataclass(frozen=True)
-class FCI:
+class FCI(Parameters):
     """FCI: the causes that can be known although others are hidden, from one summary per site.
 
     Independence is tested within every site, and the tests are combined: nothing is pooled, so that differences between

@@ -264,9 +264,12 @@ def _open_file(source: str | PathLike[str], encoding: str | None = None, decimal
 
 
 def _open_frame(source: object) -> Table:
+    import numpy as np
     import pandas as pd
     from pandas.api.types import infer_dtype
 
+    if isinstance(source, np.ndarray) and source.ndim == 2:  # its columns have no names
+        source = pd.DataFrame(source).rename(columns="X{}".format)
     if not isinstance(source, pd.DataFrame):
         kind = type(source).__name__
         raise InputError(f"a table must be a pandas DataFrame or the path of a CSV or Parquet file, not {kind}")

@@ -12,6 +12,7 @@ from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
 from ...graph.pdag import PDAG
 from ...methods.manifest import described
+from ...methods.parameters import Seeded
 from ...methods.progress import watching
 from ...methods.result import Result
 from ...search.phase1 import Step
@@ -32,7 +33,7 @@ from .tests import Features, FeatureTests
 
 
 @dataclass(frozen=True)
-class FedCDH:
+class FedCDH(Seeded):
     """FedCDH (Li et al., 2024): constraint-based discovery from sites that differ, with the site as a variable.
 
     Assumes that no cause of two variables is missing, other than the site; that what is independent is so by the
@@ -116,7 +117,8 @@ class FedCDH:
 
     _name: ClassVar[str] = "FedCDH"
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, random_state: int | None) -> None:
+        super().__post_init__(random_state)
         if isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float) or not 0 < self.alpha < 1:
             raise InputError(f"alpha must lie between 0 and 1, not {self.alpha!r}")
         if self.deepest is not None:

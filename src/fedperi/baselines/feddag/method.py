@@ -12,6 +12,7 @@ from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
 from ...graph.pdag import PDAG
 from ...methods.manifest import described
+from ...methods.parameters import Seeded
 from ...methods.progress import watching
 from ...methods.result import Result
 from ...protocol.worker import Payload
@@ -43,7 +44,7 @@ OPTIONS = ("sparsity", "rate", "passes", "steps", "every", "threshold")
 
 
 @dataclass(frozen=True)
-class FedDAG:
+class FedDAG(Seeded):
     """FedDAG (Gao et al., 2023): one DAG for all sites, by gradient descent, with networks that may differ.
 
     Every variable has a small network that predicts it from the others, each multiplied by an entry of a random mask
@@ -125,7 +126,8 @@ class FedDAG:
     seed: int = 0
     progress: bool | None = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, random_state: int | None) -> None:
+        super().__post_init__(random_state)
         check_choice("variant", self.variant, VARIANTS)
         check_choice("missing", self.missing, ("error", "drop"))
         check_flag("faithful", self.faithful)

@@ -12,6 +12,7 @@ from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
 from ...graph.pdag import PDAG
 from ...methods.manifest import described
+from ...methods.parameters import Seeded
 from ...methods.progress import watching
 from ...methods.result import Result
 from ...protocol.worker import Payload
@@ -44,7 +45,7 @@ L2 = 0.01
 
 
 @dataclass(frozen=True)
-class NotearsADMM:
+class NotearsADMM(Seeded):
     """NOTEARS-ADMM (Ng and Zhang, 2022): a baseline that assumes that all sites share one model.
 
     **Assumes** that all sites have the same DAG and the same weights, that nobody intervened, no hidden causes, and
@@ -116,7 +117,8 @@ class NotearsADMM:
     seed: int = 0
     progress: bool | None = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, random_state: int | None) -> None:
+        super().__post_init__(random_state)
         check_choice("model", self.model, ("linear", "mlp"))
         check_choice("missing", self.missing, ("error", "drop"))
         check_number("tolerance", self.tolerance)

@@ -24,6 +24,7 @@ from ...search.worst import EDGE_PRICE
 from ..federate import federation
 from ..interruption import respecting_interrupts
 from ..manifest import described
+from ..parameters import Parallel
 from ..progress import watching
 from ..remarks import high_regrets
 from ..result import Result
@@ -34,7 +35,7 @@ from .oracle import CoordinatorOracle
 
 
 @dataclass(frozen=True)
-class IPERI:
+class IPERI(Parallel):
     """I-PERI: the causal graph that sites share, when each may have been changed by interventions nobody wrote down.
 
     `IPERI()` is this package's variant. ``IPERI(masking="consensus", aggregate="worst", local="pc")`` is the paper's.
@@ -106,7 +107,8 @@ class IPERI:
     _name: ClassVar[str] = "I-PERI"
     _phases: ClassVar[int] = 2
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, random_state: int | None, n_jobs: int | None) -> None:
+        super().__post_init__(random_state, n_jobs)
         check_one_of("masking", self.masking, MASKINGS)
         check_one_of("aggregate", self.aggregate, ("sum", "worst"))
         if not callable(self.local):

@@ -25,6 +25,7 @@ from ...tables.summary.summary import Summary
 from ..effects.moments import Moments
 from ..interruption import respecting_interrupts
 from ..manifest import manifest_of_summaries
+from ..parameters import Seeded
 from ..parts import Difference, Groups, Robustness
 from ..progress import watching
 from ..remarks import many_yes_no
@@ -57,7 +58,7 @@ class _Stages(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MPERI:
+class MPERI(Seeded):
     """M-PERI: the causal graph that sites share, how sure each arrow is, and what each site does differently.
 
     Sites with different policies differ in a few mechanisms and share the others. M-PERI compares the mechanisms: a
@@ -123,7 +124,8 @@ class MPERI:
 
     _name: ClassVar[str] = "M-PERI"
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, random_state: int | None) -> None:
+        super().__post_init__(random_state)
         check_one_of("data", self.data, DATA)
         check_one_of("missing", self.missing, MISSING)
         check_one_of("sharing", self.sharing, ("auto", "exact", "none"))

@@ -1,0 +1,115 @@
+"""The reference, from the code: every command with its options, every public name with its docstring."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import click
+import typer
+
+# Where a name belongs in the page of public names: the room that it comes from.
+GROUPS = {
+    "Methods": ("fedperi.methods.mperi", "fedperi.methods.iperi", "fedperi.methods.fci", "fedperi.methods.controls"),
+    "Results": ("fedperi.methods",),
+    "Baselines": ("fedperi.baselines",),
+    "One table alone": ("fedperi.discovery",),
+    "Sites and summaries": ("fedperi.site", "fedperi.tables", "fedperi.coordinator"),
+    "Privacy": ("fedperi.privacy",),
+    "Graphs and distances": ("fedperi.graph",),
+    "Simulation": ("fedperi.simulation",),
+    "Errors": ("fedperi.errors",),
+}
+
+
+def commands() -> str:
+    """Every command and option of the command line, as Markdown."""
+    from fedperi.cli import app
+
+    group = typer.main.get_command(app)
+    assert isinstance(group, click.Group)
+    lines = ["# Commands and options", "", "Generated from the code; `fedperi COMMAND --help` says the same.", ""]
+    lines += ["| command | what |", "|---|---|"]
+    lines += [f"| [`{name}`](#{name}) | {_cell(_first(one.help))} |" for name, one in group.commands.items()]
+    for name, one in group.commands.items():
+        lines += ["", f"## {name}", "", *_command(name, one)]
+    lines += [
+        "",
+        "## Exit codes",
+        "",
+        "0 success; 2 bad input, named in one sentence; 75 something out of reach that may come back; 1 a bug in "
+        "fedperi, or a claim that `audit` found violated; 130 interrupted.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _command(name: str, command: click.Command) -> list[str]:
+    context = click.Context(command, info_name=f"fedperi {name}")
+    shown = [one for one in command.params if not getattr(one, "hidden", False)]
+    arguments = [one for one in shown if isinstance(one, click.Argument)]
+    options = [one for one in shown if isinstance(one, click.Option)]
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    lines = [_words(command.help), "", "```text", usage, "```"]
+    if arguments:
+        lines += ["", "| argument | what |", "|---|---|"]
+        lines += [f"| `{one.make_metavar(context)}` | {_cell(getattr(one, 'help', ''))} |" for one in arguments]
+    if options:
+        lines += ["", "| option | what | default |", "|---|---|---|"]
+        lines += [f"| {_flags(one, context)} | {_cell(one.help)} | {_default(one, context)} |" for one in options]
+    return lines
+
+
+def _flags(option: click.Option, context: click.Context) -> str:
+    kind = "" if option.is_flag else f" {option.make_metavar(context)}"
+    names = ", ".join(f"`{name}{kind}`" for name in option.opts)
+    return names + "".join(f", `{name}`" for name in option.secondary_opts)
+
+
+def _default(option: click.Option, context: click.Context) -> str:
+    value = option.get_default(context, call=False)
+    if option.required:
+        return "required"
+    if value is None or value == () or value is False or callable(value):
+        return ""
+    return f"`{getattr(value, 'value', value)}`"
+
+
+def _first(text: str | None) -> str:
+    return _words(text).split("\n\n")[0]
+
+
+def _words(text: str | None) -> str:
+    return inspect.cleandoc(text or "").replace("\f", "\n").strip()
+
+
+def _cell(text: str | None) -> str:
+    """Text for a cell of a table, in which `[1e-6]` is no link and `FILE|DIR` no border."""
+    flat = re.sub(r"\s+", " ", _words(text))
+    return re.sub(r"([|\[\]<>*_])", r"\\\1", flat)
+
+
+def names() -> str:
+    """Every public name, for mkdocstrings to fill in."""
+    import fedperi
+
+    lines = ["# Public names", "", "Everything here is in `fedperi`: `import fedperi as fp`. Other names may change."]
+    grouped: dict[str, list[str]] = {title: [] for title in GROUPS}
+    for name in fedperi.__all__:
+        if name != "__version__":
+            grouped[_group(getattr(fedperi, name).__module__)].append(name)
+    for title, members in grouped.items():
+        lines += ["", f"## {title}"]
+        for name in members:
+            lines += ["", f"::: fedperi.{name}"]
+    lines += ["", "## Version", "", "`fedperi.__version__` is the version, as text."]
+    return "\n".join(lines) + "\n"
+
+
+def _group(module: str) -> str:
+    """The group with the longest name of a room that the module is in."""
+    fits = [
+        (len(room), title) for title, rooms in GROUPS.items() for room in rooms if f"{module}.".startswith(f"{room}.")
+    ]
+    if not fits:
+        raise ValueError(f"{module} is in no group of docs/site/reference.py: add its room")
+    return max(fits)[1]
