@@ -565,14 +565,21 @@ def test_a_variable_is_dragged_with_its_edges_and_put_back(browser: Any, tmp_pat
 def test_the_background_is_dragged_to_move_a_large_picture(browser: Any, tmp_path: Path) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
 
-    opened(browser, render_report(by_hand()), tmp_path)
-    for _ in range(6):
+    opened(browser, render_report(made_up(60)), tmp_path)
+    for _ in range(3):
         one(browser, "[data-zoom=in]").click()
     canvas = one(browser, "#canvas")
+    x, y = browser.execute_script(
+        """const canvas = document.getElementById("canvas"), graph = document.getElementById("graph");
+        canvas.scrollIntoView({block: "start"});
+        const b = canvas.getBoundingClientRect();
+        for (let x = b.left + 100; x < b.right - 60; x += 9) for (let y = b.top + 30; y < b.top + 500; y += 9)
+          if (document.elementFromPoint(x, y) === graph) return [Math.round(x), Math.round(y)];"""
+    )
     before = canvas.get_property("scrollLeft")
-    ActionChains(browser, duration=20).move_to_element_with_offset(
-        canvas, 0, -int(canvas.rect["height"] / 2) + 14
-    ).click_and_hold().move_by_offset(-50, 0).release().perform()
+    chain = ActionChains(browser, duration=20)
+    chain.w3c_actions.pointer_action.move_to_location(x, y)
+    chain.click_and_hold().move_by_offset(-50, 0).release().perform()
     assert canvas.get_property("scrollLeft") == pytest.approx(before + 50, abs=3)
 
 
@@ -589,7 +596,7 @@ def test_sixty_variables_collapse_to_the_neighbourhood_of_one(browser: Any, tmp_
     assert all(at[other][1] < at[name][1] for other in result.graph.parents(name))
     assert all(at[other][1] > at[name][1] for other in result.graph.children(name))
     size = one(browser, f'[aria-label="variable {name}"] text').value_of_css_property("font-size")
-    scale = width_of(browser) / float(one(browser, "#graph").get_attribute("viewBox").split()[2])
+    scale = width_of(browser) / float(one(browser, "#graph").get_dom_attribute("viewBox").split()[2])
     assert float(size.removesuffix("px")) * scale >= 11  # readable, without zooming
     frame = browser.execute_script(
         """const b = document.getElementById("canvas").getBoundingClientRect(); return [b.left, b.right];"""
