@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pytest
-from helpers.pages import HOSTILE, Text, words_of
+from helpers.pages import HOSTILE, Text, by_hand, words_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +30,7 @@ from fedperi.report.pictures.curves import curves, midpoint
 from fedperi.report.pictures.labels import WIDEST, text_width, wrapped
 from fedperi.report.pictures.layers import assign_layers, crossings, layered
 from fedperi.report.pictures.layout import layout
+from fedperi.report.pictures.order import downward
 from fedperi.report.pictures.spread import isotonic
 from fedperi.report.privacy import MISSING, Promise, promises, shown_number
 from fedperi.report.privacy_words import pledge, right_guesses
@@ -135,6 +136,33 @@ def test_edges_run_around_the_boxes_of_other_variables(variables: int, seed: int
             if box.name not in (upper, lower):
                 inside = (np.abs(path - (box.x, box.y)) < (box.width / 2 - 1, box.height / 2 - 1)).all(axis=1)
                 assert not inside.any(), (upper, lower, box)
+
+
+@settings(max_examples=100)
+@given(graphs())
+def test_property_a_variable_with_open_edges_only_is_not_drawn_like_a_root_cause(graph: Any) -> None:
+    above = {lower for _, lower in layout(graph).routes}
+    directed = {name for pair in graph.directed for name in pair}
+    reached = set(directed)
+    while more := {name for one in reached for name in graph.adjacent(one)} - reached:
+        reached |= more
+    assert reached - directed <= above  # parts without any arrow must begin somewhere
+
+
+def test_open_edges_are_drawn_along_the_probable_order() -> None:
+    lines = fp.PDAG.from_edges([], [("a", "b"), ("b", "c")], list("abc"))
+    chances = np.zeros((3, 3))
+    chances[2, 1], chances[1, 2], chances[1, 0], chances[0, 1] = 0.8, 0.2, 0.7, 0.3
+    assert downward(lines, chances) == [(1, 0), (2, 1)]
+    # In the page: smoker is the likelier cause of age (0.55 to 0.4), but an arrow is known of age and none of smoker.
+    assert ("age", "smoker") in drawn_graph(by_hand()).directed
+    both = fp.PDAG.from_edges(
+        [("age", "dose"), ("smoker", "stroke")], [("age", "smoker")], ["age", "dose", "smoker", "stroke"]
+    )
+    result = by_hand(
+        graph=both, dag=fp.PDAG.from_edges([("age", "dose"), ("smoker", "stroke"), ("age", "smoker")], names=both.names)
+    )
+    assert ("smoker", "age") in drawn_graph(result).directed
 
 
 def test_layers_by_hand() -> None:

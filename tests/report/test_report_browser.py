@@ -454,17 +454,163 @@ def test_find_filter_and_neighbourhood(browser: Any, tmp_path: Path) -> None:
     assert [node.get_attribute("aria-label") for node in marked] == ["variable dose"]
 
 
-def test_wheel_zooms_around_the_pointer_only_with_ctrl(browser: Any, tmp_path: Path) -> None:
+def width_of(browser: Any) -> float:
+    width: float = browser.execute_script('return document.getElementById("graph").getBoundingClientRect().width')
+    return width
+
+
+def wheel(browser: Any, delta: float, target: str = "canvas", **keys: bool) -> bool:
+    """Turn the wheel over an element. Whether the page took it, instead of scrolling."""
+    taken: bool = browser.execute_script(
+        """const element = document.getElementById(arguments[0]), at = element.getBoundingClientRect();
+        return !element.dispatchEvent(new WheelEvent("wheel", {deltaY: arguments[1], ...arguments[2],
+        clientX: at.left + 40, clientY: at.top + 40, bubbles: true, cancelable: true}));""",
+        target,
+        delta,
+        keys,
+    )
+    return taken
+
+
+def test_the_wheel_zooms_and_catches_nobody(browser: Any, tmp_path: Path) -> None:
     opened(browser, render_report(by_hand()), tmp_path)
-    width = 'return document.getElementById("graph").getBoundingClientRect().width'
-    wheel = """const at = document.getElementById("canvas").getBoundingClientRect();
-        document.getElementById("canvas").dispatchEvent(new WheelEvent("wheel", {deltaY: -200, ctrlKey: arguments[0],
-        clientX: at.left + 40, clientY: at.top + 40, bubbles: true, cancelable: true}));"""
-    before = browser.execute_script(width)
-    browser.execute_script(wheel, False)
-    assert browser.execute_script(width) == before
-    browser.execute_script(wheel, True)
-    assert browser.execute_script(width) == pytest.approx(before * np.exp(0.5), rel=0.02)
+    before = width_of(browser)
+    assert not wheel(browser, 200) and width_of(browser) == before  # all is seen: the page scrolls on
+    browser.execute_script("return new Promise((done) => setTimeout(done, 400))")
+    assert wheel(browser, -200)
+    assert width_of(browser) == pytest.approx(before * np.exp(0.5), rel=0.02)
+    assert wheel(browser, -200, ctrlKey=True)  # what a trackpad sends for two fingers
+    assert width_of(browser) == pytest.approx(before * np.exp(1.0), rel=0.02)
+    assert wheel(browser, 200)
+    assert width_of(browser) == pytest.approx(before * np.exp(0.5), rel=0.02)
+    wheel(browser, -200, target="h-graph")  # the page is being scrolled, and goes on over the picture
+    assert not wheel(browser, -200)
+    assert width_of(browser) == pytest.approx(before * np.exp(0.5), rel=0.02)
+    browser.set_window_size(1390, 1000)  # as when a phone hides its address bar
+    assert width_of(browser) == pytest.approx(before * np.exp(0.5), rel=0.02)
+    one(browser, "[data-zoom=fit]").click()
+    assert width_of(browser) == pytest.approx(before, rel=0.02)
+
+
+def test_two_fingers_zoom(browser: Any, tmp_path: Path) -> None:
+    opened(browser, render_report(by_hand()), tmp_path)
+    before = width_of(browser)
+    at = one(browser, "#canvas").rect
+    top = browser.execute_script("return document.getElementById('canvas').getBoundingClientRect().top")
+    x, y = at["x"] + 200, top + 120
+    for kind, apart in (("touchStart", 40), ("touchMove", 50), ("touchMove", 100), ("touchEnd", 0)):
+        points = [{"x": x - apart, "y": y, "id": 1}, {"x": x + apart, "y": y, "id": 2}] if apart else []
+        browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    assert width_of(browser) == pytest.approx(2 * before, rel=0.05)
+
+
+def centre(browser: Any, name: str) -> np.ndarray:
+    box = browser.execute_script(
+        """const b = document.querySelector(`[aria-label="variable ${arguments[0]}"] rect`).getBoundingClientRect();
+        return [b.left + b.width / 2, b.top + b.height / 2];""",
+        name,
+    )
+    return np.array(box)
+
+
+def ends_of(browser: Any, edge: Any) -> np.ndarray:
+    """Where the line of an edge begins and ends on the screen."""
+    points = browser.execute_script(
+        """const p = arguments[0].querySelector(".stroke"), m = p.getScreenCTM();
+        return [0, p.getTotalLength()].map((t) => { const q = p.getPointAtLength(t).matrixTransform(m);
+        return [q.x, q.y]; });""",
+        edge,
+    )
+    return np.array(points)
+
+
+def drag(browser: Any, name: str, dx: int, dy: int) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    box = one(browser, f'[aria-label="variable {name}"]')
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", box)
+    ActionChains(browser, duration=20).move_to_element(box).click_and_hold().move_by_offset(dx, dy).release().perform()
+
+
+def test_a_variable_is_dragged_with_its_edges_and_put_back(browser: Any, tmp_path: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    result = by_hand()
+    opened(browser, render_report(result), tmp_path)
+    nothing = visible_entry(browser)
+    edge = edge_of(browser, result, "age", "dose")
+    drag(browser, "age", 0, 0)  # a click opens the variable, a drag does not
+    assert visible_entry(browser) != nothing
+    drag(browser, "age", 0, 0)
+    lines, age, dose = ends_of(browser, edge), centre(browser, "age"), centre(browser, "dose")
+    drag(browser, "age", 60, 30)
+    assert centre(browser, "age") - age == pytest.approx([60, 30], abs=3)
+    assert centre(browser, "dose") == pytest.approx(dose)
+    assert visible_entry(browser) == nothing
+    box = one(browser, '[aria-label="variable age"] rect').rect
+    begin, end = ends_of(browser, edge)
+    assert abs(begin - centre(browser, "age")).max() < max(box["width"], box["height"]) / 2 + 6  # it goes along
+    assert end == pytest.approx(lines[1], abs=40)
+    one(browser, "#put-back").click()
+    assert centre(browser, "age") == pytest.approx(age)
+    assert ends_of(browser, edge) == pytest.approx(lines)
+    assert not one(browser, "#put-back").is_displayed()
+    node = one(browser, '[aria-label="variable age"]')
+    browser.execute_script("arguments[0].focus()", node)
+    node.send_keys(Keys.SHIFT, Keys.ARROW_RIGHT)
+    assert centre(browser, "age")[0] > age[0] + 8
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_the_background_is_dragged_to_move_a_large_picture(browser: Any, tmp_path: Path) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    opened(browser, render_report(made_up(60)), tmp_path)
+    for _ in range(3):
+        one(browser, "[data-zoom=in]").click()
+    canvas = one(browser, "#canvas")
+    x, y = browser.execute_script(
+        """const canvas = document.getElementById("canvas"), graph = document.getElementById("graph");
+        canvas.scrollIntoView({block: "start"});
+        const b = canvas.getBoundingClientRect();
+        for (let x = b.left + 100; x < b.right - 60; x += 9) for (let y = b.top + 30; y < b.top + 500; y += 9)
+          if (document.elementFromPoint(x, y) === graph) return [Math.round(x), Math.round(y)];"""
+    )
+    before = canvas.get_property("scrollLeft")
+    chain = ActionChains(browser, duration=20)
+    chain.w3c_actions.pointer_action.move_to_location(x, y)
+    chain.click_and_hold().move_by_offset(-50, 0).release().perform()
+    assert canvas.get_property("scrollLeft") == pytest.approx(before + 50, abs=3)
+
+
+def test_sixty_variables_collapse_to_the_neighbourhood_of_one(browser: Any, tmp_path: Path) -> None:
+    result = made_up(60)
+    opened(browser, render_report(result), tmp_path)
+    name = max(result.graph.names, key=lambda name: len(result.graph.adjacent(name)))
+    one(browser, "#only").click()
+    one(browser, "#find").send_keys(name + "\n")
+    near = {name, *result.graph.adjacent(name)}
+    assert set(shown(browser, "node")) == {f"variable {other}" for other in near}
+    assert len(shown(browser, "edge")) == len(near) - 1
+    at = {other: centre(browser, other) for other in near}
+    assert all(at[other][1] < at[name][1] for other in result.graph.parents(name))
+    assert all(at[other][1] > at[name][1] for other in result.graph.children(name))
+    size = one(browser, f'[aria-label="variable {name}"] text').value_of_css_property("font-size")
+    scale = width_of(browser) / float(one(browser, "#graph").get_dom_attribute("viewBox").split()[2])
+    assert float(size.removesuffix("px")) * scale >= 11  # readable, without zooming
+    frame = browser.execute_script(
+        """const b = document.getElementById("canvas").getBoundingClientRect(); return [b.left, b.right];"""
+    )
+    assert all(frame[0] <= x <= frame[1] for x, _ in at.values())
+    other = sorted(near - {name})[0]
+    browser.execute_script(  # walk on: press a neighbour
+        """document.querySelector(`[aria-label="variable ${arguments[0]}"]`)
+        .dispatchEvent(new MouseEvent("click", {bubbles: true}));""",
+        other,
+    )
+    assert len(shown(browser, "node")) == 1 + len(result.graph.adjacent(other))
+    one(browser, "#only").click()
+    assert len(shown(browser, "node")) == 60
 
 
 def test_the_picture_is_offered_as_svg_and_png(browser: Any, tmp_path: Path) -> None:

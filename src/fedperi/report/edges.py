@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..graph.pdag import PDAG
-from .pictures.layout import downward
+from .pictures.order import downward
 from .pictures.svg import drawn_mark
 
 if TYPE_CHECKING:
@@ -79,16 +79,20 @@ class ShownEdge:
 
 
 def drawn_graph(result: Result) -> PDAG:
-    """A DAG with an edge for every pair that any graph of the result joins, along the order of its member DAG."""
-    graphs = [g.reordered(result.dag.names) for g in (result.dag, result.cpdag, result.phi_cpdag, result.graph)]
-    lines = np.logical_or.reduce([g.adjacency | g.adjacency.T for g in graphs])
-    directed = result.dag.adjacency & ~result.dag.adjacency.T
-    other = lines & ~(directed | directed.T)
-    graph = PDAG(directed | other, result.dag.names)
-    matrix = np.zeros_like(directed)
-    for i, j in downward(graph):
+    """A DAG with an edge for every pair that any graph of the result joins, along the probable order of variables."""
+    names = result.dag.names
+    graphs = [g.reordered(names).adjacency for g in (result.dag, result.cpdag, result.phi_cpdag, result.graph)]
+    lines = np.logical_or.reduce([g | g.T for g in graphs])
+    arrows = graphs[-1] & ~graphs[-1].T & graphs[0] & ~graphs[0].T  # the member has no cycle, so these have none
+    chances = np.full(lines.shape, 0.5)
+    at = {name: k for k, name in enumerate(names)}
+    for one in result.probable:
+        a, b = at[one.a], at[one.b]
+        chances[a, b], chances[b, a] = one.forward, one.backward
+    matrix = np.zeros_like(lines)
+    for i, j in downward(PDAG(lines & ~arrows.T, names), chances):
         matrix[i, j] = True
-    return PDAG(matrix, result.dag.names)
+    return PDAG(matrix, names)
 
 
 def shown_edges(result: Result, pairs: list[tuple[str, str]]) -> list[ShownEdge]:

@@ -60,7 +60,7 @@ def render_report(result: Result) -> str:
 
     folder = files(__package__) / "templates"
     style = (folder / "report.css").read_text(encoding="utf-8")
-    script = "".join((folder / name).read_text(encoding="utf-8") for name in ("report.js", "explore.js"))
+    script = "".join((folder / name).read_text(encoding="utf-8") for name in ("report.js", "explore.js", "move.js"))
     picture = layout(drawn_graph(result))
     edges = shown_edges(result, list(picture.routes))
     told = promises(result)

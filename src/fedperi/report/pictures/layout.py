@@ -6,14 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from ...graph import bits
-from ...graph.order import topological_order
 from ...graph.pdag import PDAG
 from .curves import Point
 from .labels import FONT, wrapped
 from .layers import Layered, Pair, layered
+from .order import downward
 from .spread import spread
 
 LINE = FONT * 1.25
@@ -63,7 +60,7 @@ def layout(graph: PDAG) -> Layout:
     Parameters
     ----------
     graph : PDAG
-        Undirected edges are laid out along one order that its arrows allow.
+        Undirected edges are laid out along `fedperi.report.pictures.order.probable_order`.
 
     Examples
     --------
@@ -88,15 +85,6 @@ def layout(graph: PDAG) -> Layout:
     at, routes, size = _packed(placed, alone)
     boxes = tuple(Box(name, labels[i].lines, *at[i], widths[i], height) for i, name in enumerate(graph.names))
     return Layout(*size, boxes, {(graph.names[i], graph.names[j]): points for (i, j), points in routes.items()})
-
-
-def downward(graph: PDAG) -> list[Pair]:
-    """All edges as index pairs, each along one order that the arrows allow."""
-    order = topological_order(bits.columns(graph.adjacency & ~graph.adjacency.T))
-    assert order is not None
-    rank = {node: k for k, node in enumerate(order)}
-    both = np.argwhere(np.triu(graph.adjacency | graph.adjacency.T)).tolist()
-    return [(i, j) if rank[i] < rank[j] else (j, i) for i, j in both]
 
 
 @dataclass(frozen=True)

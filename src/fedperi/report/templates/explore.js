@@ -1,5 +1,5 @@
 "use strict";
-// Finding one's way in a large graph: search, filters, the neighbourhood of a variable, zoom by wheel and pinch, files.
+// Finding one's way in a large graph: search and filters; the picture as a file.
 (() => {
   const graph = document.getElementById("graph");
   const canvas = document.getElementById("canvas");
@@ -38,34 +38,6 @@
       node.classList.toggle("differs", site.value !== "" && sites.includes(site.value));
     }
   });
-  by("only").addEventListener("change", (event) => graph.classList.toggle("only", event.target.checked));
-
-  // Zoom around the pointer: the wheel with Ctrl, which trackpads send when two fingers move apart, and touch.
-  const natural = graph.viewBox.baseVal.width;
-  const zoom = (factor, x, y) => {
-    const before = graph.getBoundingClientRect();
-    const width = Math.min(4 * natural, Math.max(0.2 * natural, before.width * factor));
-    const across = (x - before.left) / before.width, down = (y - before.top) / before.height;
-    graph.style.width = Math.round(width) + "px";
-    const after = graph.getBoundingClientRect();
-    canvas.scrollLeft += after.left + across * after.width - x;
-    canvas.scrollTop += after.top + down * after.height - y;
-  };
-  canvas.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey && !event.metaKey) return;
-    event.preventDefault();
-    zoom(Math.exp(-event.deltaY / 400), event.clientX, event.clientY);
-  }, { passive: false });
-  let apart = 0;
-  canvas.addEventListener("touchmove", (event) => {
-    if (event.touches.length !== 2) return;
-    event.preventDefault();
-    const [a, b] = event.touches;
-    const now = Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);
-    if (apart) zoom(now / apart, (a.clientX + b.clientX) / 2, (a.clientY + b.clientY) / 2);
-    apart = now;
-  }, { passive: false });
-  for (const end of ["touchend", "touchcancel"]) canvas.addEventListener(end, () => { apart = 0; });
 
   // Files: the picture as it is shown, with its styles written into it, so that it needs no style sheet.
   const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "display", "color"];

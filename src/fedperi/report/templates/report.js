@@ -54,9 +54,10 @@
     kept = kept === item ? null : item;
     for (const other of items) other.setAttribute("aria-pressed", String(other === kept));
     highlight(kept);
+    graph.dispatchEvent(new CustomEvent("kept", { detail: kept }));
     if (kept !== null && details.getBoundingClientRect().top > window.innerHeight - 80) details.scrollIntoView({ block: "end" });
   };
-  const drawn = (item) => !item.classList.contains("none");
+  const drawn = (item) => getComputedStyle(item).display !== "none";
   const focus = (item) => {
     for (const other of items) other.tabIndex = other === item ? 0 : -1;
     item.focus();
@@ -78,7 +79,7 @@
   graph.addEventListener("click", (event) => { if (event.target === graph && kept !== null) keep(kept); });
   graph.addEventListener("keydown", (event) => {
     const here = walk.indexOf(event.target);
-    if (here < 0) return;
+    if (here < 0 || event.shiftKey) return;
     const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
     const visible = walk.filter(drawn);
     const at = visible.indexOf(event.target);
@@ -101,26 +102,6 @@
       if (drawn(edge)) focus(edge);
     });
   }
-
-  // Size of the picture.
-  const natural = graph.viewBox.baseVal.width;
-  const room = () => canvas.clientWidth - 18;
-  let scale = null;
-  const resize = () => {
-    const tall = Math.max(0.85, (0.82 * window.innerHeight - 18) / graph.viewBox.baseVal.height);
-    const factor = scale === null ? Math.min(1.25, tall, room() / natural) : scale;
-    graph.style.width = Math.round(natural * factor) + "px";
-  };
-  for (const button of document.querySelectorAll("[data-zoom]")) {
-    button.addEventListener("click", () => {
-      const now = graph.getBoundingClientRect().width / natural;
-      const next = { in: Math.min(4, now * 1.25), out: Math.max(0.2, now / 1.25), fit: null };
-      scale = next[button.dataset.zoom];
-      resize();
-    });
-  }
-  window.addEventListener("resize", resize);
-  resize();
 
   // Light and dark.
   const theme = document.getElementById("theme");
