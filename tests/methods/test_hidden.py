@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 
 import fedperi as fp
+from fedperi.graph import bits
 from fedperi.methods.mperi.factor import one_cause
 from fedperi.methods.mperi.hidden import (
+    _all_joined,
     changing_together,
     one_cause_of_four,
     residual_correlations,
@@ -87,3 +91,12 @@ def test_a_factor_with_any_signs_fits() -> None:
 def test_a_run_of_mperi_tells() -> None:
     result = fp.MPERI(progress=False).fit(confounded([(0, 0), (1, 0), (0, 1), (0, 0)]))
     assert any("a and b may have a hidden common cause" in words for words in result.warnings)
+
+
+def test_sets_that_are_all_joined_are_those_of_a_search_through_all() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        upper = np.triu(rng.random((9, 9)) < 0.6, 1)
+        joined = upper | upper.T
+        expected = [four for four in combinations(range(9), 4) if joined[np.ix_(four, four)].sum() == 12]
+        assert list(_all_joined(bits.rows(joined), 4)) == expected

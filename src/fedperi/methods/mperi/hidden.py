@@ -119,13 +119,11 @@ def residual_correlations(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]
     parents = bits.columns(adjacency)
     test = SiteTests(parts, contexts=False)
     p = len(dag.names)
-    pairs = [(a, b) for a, b in combinations(range(p), 2) if not adjacency[a, b] and not adjacency[b, a]]
-    for a, b in pairs:
-        if descendants(parents, 1 << a) >> b & 1:  # b is a cause of a, perhaps through others
-            a, b = b, a
-        given = np.array([list(bits.members(parents[b]))], dtype=np.intp).reshape(1, -1)
-        chance = float(test.p_values(np.array([a]), np.array([b]), given)[0]) if given.shape[1] < p - 1 else 1.0
-        if chance < CHANCE / len(pairs) / len(parts[0].names):
+    before = [descendants(parents, 1 << v) for v in range(p)]  # the causes of each, through others too
+    free = [(a, b) for a, b in combinations(range(p), 2) if not adjacency[a, b] and not adjacency[b, a]]
+    pairs = [(b, a) if before[a] >> b & 1 else (a, b) for a, b in free]
+    for (a, b), chance in zip(pairs, _chances(test, pairs, parents), strict=True):
+        if chance < CHANCE / len(pairs) / p:
             causes = [dag.names[v] for v in bits.members(parents[b])]
             adjusted = f" for the same {listed(causes)}" if causes else ""
             yield Sign(
@@ -134,6 +132,18 @@ def residual_correlations(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]
                 f"{dag.names[a]} and {dag.names[b]} may have a hidden common cause: they have no edge, but depend on "
                 f"each other{adjusted} (by chance: {chance:.1g}).",
             )
+
+
+def _chances(test: SiteTests, pairs: Sequence[tuple[int, int]], parents: Sequence[int]) -> list[float]:
+    """Test each pair given the parents of its second; pairs with equally many of them at once."""
+    out = np.ones(len(pairs))
+    counts = np.array([parents[b].bit_count() for _, b in pairs])
+    for count in np.unique(counts[counts < len(parents) - 1]):
+        some = np.flatnonzero(counts == count)
+        x, y = np.array([pairs[i] for i in some.tolist()]).T
+        given = np.array([list(bits.members(parents[b])) for b in y.tolist()], dtype=np.intp).reshape(len(some), -1)
+        out[some] = test.p_values(x, y, given)
+    return [float(chance) for chance in out]
 
 
 def untold_changes(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
@@ -170,9 +180,7 @@ def one_cause_of_four(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
     children, parents = bits.rows(dag.adjacency), bits.columns(dag.adjacency)
     pooled = _pooled(parts)
     rows = sum(float(part.n) for part in parts)
-    for four in combinations(range(len(joined)), 4):
-        if joined[np.ix_(four, four)].sum() < 12:
-            continue
+    for four in _all_joined(bits.rows(joined), 4):
         inside = sum(1 << v for v in four)
         above = 0
         for v in four:
@@ -187,6 +195,19 @@ def one_cause_of_four(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
                 f"{listed(names)} may have a hidden common cause: it would explain all six edges between them with "
                 f"fewer parameters ({gain:.0f} nats).",
             )
+
+
+def _all_joined(neighbours: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
+    """List the sets of `size` variables that are all neighbours of each other, in the order of `combinations`."""
+
+    def grow(chosen: tuple[int, ...], left: int) -> Iterator[tuple[int, ...]]:
+        if len(chosen) == size:
+            yield chosen
+            return
+        for v in bits.members(left):
+            yield from grow((*chosen, v), left & neighbours[v] & ~((2 << v) - 1))
+
+    return grow((), (1 << len(neighbours)) - 1)
 
 
 def _untold(parts: Sequence[Summary], pooled: Floats, a: int, b: int, given: list[int]) -> float:
