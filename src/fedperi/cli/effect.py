@@ -29,11 +29,11 @@ def effect(
     as_json: bool = typer.Option(False, "--json", help="Print the numbers as JSON and nothing else."),
 ) -> None:
     """Show how strong a cause is; without --cause or --effect, list the effects of all arrows."""
-    from ..methods import load
+    from ..methods.loading import load_dag_result
     from ..methods.effects.table import effects_of
     from ..report.console import console as terminal
 
-    found = effects_of(load(directory))
+    found = effects_of(load_dag_result(directory, "an effect"))
     if found is None:
         raise InputError(
             f"{str(directory)!r} has no summaries.json, which effects are computed from: run M-PERI again with --out, "

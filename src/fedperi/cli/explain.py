@@ -16,10 +16,10 @@ def explain(
     second: str = typer.Argument(..., metavar="B", help="Another variable."),
 ) -> None:
     """Say everything about two variables: how sure, what changes it, how strong, what sites do differently."""
-    from ..methods import load
+    from ..methods.loading import load_dag_result
     from ..report.console import console as terminal
     from ..report.explain import explain as sentences
 
     console = terminal()
-    for sentence in sentences(load(directory), first, second):
+    for sentence in sentences(load_dag_result(directory, "an explanation"), first, second):
         console.print(sentence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,12 @@ def files_of(result: Result) -> dict[str, str]:
 
 def save(result: Result, directory: str | Path, overwrite: bool) -> Path:
     """Write the files of a result; without `overwrite` never over one that is there."""
+    return save_files(files_of(result), directory, overwrite)
+
+
+def save_files(files: Mapping[str, str], directory: str | Path, overwrite: bool) -> Path:
+    """Write files by name into a directory; without `overwrite` never over one that is there."""
     folder = Path(directory)
-    files = files_of(result)
     taken = sorted(name for name in files if (folder / name).exists())
     if taken and not overwrite:
         more = " and other files of a result" if len(taken) > 1 else ""
