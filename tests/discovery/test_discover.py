@@ -139,7 +139,10 @@ def test_missing_rows_may_be_dropped() -> None:
         (lambda t: ges(t, penalty="1"), "penalty must be a finite number of 0 or more, not '1'; 1 is usual"),
         (lambda t: ges(t, data="tabular"), "data is one of auto, linear, nonlinear, discrete, mixed; not "),
         (lambda t: pc(t, missing="skip"), "missing is one of error, drop; not 'skip'"),
-        (lambda t: pc(t.to_numpy()), "a table must be a pandas DataFrame or the path of a CSV or Parquet file, not "),
+        (
+            lambda t: pc(t.to_numpy()[:, 0]),
+            "a table must be a pandas DataFrame or the path of a CSV or Parquet file, not ",
+        ),
     ],
 )
 def test_options_that_do_not_fit(call: Callable[[pd.DataFrame], fp.PDAG], message: str) -> None:

@@ -35,7 +35,7 @@ def run(
     files: list[str] = typer.Argument(..., metavar="FILES", help=arg.FILES),
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to write the results.")] = None,
     method: str | None = typer.Option(
-        None, metavar="NAME", help="mperi (default), iperi, peri; for comparison notears-admm, feddag, fedcdh."
+        None, metavar="NAME", help="mperi (default), iperi, peri, fci; for comparison notears-admm, feddag, fedcdh."
     ),
     data: arg.DataType = None,
     knowledge: arg.Knowledge = None,
@@ -53,6 +53,9 @@ def run(
     aggregate: arg.Aggregate = None,
     local: arg.Local = None,
     alpha: arg.Alpha = None,
+    contexts: arg.Contexts = None,
+    selection: arg.Selection = None,
+    max_depth: arg.MaxDepth = None,
     penalty: arg.Penalty = None,
     bootstrap: arg.Bootstrap = None,
     jobs: int | None = typer.Option(
@@ -75,7 +78,8 @@ def run(
     from ..tables.readers.formats.naming import each_source
 
     files = [one for file in files for one in each_source(file)]
-    asked, said = given_options(config, context.params, known_options(HERE))
+    given = {**context.params, "context": contexts}  # typer keeps the name for itself
+    asked, said = given_options(config, given, known_options(HERE))
     check_place(out, dry_run, as_json)
     noise = "epsilon" in asked
     how = opening_of({**context.params, "decimal": asked.get("decimal")}, noise=noise)
@@ -88,10 +92,11 @@ def run(
     sources = _sources(inputs, tables, site_keys)
 
     from ..report.console import console as terminal
-    from .common.outcome import summarize
+    from .common.fci_outcome import summarize_any
 
     console = terminal(quiet=as_json)
-    sources, chosen, findings = _looked_at(console, sources, tables, chosen, how, dry_run, strict=name != "mperi")
+    strict = name not in ("mperi", "fci")
+    sources, chosen, findings = _looked_at(console, sources, tables, chosen, how, dry_run, strict=strict)
     sources = with_targets(sources, targets or [], name)
     if dry_run:
         console.print("Nothing was asked: this was a dry run.")
@@ -103,7 +108,7 @@ def run(
     if as_json:
         say(result.to_json())
     else:
-        summarize(console, result, out)
+        summarize_any(console, result, out)
 
 
 def _looked_at(

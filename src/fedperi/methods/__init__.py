@@ -2,7 +2,8 @@
 
 from .evidence import EdgeEvidence
 from .iperi.method import IPERI, PERI
+from .loading import load
 from .mperi import MPERI
-from .result import Result, load
+from .result import Result
 
 __all__ = ["IPERI", "MPERI", "PERI", "EdgeEvidence", "Result", "load"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..coordinator.record import Transcript
-from ..errors import InputError
 from ..graph.pdag import PDAG
 from ..search.phase1 import Step
 from .effects.moments import Moments
@@ -279,39 +278,3 @@ class Result:
             f"Result({self.method['name']}{state}: {len(self.graph)} edges, {len(self.graph.directed)} directed; "
             f"{len(self.sites)} sites, {self.rounds} rounds)"
         )
-
-
-def load(directory: str | Path) -> Result:
-    """Read a result that `Result.save` wrote.
-
-    Parameters
-    ----------
-    directory : str or Path
-        The directory, or its result.json.
-
-    Returns
-    -------
-    Result
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import fedperi as fp
-    >>> result = fp.MPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     fp.load(result.save(folder)).graph == result.graph
-    True
-    """
-    from .saving import SUMMARIES
-
-    folder = Path(directory)
-    file = folder / "result.json" if folder.is_dir() else folder
-    try:
-        result = Result.from_json(file.read_text(encoding="utf-8"))
-        numbers = file.with_name(SUMMARIES)
-        if not numbers.is_file():
-            return result
-        return replace(result, moments=Moments.from_json(numbers.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise InputError(f"cannot read the result {str(file)!r}: {reason}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,12 @@ def files_of(result: Result) -> dict[str, str]:
 
 def save(result: Result, directory: str | Path, overwrite: bool) -> Path:
     """Write the files of a result; without `overwrite` never over one that is there."""
+    return save_files(files_of(result), directory, overwrite)
+
+
+def save_files(files: Mapping[str, str], directory: str | Path, overwrite: bool) -> Path:
+    """Write files by name into a directory; without `overwrite` never over one that is there."""
     folder = Path(directory)
-    files = files_of(result)
     taken = sorted(name for name in files if (folder / name).exists())
     if taken and not overwrite:
         more = " and other files of a result" if len(taken) > 1 else ""
@@ -53,3 +58,19 @@ def save(result: Result, directory: str | Path, overwrite: bool) -> Path:
     except OSError as error:
         raise InputError(f"cannot write the result to {str(folder)!r}: {error.strerror or error}") from None
     return folder
+
+
+def file_of(directory: str | Path) -> Path:
+    """Return the result.json of a directory; a file is that file itself."""
+    folder = Path(directory)
+    return folder / "result.json" if folder.is_dir() else folder
+
+
+def read_text_of(directory: str | Path) -> str:
+    """Read a saved result as text."""
+    file = file_of(directory)
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise InputError(f"cannot read the result {str(file)!r}: {reason}") from None

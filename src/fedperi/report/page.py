@@ -70,7 +70,7 @@ def render_report(result: Result) -> str:
     if told:
         style += (folder / "privacy.css").read_text(encoding="utf-8")
     page: str = (
-        _environment()
+        environment()
         .get_template("report.html")
         .render(
             result=result,
@@ -97,7 +97,8 @@ def render_report(result: Result) -> str:
     return page.lstrip()  # the template begins with macros
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return what fills in templates: everything is escaped, and a name that is missing is an error."""
     import jinja2
 
     folder = files(__package__) / "templates"

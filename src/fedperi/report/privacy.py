@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from ..methods.fci.result import FCIResult
     from ..methods.result import Result
 
 MECHANISMS = {"statistics": "noisy statistics, drawn once", "regret": "noise on every answer", "none": "no noise"}
@@ -128,7 +129,7 @@ class Promise(NamedTuple):
         return f"{words}, from a test seed" if self.noisy and not self.private else words
 
 
-def promises(result: Result) -> list[Promise]:
+def promises(result: Result | FCIResult) -> list[Promise]:
     """List what every site promised; empty if the run had no privacy.
 
     Examples

@@ -69,8 +69,17 @@ Aggregate = Annotated[
 ]
 Local = Annotated[str | None, _option("iperi: how a site learns alone.", metavar="ges|pc", rich_help_panel=METHOD)]
 Alpha = Annotated[
-    float | None, _option("Level of tests, of fedcdh and of iperi with --local pc.", rich_help_panel=METHOD)
+    float | None, _option("Level of tests, of fci, fedcdh and of iperi with --local pc.", rich_help_panel=METHOD)
 ]
+Contexts = Annotated[
+    bool | None,
+    _option("fci: use differences between sites [yes].", "--context/--no-context", rich_help_panel=METHOD),
+]
+Selection = Annotated[
+    bool | None,
+    _option("fci: rows may be selected by the variables [yes].", "--selection/--no-selection", rich_help_panel=METHOD),
+]
+MaxDepth = Annotated[int | None, _option("fci: largest conditioning set.", metavar="N", rich_help_panel=METHOD)]
 Penalty = Annotated[float | None, _option("iperi: multiplies the price of an edge.", rich_help_panel=METHOD)]
 Bootstrap = Annotated[
     int | None, _option("Stability of edges from N resampled runs.", metavar="N", rich_help_panel=METHOD)

@@ -18,6 +18,7 @@ HERE: dict[str, tuple[str, ...]] = {
     "mperi": ("data", "knowledge", *_TABLES, "sharing", "confidence", "bootstrap", *PRIVACY),
     "iperi": (*_ASKED, "missing", *PRIVACY, "jobs"),
     "peri": (*_ASKED, "missing", *PRIVACY, "jobs"),
+    "fci": ("data", "knowledge", "schema", "missing", "alpha", "context", "selection", "max_depth"),
     "notears-admm": _TABLES,
     "feddag": _TABLES,
     "fedcdh": (*_TABLES, "alpha"),
@@ -114,7 +115,7 @@ def make_privacy(options: Mapping[str, Any]) -> Privacy | None:
 def _class_of(name: str) -> Any:
     import fedperi
 
-    classes = {"mperi": "MPERI", "iperi": "IPERI", "peri": "PERI"}
+    classes = {"mperi": "MPERI", "iperi": "IPERI", "peri": "PERI", "fci": "FCI"}
     baselines = {"notears-admm": "NotearsADMM", "feddag": "FedDAG", "fedcdh": "FedCDH"}
     return getattr(fedperi, (classes | baselines)[name])
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ...methods import Result
+    from ...methods.fci.result import FCIResult
 
 
 def summarize(console: Console, result: Result, out: Path | None) -> None:
@@ -22,7 +23,7 @@ def summarize(console: Console, result: Result, out: Path | None) -> None:
     else:
         _say_baseline(console, result)
     if result.privacy is not None:
-        _say_privacy(console, result)
+        say_privacy(console, result)
     if result.stability:
         console.print(f"Stability from {result.replicates} resampled runs is in the report.")
     if out is not None and result.moments is not None:
@@ -47,11 +48,12 @@ def say_mechanisms(console: Console, result: Result) -> None:
     console.print(counted(result))
     console.print(Text("\nWhat the sites do differently", style="bold"))
     console.print(_items(one.words for one in result.differences) if result.differences else "  Nothing that shows.")
-    _say_warnings(console, result)
+    say_warnings(console, result)
     console.print()
 
 
-def _say_warnings(console: Console, result: Result) -> None:
+def say_warnings(console: Console, result: Result | FCIResult) -> None:
+    """List what a reader should know before using a result."""
     from rich.text import Text
 
     if result.warnings:
@@ -114,7 +116,7 @@ def _say_regrets(console: Console, result: Result) -> None:
     )
     worst = max(result.regrets, key=result.regrets.__getitem__)
     console.print(f"Worst regret: {result.regrets[worst]:.1f} nats at {worst}. {_rounds(result)}")
-    _say_warnings(console, result)
+    say_warnings(console, result)
 
 
 def _say_baseline(console: Console, result: Result) -> None:
@@ -129,7 +131,7 @@ def _rounds(result: Result) -> str:
     return f"{result.rounds} round{'s' * (result.rounds != 1)}."
 
 
-def _say_privacy(console: Console, result: Result) -> None:
+def say_privacy(console: Console, result: Result | FCIResult) -> None:
     """Say what was promised to the people in the tables; what a site tells in a way that is not known is no promise."""
     from ...report.privacy import promises
 

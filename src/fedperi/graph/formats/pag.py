@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ..ancestral.pag import ARROW, CIRCLE, PAG, SYMBOLS, TAIL, Triple
 from .build import checked_name_list, checked_text
+from .tables import as_field
 
 # causal-learn's graph[i, j] is the mark at i of the edge between i and j; ours is the one at j.
 _CODES = {0: 0, TAIL: -1, ARROW: 1, CIRCLE: 2}
@@ -122,6 +123,26 @@ def to_dot(graph: PAG) -> str:
         tail, head = (_HEADS[mark] for mark in SYMBOLS[symbol])
         lines.append(f"{_quoted(a)} -> {_quoted(b)} [dir=both, arrowtail={tail}, arrowhead={head}];")
     return "digraph {\n" + "".join(f"  {line}\n" for line in lines) + "}\n"
+
+
+def pag_files(graph: PAG) -> dict[str, str]:
+    """Write a graph for other tools: the names of files and their content.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> sorted(pag_files(fp.PAG.from_edges([("A", "o->", "B")])))
+    ['edges.csv', 'graph.causallearn.csv', 'graph.dot', 'graph.tetrad.txt']
+    """
+    names = ",".join(as_field(name) for name in graph.names)
+    edges = [f"{as_field(a)},{symbol},{as_field(b)}" for a, symbol, b in graph.edges]
+    rows = [",".join(str(int(mark)) for mark in row) for row in to_causallearn(graph)]
+    return {
+        "edges.csv": "\n".join(["a,edge,b", *edges]) + "\n",
+        "graph.dot": to_dot(graph),
+        "graph.tetrad.txt": to_tetrad(graph),
+        "graph.causallearn.csv": "\n".join([names, *rows]) + "\n",
+    }
 
 
 def _tetrad_edge(line: str, names: list[str]) -> Triple:

@@ -49,7 +49,7 @@ def to_csv(graph: PDAG) -> str:
     rows = [(name, "", "node") for name in graph.names]
     rows += [(a, b, "->") for a, b in directed] + [(a, b, "--") for a, b in undirected]
     rows = [(guarded(a), guarded(b), kind) for a, b, kind in rows]
-    return "".join(",".join(map(_field, row)) + "\n" for row in [tuple(_HEADER), *rows])
+    return "".join(",".join(map(as_field, row)) + "\n" for row in [tuple(_HEADER), *rows])
 
 
 def from_csv(text: str) -> PDAG:
@@ -120,5 +120,6 @@ def _edge(row: list[str], where: str, names: dict[str, None]) -> Edge | None:
     return Edge(first, kind, second, where)
 
 
-def _field(value: str) -> str:
+def as_field(value: str) -> str:
+    """Write a value as a field of CSV, in quotes where it needs them."""
     return '"' + value.replace('"', '""') + '"' if _NEEDS_QUOTES.search(value) else value

@@ -3,49 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ..discovery.fci.fci import FCISearch, fci_search
-from ..discovery.fci.moments import SiteTests
-from ..errors import InputError
-from ..graph.ancestral.pag import PAG
-from ..graph.knowledge import as_knowledge, unconstrained
-from ..tables.reading import Reading
-from ..tables.summary.summary import Summary
-from .gaps import gap_sentences
-from .mperi.statements import named_entries, statements
-from .parameters import Parameters
+from ...discovery.fci.fci import FCISearch, fci_search
+from ...discovery.fci.moments import SiteTests
+from ...errors import InputError
+from ...graph.ancestral.pag import PAG
+from ...graph.knowledge import as_knowledge, unconstrained
+from ...option_values import MISSING, check_one_of
+from ...tables.reading import Reading
+from ...tables.summary.summary import Summary
+from ..gaps import gap_sentences
+from ..manifest import described, manifest_of_summaries
+from ..mperi.statements import named_entries, privacy_of, statements
+from ..parameters import Parameters
+from .result import FCIResult, Pair
 
-Pair = tuple[str, str]
-
-
-@dataclass(frozen=True, eq=False)
-class FCIResult:
-    """What FCI found.
-
-    Attributes
-    ----------
-    graph : PAG
-        Over the variables.
-    changes : tuple of (site, site, variable)
-        Where two sites differ in a variable, and no others explain it.
-    separators : dict
-        For every pair of variables without an edge, the variables given which they are independent.
-    tests : int
-        How many independence tests were made.
-    warnings : tuple of str
-        What a careful statistician would say about this run.
-    """
-
-    graph: PAG
-    changes: tuple[tuple[str, str, str], ...]
-    separators: dict[Pair, tuple[str, ...]]
-    tests: int
-    warnings: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return f"FCIResult({self.graph!r})"
+DATA = ("auto", "linear", "discrete", "mixed")
+"""How columns are taken. Tests are on straight lines, so that there is nothing to do for "nonlinear"."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +70,11 @@ class FCI(Parameters):
     missing: Literal["auto", "em", "error", "drop"] = "auto"
 
     def __post_init__(self) -> None:
+        check_one_of("data", self.data, DATA)
+        check_one_of("missing", self.missing, MISSING)
+        for option in ("context", "selection"):
+            if not isinstance(getattr(self, option), bool):
+                raise InputError(f"{option} is true or false, not {getattr(self, option)!r}")
         number = isinstance(self.alpha, int | float) and not isinstance(self.alpha, bool)
         if not number or not 0 < self.alpha < 1:
             raise InputError(f"alpha must lie between 0 and 1, both excluded, not {self.alpha!r}; 0.01 is usual")
@@ -108,10 +89,12 @@ class FCI(Parameters):
         Parameters
         ----------
         sites : list or mapping
-            DataFrames, paths of tables, `Site`, `Summary` or `OracleSite` objects; or a mapping of names to them.
+            DataFrames, paths of tables or release files, `Release`, `Site`, `Summary` or `OracleSite` objects; or a
+            mapping of names to them.
         """
         reading = Reading.of(self.schema, self.data, self.missing)
-        said = statements(named_entries(sites), reading)
+        entries = named_entries(sites)
+        said = statements(entries, reading)
         parts = [part.straight() for part in said]
         names = parts[0].names
         knowledge = None if self.knowledge is None else self.knowledge.without(said[0].left_out)
@@ -125,7 +108,13 @@ class FCI(Parameters):
             contexts=len(test.contexts),
             selection=self.selection,
         )
-        return _result(found, names, test.contexts, parts)
+        options = described(self, "FCI")
+        return replace(
+            _result(found, names, test.contexts, parts),
+            method=options,
+            manifest=manifest_of_summaries(options, parts),
+            privacy=privacy_of(entries, said),
+        )
 
 
 def _result(found: FCISearch, names: Sequence[str], contexts: Sequence[Pair], parts: Sequence[Summary]) -> FCIResult:

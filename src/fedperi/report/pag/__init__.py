@@ -1,0 +1,1 @@
+"""How a graph with hidden causes is told: in words, and as a page."""

@@ -1,0 +1,52 @@
+"""The report of FCI: one HTML file that holds everything it shows, runs no script and asks nobody for anything."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from ..._version import __version__
+from ..page import environment
+from ..pictures.pag import pag_svg
+from ..privacy import promises
+from ..words import citation
+from .words import ASSUMPTIONS, change_words, counted, edge_words, methods_text
+
+if TYPE_CHECKING:
+    from ...methods.fci.result import FCIResult
+
+
+def render_pag_report(result: FCIResult) -> str:
+    """Write the report of a result of FCI.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> page = render_pag_report(fp.FCI().fit(fp.simulate(4, clients=3, samples=500, seed=1).sites))
+    >>> page.startswith("<!doctype html>"), "<script" in page
+    (True, False)
+    """
+    from markupsafe import Markup
+
+    folder = files("fedperi.report") / "templates"
+    style = "".join((folder / name).read_text(encoding="utf-8") for name in ("report.css", "mechanisms.css"))
+    page: str = (
+        environment()
+        .get_template("pag.html")
+        .render(
+            result=result,
+            version=__version__,
+            style=Markup(style),
+            picture=Markup(pag_svg(result.graph)),
+            counted=counted(result.graph),
+            edges=[(edge, edge_words(*edge)) for edge in result.graph.edges],
+            changes=change_words(result.changes),
+            promises=promises(result),
+            assumptions=ASSUMPTIONS,
+            methods=methods_text(result),
+            citation=citation(__version__),
+            manifest=json.dumps(result.manifest, indent=2, ensure_ascii=False),
+        )
+    )
+    return page

@@ -1,0 +1,105 @@
+"""What a PAG says, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...graph.ancestral.pag import PAG
+from ..mechanism_words import Assumption
+
+if TYPE_CHECKING:
+    from ...methods.fci.result import FCIResult
+
+_MEANINGS = {
+    "-->": "{a} causes {b}, perhaps through others; they may have a hidden common cause besides.",
+    "<->": "Neither causes the other: they have a hidden common cause.",
+    "o->": "{b} does not cause {a}. {a} causes {b}, or they have a hidden common cause, or both.",
+    "o-o": "They are connected; the tables do not say how.",
+    "---": "Both influence which rows are in the tables.",
+    "--o": "{a} causes {b}, or influences which rows are in the tables.",
+    "o--": "{b} causes {a}, or influences which rows are in the tables.",
+}
+
+ASSUMPTIONS = (
+    Assumption(
+        "One graph, hidden causes allowed",
+        "All sites share one acyclic graph over what was measured and what was not.",
+        "Arrowheads may be wrong.",
+    ),
+    Assumption(
+        "Nothing cancels out",
+        "What is independent in the tables is so by the graph, and every dependence is strong enough to be seen.",
+        "A dependence that is overlooked removes an edge, and can make a false arrowhead elsewhere.",
+    ),
+    Assumption(
+        "Straight lines",
+        "Effects are straight lines with Gaussian residuals.",
+        "Curves make site differences look connected with effects, and some edges are oriented wrongly.",
+    ),
+    Assumption(
+        "Site differences come from outside",
+        "No variable in the tables causes a site to differ from another.",
+        "Arrowheads that come from differences between sites may be wrong.",
+    ),
+)
+
+
+def edge_words(a: str, symbol: str, b: str) -> str:
+    """Say what an edge of a PAG means.
+
+    Examples
+    --------
+    >>> edge_words("age", "o->", "dose")
+    'dose does not cause age. age causes dose, or they have a hidden common cause, or both.'
+    """
+    return _MEANINGS[symbol].format(a=a, b=b)
+
+
+def counted(graph: PAG) -> str:
+    """Count the edges of each kind.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> counted(fp.PAG.from_edges([("A", "o->", "B"), ("B", "<->", "C")]))
+    '2 edges: 0 known causes, 1 hidden common cause, 1 partly or wholly open.'
+    """
+    causes, hidden = len(graph.directed), len(graph.bidirected)
+    return (
+        f"{_some(len(graph), 'edge')}: {_some(causes, 'known cause')}, {_some(hidden, 'hidden common cause')}, "
+        f"{len(graph) - causes - hidden} partly or wholly open."
+    )
+
+
+def change_words(changes: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Say, for each variable, between which sites it differs with nothing measured that explains it.
+
+    Examples
+    --------
+    >>> change_words([("lyon", "metz", "dose"), ("lyon", "nice", "dose")])
+    ['dose differs between lyon and metz, and between lyon and nice.']
+    """
+    by_variable: dict[str, list[str]] = {}
+    for first, second, variable in changes:
+        by_variable.setdefault(variable, []).append(f"between {first} and {second}")
+    return [f"{variable} differs {', and '.join(pairs)}." for variable, pairs in by_variable.items()]
+
+
+def methods_text(result: FCIResult) -> str:
+    """Describe a run as in the methods section of a paper."""
+    sites, alpha = len(result.sites), result.method.get("alpha")
+    contexts = (
+        " Differences between sites entered as context variables that nothing measured causes (joint causal inference)."
+        if result.method.get("context")
+        else ""
+    )
+    return (
+        f"Causes were sought with FCI (Spirtes et al., 2000; rules of Zhang, 2008), which allows hidden common causes, "
+        f"from one summary of each of {_some(sites, 'site')}. Independence was tested within each site at level "
+        f"{alpha}, and the tests were combined ({_some(result.tests, 'test')}); rows were not pooled.{contexts}"
+    )
+
+
+def _some(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
