@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...errors import InputError
 from ...option_values import DATA, check_one_of
 from ..checks.faults import constant_everywhere, faults
@@ -14,7 +17,7 @@ from ..embedding import Block, Curve, Data, Embedding, OneHot, common_embedding,
 from ..encode import read_rows
 from ..infer import SchemaLike, as_schema, unify
 from ..missing.leaving import NOTHING, LeftOut, leave_out, too_much
-from ..moments import stream_moments
+from ..moments import Moments, MomentStream, stream_moments
 from ..schema import Kind, Schema
 from ..survey import FirstReading, for_each_table, read_all
 from ..table import CHUNK, Source, Table, open_tables
@@ -96,12 +99,41 @@ def _summaries(
             moments = table.engine.moments(table, embedding, reading.profile, missing)
         if moments is None:
             rows = (embedding.embed(frame, table.name) for frame in read_rows(table, agreed, CHUNK, missing))
-            moments = stream_moments(rows)
+            moments = _with_own_columns(rows, _own_columns(embedding, profile)) if alone else stream_moments(rows)
         return _summary(table.name, agreed, embedding, Incomplete(moments, None, profile.dropped), kinds)
 
     made = for_each_table(jobs, opened, summarise, read)
     made = [replace(summary, left_out=left.columns) for summary in made]
     return [replace(made[0], remarks=tuple(map(str, left.findings))), *made[1:]]
+
+
+def _with_own_columns(chunks: Iterable[NDArray[np.float64]], own: Sequence[int]) -> Moments:
+    """Return the moments of all columns; those of the site's own columns as its own statistics have them.
+
+    How a sum is rounded depends on the columns beside it. Scores of this site alone (`statistics_of`) use its own
+    columns only, and must not differ from those of its table in the last bit.
+    """
+    every, some = MomentStream(), MomentStream()
+    for rows in chunks:
+        some.add(np.ascontiguousarray(rows[:, own]))
+        every.add(rows)
+    found, exact = every.result(), some.result()
+    found.mean[own] = exact.mean
+    found.scatter[np.ix_(own, own)] = exact.scatter
+    return found
+
+
+def _own_columns(embedding: Embedding, profile: TableProfile) -> list[int]:
+    """Columns that `fit_embedding` would choose at this site: its own levels without the first, and no curves."""
+    own: list[int] = []
+    for block, columns in zip(embedding.blocks, embedding.positions, strict=True):
+        if isinstance(block, OneHot):
+            counts = profile.columns[block.column.name].counts(block.column.levels or ())
+            present = [level for level, count in enumerate(counts) if count][1:]
+            own += [column for column, level in zip(columns, block.shown, strict=True) if level in present]
+        else:
+            own.append(columns[0])
+    return own
 
 
 def _left_out(profiles: Sequence[TableProfile], missing: Missing, alone: bool) -> LeftOut:
