@@ -136,8 +136,8 @@ def _check_summaries_suffice(sites: Sequence[SummarySite], data: str) -> None:
                 "linear": "categories as numbers",
             }[data]
             raise InputError(
-                f"site {site.name!r} is known by its summary, and data={data!r} needs {needs}, which a summary does not "
-                "have; leave data out, or give the table"
+                f"site {site.name!r} is known by its summary, and data={data!r} needs {needs}, which a summary does "
+                "not have; leave data out, or give the table"
             )
 
 
