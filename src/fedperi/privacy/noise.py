@@ -59,7 +59,7 @@ class SecureNoise:
             dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64"), scale=noise_scale(sensitivity, rho)
         )
         _proven(measurement.map(sensitivity), rho)
-        return np.array(measurement(values.tolist()), dtype=np.int64)
+        return np.array(measurement(np.asarray(values, dtype=np.int64)), dtype=np.int64)
 
     def select(self, scores: Integers, sensitivity: int, rho: float) -> int:
         """Choose the position of a large score by the exponential mechanism."""
@@ -71,14 +71,14 @@ class SecureNoise:
             scale=noise_scale(sensitivity, rho),
         )
         _proven(measurement.map(sensitivity), rho)
-        return int(measurement(scores.tolist()))
+        return int(measurement(np.asarray(scores, dtype=np.int64)))
 
     def laplace(self, values: Floats, scale: float) -> Floats:
         """Add Laplace noise to numbers."""
         dp = _opendp()
         domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
         measurement = dp.m.make_laplace(domain, dp.l1_distance(T="f64"), scale=scale)
-        return np.array(measurement(values.tolist()), dtype=np.float64)
+        return np.array(measurement(np.asarray(values, dtype=np.float64)), dtype=np.float64)
 
 
 class SeededNoise:
