@@ -10,7 +10,7 @@ from ..infer import MAX_CODES
 from ..preparing.obvious import names_an_identifier
 from ..schema import Schema
 from .findings import Finding, quoted
-from .looks import Floats, NumberLook
+from .looks import NumberLook
 from .sentinels import Looked
 
 COLLISIONS = 10.0
@@ -36,7 +36,7 @@ def identifier_findings(name: str, looks: Looked) -> list[Finding]:
     """
     if names_an_identifier(name):
         message = "the name of the column says that it identifies cases or places"
-    elif looks and all(look.whole and _distinct(look.sample) for look in looks.values()) and _telling(looks):
+    elif looks and all(look.whole and look.distinct for look in looks.values()) and _telling(looks):
         message = "whole numbers of which none occurs twice: probably an identifier"
     else:
         return []
@@ -55,7 +55,7 @@ def date_findings(name: str, looks: Looked) -> list[Finding]:
     >>> print(date_findings("visit", {"lyon": looks.result()["visit"]})[0])
     column 'visit': whole numbers that are dates, year month day: their differences are no days; turn them into ...
     """
-    if not looks or not all(look.whole and _dates(look.sample) for look in looks.values()):
+    if not looks or not all(look.whole and _dates(look) for look in looks.values()):
         return []
     message = "whole numbers that are dates, year month day: their differences are no days"
     remedy = f"turn them into days since a fixed date, or {LEAVE_OUT.format(name)}"
@@ -133,18 +133,11 @@ def _in_order(look: NumberLook) -> bool:
     return look.n >= ORDERED and (look.rising or look.falling) and len(np.unique(look.sample)) > MAX_CODES
 
 
-def _distinct(sample: Floats) -> bool:
-    return len(np.unique(sample)) == len(sample)
-
-
 def _telling(looks: Looked) -> bool:
     """Whether measurements that spread so would repeat: of n values, 0.14 n^2 / spread pairs are equal by chance."""
     spreads = [(len(look.sample), float(look.sample.std())) for look in looks.values()]
     return sum(0.14 * n * n / max(spread, 0.14) for n, spread in spreads) > COLLISIONS
 
 
-def _dates(sample: Floats) -> bool:
-    if len(sample) < 10 or sample[0] < 19000101 or sample[-1] > 21001231:
-        return False
-    month, day = sample // 100 % 100, sample % 100
-    return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all()) and len(np.unique(sample)) > 2
+def _dates(look: NumberLook) -> bool:
+    return look.dates and look.n >= 10 and len(np.unique(look.sample)) > 2

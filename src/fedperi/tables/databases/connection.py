@@ -14,18 +14,30 @@ MOST_AGGREGATES = 500
 """Numbers that one query asks for. PostgreSQL allows 1,664 per query, and other engines slow down with more."""
 
 
+Prepare = Callable[[Any], Any]
+"""Takes an expression of rows, and returns one with cells changed."""
+
+
 class Connection:
     """A connection to a database while questions are asked.
 
     Every question is an aggregate: `ask` is the only way to an answer, and refuses one with more rows than expected.
     """
 
-    def __init__(self, address: Address, backend: Any) -> None:
-        self._address, self._backend = address, backend
+    def __init__(self, address: Address, backend: Any, prepare: Prepare | None = None) -> None:
+        self._address, self._backend, self._prepare = address, backend, prepare
+
+    def beside(self, address: Address, prepare: Prepare | None) -> Connection:
+        """Return the same connection, for another table of the same database."""
+        return Connection(address, self._backend, prepare)
 
     @property
     def rows(self) -> Any:
-        """The table, as an expression: nothing is fetched."""
+        """The table, with cells changed as a schema says, as an expression: nothing is fetched."""
+        return self._stored if self._prepare is None else self._prepare(self._stored)
+
+    @property
+    def _stored(self) -> Any:
         address = self._address
         with _said(address, "does not let us see the table"):
             if address.query is not None:
@@ -95,8 +107,11 @@ class Connection:
 
 
 @contextmanager
-def connected(address: Address) -> Iterator[Connection]:
-    """Connect for some questions. The connection can only read, and ends afterwards."""
+def connected(address: Address, prepare: Prepare | None = None) -> Iterator[Connection]:
+    """Connect for some questions. The connection can only read, and ends afterwards.
+
+    Questions are about what `prepare` makes of the table.
+    """
     try:
         import ibis
     except ImportError:
@@ -108,7 +123,7 @@ def connected(address: Address) -> Iterator[Connection]:
     with _said(address, "cannot be reached", reason=True):
         backend = connect(ibis, address)
     try:
-        yield Connection(address, backend)
+        yield Connection(address, backend, prepare)
     finally:
         backend.disconnect()
 
