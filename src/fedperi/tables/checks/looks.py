@@ -36,9 +36,9 @@ class NumberLook:
     """What a closer look at the finite numbers of one column found.
 
     ``low`` and ``high`` are the edges of the range, with the rows that hold them and the next value inside.
-    ``inner_low`` and ``inner_high`` are the edges without `CODES`. ``sample`` is sorted. ``distinct`` says that no value
-    of it occurs twice, ``dates`` that all of its values can be dates such as 20240131. ``rising`` and ``falling`` are
-    about the order of the rows; false where rows have none.
+    ``inner_low`` and ``inner_high`` are the edges without `CODES`. ``sample`` is sorted; ``distinct`` says that none of
+    its values occurs twice, ``dates`` that all may be dates such as 20240131. ``rising`` and ``falling`` are about the
+    order of the rows, and false where rows have none.
     """
 
     n: int

@@ -1,7 +1,7 @@
 """A closer look at the numbers of a database's table, by aggregate queries: what the checks need, and no row.
 
-The engine counts codes, finds the edges of the range, and counts values in intervals. Values spread over these intervals
-stand in for the sample of a file: the checks only use its quartiles, its tails, and how many values there are.
+The engine counts codes, finds the edges of the range, and counts values in intervals. Values spread over these
+intervals stand in for the sample of a file: the checks only use its quartiles, its tails, and its size.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ INTERVALS, REACH = 256, 8.0
 """Intervals in which values are counted, over so many standard deviations on both sides: sixteen per deviation."""
 
 WIDE, HEAVY, FEW = 0.125, 0.005, 4
-"""An interval wider than this share of the spread, with more than this share of the rows and more than a few, is divided
-again: one value far away may have made all others fall into one."""
+"""An interval is divided again if it is wider than this share of the spread, and holds more than this share of the rows
+and more than a few: one value far away may have made all others fall into one."""
 
 DIVISIONS = 12
 """Divisions of a column's intervals at most."""
@@ -149,9 +149,7 @@ def _intervals(connection: Connection, rows: Any, place: str, facts: Facts) -> l
     for _ in range(DIVISIONS):
         total = sum(one.rows for one in found)
         _, spread = spread_of(_spread_over(found, whole=False))
-        wide = [
-            one for one in found if one.high - one.low > WIDE * spread > 0 and one.rows > max(FEW, HEAVY * total)
-        ]
+        wide = [one for one in found if one.high - one.low > WIDE * spread > 0 and one.rows > max(FEW, HEAVY * total)]
         if not wide:
             break
         one = max(wide, key=lambda interval: interval.rows)

@@ -32,9 +32,7 @@ class EngineRows(RowHashes):
         Rows that lack a value, and rows that repeat an earlier one.
     """
 
-    def __init__(
-        self, address: Address, prepare: Prepare, profile: TableProfile, incomplete: int, copies: int
-    ) -> None:
+    def __init__(self, address: Address, prepare: Prepare, profile: TableProfile, incomplete: int, copies: int) -> None:
         super().__init__()
         self.seen, self.incomplete = profile.total, incomplete
         self._address, self._prepare, self._copies = address, prepare, copies
