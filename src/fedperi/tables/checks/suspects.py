@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ..infer import MAX_CODES
 from ..preparing.obvious import names_an_identifier
 from ..schema import Schema
+from ..statistics import Statistics
 from .findings import Finding, quoted
 from .looks import NumberLook
 from .sentinels import Looked
@@ -18,6 +19,9 @@ COLLISIONS = 10.0
 
 ORDERED = 30
 """Rows from which on it is no chance that a column is in order; with fewer than ten different values it may be."""
+
+RELATED, CLEARLY = 3.0, 5.0
+"""Standard errors up to which a column is unrelated to another one, and from which on two sites differ in that."""
 
 LEAVE_OUT = 'leave it out: --exclude {0}, or kind = "ignore" in the schema'
 
@@ -117,6 +121,54 @@ def sorted_notes(looks: Mapping[str, Looked], schema: Schema) -> list[Finding]:
         Finding("note", None, (name,), f"in order at {quoted(where)}", remedy, "sorted")
         for name, where in by_column.items()
     ]
+
+
+def sorted_alone(statistics: Mapping[str, Statistics], looks: Mapping[str, Mapping[str, NumberLook]]) -> list[Finding]:
+    """Name single columns that are in order at a site, and unrelated to all others there but not elsewhere.
+
+    Whole rows that are sorted keep their relations. A column that was sorted by itself has none left.
+
+    Parameters
+    ----------
+    statistics : mapping of str to Statistics
+        By site, where rows are complete.
+    looks : mapping of str to mapping of str to NumberLook
+        By site and column.
+    """
+    found = []
+    for site, here in statistics.items():
+        names = [name for name in here.names if name in looks[site] and _in_order(looks[site][name])]
+        others = [other for name, other in statistics.items() if name != site]
+        if len(names) != 1 or not others:
+            continue
+        lost = _lost(names[0], here, others)
+        if lost:
+            message = f"in order, and unrelated to all other columns, although elsewhere it depends on {quoted(lost)}"
+            remedy = "probably it was sorted by itself, which breaks rows: compare with the source"
+            found.append(Finding("error", site, (names[0],), message, remedy, "sorted"))
+    return found
+
+
+def _lost(name: str, here: Statistics, others: Sequence[Statistics]) -> list[str]:
+    """Return the columns of numbers that one depends on at the other sites; none if it depends on some here."""
+    lost = []
+    for other in here.names:
+        if other == name or here.kinds[here.names.index(other)] != "continuous":
+            continue
+        if abs(_fisher(here, name, other)) * np.sqrt(here.n) > RELATED:
+            return []
+        known = [some for some in others if other in some.names and name in some.names]
+        rows = sum(some.n for some in known)
+        usual = sum(some.n * _fisher(some, name, other) for some in known) / max(rows, 1)
+        if rows and abs(usual - _fisher(here, name, other)) > CLEARLY * np.sqrt(1 / here.n + 1 / rows):
+            lost.append(other)
+    return lost
+
+
+def _fisher(statistics: Statistics, a: str, b: str) -> float:
+    """Return Fisher's z of the correlation of two numbers."""
+    i, j = (statistics.blocks[statistics.names.index(name)][0] for name in (a, b))
+    return float(np.arctanh(np.clip(statistics.correlation[i, j], -0.999999, 0.999999)))
 
 
 def _in_order_at(looks: Mapping[str, Looked], schema: Schema) -> dict[str, list[str]]:
