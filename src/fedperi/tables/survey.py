@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from .checks.duplicates import RowHashes, known_rows
+from .checks.duplicates import RowHashes
 from .checks.faults import faults
 from .checks.findings import raise_errors
 from .checks.looks import Looks, NumberLook
@@ -129,9 +129,11 @@ def read_once(
     if tell is not None:
         tell(table, 0)
     profile = scan(table, missing, schema=schema, tap=tap, spread="spread" in wanted)
+    seen: Mapping[str, NumberLook] = looks.result()
     if table.engine is not None:
-        hashes = known_rows(profile)
-    found = FirstReading(schema, missing, wanted, profile, moments, hashes, looks.result())
+        hashes = table.engine.repeats(table, profile) if "hashes" in wanted else hashes
+        seen = table.engine.looks(table) if "looks" in wanted else seen
+    found = FirstReading(schema, missing, wanted, profile, moments, hashes, seen)
     return replace(table, first_reading=found), found
 
 

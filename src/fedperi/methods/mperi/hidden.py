@@ -40,6 +40,10 @@ OWN_CHANGE = 3.0
 ONE_CAUSE = 4.0
 """Nats by which one hidden cause must explain four variables better than the edges between them."""
 
+MISSED = 0.05
+"""Probability of an edge from which on a dependence without one is told as an edge that was left out. A category of
+many levels needs many rows for an edge: of two with four and five levels it has twelve strengths."""
+
 MOST_NAMED = 5
 
 
@@ -51,17 +55,21 @@ class Sign(NamedTuple):
     words: str
 
 
-def hidden_causes(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) -> list[str]:
+def hidden_causes(
+    said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups], chances: Floats | None = None
+) -> list[str]:
     """List the sentences about hidden causes, the strongest signs of each kind first.
 
     Thresholds are those of exact summaries: under privacy noise nothing is said.
     """
     if not all(part.exact for part in said):
         return []
-    return [sign.words for sign in find_signs(said, dag, groups)]
+    return [sign.words for sign in find_signs(said, dag, groups, chances)]
 
 
-def find_signs(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) -> list[Sign]:
+def find_signs(
+    said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups], chances: Floats | None = None
+) -> list[Sign]:
     """Look for all four signs.
 
     Parameters
@@ -72,6 +80,8 @@ def find_signs(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) -> 
         A DAG that agrees with the graph of the run.
     groups : sequence of Groups
         Which sites share the mechanism of each variable.
+    chances : array, optional
+        ``[i, j]``: the probability of i -> j that the run states.
 
     Examples
     --------
@@ -86,7 +96,7 @@ def find_signs(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) -> 
     ordered = dag.reordered(parts[0].names)
     kinds = (
         changing_together(parts, groups),
-        residual_correlations(parts, ordered),
+        residual_correlations(parts, ordered, chances),
         untold_changes(parts, ordered),
         one_cause_of_four(parts, ordered),
     )
@@ -113,8 +123,11 @@ def changing_together(parts: Sequence[Summary], groups: Sequence[Groups]) -> Ite
             )
 
 
-def residual_correlations(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
-    """Find pairs without an edge that are dependent given the causes of the later one."""
+def residual_correlations(parts: Sequence[Summary], dag: PDAG, chances: Floats | None = None) -> Iterator[Sign]:
+    """Find pairs without an edge that are dependent given the causes of the later one.
+
+    Where an edge was left out although it is not improbable, the dependence is told as that edge.
+    """
     adjacency = dag.adjacency
     parents = bits.columns(adjacency)
     test = SiteTests(parts, contexts=False)
@@ -126,12 +139,16 @@ def residual_correlations(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]
         if chance < CHANCE / len(pairs) / p:
             causes = [dag.names[v] for v in bits.members(parents[b])]
             adjusted = f" for the same {listed(causes)}" if causes else ""
-            yield Sign(
-                (dag.names[a], dag.names[b]),
-                -log(max(chance, 1e-300)),
-                f"{dag.names[a]} and {dag.names[b]} may have a hidden common cause: they have no edge, but depend on "
-                f"each other{adjusted} (by chance: {chance:.1g}).",
-            )
+            both = f"{dag.names[a]} and {dag.names[b]}"
+            depend = f"depend on each other{adjusted} (by chance: {chance:.1g})"
+            edge = 0.0 if chances is None else float(chances[a, b] + chances[b, a])
+            words = f"{both} may have a hidden common cause: they have no edge, but {depend}."
+            if edge >= MISSED:
+                words = (
+                    f"{both} {depend}, although the graph has no edge there: its probability is {edge:.2f}, and an "
+                    "edge is drawn from one half on. More rows, or fewer levels of a category, would decide."
+                )
+            yield Sign((dag.names[a], dag.names[b]), -log(max(chance, 1e-300)), words)
 
 
 def _chances(test: SiteTests, pairs: Sequence[tuple[int, int]], parents: Sequence[int]) -> list[float]:

@@ -13,13 +13,15 @@ from ..missing.leaving import NOTHING, LeftOut, gaps_here, leave_out
 from ..preparing.opening import Opening
 from ..readers.kept_rows import Memory
 from ..schema import Schema
+from ..statistics import Statistics
 from ..survey import FirstReading, Part, Tell, read_once
 from ..table import Source, Table, named_sources
 from .determined import REFUSED, determined_everywhere, determined_here
-from .doubts import copies, doubts, explained, odd_columns, one_per_problem
+from .doubts import copies, doubts, explained, odd_columns, one_per_problem, said_better, unless_accepted
 from .faults import constant_everywhere, constants_here, faults
 from .findings import Finding, quoted
 from .profile import Missing
+from .suspects import sorted_alone
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -144,7 +146,10 @@ def check(
     said = {one.columns for one in left.findings if one.level == "error"}
     found += unreadable + [one for one in differing if one.columns not in said] + _same_content(tables)
     odd = odd_columns([(table.name, reading) for table, reading in known], agreed, given, how.accept)
-    found += _sites(known, agreed, strict or len(known) < 2)  # one table is all sites together
+    at_sites, statistics = _sites(known, agreed, strict or len(known) < 2)  # one table is all sites together
+    found += at_sites
+    alone = sorted_alone(statistics, {table.name: reading.looks for table, reading in known})
+    odd = [*unless_accepted(alone, how.accept), *(one for one in odd if not said_better(one, alone))]
     found = [*(one for one in one_per_problem(found) if not explained(one, odd)), *odd]
     ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
     summaries = tuple(
@@ -189,9 +194,13 @@ def _failed(name: str, error: InputError) -> Finding:
     return Finding("error", name, (), message, remedy)
 
 
-def _sites(tables: list[Surveyed], schema: Schema, strict: bool) -> list[Finding]:
-    """List what is wrong or doubtful at single sites and, unless it is `strict`, at all of them together."""
+def _sites(tables: list[Surveyed], schema: Schema, strict: bool) -> tuple[list[Finding], dict[str, Statistics]]:
+    """List what is wrong or doubtful at single sites and, unless it is `strict`, at all of them together.
+
+    Statistics of sites are returned too, where they were needed.
+    """
     found: list[Finding] = []
+    statistics: dict[str, Statistics] = {}
     faulty, exact = set[str](), False
     for table, reading in tables:
         profile, missing = reading.profile, reading.missing
@@ -202,10 +211,12 @@ def _sites(tables: list[Surveyed], schema: Schema, strict: bool) -> list[Finding
         found += errors + odd + doubts(profile, schema, missing, strict)
         found += copies(profile, schema, reading.hashes)
         own = {name for error in (*errors, *odd) for name in error.columns}
-        some, exactly = determined_here(table, reading, schema, own, strict=strict)
-        found, exact = found + some, exact or exactly
+        here = determined_here(table, reading, schema, own, strict=strict)
+        found, exact = found + here.findings, exact or here.exact
+        if here.statistics is not None:
+            statistics[table.name] = here.statistics
         faulty |= {name for error in errors for name in error.columns}
-    return found if strict else _of_all(found, tables, schema, faulty, exact)
+    return (found if strict else _of_all(found, tables, schema, faulty, exact)), statistics
 
 
 def _of_all(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import NamedTuple
 
 from ...errors import InputError
 from ..embedding import Embedding, common_embedding, fit_embedding
 from ..encode import read_rows
 from ..moments import Moments, merge, stream_moments
 from ..schema import Schema
-from ..statistics import embedded_statistics
+from ..statistics import Statistics, embedded_statistics
 from ..survey import FirstReading
 from ..table import CHUNK, Table
 from .collinear import Dependence, dependences
@@ -20,30 +21,39 @@ REFUSED = "; --method iperi refuses it"
 DROP = "drop one of them"
 
 
+class Determined(NamedTuple):
+    """What was found at one site, whether some columns determine others exactly, and statistics, if there are any."""
+
+    findings: list[Finding]
+    exact: bool
+    statistics: Statistics | None
+
+
 def determined_here(
     table: Table, reading: FirstReading, schema: Schema, faulty: set[str], *, strict: bool
-) -> tuple[list[Finding], bool]:
-    """Near-collinear columns of one site, among those without a fault, and whether some determine others exactly.
+) -> Determined:
+    """Near-collinear columns of one site, among those without a fault.
 
     If `strict`, exact dependence is an error. If not, it is a warning here: `determined_everywhere` looks at all sites.
     """
     sound = Schema(tuple(column for column in schema.columns if column.name not in faulty))
     discrete = all(column.kind == "categorical" for column in sound.columns)
     if len(sound.columns) < 2 or _gaps(reading, sound):
-        return [], False  # moments of incomplete rows are estimated by the run, which looks at all sites together
+        return Determined([], False, None)  # of incomplete rows the run estimates moments, and looks at all sites
     try:
         embedding = fit_embedding(sound, reading.profile, "mixed", 1)
         moments = _moments(table, reading, sound, embedding)
-        dependent = dependences(embedded_statistics(moments, embedding, reading.profile))
+        statistics = embedded_statistics(moments, embedding, reading.profile)
+        dependent = dependences(statistics)
     except InputError:  # values that do not fit the schema: reported already
-        return [], False
+        return Determined([], False, None)
     found = []
     for item in dependent:
         # A residual variance of zero has no logarithm: scores and tests refuse it. Counts of categories can bear it.
         level: Level = "error" if item.exact and strict and not discrete else "warning"
         refused = REFUSED if item.exact and not strict and not discrete else ""
         found.append(Finding(level, table.name, item.names, _said(item), f"{DROP}{refused}", "determined"))
-    return found, any(item.exact for item in dependent)
+    return Determined(found, any(item.exact for item in dependent), statistics)
 
 
 def determined_everywhere(

@@ -12,6 +12,9 @@ from ...errors import InputError
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.]*)://", re.IGNORECASE)
 _CONNECTION = re.compile(r"--\s*connection:\s*(\S+)\s*")
+_DIALECTS = {"postgresql": "postgres", "pyspark": "spark", "mssql": "tsql", "impala": "hive"}
+"""How the parser of queries names a dialect, where addresses name it otherwise."""
+
 _EXAMPLE = "postgresql://host/database?table=visits"
 
 
@@ -132,7 +135,7 @@ def _check_query(path: Path, query: str, scheme: str) -> None:
             f"{str(path)!r} is a query, which needs Ibis; pip install 'ibis-framework[duckdb,postgres]' (the extra "
             "'sql' brings it)"
         ) from None
-    dialect = "postgres" if scheme == "postgresql" else scheme
+    dialect = _DIALECTS.get(scheme, scheme)
     try:
         statements = [one for one in sqlglot.parse(query, read=dialect) if one is not None]
     except (sqlglot.errors.SqlglotError, ValueError):
