@@ -12,11 +12,11 @@ from fedperi.methods import Result
 from fedperi.methods.certainty import WORDS
 from fedperi.methods.parts import Groups, Robustness
 from fedperi.report import render_report
-from fedperi.report.assumptions import assumptions
 from fedperi.report.edges import drawn_graph, shown_edges
 from fedperi.report.grades import counted, grade_words
 from fedperi.report.mechanisms import evidence_words, mechanism_view
-from fedperi.report.words import methods_text
+from fedperi.report.paper.assumptions import assumptions
+from fedperi.report.paper.methods import methods_text
 
 NONSENSE = (
     "regret",

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
 from ..methods.certainty import WORDS, meaning
-from .assumptions import assumptions
 from .contributions import contributions
 from .convergence import convergence_svg
 from .edges import VIEWS, ShownEdge, drawn_graph, shown_edges
 from .matrix import SHORT
 from .mechanisms import GradedEdge, MechanismView, mechanism_view
+from .paper.assumptions import assumptions
+from .paper.methods import bibtex, citation, methods_text
+from .paper.results import limitations_text, results_text
 from .pictures.layout import Layout, layout
 from .pictures.svg import edge_parts, node_parts, svg
 from .privacy import Promise, promises, shown_number
 from .privacy_words import alarm, cautions, pledge, redrawn, rows_in_all, rows_worth
-from .results_text import limitations_text, results_text
-from .words import bibtex, citation, methods_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .grades import count_grades
+from ..grades import count_grades
 
 if TYPE_CHECKING:
-    from ..methods.result import Result
+    from ...methods.result import Result
 
 
 class Assumption(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .mechanism_words import SHARED, Assumption, form_of_relations
+from .mechanisms import SHARED, Assumption, form_of_relations
 
 ONE_DAG = Assumption(
     "One graph, and no interventions",
@@ -45,7 +45,7 @@ def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumpti
 
     Examples
     --------
-    >>> from fedperi.report.assumptions import assumptions
+    >>> from fedperi.report.paper.assumptions import assumptions
     >>> [a.name for a in assumptions({"name": "I-PERI", "data": "linear"})][:2]
     ['No hidden common causes', 'Nothing cancels out']
     """
