@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isinf
 from typing import TYPE_CHECKING
 
 from ..methods.certainty import Word, how_sure
 from .edges import Share, ShownEdge
 from .grades import count_grades, grade_words
+from .hidden import Suspicion, suspicions
 from .matrix import Matrix, site_matrix
 from .strengths import Strength, strength
 
@@ -48,6 +49,8 @@ class GradedEdge:
         How probable it is as written, in one of four words.
     effects : tuple of (str, Strength)
         How strong it is, as an arrow: of an open edge either way; empty if the sites' numbers are not at hand.
+    hidden : tuple of str
+        Warnings that its ends may have a hidden common cause, with their evidence.
     """
 
     shares: tuple[Share, ...]
@@ -58,6 +61,7 @@ class GradedEdge:
     differences: tuple[str, ...]
     sure: Word | None
     effects: tuple[tuple[str, Strength], ...]
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,8 @@ class MechanismView:
         How many edges have which grade.
     matrix : Matrix
         Sites and variables.
+    suspected : tuple of Suspicion
+        Variables that may have a hidden common cause.
     """
 
     edges: tuple[GradedEdge, ...]
@@ -112,10 +118,11 @@ class MechanismView:
     resting: int
     lines: int
     matrix: Matrix
+    suspected: tuple[Suspicion, ...] = ()
 
 
-def mechanism_view(result: Result, edges: Sequence[ShownEdge]) -> MechanismView:
-    """Collect what the report shows.
+def mechanism_view(result: Result, edges: Sequence[ShownEdge], effects: Effects | None = None) -> MechanismView:
+    """Collect what the report shows; with `effects` also how strong arrows are.
 
     Examples
     --------
@@ -126,8 +133,6 @@ def mechanism_view(result: Result, edges: Sequence[ShownEdge]) -> MechanismView:
     >>> view.alike
     ('site 1',)
     """
-    from ..methods.effects.table import effects_of
-
     resting = {frozenset((one.a, one.b)): one for one in result.robustness}
     by_site = {
         site: tuple(_said(one) for one in result.differences if one.site == site)
@@ -135,9 +140,13 @@ def mechanism_view(result: Result, edges: Sequence[ShownEdge]) -> MechanismView:
         if any(one.site == site for one in result.differences)
     }
     confirmed, rest, lines = count_grades(result)
-    effects = effects_of(result)
+    suspected = suspicions(result)
+    graded = (_graded(result, edge, resting.get(frozenset((edge.first, edge.second))), effects) for edge in edges)
     return MechanismView(
-        tuple(_graded(result, edge, resting.get(frozenset((edge.first, edge.second))), effects) for edge in edges),
+        tuple(
+            replace(one, hidden=tuple(sign.words for sign in suspected if sign.about(edge.first, edge.second)))
+            for one, edge in zip(graded, edges, strict=True)
+        ),
         by_site,
         tuple(site for site in result.sites if site not in by_site),
         {name: tuple(one.words for one in result.differences if one.variable == name) for name in result.graph.names},
@@ -147,6 +156,7 @@ def mechanism_view(result: Result, edges: Sequence[ShownEdge]) -> MechanismView:
         rest,
         lines,
         site_matrix(result),
+        suspected,
     )
 
 
