@@ -108,9 +108,12 @@ def _changed(
 ) -> tuple[str, ...]:
     out = []
     shaky = [(edge, graded) for edge, graded in arrows if graded.flips]
-    firm = len(arrows) - len(shaky)
+    known = sum(not graded.tried for _, graded in arrows)
     if arrows:
+        firm = len(arrows) - len(shaky) - known
         out.append(f"{firm} of {len(arrows)} arrow{'s' * (len(arrows) != 1)}: nothing that was tried.")
+    if known:
+        out.append(f"{known} of them: only other background knowledge.")
     out += [f"{edge.first} → {edge.second}: {'; '.join(graded.flips)}." for edge, graded in shaky[:MOST]]
     if len(shaky) > MOST:
         out.append(f"{len(shaky) - MOST} more arrows change, see the table of edges.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..methods.certainty import Word, how_sure
 from .edges import Share, ShownEdge
-from .grades import count_grades, grade_words
+from .grades import count_grades, grade_words, what_they_rest_on
 from .hidden import Suspicion, suspicions
 from .matrix import Matrix, site_matrix
 from .strengths import Strength, strength
@@ -63,6 +63,11 @@ class GradedEdge:
     effects: tuple[tuple[str, Strength], ...]
     hidden: tuple[str, ...] = ()
 
+    @property
+    def tried(self) -> bool:
+        """Whether the run tried what changes it; not for open edges, nor for what was known beforehand."""
+        return bool(self.flips) or self.words not in ("open", "known beforehand")
+
 
 @dataclass(frozen=True)
 class Said:
@@ -102,6 +107,8 @@ class MechanismView:
         Pairs without an edge that may have one, and how probable it is.
     confirmed, resting, lines : int
         How many edges have which grade.
+    rest_on : str
+        What those that are neither confirmed nor open rest on.
     matrix : Matrix
         Sites and variables.
     suspected : tuple of Suspicion
@@ -117,6 +124,7 @@ class MechanismView:
     confirmed: int
     resting: int
     lines: int
+    rest_on: str
     matrix: Matrix
     suspected: tuple[Suspicion, ...] = ()
 
@@ -155,6 +163,7 @@ def mechanism_view(result: Result, edges: Sequence[ShownEdge], effects: Effects 
         confirmed,
         rest,
         lines,
+        what_they_rest_on(result),
         site_matrix(result),
         suspected,
     )

@@ -18,6 +18,7 @@ from .edges import VIEWS, ShownEdge, drawn_graph, shown_edges
 from .matrix import SHORT
 from .mechanisms import GradedEdge, MechanismView, mechanism_view
 from .paper.assumptions import assumptions
+from .paper.mechanisms import when_directed
 from .paper.methods import bibtex, citation, methods_text
 from .paper.results import limitations_text, results_text
 from .pictures.convergence import convergence_svg
@@ -88,6 +89,7 @@ def render_report(result: Result) -> str:
             script=Markup(script),
             view=view,
             totals=totals,
+            when_directed=when_directed(result.method),
             answers=() if view is None else answers(edges, view, effects, totals, result),
             picture=Markup(_picture(picture, edges, view)),
             words=WORDS,

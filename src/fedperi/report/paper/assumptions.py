@@ -127,6 +127,8 @@ def _rows(method: Mapping[str, Any]) -> Assumption:
     rows = "Rows are independent of each other, and each person, thing or case is in one table once."
     if method.get("missing") == "drop":
         rows += " Rows that lacked a value were left out, as if values were missing at random."
+    elif method.get("missing") in ("auto", "em"):
+        rows += " Rows that lack a value tell what they can, as if values were missing at random."
     return Assumption("Independent rows", rows, "Evidence is overstated, and there are too many edges.")
 
 
