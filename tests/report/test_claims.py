@@ -82,7 +82,8 @@ def test_how_sure(result: Result, page: str) -> None:
     top = without.sort_values("edge").iloc[-1]
     if top.edge >= NOTABLE:
         assert f"{top.a} and {top.b} come closest to one: probability {top.edge:.2f}." in text
-    assert f"{(without.edge >= NOTABLE).sum()} pairs without an edge here that may have one" in words_of(page)
+    some = int((without.edge >= NOTABLE).sum())
+    assert f"{some} pair{'s' * (some != 1)} without an edge here that may have one" in words_of(page)
 
 
 def test_how_strong(result: Result, page: str) -> None:
@@ -131,7 +132,10 @@ def test_total_effects_and_what_to_adjust_for(result: Result, page: str) -> None
     assert len(common) == page[page.index('id="effects"') :].split("</table>")[0].count("<tr data-cause")
     for row in common.itertuples():
         adjust = " and ".join(row.adjustment.rsplit(", ", 1)) or "nothing"
-        shown = f"{number(row.total)} ({number(row.total_low)} to {number(row.total_high)})"
+        none = row.total == 0 and row.total_se == 0  # no path in the most probable DAG
+        shown = (
+            f"{'probably none' if none else number(row.total)} ({number(row.total_low)} to {number(row.total_high)})"
+        )
         assert f"{row.cause} {row.effect} {shown} {row.unit} {adjust}" in text
         if row.open:
             assert f"Depends on open directions: {number(row.total_least)} to {number(row.total_most)}." in text

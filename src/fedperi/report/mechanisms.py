@@ -24,7 +24,6 @@ WEAK, STRONG = 3.0, 7.0
 
 NOTABLE = 0.05
 """Probability of an edge from which a pair without one is listed."""
-MOST_PAIRS = 30
 
 
 @dataclass(frozen=True)
@@ -239,4 +238,4 @@ def _pairs(result: Result) -> tuple[tuple[str, str, float], ...]:
         for one in result.probable
         if one.b not in result.graph.adjacent(one.a) and 1 - one.none >= NOTABLE
     ]
-    return tuple(sorted(found, key=lambda pair: -pair[2])[:MOST_PAIRS])
+    return tuple(sorted(found, key=lambda pair: -pair[2]))

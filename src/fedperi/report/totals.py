@@ -46,7 +46,7 @@ class Total:
 
 
 def total_effects(effects: Effects) -> tuple[Total, ...]:
-    """List the effects of all pairs with a directed path in some DAG.
+    """List the effects of all pairs with a directed path in some DAG; first those that have one in the likeliest.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def total_effects(effects: Effects) -> tuple[Total, ...]:
     [('dose', 'pain', 'nothing')]
     """
     rows = (one for pair in effects.pairs() for one in effects.of(*pair) if one.pooled)
-    return tuple(_total(one) for one in rows)
+    return tuple(_total(one) for one in sorted(rows, key=lambda one: one.probably_none))
 
 
 def _total(one: Effect) -> Total:
@@ -77,7 +77,9 @@ def _total(one: Effect) -> Total:
         _level(one.cause, one.cause_level),
         _level(one.effect, one.effect_level),
         total.value if told else 0.0,
-        f"{number(total.value)} ({interval(total)})" if told else "the sites cannot tell",
+        f"{'probably none' if one.probably_none else number(total.value)} ({interval(total)})"
+        if told
+        else "the sites cannot tell",
         one.unit,
         listed(one.adjustment) or NONE,
         tuple(notes),
