@@ -54,7 +54,7 @@ def test_lists(place: Path) -> None:
     only = fedperi("effect", "results", "--effect", "weight", cwd=place).stdout.splitlines()
     assert only[1].split()[:2] == ["age", "weight"] and not only[2].strip()
     nothing = fedperi("effect", "results", "--cause", "pressure", cwd=place)
-    assert words(nothing.stdout) == "There are no effects: the graph has no arrow between these variables."
+    assert words(nothing.stdout) == "In the graph no directed path leads from pressure: it has no effect."
 
 
 def test_no_path(place: Path) -> None:

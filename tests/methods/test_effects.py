@@ -110,6 +110,23 @@ def test_random_effects_are_those_of_statsmodels() -> None:
         assert ours.share == pytest.approx(max(theirs.i2, 0.0), rel=1e-9)
 
 
+def test_sets_and_effects_are_those_of_dowhy() -> None:
+    """On one table, where DoWhy can be asked: our adjustment sets are valid for it, with the same effects."""
+    dowhy = pytest.importorskip("dowhy", reason="dowhy is not installed: it needs more than all else together")
+    for seed in (0, 1):
+        sim = fp.simulate(4, 1, 300, intervention="none", edges=4, seed=seed)
+        effects = known(Moments.of(summaries(sim.sites, data="linear")), sim.dag)
+        pairs = effects.pairs()
+        assert len(pairs) >= 4
+        for cause, effect in pairs:
+            row = effects.of(cause, effect)[0]
+            model = dowhy.CausalModel(sim.sites[0], cause, effect, graph=sim.dag.to_networkx())
+            found = model.identify_effect(proceed_when_unidentifiable=True, method_name="exhaustive-search")
+            (key,) = [key for key, some in found.backdoor_variables.items() if set(some) == set(row.adjustment)][:1]
+            theirs = model.estimate_effect(found, method_name=f"{key}.linear_regression")
+            assert row.total.value == pytest.approx(theirs.value, rel=1e-9)
+
+
 def test_where_pooling_is_allowed_it_gives_about_the_same() -> None:
     """Regression on all rows with an intercept per site: within a third of a standard error, on one fixed seed."""
     formula = pytest.importorskip("statsmodels.formula.api")

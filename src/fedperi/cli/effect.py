@@ -45,7 +45,7 @@ def effect(
     elif cause and effect:
         _say_one(terminal(), found, rows)
     else:
-        _say_all(terminal(), rows)
+        _say_all(terminal(), rows, cause, effect)
 
 
 def _listed(found: Effects, cause: str | None, effect: str | None) -> list[Effect]:
@@ -70,6 +70,8 @@ def _say_one(console: Console, found: Effects, rows: Sequence[Effect]) -> None:
         console.print()
     for sentence in sentences(rows, found.moments):
         console.print(sentence)
+    if not last.path and found.of(last.effect, last.cause)[-1].path:
+        console.print(f"The other way round there is one: --cause {last.effect} --effect {last.cause}.")
 
 
 def _sites(rows: Sequence[Effect]) -> Table:
@@ -103,14 +105,20 @@ def _level(one: Effect) -> str:
     return ", ".join(parts)
 
 
-def _say_all(console: Console, rows: Sequence[Effect]) -> None:
+def _say_all(console: Console, rows: Sequence[Effect], cause: str | None, effect: str | None) -> None:
     from rich.table import Table
     from rich.text import Text
 
     from ..methods.effects.words import IF_RIGHT, interval, number
 
     if not rows:
-        console.print("There are no effects: the graph has no arrow between these variables.")
+        console.print(
+            f"In the graph no directed path leads from {cause}: it has no effect."
+            if cause is not None
+            else f"In the graph no directed path leads to {effect}: nothing has an effect on it."
+            if effect is not None
+            else "There are no effects: the graph has no edge."
+        )
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("Cause", "Effect"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..errors import InputError
 from ..methods.certainty import how_sure
 from .grades import grade_words
+from .hidden import suspicions
 from .mechanisms import evidence_words
 from .pictures.text import edge_mark
 
@@ -51,6 +52,7 @@ def explain(result: Result, a: str, b: str) -> list[str]:
         *_resting(result, a, b),
         *_evidence(result, a, b),
         *_stability(result, a, b),
+        *(one.words for one in suspicions(result) if one.about(a, b)),
         *(one.words for one in result.differences if one.variable in (a, b)),
         *_effects(result, a, b, mark),
     ]

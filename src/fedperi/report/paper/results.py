@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..methods.certainty import WORDS
-from ..methods.effects.words import number
-from ..methods.tables import EdgeRow, edge_rows
+from ...methods.certainty import WORDS
+from ...methods.effects.words import number
+from ...methods.tables import EdgeRow, edge_rows
 
 if TYPE_CHECKING:
-    from ..methods.result import Result
-    from .mechanism_words import Assumption
+    from ...methods.result import Result
+    from .mechanisms import Assumption
 
 MOST = 12
 """Arrows that are written out."""

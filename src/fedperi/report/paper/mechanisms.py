@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .grades import count_grades
+from ...methods.mperi.directions import OVERWHELMING, TEMPER, allowed_doubt
+from ..grades import count_grades, what_they_rest_on
 
 if TYPE_CHECKING:
-    from ..methods.result import Result
+    from ...methods.result import Result
 
 
 class Assumption(NamedTuple):
@@ -73,16 +74,32 @@ def how_mechanisms_were_compared(result: Result) -> list[str]:
     method = result.method
     exact = result.sampling.get("exact", True)
     summed = "summed over all acyclic graphs" if exact else "estimated from samples of acyclic graphs"
-    share = float(method.get("confidence", 0.95))
     return [
         "Each site gave one statement: its row count and the means and covariances of its columns. No rows left a "
         "site.",
         "How each variable depends on its causes (its mechanism) was compared between the sites with a Gaussian BIC. "
         f"{SHARING.get(str(method.get('sharing')), SHARING['auto'])}.",
         f"Probabilities of edges were {summed}, with all sites, with each site left out, and with rows that count for "
-        "a third. Pairs are joined if the probability of an edge is at least one half, and directed if one direction "
-        f"has a probability of at least {share:g} and survives leaving out each site, with one exception at most.",
+        f"a third; stated is their mean, with odds raised to the power {TEMPER:g}. Pairs are joined if the stated "
+        f"probability of an edge is at least one half. They are directed {when_directed(method)}",
     ]
+
+
+def when_directed(method: Mapping[str, Any]) -> str:
+    """Say when an edge gets an arrow, with the numbers that `confidence` stands for.
+
+    Examples
+    --------
+    >>> print(when_directed({"confidence": 0.95}))
+    if the direction has a probability of at least 0.99 with all sites and 0.9 with rows that count for a third, ...
+    """
+    confidence = float(method.get("confidence", 0.95))
+    whole, third = 1 - allowed_doubt(confidence), max(1 - 2 * (1 - confidence), 0.0)
+    return (
+        f"if the direction has a probability of at least {whole:.4g} with all sites and {third:.4g} with rows that "
+        "count for a third, and needs one site at most, or more sites if there is hardly any doubt "
+        f"({OVERWHELMING:g}); also if background knowledge says so, or the other direction would close a cycle."
+    )
 
 
 def what_mechanisms_showed(result: Result) -> str:
@@ -92,7 +109,7 @@ def what_mechanisms_showed(result: Result) -> str:
     edges = len(result.graph)
     return (
         f"The graph has {edges} edge{'s' * (edges != 1)}: {confirmed} with a direction that holds whichever site is "
-        f"left out, {resting} with one that rests on a single site, and {lines} with an open direction. "
+        f"left out, {resting} with one that rests on {what_they_rest_on(result)}, and {lines} with an open direction. "
         f"{len(result.differences)} mechanism{'s' * (len(result.differences) != 1)} differed from those of most sites, "
         f"at {sites} site{'s' * (sites != 1)}."
     )

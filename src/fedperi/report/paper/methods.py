@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
-from .mechanism_words import how_mechanisms_were_compared, what_mechanisms_showed
-from .privacy import Promise, promises
-from .privacy_words import methods_sentences, redrawn, rows_in_all
+from ...scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
+from ..privacy import Promise, promises
+from ..privacy_words import methods_sentences, redrawn, rows_in_all
+from .mechanisms import how_mechanisms_were_compared, what_mechanisms_showed
 
 if TYPE_CHECKING:
-    from ..methods.result import Result
+    from ...methods.result import Result
 
 PAPER = "F. Baldo and C. K. Assaad. Regret-Based Federated Causal Discovery with Unknown Interventions. 2026."
 OURS = ("I-PERI", "PERI")
@@ -45,7 +45,7 @@ def methods_text(result: Result) -> str:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.words import methods_text
+    >>> from fedperi.report.paper.methods import methods_text
     >>> result = fp.IPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
     >>> print(methods_text(result))
     Causal structure was estimated with I-PERI (Baldo and Assaad, 2026) ...
@@ -129,7 +129,7 @@ def citation(version: str) -> str:
 
     Examples
     --------
-    >>> from fedperi.report.words import citation
+    >>> from fedperi.report.paper.methods import citation
     >>> print(citation("0.1"))
     F. Baldo and C. K. Assaad. Regret-Based Federated Causal Discovery with Unknown Interventions. 2026.
     The fedperi developers. fedperi: federated causal discovery with unknown interventions. Version 0.1. Apache-2.0.

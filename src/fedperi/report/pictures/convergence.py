@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from ..search.phase1 import Step
+from ...search.phase1 import Step
 
 WIDTH, HEIGHT = 420, 170
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 34
@@ -23,7 +23,7 @@ def convergence_svg(history: Sequence[Step], what: str) -> str:
 
     Examples
     --------
-    >>> from fedperi.report.convergence import convergence_svg
+    >>> from fedperi.report.pictures.convergence import convergence_svg
     >>> from fedperi.search.phase1 import Step
     >>> steps = [Step("first search", 1, 9.0, 4.0), Step("restart 1", 2, 7.0, 3.0)]
     >>> convergence_svg(steps, "objective").count("<circle")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .mechanism_words import SHARED, Assumption, form_of_relations
+from .mechanisms import SHARED, Assumption, form_of_relations
 
 ONE_DAG = Assumption(
     "One graph, and no interventions",
@@ -45,7 +45,7 @@ def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumpti
 
     Examples
     --------
-    >>> from fedperi.report.assumptions import assumptions
+    >>> from fedperi.report.paper.assumptions import assumptions
     >>> [a.name for a in assumptions({"name": "I-PERI", "data": "linear"})][:2]
     ['No hidden common causes', 'Nothing cancels out']
     """
@@ -127,6 +127,8 @@ def _rows(method: Mapping[str, Any]) -> Assumption:
     rows = "Rows are independent of each other, and each person, thing or case is in one table once."
     if method.get("missing") == "drop":
         rows += " Rows that lacked a value were left out, as if values were missing at random."
+    elif method.get("missing") in ("auto", "em"):
+        rows += " Rows that lack a value tell what they can, as if values were missing at random."
     return Assumption("Independent rows", rows, "Evidence is overstated, and there are too many edges.")
 
 
