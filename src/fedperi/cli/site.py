@@ -17,6 +17,7 @@ from .common.methods import make_privacy
 from .common.options import listed
 from .common.say import say
 from .common.tables import table_and_type
+from .status.serving import StatusHost, StatusPort, showing_site
 
 if TYPE_CHECKING:
     from ..privacy import Privacy
@@ -72,6 +73,8 @@ def site(
     ),
     insecure: arg.Insecure = False,
     force_insecure: arg.ForceInsecure = False,
+    status_port: StatusPort = None,
+    status_host: StatusHost = "127.0.0.1",
     dry_run: arg.DryRun = False,
 ) -> None:
     """Take part in a federation with one table, until stopped. No row leaves this machine."""
@@ -93,7 +96,8 @@ def site(
     made = _work(given, asking, note, stop)
     for line in _greeting(made, given):
         note(line)
-    _serve(made, address, wait, note, asking, stop)
+    with showing_site(made, status_port, status_host, note):
+        _serve(made, address, wait, note, asking, stop)
 
 
 def _work(

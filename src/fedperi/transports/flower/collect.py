@@ -89,4 +89,4 @@ def _undecided(replies: Mapping[str, Record | str]) -> list[str]:
             found.append(site)
         except InputError:  # said where the others are read
             pass
-    return found
+    return sorted(found)
