@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import signal
+import urllib.request
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from helpers.command import fedperi
-from helpers.flower import Pilot, Running
+from helpers.flower import Pilot, Running, free_port
 
 pytestmark = [pytest.mark.network]
 
@@ -24,14 +26,19 @@ def pilot(tmp_path: Path) -> Pilot:
     return made
 
 
-def exact(pilot: Pilot, name: str, label: str | None = None) -> Running:
-    return pilot.site(name, "--schema", "schema.toml", "--approve-later", label=label, channel="moments")
+def exact(pilot: Pilot, name: str, more: Sequence[object] = ()) -> Running:
+    return pilot.site(name, "--schema", "schema.toml", "--approve-later", *more, channel="moments")
 
 
 def private(pilot: Pilot, name: str, label: str | None = None) -> Running:
     return pilot.site(
         name, "--bounds", "bounds.toml", "--epsilon", 2, "--approve-later", label=label, channel="release"
     )
+
+
+def read(port: int, path: str) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as reply:
+        return str(reply.read().decode())
 
 
 def code_of(pilot: Pilot, name: str) -> str:
@@ -53,10 +60,14 @@ def test_owners_decide_while_everybody_is_restarted(pilot: Pilot) -> None:
         done = fedperi("approve", "north", codes["north"], "--store", "store-north", cwd=pilot.folder)
         assert done.returncode == 0, done
         assert not list(pilot.place("north").glob("ledger"))  # nothing is drawn by a decision
-        second = pilot.coordinate("--sites", 2, channel="statements", label="second")
+        page = free_port()
+        second = pilot.coordinate("--sites", 2, "--status-port", page, channel="statements", label="second")
         again = private(pilot, "north", label="north-again")
         again.wait_for("gave our statement")
         second.wait_for("east: its owner has not decided yet")
+        said = read(page, "/metrics")
+        for line in ("sites_connected 2", "statements 1", "pending 1", 'privacy_spent_epsilon{site="north"} 2'):
+            assert f"\nfedperi_{line}\n" in said, line
         assert code_of(pilot, "east") == codes["east"]  # another run of the same coordinator asks for the same
         assert fedperi("approve", "east", codes["east"], "--store", "store-east", cwd=pilot.folder).returncode == 0
         assert second.done() == 0, second.said
@@ -72,13 +83,21 @@ def test_owners_decide_while_everybody_is_restarted(pilot: Pilot) -> None:
 
 def test_a_site_that_is_refused_does_not_hold_up_the_others(pilot: Pilot) -> None:
     try:
-        coordinator = pilot.coordinate("--sites", 2, "--min-sites", 1, channel="statements")
-        refused = exact(pilot, "north")
+        page, own = free_port(), free_port()
+        shown = ("--status-port", page, "--status-stay")
+        coordinator = pilot.coordinate("--sites", 2, "--min-sites", 1, *shown, channel="statements")
+        refused = exact(pilot, "north", more=("--status-port", own))
         asked = pilot.site("east", "--schema", "schema.toml", channel="moments")
         coordinator.wait_for("north: its owner has not decided yet")
         code = code_of(pilot, "north")
         assert fedperi("refuse", "north", code, "--store", "store-north", cwd=pilot.folder).returncode == 0
-        assert coordinator.done() == 0, coordinator.said
+        coordinator.wait_for("the status page stays up")
+        assert "fedperi_sites_dropped 1\n" in read(page, "/metrics") and "→" in read(page, "/")
+        assert json.loads(read(page, "/healthz"))["phase"] == "done"
+        assert read(page, "/report.html") == (pilot.folder / "results" / "report.html").read_text()
+        said = read(own, "/metrics")
+        assert "\nfedperi_refusals_total 1\n" in said and "\nfedperi_stated 0\n" in said
+        assert coordinator.end() == 0, coordinator.said
         assert "site 'north' refused: the people at this site did not approve it" in coordinator.said
         assert asked.done() == 0
         assert [path.stem for path in (pilot.folder / "results" / "statements").iterdir()] == ["east"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -60,6 +61,10 @@ class Request:
     def code(self) -> str:
         """A short name of exactly this, for a person to repeat."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode("utf-8", "replace")).hexdigest()[:12]
+
+    def command(self, verb: str) -> str:
+        """Write the command that decides about exactly this."""
+        return f"fedperi {verb} {shlex.quote(self.site)} {self.code}"
 
 
 @dataclass(frozen=True)

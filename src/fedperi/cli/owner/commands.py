@@ -48,7 +48,7 @@ def approve(name: str = _NAME, code: str | None = _CODE, store: arg.Store = None
     """Let a site send the one statement that has this code. It is sent when the coordinator asks again."""
     from ...site.approval import APPROVED
 
-    _decide(name, code, store, APPROVED, "Send it?")
+    _decide(name, code, store, APPROVED, "approve", "Send it?")
 
 
 @app.command()
@@ -56,17 +56,17 @@ def refuse(name: str = _NAME, code: str | None = _CODE, store: arg.Store = None)
     """Do not let a site send the statement that has this code. The coordinator is told that it was not approved."""
     from ...site.approval import REFUSED
 
-    _decide(name, code, store, REFUSED, "Refuse it?")
+    _decide(name, code, store, REFUSED, "refuse", "Refuse it?")
 
 
-def _decide(name: str, code: str | None, store: str | None, decision: str, question: str) -> None:
+def _decide(name: str, code: str | None, store: str | None, decision: str, verb: str, question: str) -> None:
     from ...site.approval import decide
 
     place, item = _chosen(name, code, store)
     if code is None:
         for line in _shown(item):
             say(line)
-        _confirm(question, name, item.request.code, decision)
+        _confirm(question, item.request.command(verb))
     for line in _shown(decide(place, code or item.request.code, decision, _account())):
         say(line)
 
@@ -86,11 +86,10 @@ def _chosen(name: str, code: str | None, store: str | None) -> tuple[Place, Item
     return (fitting or found)[0]  # a code that fits nothing is refused where the decision is entered
 
 
-def _confirm(question: str, name: str, code: str, decision: str) -> None:
+def _confirm(question: str, command: str) -> None:
     """Ask at a terminal; without one, what is decided must be named, so that nothing else is decided by mistake."""
     if not sys.stdin.isatty():
-        verb = "approve" if decision == "approved" else "refuse"
-        raise InputError(f"there is no terminal to ask at: repeat the code, as in `fedperi {verb} {name} {code}`")
+        raise InputError(f"there is no terminal to ask at: repeat the code, as in `{command}`")
     if input(f"{question} [y]es, [n]o: ").strip().lower() not in ("y", "yes"):
         raise InputError("nothing was decided")
 

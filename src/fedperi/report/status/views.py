@@ -49,13 +49,24 @@ def site_page(status: SiteStatus) -> StatusPage:
             "The newest first. The whole log, with the reasons of refusals, is in the store (log.txt).",
         )
     ]
+    if status.item is not None and not status.waits:
+        request = status.item.request
+        row = (request.asker, request.what, request.price, status.item.stands)
+        tables.insert(0, Table("The owner's decision", ("Asked by", "What", "Price", "Decision"), (row,)))
     if budget is not None:
-        rows = tuple((when, what, f"{epsilon:.4g}", f"{delta:g}") for when, what, epsilon, delta in budget.releases)
+        rows = tuple(
+            (_plain_time(when), what, f"{epsilon:.4g}", f"{delta:g}") for when, what, epsilon, delta in budget.releases
+        )
         note = f"At most epsilon {budget.ceiling:g} at delta {budget.delta:g}, over all runs."
-        head = ("Time", "What", "Epsilon", "Delta")
+        head = ("Time (UTC)", "What", "Epsilon", "Delta")
         tables.insert(0, Table("What was paid for", head, rows, "Nothing was released yet.", note))
     state, good = _site_state(status)
     return StatusPage("Site", status.site, state, good, tuple(facts), _site_asks(status), tuple(tables), _LINKS)
+
+
+def _plain_time(when: str) -> str:
+    """Write a time of the ledger like the others; it is in UTC."""
+    return when.replace("T", " ").removesuffix("+00:00")
 
 
 def _site_state(status: SiteStatus) -> tuple[str, bool]:
@@ -78,13 +89,11 @@ def _site_asks(status: SiteStatus) -> tuple[tuple[str, ...], ...]:
             (
                 "A statement waits for your decision",
                 f"Asked by {request.asker}, run {status.item.run}, {status.item.asked}.",
-                f"Would send: {request.what}",
+                f"Would send: {request.what.rstrip('.')}.",
                 f"Price: {request.price}",
-                f"fedperi approve {request.site} {request.code}\nfedperi refuse {request.site} {request.code}",
+                f"{request.command('approve')}\n{request.command('refuse')}",
             )
         )
-    elif status.item is not None:
-        asks.append(("The owner's decision", f"{status.item.request.what}", f"It was {status.item.stands}.", ""))
     return tuple(asks)
 
 

@@ -97,7 +97,7 @@ class StatementSide:
                 other = before is not None and before != item and before.decision == APPROVED and not before.sent
                 return wire.pending(), (
                     f"asks for our statement: {what}. {'Not what was approved: it has changed since. ' * other}"
-                    f"It waits for the owner: fedperi approve {held.name} {request.code}."
+                    f"It waits for the owner: {request.command('approve')}."
                 )
             text = statement_text(held, channel, self._key)
             desk.sent(item, text)
