@@ -17,6 +17,7 @@ from .common.methods import make_privacy
 from .common.options import listed
 from .common.say import say
 from .common.tables import table_and_type
+from .status.serving import StatusHost, StatusPort, showing_site
 
 if TYPE_CHECKING:
     from ..privacy import Privacy
@@ -64,17 +65,24 @@ def site(
         None, metavar="A,B", help="Methods that are NOT PRIVATE and may run: notears-admm, feddag, fedcdh."
     ),
     approve: bool = typer.Option(False, "--approve", help="Ask here before anything is sent."),
+    approve_later: bool = typer.Option(
+        False, "--approve-later", help="The statement waits until it is approved (fedperi pending, approve, refuse)."
+    ),
     wait: float | None = typer.Option(
         None, metavar="S", help="Give up when out of reach for this many seconds [never]."
     ),
     insecure: arg.Insecure = False,
     force_insecure: arg.ForceInsecure = False,
+    status_port: StatusPort = None,
+    status_host: StatusHost = "127.0.0.1",
     dry_run: arg.DryRun = False,
 ) -> None:
     """Take part in a federation with one table, until stopped. No row leaves this machine."""
     from ..report.console import console as terminal
 
     note = terminal(stderr=True, soft_wrap=True).print
+    if approve and approve_later:
+        raise InputError("--approve asks here, --approve-later waits for a command: give one of the two")
     given = {**context.params, **table_and_type(table, data, data_type, note)}
     given["privacy"] = _privacy(given)
     asking = _Approval() if approve else None
@@ -88,7 +96,8 @@ def site(
     made = _work(given, asking, note, stop)
     for line in _greeting(made, given):
         note(line)
-    _serve(made, address, wait, note, asking, stop)
+    with showing_site(made, status_port, status_host, note):
+        _serve(made, address, wait, note, asking, stop)
 
 
 def _work(
@@ -115,9 +124,20 @@ def _work(
         key=None if key is None else read_site_key(key),
         finished=stop.set,
         approve=asking,
+        later_for=_asker(given) if given["approve_later"] else None,
         tell=note,
         **same,
     )
+
+
+def _asker(given: Mapping[str, Any]) -> str:
+    """Say who will ask: the coordinator's address, and the authority that vouches for it."""
+    where = given["coordinator"] or "no coordinator"
+    if given["ca"] is None or not Path(given["ca"]).is_file():
+        return f"{where}"
+    from hashlib import sha256
+
+    return f"{where} (authority {sha256(Path(given['ca']).read_bytes()).hexdigest()[:16]})"
 
 
 def _privacy(given: Mapping[str, Any]) -> Privacy | None:
@@ -157,6 +177,8 @@ def _greeting(made: SiteWork, given: Mapping[str, Any]) -> list[str]:
         f"It gives {CHANNEL_WORDS[made.policy.channel]}.",
         *_noticed(given, made.name),
     ]
+    if given["approve_later"]:
+        lines.append("Nothing is sent before its owner has approved it: fedperi pending, approve, refuse.")
     if given["privacy"] is None and made.card.promise is None:
         lines.append("NOT PRIVATE: what it gives carries no noise (--epsilon, --bounds).")
     if made.policy.methods:

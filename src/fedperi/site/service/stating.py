@@ -39,14 +39,22 @@ def statement_text(held: AnswerSource, channel: str, key: Any = None) -> str:
     """
     from ...privacy.statement import sign_statement, write_statement
 
-    name = f"statement {channel} {held.identity}"
     with held.place.locked():
-        kept = held.place.kept(name)
+        kept = kept_statement(held, channel)
         if kept is None:
             statement = make_statement(held, channel)
             kept = write_statement(statement if key is None else sign_statement(statement, key))
-            held.place.keep(name, kept)
+            held.place.keep(_key(held, channel), kept)
     return kept
+
+
+def kept_statement(held: AnswerSource, channel: str) -> str | None:
+    """Return the text of the statement that was made before, or None."""
+    return held.place.kept(_key(held, channel))
+
+
+def _key(held: AnswerSource, channel: str) -> str:
+    return f"statement {channel} {held.identity}"
 
 
 def statement_words(held: AnswerSource, channel: str) -> str:

@@ -84,10 +84,12 @@ def serve(
             with connected(address, key) as node:
                 note(f"connected to {address.coordinator} as site {work.name!r}, waiting for messages.")
                 patience.restart()
+                work.tally.reached()
                 session.connected = True
                 _answer_all(work, node, stop, poll, session)
             return
         except (Unauthorized, Away) as error:
+            work.tally.lost()
             over = Away(f"the run is over; waiting for the next one at {address.coordinator}")
             unheard = _UNHEARD if session.connected and not session.heard else ""
             patience.use(over if session.closed else error, unheard)
@@ -154,6 +156,7 @@ def _answer_all(work: SiteWork, node: FleetNode, stop: threading.Event, poll: fl
             message = node.receive()
         except RunOver:
             continue
+        work.tally.reached()
         if message is None:
             stop.wait(poll if time.monotonic() < busy + BUSY else 8 * poll)
             continue
@@ -169,6 +172,7 @@ def _answer_all(work: SiteWork, node: FleetNode, stop: threading.Event, poll: fl
         except Refused as error:
             reply = wire.refusal(str(error))
         else:
+            work.tally.add(received=wire.size(record))
             reply = work.reply(kind, record)
             session.closed = kind == "close"
         with suppress(RunOver):

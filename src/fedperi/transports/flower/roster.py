@@ -58,7 +58,7 @@ class Roster:
         note: Callable[[str], None],
         done: Collection[str] = (),
     ) -> None:
-        self._keys, self._wishes, self._journal, self._limits, self._note = keys, wishes, journal, limits, note
+        self._keys, self._wishes, self._journal, self._limits, self.note = keys, wishes, journal, limits, note
         self.wanted, self.least = sites, sites if min_sites is None else min_sites
         self._done = frozenset(done)
         if not (0 if done else 1) <= self.least <= sites:
@@ -93,7 +93,7 @@ class Roster:
                 f"the run that is resumed continued without {', '.join(self._journal.lost)}, and {self.least} sites "
                 "are needed: allow fewer (--min-sites), or begin a new run (--journal)"
             )
-        self._note(f"{len(self.net.peers)} sites take part: {', '.join(self.net.peers)}.")
+        self.note(f"{len(self.net.peers)} sites take part: {', '.join(self.net.peers)}.")
         self.columns = columns
         return columns
 
@@ -156,7 +156,7 @@ class Roster:
             raise kind(f"{why}; {few} (--min-sites allows fewer)")
         self.dropped.append({"site": site, "why": why})
         self._journal.lose(site, why)
-        self._note(f"{why}; continuing with {len(self.net.peers)} sites.")
+        self.note(f"{why}; continuing with {len(self.net.peers)} sites.")
 
     def _check_name(self, label: str, card: Card) -> None:
         if self._keys is not None and card.site != label:
@@ -181,7 +181,7 @@ class Roster:
                 who = ", ".join(self._absent(labels)) or "the others"
                 missing = f"; waiting for {who} until {clock(end)}" if len(peers) < self.wanted else ""
                 connected = f"{': ' * bool(labels)}{', '.join(labels)}"
-                self._note(f"{len(peers)} of {self.wanted} sites connected{connected}{missing}.")
+                self.note(f"{len(peers)} of {self.wanted} sites connected{connected}{missing}.")
             if len(peers) > self.wanted and self._keys is None:
                 raise InputError(
                     f"{len(peers)} nodes are connected and {self.wanted} sites are wanted: without keys it is not "
@@ -200,5 +200,5 @@ class Roster:
                 f"{self.least} are needed; start the others, wait longer (--timeout), or allow fewer (--min-sites)"
             )
         self.dropped += [{"site": site, "why": "did not connect in time"} for site in self._absent(labels)]
-        self._note(f"continuing with {len(peers)} of {self.wanted} sites.")
+        self.note(f"continuing with {len(peers)} of {self.wanted} sites.")
         return peers
