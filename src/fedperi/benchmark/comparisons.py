@@ -9,13 +9,14 @@ from typing import Any
 
 from .contenders import CONTENDERS, ROWS
 from .figures import accuracy_figure, time_figure
-from .fitting import FILTER, MIXED, NUMBERS, filter_cells, fit_cells, kept, share_kept
+from .fitting import FILTER, NUMBERS, filter_cells, fit_cells, kept, share_kept
 from .grid import Cell, summarize_cells, write_table
 from .page import Page, Request
 from .published import TABLE1, TABLE2
+from .settings import MIXED
 from .tables import Printed, comparison_table, standing
 
-WHERE = ("p", "clients", "samples", "mechanism", "shared", "method")
+WHERE = ("setting", "p", "clients", "samples", "method")
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ COMPARISONS = {
             "(polynomials), NOTEARS-ADMM uses networks; GES alone stays linear.",
             "p",
             "p",
-            {**_P, "mechanism": "nonlinear"},
+            {**_P, "settings": ("own strengths, curved",)},
             {"p": (3, 8)},
             printed=TABLE2,
         ),
@@ -177,7 +178,7 @@ COMPARISONS = {
             "use changes of weights.",
             "p",
             "p",
-            {**_P, "shared": True},
+            {**_P, "settings": ("cut",)},
             {"p": (3, 8)},
         ),
         Comparison(
@@ -188,7 +189,7 @@ COMPARISONS = {
             "directions off that. Units of measurement would take that away, and so does this.",
             "p",
             "p",
-            {**_P, "standardized": True},
+            {**_P, "settings": ("own strengths, standard units",)},
             {"p": (3, 8)},
         ),
         Comparison(

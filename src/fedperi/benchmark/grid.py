@@ -34,7 +34,8 @@ def run_grid(
 ) -> list[Cell]:
     """Run the cells that are not in the folder yet, and return all, each with its numbers or its error.
 
-    Cells that failed are tried again by the next run.
+    Cells that failed are tried again by the next run; those that were stopped because they took too long only if they
+    get a higher limit (`limit` of a cell; it plays no part in which cell is which).
 
     Parameters
     ----------
@@ -67,8 +68,7 @@ def run_grid(
     done = _read(file)
     if saved:
         return [{**cell, **done[_key(cell)]} for cell in cells if _key(cell) in done]
-    done = {key: found for key, found in done.items() if "error" not in found}
-    todo = [cell for cell in cells if _key(cell) not in done]
+    todo = [cell for cell in cells if not _settled(done.get(_key(cell)), cell)]
     if note is not None:
         note(len(cells) - len(todo), len(cells))
     cut = file.exists() and not file.read_bytes().endswith(b"\n")
@@ -169,7 +169,14 @@ def _read(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def _key(cell: Cell) -> str:
-    return json.dumps(cell, sort_keys=True)
+    return json.dumps({name: value for name, value in cell.items() if name != "limit"}, sort_keys=True)
+
+
+def _settled(found: Mapping[str, Any] | None, cell: Cell) -> bool:
+    """Whether a cell need not be run (again)."""
+    if found is None or "error" not in found:
+        return found is not None
+    return "limit" in found and found["limit"] >= cell.get("limit", math.inf)
 
 
 def _square(cell: Cell) -> dict[str, float]:
