@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import InputError
 from .comparisons import COMPARISONS
-from .grid import Cell, run_grid
+from .contenders import left_out
+from .grid import Cell, run_grid, saved_cells
 from .page import Page, Request
 
 Note = Callable[[int, int], None]
 
-NAMES = (*COMPARISONS, "privacy", "scale", "exactness", "ablation")
+MODULES = {
+    "settings": "survey",
+    "privacy": "privacy",
+    "scale": "scale",
+    "exactness": "exactness",
+    "ablation": "ablation",
+}
+"""Experiments that are no comparison over one axis, and their modules."""
+
+NAMES = (*COMPARISONS, *MODULES)
 """What `all` runs, in this order."""
 
 
@@ -45,7 +56,7 @@ def experiment(name: str) -> Experiment:
         raise InputError(f"there is no benchmark {name!r}; there are: {', '.join((*NAMES, 'real', 'cell', 'all'))}")
     from importlib import import_module
 
-    found: Any = import_module(f".{name}", __package__)
+    found: Any = import_module(f".{MODULES[name]}", __package__)
     return found  # type: ignore[no-any-return]
 
 
@@ -70,14 +81,24 @@ def work(cell: Cell) -> Mapping[str, Any]:
 def run_experiment(
     name: str, out: Path, request: Request, *, jobs: int = 1, note: Note | None = None, saved: bool = False
 ) -> Page:
-    """Run the cells that are missing, write tables and figures, and the page as NAME.md."""
+    """Run the cells that are missing, write tables and figures, and the page as NAME.md.
+
+    With `saved` nothing runs, and all seeds that are in the folder count.
+    """
     one = experiment(name)
+    request = with_saved_seeds(out, request) if saved else request
     return _written(name, one.write, one.cells(request), out, request, jobs=jobs, note=note, saved=saved)
 
 
 def has_cells(name: str, out: Path, request: Request) -> bool:
     """Whether a folder has any cell of an experiment."""
-    return bool(run_grid(experiment(name).cells(request), work, out, saved=True))
+    return bool(run_grid(experiment(name).cells(with_saved_seeds(out, request)), work, out, saved=True))
+
+
+def with_saved_seeds(out: Path, request: Request) -> Request:
+    """Ask for all seeds and sizes that a folder has cells of."""
+    found = sorted({cell["seed"] for cell in saved_cells(out) if "seed" in cell})
+    return replace(request, seeds=found or request.seeds, everything=True)
 
 
 def run_real(folder: Path, out: Path, request: Request, *, jobs: int = 1, note: Note | None = None) -> Page:
@@ -111,7 +132,14 @@ def _written(
     note: Note | None,
     saved: bool,
 ) -> Page:
-    found = run_grid(cells, work, out, jobs=jobs, note=note, saved=saved)
+    missing = {} if saved else left_out(dict.fromkeys(cell["method"] for cell in cells if "method" in cell))
+    able = [cell for cell in cells if cell.get("method") not in missing]
+    found = run_grid(able, work, out, jobs=jobs, note=note, saved=saved)
+    found += [
+        {**cell, "error": f"not installed ({missing[cell['method']]}): pip install 'fedperi[peers]'"}
+        for cell in cells
+        if cell.get("method") in missing
+    ]
     if not found:
         raise InputError(f"{str(out / 'cells.jsonl')!r} has no cells of {name}: run it without --saved first")
     page = write(found, out, request)
@@ -132,10 +160,10 @@ def _circumstances(request: Request) -> str:
     from .._version import __version__
 
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "pandas"))
-    seeds = f"{request.seeds.start} to {request.seeds.stop - 1}"
+    seeds = f"{min(request.seeds)} to {max(request.seeds)}"
     return (
         f"Made by `fedperi benchmark all`: fedperi {__version__}, Python {platform.python_version()}, {libraries}; "
-        f"{platform.machine()}, {os.cpu_count()} cores, one thread a fit. Seeds {seeds}; tables say how many of them "
-        "each row has. Intervals in brackets are 95 % intervals of the mean; ± is the standard deviation over seeds, "
-        "unless said otherwise. Bold: the best federated method."
+        f"{platform.machine()}, {os.cpu_count()} cores, one thread per fit. Seeds {seeds}; tables say how many of them "
+        "each row has. ± is half of the 95 % interval of the mean, unless said otherwise. Bold: the best federated "
+        "method."
     )

@@ -89,11 +89,13 @@ def run_grid(
 def summarize_cells(rows: Sequence[Cell], by: Sequence[str], numbers: Sequence[str]) -> list[Cell]:
     """Average numbers over the cells that agree in `by`: mean, standard deviation, half of the 95 % interval, count.
 
+    Cells that lack a number, or have None, do not count for it. `why` is the first error.
+
     Examples
     --------
     >>> rows = [{"p": 5, "seed": 0, "shd": 1.0}, {"p": 5, "seed": 1, "shd": 3.0}, {"p": 5, "seed": 2, "error": "no"}]
     >>> summarize_cells(rows, ["p"], ["shd"])
-    [{'p': 5, 'cells': 2, 'failed': 1, 'shd': 2.0, 'shd_sd': 1.414..., 'shd_ci': 12.7...}]
+    [{'p': 5, 'cells': 2, 'failed': 1, 'why': 'no', 'shd': 2.0, 'shd_sd': 1.414..., 'shd_ci': 12.7...}]
     """
     from scipy.special import stdtrit
 
@@ -104,8 +106,10 @@ def summarize_cells(rows: Sequence[Cell], by: Sequence[str], numbers: Sequence[s
     for key, members in groups.items():
         fine = [row for row in members if "error" not in row]
         entry: Cell = {**dict(zip(by, key, strict=True)), "cells": len(fine), "failed": len(members) - len(fine)}
+        if len(fine) < len(members):
+            entry["why"] = next(row["error"] for row in members if "error" in row)
         for name in numbers:
-            values = [float(row[name]) for row in fine]
+            values = [float(row[name]) for row in fine if row.get(name) is not None]
             mean = math.fsum(values) / len(values) if values else math.nan
             spread = (
                 math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)) if len(values) > 1 else 0.0
@@ -122,6 +126,11 @@ def write_table(rows: Sequence[Cell], file: Path) -> None:
 
     cells = [{key: guarded(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
     pd.DataFrame(cells).to_csv(file, index=False, float_format="%.6g")
+
+
+def saved_cells(out: Path) -> list[Cell]:
+    """List the cells that a folder has, finished or failed."""
+    return [json.loads(key) for key in _read(out / "cells.jsonl")]
 
 
 def _work(worker: Worker, cell: Cell) -> tuple[Cell, dict[str, Any]]:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ..benchmark.page import Page, Request
 
 NAMES = (
-    "table1, table2, published, shared, standardized, clients, samples, local, time, privacy, scale, exactness, "
-    "ablation, all, real, cell"
+    "table1, table2, published, shared, standardized, clients, samples, local, time, settings, privacy, scale, "
+    "exactness, ablation, all, real, cell"
 )
 
 
@@ -36,24 +36,32 @@ def benchmark(
     seeds: int = typer.Option(20, help="Simulated federations for each cell of the grid."),
     first: int = typer.Option(0, help="The first seed."),
     quick: bool = typer.Option(False, "--quick", help="A corner of the grid with 2 seeds: to see that it works."),
-    jobs: int | None = typer.Option(None, "--jobs", metavar="N", help="Processes [one a core]."),
-    methods: str | None = typer.Option(None, help="Only these rows: names with commas, e.g. iperi,peri,feddag."),
+    jobs: int | None = typer.Option(None, "--jobs", metavar="N", help="Processes [one per core]."),
+    methods: str | None = typer.Option(None, help="Only these rows: names with commas, e.g. mperi,peri,ut-igsp."),
     at: str | None = typer.Option(None, help="Only these p, K or n, whichever varies: numbers with commas, e.g. 3,8."),
+    settings: str | None = typer.Option(None, help="With `settings`: only these, names with commas, e.g. 'cut,drift'."),
+    limit: float = typer.Option(300.0, metavar="SECONDS", help="CPU seconds after which a fit is stopped."),
     filtered: bool = typer.Option(False, "--filter", help="Only seeds that the paper would have kept."),
     saved: bool = typer.Option(False, "--saved", help="Run nothing; write tables and figures of what is done."),
     page: Path | None = typer.Option(None, metavar="FILE", help="With `all`: where to write the page of all results."),
     data: Path | None = typer.Option(
-        None, "--tables", "--data", metavar="DIR", help="With `real`: a folder with a table for each site."
+        None,
+        "--tables",
+        "--data",
+        metavar="DIR",
+        help="With `real`: a folder with one table per site, or a folder of such folders.",
     ),
     cell: str | None = typer.Option(None, metavar="JSON", help="With `cell`: a cell, as a line of cells.jsonl has it."),
 ) -> None:
-    """Run an experiment: tables, figures, and every single number. Stopped, it goes on where it was."""
+    """Run an experiment: tables, figures, and every single number. A stopped run resumes where it stopped."""
     from ..benchmark.experiments import NAMES as EVERY
     from ..benchmark.experiments import experiment, has_cells, run_experiment, run_real
     from ..benchmark.page import Request
 
     if seeds < 1 or first < 0:
         raise InputError(f"--seeds must be a positive number and --first not negative; not {seeds} and {first}")
+    if not limit > 0:
+        raise InputError(f"--limit must be a positive number of CPU seconds, not {limit:g}")
     if name == "cell":
         say(json.dumps(_one_cell(cell)))
         return
@@ -62,9 +70,8 @@ def benchmark(
     place = out if out is not None else Path(f"benchmark-{name}")
     if place.exists() and not place.is_dir():
         raise InputError(f"--out {str(place)!r} is a file; give a directory")
-    rows = tuple(m.strip() for m in methods.split(",")) if methods else None
     chosen = range(first, first + (min(seeds, 2) if quick else seeds))
-    request = Request(chosen, quick, rows, _numbers(at), filtered)
+    request = Request(chosen, quick, _names(methods), _numbers(at), filtered, _names(settings), limit)
     workers = (os.cpu_count() or 1) if jobs is None else jobs
 
     from ..report.console import console as terminal
@@ -88,6 +95,10 @@ def benchmark(
     for made in pages:
         _show(console, made)
     console.print(f"Wrote tables, figures and cells.jsonl to {place}.", soft_wrap=True)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return tuple(name.strip() for name in text.split(",")) if text else None
 
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:

@@ -45,9 +45,7 @@ CONTENDERS: dict[str, Contender] = {
     "oracle-cpdag": Contender("oracle CPDAG", "#777777", "oracle", oracle_cpdag),
     "oracle-phi": Contender("oracle Φ-CPDAG", "#111111", "oracle", oracle_phi),
     "oracle-targets": Contender("oracle, targets known", "#444444", "oracle", oracle_targets),
-    "iperi-paper-ges": Contender(
-        "I-PERI (paper), GES", "#c5e0b4", "federated", method("IPERI", local="ges", **_PAPER)
-    ),
+    "iperi-paper-ges": Contender("I-PERI (paper), GES", "#c5e0b4", "federated", method("IPERI", local="ges", **_PAPER)),
     "alone-pc": Contender("best single site (PC)", "#c9c9c9", "control", best_alone("pc")),
     "notears-admm-published": Contender(
         "NOTEARS-ADMM, as published", "#f2c879", "federated", method("NotearsADMM", faithful=True)

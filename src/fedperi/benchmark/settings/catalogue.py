@@ -31,12 +31,12 @@ BREAKING = (
         all_differ=True,
     ),
     Setting("unequal sites", "mixed, sites of 100 to 100,000 rows", _VARIED, rows=(100, 100_000)),
-    Setting(
-        "drift", "mixed, and every mechanism differs a little (10 %)", {**_VARIED, "drift": 0.1}, all_differ=True
-    ),
+    Setting("drift", "mixed, and every mechanism differs a little (10 %)", {**_VARIED, "drift": 0.1}, all_differ=True),
     Setting("heavy tails", "mixed, noise of Student with 4 degrees of freedom", {**_VARIED, "noise": "student"}),
     Setting("uniform noise", "mixed, uniform noise", {**_VARIED, "noise": "uniform"}),
-    Setting("curved", "mixed, effects are tanh, sine or square; methods are not told", {**_VARIED, "mechanism": "nonlinear"}),
+    Setting(
+        "curved", "mixed, effects are tanh, sine or square; methods are not told", {**_VARIED, "mechanism": "nonlinear"}
+    ),
     Setting("hidden cause", "mixed, a common cause is in no table", {**_VARIED, "hidden": 1}),
     Setting("measurement error", "mixed, error of .3 standard deviations", {**_VARIED, "measurement_error": 0.3}),
     Setting(

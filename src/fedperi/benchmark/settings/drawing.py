@@ -41,9 +41,7 @@ def draw(setting: Setting, p: int, clients: int, samples: int | str, seed: int) 
         world = fp.clinic(sites=clients, rows=_rows(setting, clients, samples, seed), seed=seed, **options)
     else:
         variables = p + setting.options.get("hidden", 0)
-        world = fp.simulate(
-            variables, clients, _rows(setting, clients, samples, seed), seed=seed, **setting.options
-        )
+        world = fp.simulate(variables, clients, _rows(setting, clients, samples, seed), seed=seed, **setting.options)
     if setting.units == "as drawn":
         return world
     return replace(world, sites=_scaled(world.sites, setting.units == "common"))
