@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ..errors import InputError
 from .comparisons import COMPARISONS
 from .contenders import left_out
-from .grid import Cell, run_grid, saved_cells
+from .grid import Cell, forget, run_grid, saved_cells
 from .page import Page, Request
 
 Note = Callable[[int, int], None]
@@ -87,7 +87,9 @@ def run_experiment(
     """
     one = experiment(name)
     request = with_saved_seeds(out, request) if saved else request
-    return _written(name, one.write, one.cells(request), out, request, jobs=jobs, note=note, saved=saved)
+    page = one.write(_found(name, one.cells(request), out, jobs=jobs, note=note, saved=saved), out, request)
+    (out / f"{name}.md").write_text(page.markdown(), encoding="utf-8")
+    return page
 
 
 def has_cells(name: str, out: Path, request: Request) -> bool:
@@ -101,37 +103,19 @@ def with_saved_seeds(out: Path, request: Request) -> Request:
     return replace(request, seeds=found or request.seeds, everything=True)
 
 
-def run_real(folder: Path, out: Path, request: Request, *, jobs: int = 1, note: Note | None = None) -> Page:
+def run_real(folder: Path, out: Path, request: Request, *, jobs: int = 1, note: Note | None = None) -> list[Page]:
     """Run all methods on the site files of a folder; files change, so that every run is a new one."""
     from . import real
 
-    todo = real.cells(folder, request.methods)
-    known = real.known_graph(folder)
-    names = None if known is None else set(known.names)
-    if names is not None:
-        from ..tables import open_table
-
-        for site, file in real.site_files(folder).items():
-            strange = set(open_table(file).columns) ^ names
-            if strange:
-                raise InputError(
-                    f"the truth and site {site!r} differ in the variable {sorted(strange)[0]!r}: give both the same"
-                )
-    (out / "cells.jsonl").unlink(missing_ok=True)
-    return _written("real", real.write, todo, out, request, jobs=jobs, note=note, saved=False)
+    todo = real.cells(folder, request.methods, request.limit)
+    forget(out, "real")
+    pages = real.write(_found("real", todo, out, jobs=jobs, note=note, saved=False), out, request)
+    (out / "real.md").write_text("\n".join(page.markdown() for page in pages), encoding="utf-8")
+    return pages
 
 
-def _written(
-    name: str,
-    write: Callable[[Sequence[Cell], Path, Request], Page],
-    cells: list[Cell],
-    out: Path,
-    request: Request,
-    *,
-    jobs: int,
-    note: Note | None,
-    saved: bool,
-) -> Page:
+def _found(name: str, cells: list[Cell], out: Path, *, jobs: int, note: Note | None, saved: bool) -> list[Cell]:
+    """Run what can run here; cells of packages that are not installed say so."""
     missing = {} if saved else left_out(dict.fromkeys(cell["method"] for cell in cells if "method" in cell))
     able = [cell for cell in cells if cell.get("method") not in missing]
     found = run_grid(able, work, out, jobs=jobs, note=note, saved=saved)
@@ -142,28 +126,27 @@ def _written(
     ]
     if not found:
         raise InputError(f"{str(out / 'cells.jsonl')!r} has no cells of {name}: run it without --saved first")
-    page = write(found, out, request)
-    (out / f"{name}.md").write_text(page.markdown(), encoding="utf-8")
-    return page
+    return found
 
 
-def results_page(pages: Sequence[Page], notes: str, folder: str, request: Request) -> str:
+def results_page(name: str, pages: Sequence[Page], notes: str, folder: str, request: Request) -> str:
     """Put pages together, with what machine and versions they come from; `notes` come before the tables."""
-    return f"# Results\n\n{_circumstances(request)}\n\n{notes}" + "\n".join(page.markdown(folder) for page in pages)
+    title = "Results" if name == "all" else pages[0].title if len(pages) == 1 else f"Results: {name}"
+    text = "\n".join(page.markdown(folder) for page in pages)
+    return f"# {title}\n\n{notes}{text}\n{_circumstances(name, request)}\n"
 
 
-def _circumstances(request: Request) -> str:
+def _circumstances(name: str, request: Request) -> str:
     import os
     import platform
     from importlib.metadata import version
 
     from .._version import __version__
 
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "pandas"))
-    seeds = f"{min(request.seeds)} to {max(request.seeds)}"
+    libraries = ", ".join(f"{library} {version(library)}" for library in ("numpy", "scipy", "pandas"))
+    seeds = "" if name == "real" else f" Seeds {min(request.seeds)} to {max(request.seeds)}."
     return (
-        f"Made by `fedperi benchmark all`: fedperi {__version__}, Python {platform.python_version()}, {libraries}; "
-        f"{platform.machine()}, {os.cpu_count()} cores, one thread per fit. Seeds {seeds}; tables say how many of them "
-        "each row has. ± is half of the 95 % interval of the mean, unless said otherwise. Bold: the best federated "
-        "method."
+        f"Made by `fedperi benchmark {name}`: fedperi {__version__}, Python {platform.python_version()}, {libraries}; "
+        f"{platform.machine()}, {os.cpu_count()} cores, one thread per fit.{seeds} Tables say how many seeds each row "
+        "has. ± is half of the 95 % interval of the mean, unless said otherwise. Bold: the best federated method."
     )

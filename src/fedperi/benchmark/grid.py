@@ -133,6 +133,15 @@ def saved_cells(out: Path) -> list[Cell]:
     return [json.loads(key) for key in _read(out / "cells.jsonl")]
 
 
+def forget(out: Path, task: str) -> None:
+    """Remove the cells of a task from a folder: what they were made of may have changed."""
+    file = out / "cells.jsonl"
+    kept = {key: found for key, found in _read(file).items() if json.loads(key)["task"] != task}
+    if file.exists():
+        lines = [json.dumps({"cell": json.loads(key), "found": found}) + "\n" for key, found in kept.items()]
+        file.write_text("".join(lines), encoding="utf-8")
+
+
 def _work(worker: Worker, cell: Cell) -> tuple[Cell, dict[str, Any]]:
     try:
         return cell, dict(worker(cell))

@@ -72,7 +72,7 @@ def policy_measures(found: Found, world: World, setting: Setting) -> dict[str, A
 
 
 def stated_directions(found: Found, truth: PDAG) -> dict[str, Any]:
-    """List the likelier direction of each pair, if it has half of the probability: how likely it is, and if it is right.
+    """List the likelier direction of each pair, if its probability is one half or more: how likely, and is it right.
 
     Examples
     --------

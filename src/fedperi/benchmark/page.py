@@ -45,11 +45,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, a text in Markdown, and the figures that belong to it, as files beside it."""
+    """A title, a text in Markdown, and the figures that belong to it and files that it links to, all beside it."""
 
     title: str
     text: str
     figures: tuple[Path, ...]
+    links: tuple[str, ...] = ()
 
     def markdown(self, folder: str = "") -> str:
         """Write the page; `folder` leads from where it will lie to its figures.
@@ -64,4 +65,7 @@ class Page:
         Seconds.
         """
         pictures = "".join(f"![{self.title}]({folder}{file.name})\n\n" for file in self.figures)
-        return f"## {self.title}\n\n{pictures}{self.text}"
+        text = self.text
+        for name in self.links:
+            text = text.replace(f"]({name})", f"]({folder}{name})")
+        return f"## {self.title}\n\n{pictures}{text}"

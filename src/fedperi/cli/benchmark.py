@@ -43,7 +43,7 @@ def benchmark(
     limit: float = typer.Option(300.0, metavar="SECONDS", help="CPU seconds after which a fit is stopped."),
     filtered: bool = typer.Option(False, "--filter", help="Only seeds that the paper would have kept."),
     saved: bool = typer.Option(False, "--saved", help="Run nothing; write tables and figures of what is done."),
-    page: Path | None = typer.Option(None, metavar="FILE", help="With `all`: where to write the page of all results."),
+    page: Path | None = typer.Option(None, metavar="FILE", help="Where to write a page with notes and circumstances."),
     data: Path | None = typer.Option(
         None,
         "--tables",
@@ -55,7 +55,7 @@ def benchmark(
 ) -> None:
     """Run an experiment: tables, figures, and every single number. A stopped run resumes where it stopped."""
     from ..benchmark.experiments import NAMES as EVERY
-    from ..benchmark.experiments import experiment, has_cells, run_experiment, run_real
+    from ..benchmark.experiments import experiment, has_cells, run_experiment, run_real, with_saved_seeds
     from ..benchmark.page import Request
 
     if seeds < 1 or first < 0:
@@ -81,7 +81,7 @@ def benchmark(
         if data is None:
             raise InputError("benchmark real needs --tables DIR: a folder with one table per site")
         with _progress(name) as note:
-            pages = [run_real(data, place, request, jobs=workers, note=note)]
+            pages = run_real(data, place, request, jobs=workers, note=note)
     else:
         pages = []
         for one in EVERY if name == "all" else (name,):
@@ -90,8 +90,9 @@ def benchmark(
                 continue
             with _progress(one) as note:
                 pages.append(run_experiment(one, place, request, jobs=workers, note=note, saved=saved))
-    if name == "all":
-        _write_results(pages, place, page or place / "results.md", request)
+    if name == "all" or page is not None:
+        told = with_saved_seeds(place, request) if saved else request
+        _write_results(name, pages, place, page or place / "results.md", told)
     for made in pages:
         _show(console, made)
     console.print(f"Wrote tables, figures and cells.jsonl to {place}.", soft_wrap=True)
@@ -134,15 +135,15 @@ def _one_cell(text: str | None) -> object:
         raise InputError(f"--cell lacks {error}: copy a cell from a line of cells.jsonl") from None
 
 
-def _write_results(pages: list[Page], place: Path, page: Path, request: Request) -> None:
+def _write_results(name: str, pages: list[Page], place: Path, page: Path, request: Request) -> None:
+    """Write pages as one; notes.md of the folder, or notes-NAME.md, comes before the tables."""
     from ..benchmark.experiments import results_page
 
-    notes = place / "notes.md"
+    notes = place / ("notes.md" if name == "all" else f"notes-{name}.md")
     words = notes.read_text(encoding="utf-8") + "\n" if notes.exists() else ""
     way = os.path.relpath(place, page.parent)
     folder = "" if way == "." else f"{Path(way).as_posix()}/"
-    text = results_page(pages, words, folder, request)
-    page.write_text(text, encoding="utf-8")
+    page.write_text(results_page(name, pages, words, folder, request), encoding="utf-8")
 
 
 def _show(console: Console, page: Page) -> None:

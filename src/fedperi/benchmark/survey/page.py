@@ -12,11 +12,12 @@ from ..page import Page, Request
 from ..settings import SETTINGS
 from ..tables import failures
 from . import tables
-from .cells import METHODS, ROWS, SITES
+from .cells import CLINIC_SIZE, METHODS, ROWS, SITES
 from .conclusions import overall, words
 from .numbers import numbers
 
 LONG = "settings-rows.md"
+BESIDE = 10
 
 
 def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
@@ -28,14 +29,15 @@ def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
     telling = [name for name in methods if CONTENDERS[name].kind == "federated" or name in ("ut-igsp", "gnies")]
     figures = []
     text = _about(rows) + conclusions(found)
-    for p in sorted({row["p"] for row in rows}):
-        mine = [row for row in rows if row["p"] == p]
+    for p in sorted({_shown_with(row) for row in rows}):
+        mine = [row for row in rows if _shown_with(row) == p]
         if any(row["cells"] for row in mine):
             figures.append(settings_figure(mine, f"SHD, {p} variables", out / f"settings-p{p}.png"))
-        text += f"### {p} variables\n\nSHD\n\n{tables.wide(mine, tables.shd, methods, 'shd')}\n"
+        clinic = f" (hospital-like tables: {CLINIC_SIZE})" if any(row["p"] != p for row in mine) else ""
+        text += f"### {p} variables{clinic}\n\nSHD\n\n{tables.wide(mine, tables.shd, methods, 'shd')}\n"
         text += f"Directions right / wrong / open\n\n{tables.wide(mine, tables.directions, telling)}\n"
     text += _rest(rows, found, methods)
-    return Page("Settings", text + failures(found), tuple(figures))
+    return Page("Settings", text + failures(found), tuple(figures), links=(LONG,))
 
 
 def conclusions(found: Sequence[Cell]) -> str:
@@ -47,9 +49,14 @@ def conclusions(found: Sequence[Cell]) -> str:
     return text
 
 
+def _shown_with(row: Cell) -> int:
+    """The number of variables of the table that a row is in: hospital-like tables are shown with 10 variables."""
+    return BESIDE if row["p"] == CLINIC_SIZE else int(row["p"])
+
+
 def _rest(rows: Sequence[Cell], found: Sequence[Cell], methods: Sequence[str]) -> str:
     naming = [name for name in methods if any(row["method"] == name and "recall" in row for row in rows)]
-    telling = [row for row in rows if row["method"] in naming and row["p"] in (10, 12)]
+    telling = [row for row in rows if row["method"] in naming and _shown_with(row) == BESIDE]
     fits = [row for row in found if row["method"] == "mperi" and "error" not in row]
     text = ""
     if telling:
@@ -58,7 +65,7 @@ def _rest(rows: Sequence[Cell], found: Sequence[Cell], methods: Sequence[str]) -
             "UT-IGSP and M-PERI name pairs of site and variable; GnIES and CD-NOD name variables only. A dash: more "
             f"than policies differs, or nothing is named.\n\n{tables.wide(telling, tables.policies, naming)}\n"
         )
-    adjusted = [row for row in rows if row["p"] in (10, 12)]
+    adjusted = [row for row in rows if _shown_with(row) == BESIDE]
     if adjusted:
         text += (
             "### Distance of adjustment\n\nShare of the ordered pairs of variables whose total effect would be wrong "
@@ -76,18 +83,19 @@ def _rest(rows: Sequence[Cell], found: Sequence[Cell], methods: Sequence[str]) -
 def _about(rows: Sequence[Cell]) -> str:
     shown = [name for name in SETTINGS if any(row["setting"] == name for row in rows)]
     lines = "\n".join(f"- *{name}*: {SETTINGS[name].words}." for name in shown)
-    pooled = ", ".join(one.label for one in CONTENDERS.values() if one.kind == "pooled")
+    pooled = ", ".join(one.label.removesuffix(", pooled") for one in CONTENDERS.values() if one.kind == "pooled")
     return (
-        f"{SITES} sites of {ROWS:,} rows, one of them without a policy, unless said otherwise. {pooled} see the rows of "
-        "all sites in one place; all other methods are federated. A number in brackets is the number of seeds, where a "
-        "method has fewer than others in its row. Bold: the lowest mean of the federated methods. SHD counts a reversed "
-        f"edge as 2 and an undirected one as 1. Every row with its command is in [{LONG}]({LONG}).\n\n{lines}\n\n"
+        f"{SITES} sites of {ROWS:,} rows, one of them without a policy, unless said otherwise. {pooled} see the rows "
+        "of all sites in one place; other methods are federated. A number in brackets is the number of seeds, where a "
+        "method has fewer than others in its row. Bold: the lowest mean of the federated methods, whatever the seeds. "
+        "SHD counts a reversed edge as 2 and an undirected one as 1. Every row with its command is in "
+        f"[{LONG}]({LONG}).\n\n{lines}\n\n"
     )
 
 
 def _about_rows() -> str:
     return (
-        "Means over seeds; ± is half of the 95 % interval. *Adjustment*: gadjid's distance by ancestors. A command makes "
-        "the numbers of its row again, with the same version of the package; each single fit is a line of `cells.jsonl`, "
-        "for `fedperi benchmark cell`.\n\n"
+        "Means over seeds; ± is half of the 95 % interval. *Adjustment*: gadjid's distance by ancestors. A command "
+        "makes the numbers of its row again, with the same version of the package; each single fit is a line of "
+        "`cells.jsonl`, for `fedperi benchmark cell`.\n\n"
     )
