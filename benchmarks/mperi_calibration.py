@@ -1,11 +1,11 @@
 """Are the probabilities of M-PERI right? What it says with probability p should be true in a share p of cases.
 
 Settings of `fedperi benchmark settings` at p = 8, K in {4, 10}; data that break the model (uniform noise, heavy tails,
-curves, drift, a hidden variable, measurement error; interventions of all kinds); and hospital-like tables, six sites of
-1,000 rows, with and without drift. For every pair of variables the likelier direction counts if its probability is at least
-one half; it is right if that arrow is in the true DAG. Bins with 100 entries or more whose share of right ones is more
-than 0.05 below what was stated are marked with "too sure". Where a variable is hidden, an arrow between two of its
-effects counts as wrong, unless the DAG without it has the same arrow.
+curves, drift, a hidden variable, measurement error; interventions of all kinds); and hospital-like tables, six sites
+of 1,000 rows, with and without drift. For every pair of variables the likelier direction counts if its probability is
+at least one half; it is right if that arrow is in the true DAG. Bins with 100 entries or more whose share of right ones
+is more than 0.05 below what was stated are marked with "too sure". Where a variable is hidden, an arrow between two of
+its effects counts as wrong, unless the DAG without it has the same arrow.
 
 Run: python benchmarks/mperi_calibration.py [--seeds 0 20] [--jobs 2] [--plot docs/calibration.png]
 

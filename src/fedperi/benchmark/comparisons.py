@@ -57,7 +57,8 @@ class Comparison:
         grid = {**self.grid, **(self.corner if request.quick else {})}
         if request.at is not None:
             grid[self.axis] = request.at
-        fits = fit_cells(request.methods or self.methods, request.seeds, limit=request.limit, **grid)
+        usual = (*ROWS, "pooled") if request.everything and self.methods == ROWS else self.methods
+        fits = fit_cells(request.methods or usual, request.seeds, limit=request.limit, **grid)
         return [*filter_cells(fits), *fits]
 
     def write(self, found: Sequence[Cell], out: Path, request: Request) -> Page:
@@ -91,7 +92,7 @@ class Comparison:
         return [("same", "sites of equal size", same), ("mixed", "500, 1000 or 2000 rows by chance", mixed)]
 
     def _accuracy(self, rows: list[Cell], fits: list[Cell]) -> str:
-        metrics = ("shd", "f1") if self.printed else ("shd",)
+        metrics = ("shd", "f1") if self.printed is TABLE1 else ("shd",)
         tables = [comparison_table(rows, metric, self.axis, self.label, self.printed) for metric in metrics]
         return "\n".join(tables) + f"\n{standing(fits, self.axis, self.label)}\n\n"
 

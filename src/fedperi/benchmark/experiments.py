@@ -103,13 +103,16 @@ def with_saved_seeds(out: Path, request: Request) -> Request:
     return replace(request, seeds=found or request.seeds, everything=True)
 
 
-def run_real(folder: Path, out: Path, request: Request, *, jobs: int = 1, note: Note | None = None) -> list[Page]:
+def run_real(
+    folder: Path, out: Path, request: Request, *, jobs: int = 1, note: Note | None = None, saved: bool = False
+) -> list[Page]:
     """Run all methods on the site files of a folder; files change, so that every run is a new one."""
     from . import real
 
     todo = real.cells(folder, request.methods, request.limit)
-    forget(out, "real")
-    pages = real.write(_found("real", todo, out, jobs=jobs, note=note, saved=False), out, request)
+    if not saved:
+        forget(out, "real")
+    pages = real.write(_found("real", todo, out, jobs=jobs, note=note, saved=saved), out, request)
     (out / "real.md").write_text("\n".join(page.markdown() for page in pages), encoding="utf-8")
     return pages
 
@@ -131,7 +134,7 @@ def _found(name: str, cells: list[Cell], out: Path, *, jobs: int, note: Note | N
 
 def results_page(name: str, pages: Sequence[Page], notes: str, folder: str, request: Request) -> str:
     """Put pages together, with what machine and versions they come from; `notes` come before the tables."""
-    title = "Results" if name == "all" else pages[0].title if len(pages) == 1 else f"Results: {name}"
+    title = "Real tables" if name == "real" else pages[0].title if len(pages) == 1 else "Results"
     text = "\n".join(page.markdown(folder) for page in pages)
     return f"# {title}\n\n{notes}{text}\n{_circumstances(name, request)}\n"
 

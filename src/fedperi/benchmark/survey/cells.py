@@ -39,7 +39,9 @@ def cells(request: Request) -> list[Cell]:
             most = contender(method).most if not _asked(request) else None
             if most is None or size <= most:
                 out += _of_size(method, seeds, settings, size, request)
-    return sorted(out, key=lambda cell: (cell["method"] in SLOW, cell["seed"], cell["p"]))
+    return sorted(
+        out, key=lambda cell: (cell["method"] in SLOW, cell["seed"], cell["p"], settings.index(cell["setting"]))
+    )
 
 
 def _seeds(method: str, request: Request) -> Sequence[int]:
