@@ -133,10 +133,11 @@ def _found(name: str, cells: list[Cell], out: Path, *, jobs: int, note: Note | N
 
 
 def results_page(name: str, pages: Sequence[Page], notes: str, folder: str, request: Request) -> str:
-    """Put pages together, with what machine and versions they come from; `notes` come before the tables."""
+    """Put pages together, with what machine and versions they come from; `notes`, which may have a title, come first."""
     title = "Real tables" if name == "real" else pages[0].title if len(pages) == 1 else "Results"
     text = "\n".join(page.markdown(folder) for page in pages)
-    return f"# {title}\n\n{notes}{text}\n{_circumstances(name, request)}\n"
+    head = "" if notes.startswith("# ") else f"# {title}\n\n"
+    return f"{head}{notes}{text}\n{_circumstances(name, request)}\n"
 
 
 def _circumstances(name: str, request: Request) -> str:
@@ -149,7 +150,7 @@ def _circumstances(name: str, request: Request) -> str:
     libraries = ", ".join(f"{library} {version(library)}" for library in ("numpy", "scipy", "pandas"))
     seeds = "" if name == "real" else f" Seeds {min(request.seeds)} to {max(request.seeds)}."
     return (
-        f"Made by `fedperi benchmark {name}`: fedperi {__version__}, Python {platform.python_version()}, {libraries}; "
+        f"Written by `fedperi benchmark {name}`: fedperi {__version__}, Python {platform.python_version()}, {libraries}; "
         f"{platform.machine()}, {os.cpu_count()} cores, one thread per fit.{seeds} Tables say how many seeds each row "
         "has. ± is half of the 95 % interval of the mean, unless said otherwise. Bold: the best federated method."
     )
