@@ -22,6 +22,9 @@ import reference  # noqa: E402  (a module beside this file, which mkdocs does no
 PROJECT = ("ARCHITECTURE.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")
 """Pages outside docs/, which the site shows in a folder of their own."""
 
+COLOURS = "site/method-colours.js"
+"""A generated file: the colour of each method in tables is that of the figures."""
+
 PLACES = {name: f"project/{name}" for name in PROJECT}
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 LOADED = re.compile(
@@ -38,6 +41,7 @@ def on_config(config: Any) -> Any:
     from fedperi import __version__
 
     config["copyright"] = f"fedperi {__version__}, Apache-2.0"
+    config["extra_javascript"] += [COLOURS, "site/sortable.js"]
     return config
 
 
@@ -45,6 +49,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add generated pages, and files from outside docs/ that pages link to."""
     files.append(File.generated(config, "reference/commands.md", content=reference.commands()))
     files.append(File.generated(config, "reference/python.md", content=reference.names()))
+    files.append(File.generated(config, COLOURS, content=_colours()))
     for name in PROJECT:
         files.append(File.generated(config, PLACES[name], content=(ROOT / name).read_text(encoding="utf-8")))
     for name in _other_targets(files):
@@ -73,6 +78,14 @@ def on_post_build(config: Any) -> None:
         found = LOADED.search(path.read_text(encoding="utf-8"))
         if found:
             raise PluginError(f"{path.relative_to(place)} asks another host: {found[0]}; put the file under docs/site")
+
+
+def _colours() -> str:
+    import json
+
+    from fedperi.benchmark.contenders import CONTENDERS
+
+    return f"window.METHOD_COLOURS = {json.dumps({one.label: one.colour for one in CONTENDERS.values()})};\n"
 
 
 def _target(link: str, origin: str, here: str) -> str:
