@@ -9,7 +9,7 @@
 #include "loops.h"
 
 #ifndef MOST_ARRAYS
-#define MOST_ARRAYS 12 /* that one call may take: `order` takes most */
+#define MOST_ARRAYS 16 /* that one call may take: `chain` takes most */
 #endif
 
 typedef struct {
@@ -577,33 +577,57 @@ static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
     RETURN_WITHOUT_GIL(mechanism_scores(sites, node, parents, fixed, (int)count - fixed, wanted, out, groups, taus, without));
 }
 
-/* (first, free, begin, log_sum, near_first, near, reach, sizes, random, now, sums, sweeps). What the arrays hold is
-   trusted: search/chains.py made them. Their shapes are not. */
+/* (value, power): sums over subsets, in place. */
+static PyObject *py_subset_sums(PyObject *self, PyObject *args)
+{
+    PyObject *o[2];
+    Arrays arrays = {0};
+    double *value;
+    int64_t *power;
+    if (!PyArg_ParseTuple(args, "OO", o, o + 1) || !(value = take(&arrays, o[0], 'D', 1, -1, -1)))
+        return refused(&arrays);
+    Py_ssize_t sets = length(&arrays, 0);
+    if (!(power = take(&arrays, o[1], 'I', 1, sets, -1)))
+        return refused(&arrays);
+    if (sets < 1 || sets & (sets - 1)) /* not the subsets of anything */
+        return ended(&arrays, OUT_OF_RANGE);
+    subset_sums(value, power, (size_t)sets);
+    return ended(&arrays, 0);
+}
+
+/* (first, free, begin, value, power, set_first, sets, set_value, set_power, near_first, near, reach, sizes, random,
+   now, sums, sweeps). What the arrays hold is trusted: search/chains.py made them. Their shapes are not. */
 static PyObject *py_chain(PyObject *self, PyObject *args)
 {
-    PyObject *o[11];
+    PyObject *o[16];
     Arrays arrays = {0};
     Chain made;
     long long sweeps;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOL", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, o + 8, o + 9,
-                          o + 10, &sweeps))
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOOOOL", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, o + 8, o + 9,
+                          o + 10, o + 11, o + 12, o + 13, o + 14, o + 15, &sweeps))
         return NULL;
-    if (!(made.now = take(&arrays, o[9], 'I', 1, -1, -1)))
+    if (!(made.now = take(&arrays, o[14], 'I', 1, -1, -1)))
         return refused(&arrays);
     made.p = length(&arrays, 0);
     if (!(made.first = take(&arrays, o[0], 'i', 1, made.p + 1, -1)) ||
         !(made.begin = take(&arrays, o[2], 'i', 1, made.p + 1, -1)) ||
-        !(made.near_first = take(&arrays, o[4], 'i', 1, made.p + 1, -1)))
+        !(made.set_first = take(&arrays, o[5], 'i', 1, made.p + 1, -1)) ||
+        !(made.near_first = take(&arrays, o[9], 'i', 1, made.p + 1, -1)))
         return refused(&arrays);
-    Py_ssize_t candidates = made.first[made.p], sums = made.begin[made.p], near = made.near_first[made.p];
-    if (candidates < 0 || sums < 0 || near < 0) /* which would pass for any length */
+    Py_ssize_t candidates = made.first[made.p], sums = made.begin[made.p], near = made.near_first[made.p],
+               sets = made.set_first[made.p];
+    if (candidates < 0 || sums < 0 || near < 0 || sets < 0) /* which would pass for any length */
         return ended(&arrays, OUT_OF_RANGE);
     if (!(made.free = take(&arrays, o[1], 'i', 1, candidates, -1)) ||
-        !(made.log_sum = take(&arrays, o[3], 'd', 1, sums, -1)) ||
-        !(made.near = take(&arrays, o[5], 'i', 1, near, -1)) || !(made.reach = take(&arrays, o[6], 'd', 1, near, -1)) ||
-        !(made.sizes = take(&arrays, o[7], 'd', 1, MOST_REDRAWN, -1)) ||
-        !(made.random = take(&arrays, o[8], 'I', 1, 4, -1)) ||
-        !(made.sums = take(&arrays, o[10], 'D', 1, candidates, -1)))
+        !(made.value = take(&arrays, o[3], 'd', 1, sums, -1)) ||
+        !(made.power = take(&arrays, o[4], 'i', 1, sums, -1)) || !(made.set = take(&arrays, o[6], 'i', 1, sets, -1)) ||
+        !(made.set_value = take(&arrays, o[7], 'd', 1, sets, -1)) ||
+        !(made.set_power = take(&arrays, o[8], 'i', 1, sets, -1)) ||
+        !(made.near = take(&arrays, o[10], 'i', 1, near, -1)) ||
+        !(made.reach = take(&arrays, o[11], 'd', 1, near, -1)) ||
+        !(made.sizes = take(&arrays, o[12], 'd', 1, MOST_REDRAWN, -1)) ||
+        !(made.random = take(&arrays, o[13], 'I', 1, 4, -1)) ||
+        !(made.sums = take(&arrays, o[15], 'D', 1, candidates, -1)))
         return refused(&arrays);
     RETURN_WITHOUT_GIL(chain(&made, sweeps));
 }
@@ -626,6 +650,7 @@ static PyMethodDef methods[] = {
     {"discrete_lattices", py_discrete_lattices, METH_VARARGS, NULL},
     {"mechanisms", py_mechanisms, METH_VARARGS, NULL},
     {"mechanism_scores", py_mechanism_scores, METH_VARARGS, NULL},
+    {"subset_sums", py_subset_sums, METH_VARARGS, NULL},
     {"layers", py_layers, METH_VARARGS, NULL},
     {"chain", py_chain, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
