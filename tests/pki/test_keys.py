@@ -361,7 +361,7 @@ def test_bad_input_is_refused_before_anything_is_written(tmp_path: Path, options
         ({"sites": ["north"]}, "site 'north' has keys in "),
         (
             {"sites": ["west", "NORTH"]},
-            "already: choose another name; or, to give it new ones, first remove the folder",
+            "already: choose another name; or, to give it new ones, first put the old ones aside (fedperi keys --out",
         ),
     ],
 )

@@ -60,8 +60,8 @@ class SiteWork:
         Noise, and its price. The site decides about it alone.
     policy : SitePolicy
         What is allowed.
-    key : private key, optional
-        Signs the site's statement.
+    key : callable, optional
+        Returns the private key that signs the site's statement; its owner may replace it while the site runs.
     finished : callable, optional
         Called when the coordinator has the statement: the site has said all, and may go.
     approve : callable, optional
@@ -93,7 +93,7 @@ class SiteWork:
         penalty: float = 1.0,
         privacy: Privacy | None = None,
         policy: SitePolicy | None = None,
-        key: Any = None,
+        key: Callable[[], Any] | None = None,
         finished: Callable[[], None] = lambda: None,
         approve: Callable[[str], bool] | None = None,
         tell: Callable[[str], None] | None = None,
@@ -207,7 +207,7 @@ class SiteWork:
         what = "noisy means and covariances" if channel == "release" else "EXACT means and covariances, NOT PRIVATE"
         shown = statement_words(self.held, channel) if self._approve is not None else ""
         self._ask_people(message.run, f"send this site's one statement: {what}. {shown}", self.held.quote_opening)
-        text = statement_text(self.held, channel, self._key)
+        text = statement_text(self.held, channel, None if self._key is None else self._key())
         self._stated_here = True
         return wire.write_statement(text), f"gave our statement: {what}."
 
