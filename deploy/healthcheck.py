@@ -21,7 +21,7 @@ def main() -> int:
     try:
         check(asked)
     except (OSError, ValueError) as error:
-        print(f"{asked or 'the first process'}: {error}")
+        sys.stdout.write(f"{asked or 'the first process'}: {error}\n")
         return 1
     return 0
 

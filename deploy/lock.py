@@ -26,13 +26,15 @@ def main() -> None:
     found = [resolved(wanted, machine) for machine in MACHINES]
     versions = [{name: version for name, (version, _) in packages.items()} for packages in found]
     if versions[0] != versions[1]:
-        sys.exit(f"{MACHINES[0]} and {MACHINES[1]} get other packages: {set(versions[0].items()) ^ set(versions[1].items())}")
+        sys.exit(
+            f"{MACHINES[0]} and {MACHINES[1]} get other packages: {set(versions[0].items()) ^ set(versions[1].items())}"
+        )
     lines = [HEAD.format(" and ".join(MACHINES))]
     for name in sorted(found[0]):
         hashes = sorted({packages[name][1] for packages in found})
         lines.append(" \\\n".join([f"{name}=={versions[0][name]}", *(f"    --hash=sha256:{h}" for h in hashes)]) + "\n")
     LOCK.write_text("".join(lines), encoding="utf-8")
-    print(f"{LOCK}: {len(found[0])} packages")
+    sys.stdout.write(f"{LOCK}: {len(found[0])} packages\n")
 
 
 def requirements(project: dict) -> list[str]:  # type: ignore[type-arg]
@@ -47,7 +49,17 @@ def resolved(wanted: list[str], machine: str) -> dict[str, tuple[str, str]]:
     """Return versions and hashes of all packages that pip would install on such a machine."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed", "--target", folder]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--dry-run",
+            "--ignore-installed",
+            "--target",
+            folder,
+        ]
         command += ["--report", str(report), "--only-binary", ":all:", "--python-version", "3.11"]
         for tag in ("manylinux_2_28", "manylinux_2_27", "manylinux_2_24", "manylinux_2_17", "manylinux2014"):
             command += ["--platform", f"{tag}_{machine}"]

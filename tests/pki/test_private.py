@@ -79,7 +79,9 @@ def test_a_passphrase_comes_from_a_file_the_environment_or_systemd(
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(credential.parent))
     assert find_passphrase(None) is None
     credential.touch(mode=0o640)  # systemd lets the service read it by an access list, which shows as a group's right
-    assert find_passphrase(None) is None, "the default of the unit is empty: no passphrase was set up"
+    assert find_passphrase(None) is None
+    credential.write_text("-")
+    assert find_passphrase(None) is None, "the default of the unit: no passphrase was set up"
     credential.write_text("of systemd")
     assert find_passphrase(None) == b"of systemd"
     monkeypatch.setenv(PASSPHRASE_FILE, str(passphrase))

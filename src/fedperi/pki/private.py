@@ -118,7 +118,7 @@ def find_passphrase(file: Path | None) -> bytes | None:
         raise InputError(f"the passphrase file {str(file)!r} cannot be read: {error.strerror or error}") from None
     if file != credential:  # systemd guards its own, with other means than modes
         check_unshared(file, "passphrase file")
-    if not secret and file == credential:
+    if secret in (b"", b"-") and file == credential:
         return None  # the unit's default: no passphrase was set up
     if not secret:
         raise InputError(f"the passphrase file {str(file)!r} is empty")
