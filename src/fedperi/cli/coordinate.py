@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -209,7 +209,7 @@ def _run(
     options: dict[str, Any],
     address: tuple[str, int],
     certificates: Certificates | None,
-    known: dict[str, bytes],
+    known: Mapping[str, bytes],
     wanted: int,
     min_sites: int | None,
     timeout: float,
@@ -222,12 +222,13 @@ def _run(
     from ..transports.flower.drops import through_drops
     from ..transports.flower.exchange import Limits
     from ..transports.flower.link import superlink, surviving
+    from ..transports.flower.live.site_keys import names_of
     from ..transports.flower.transport import FlowerTransport
     from ..transports.flower.watched import WatchedGrid
 
     declared = as_schema(options["schema"])
     record, begun = journal or Journal(), now()
-    names = {key: name for name, key in known.items()} or None
+    names = names_of(known)
     tally.run, tally.stated = record.run, partial(told_so_far, record)
 
     def attempt() -> Result:
@@ -265,13 +266,14 @@ def _address(address: str | None, insecure: bool) -> tuple[str, int]:
 
 def _keys(
     insecure: bool, folder: Path | None, cert: Path | None, key: Path | None, ca: Path | None, site_keys: Path | None
-) -> tuple[Certificates | None, dict[str, bytes]]:
+) -> tuple[Certificates | None, Mapping[str, bytes]]:
     """Find certificates and keys, in a folder or one by one."""
     if insecure:
         if any(path is not None for path in (folder, cert, key, ca, site_keys)):
             raise InputError("--insecure uses no keys; leave them out, or --insecure")
         return None, {}
-    from ..transports.flower.link import Certificates, read_site_keys
+    from ..transports.flower.link import Certificates
+    from ..transports.flower.live.site_keys import SiteKeys
 
     if folder is not None and (folder / "coordinator").is_dir():
         raise InputError(f"--keys {str(folder)!r}: give the coordinator's part of it, {str(folder / 'coordinator')!r}")
@@ -283,7 +285,7 @@ def _keys(
     base = folder or Path()
     certificates = Certificates(ca or base / "ca.pem", cert or base / "server.pem", key or base / "server.key")
     certificates.check()
-    return certificates, read_site_keys(site_keys or base / "sites")
+    return certificates, SiteKeys(site_keys or base / "sites")
 
 
 def _end_at_terminate() -> None:

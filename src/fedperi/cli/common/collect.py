@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,15 +28,15 @@ class Link:
     address : tuple of str and int
     certificates : Certificates, optional
         None without TLS.
-    known : dict of str to bytes
-        The sites' public keys, by name, as the link needs them.
+    known : mapping of str to bytes
+        The sites' public keys, by name, as the link needs them; they may change in a run.
     keys : path, optional
         Their folder: statements are checked against it.
     """
 
     address: tuple[str, int]
     certificates: Certificates | None
-    known: dict[str, bytes]
+    known: Mapping[str, bytes]
     keys: Path | None
 
 
@@ -60,8 +60,12 @@ def collect_and_fit(
     from ...coordinator.statements import Statements
     from ...privacy.release.signature import read_roster
     from ...transports.flower.link import surviving
+    from ...transports.flower.live.site_keys import SiteKeys
 
-    box = Statements(place / "statements", None if link.keys is None else read_roster(link.keys))
+    signers = link.known.signers if isinstance(link.known, SiteKeys) else None
+    if signers is None and link.keys is not None:
+        signers = dict(read_roster(link.keys))
+    box = Statements(place / "statements", signers)
     least = wanted if min_sites is None else min_sites
     dropped: list[dict[str, str]] = []
     run, begun = Journal().run, now()
@@ -70,6 +74,7 @@ def collect_and_fit(
         note(f"{len(box.sites)} statements are here already, and are not asked for again: {', '.join(box.sites)}.")
     if len(box.sites) < wanted:
         dropped = surviving(lambda: _collect(box, options, link, wanted, least, timeout, note, tally), note)
+    least = min(least, len(link.known) or least)  # keys may have been withdrawn meanwhile
     if len(box.sites) < least:
         raise TemporaryError(
             f"{len(box.sites)} of {wanted} sites gave a statement, and {least} are needed (--min-sites)"
@@ -111,10 +116,11 @@ def _collect(
     from ...transports.flower.collect import collect_statements
     from ...transports.flower.exchange import Limits
     from ...transports.flower.link import superlink
+    from ...transports.flower.live.site_keys import names_of
     from ...transports.flower.roster import Roster
     from ...transports.flower.watched import WatchedGrid
 
-    run, keys = tally.run, {key: name for name, key in link.known.items()} or None
+    run, keys = tally.run, names_of(link.known)
     there = len(box.sites)
     declared = as_schema(options["schema"]) or next((s.schema for s in box.all() if s.schema is not None), None)
     log = note.path.with_name("superlink.log")

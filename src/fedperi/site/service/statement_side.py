@@ -34,8 +34,8 @@ class StatementSide:
         The table or release.
     policy : SitePolicy
         What is allowed.
-    key : private key, optional
-        Signs the statement.
+    key : callable, optional
+        Returns the private key that signs the statement now.
     ask_people : callable, optional
         Gets a run, what is about to be sent and a function that says the price; raises if it may not be.
     asker : str, optional
@@ -46,7 +46,7 @@ class StatementSide:
         self,
         held: AnswerSource,
         policy: SitePolicy,
-        key: Any,
+        key: Callable[[], Any] | None,
         ask_people: Callable[[str, str, Callable[[], str]], None] | None,
         asker: str | None,
     ) -> None:
@@ -75,7 +75,10 @@ class StatementSide:
         if self._ask_people is not None:
             shown = statement_words(self._held, channel)
             self._ask_people(message.run, f"send this site's one statement: {what}. {shown}", self._held.quote_opening)
-        return self._given(what, statement_text(self._held, channel, self._key))
+        return self._given(what, self._text(channel))
+
+    def _text(self, channel: str) -> str:
+        return statement_text(self._held, channel, None if self._key is None else self._key())
 
     def _given(self, what: str, text: str) -> tuple[Record, str]:
         self.stated = True
@@ -85,9 +88,9 @@ class StatementSide:
         held, channel = self._held, self._policy.channel
         with held.place.locked():  # between what was approved and what is drawn nothing can change
             free = held.privacy is None
-            made = statement_text(held, channel, self._key) if free else kept_statement(held, channel)
+            made = self._text(channel) if free else kept_statement(held, channel)
             if made is not None and desk.gave(made):
-                return self._given(what, made)
+                return self._given(what, self._text(channel))
             request = desk.request(f"{what}. {statement_words(held, channel)}", made)
             before = read_item(held.place)
             item = desk.put(request, run)
@@ -99,7 +102,7 @@ class StatementSide:
                     f"asks for our statement: {what}. {'Not what was approved: it has changed since. ' * other}"
                     f"It waits for the owner: {request.command('approve')}."
                 )
-            text = statement_text(held, channel, self._key)
+            text = self._text(channel)
             desk.sent(item, text)
         record, said = self._given(what, text)
         return record, f"{said} Approved by {item.by} {item.decided}."
@@ -131,7 +134,7 @@ class OwnerDesk:
         """Describe what would be sent; the terms change with everything that it depends on."""
         held = self._held
         how = "" if held.privacy is None else f"{held.privacy.decimal} {held.privacy.most_rows}"
-        terms = _digest("\0".join((held.identity, how, "" if made is None else _digest(made))))
+        terms = _digest("\0".join((held.identity, how, "" if made is None else _said(made))))
         return Request(held.name, self._asker, what, held.quote_opening(), terms)
 
     def put(self, request: Request, run: str) -> Item:
@@ -146,11 +149,18 @@ class OwnerDesk:
     def gave(self, text: str) -> bool:
         """Whether this very statement was approved for this coordinator, and sent: then it may be sent again."""
         item = read_item(self._held.place)
-        return bool(item and item.sent and item.digest == _digest(text) and item.request.asker == self._asker)
+        return bool(item and item.sent and item.digest == _said(text) and item.request.asker == self._asker)
 
     def sent(self, item: Item, text: str) -> None:
         """Note that a statement is handed over."""
-        keep_item(self._held.place, replace(item, sent=moment(), digest=_digest(text)))
+        keep_item(self._held.place, replace(item, sent=moment(), digest=_said(text)))
+
+
+def _said(text: str) -> str:
+    """Return the digest of a statement without its signature: a site's new key changes nothing that it says."""
+    from ...privacy.statement import read_statement, write_statement
+
+    return _digest(write_statement(replace(read_statement(text, "the statement of this site"), signature=None)))
 
 
 def _digest(text: str) -> str:

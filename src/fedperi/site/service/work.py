@@ -63,8 +63,8 @@ class SiteWork:
         Noise, and its price. The site decides about it alone.
     policy : SitePolicy
         What is allowed.
-    key : private key, optional
-        Signs the site's statement.
+    key : callable, optional
+        Returns the private key that signs the site's statement; its owner may replace it while the site runs.
     finished : callable, optional
         Called when the coordinator has the statement: the site has said all, and may go.
     approve : callable, optional
@@ -98,7 +98,7 @@ class SiteWork:
         penalty: float = 1.0,
         privacy: Privacy | None = None,
         policy: SitePolicy | None = None,
-        key: Any = None,
+        key: Callable[[], Any] | None = None,
         finished: Callable[[], None] = lambda: None,
         approve: Callable[[str], bool] | None = None,
         later_for: str | None = None,

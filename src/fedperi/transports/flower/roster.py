@@ -59,14 +59,25 @@ class Roster:
         done: Collection[str] = (),
     ) -> None:
         self._keys, self._wishes, self._journal, self._limits, self.note = keys, wishes, journal, limits, note
-        self.wanted, self.least = sites, sites if min_sites is None else min_sites
         self._done = frozenset(done)
+        self._sites, self._least = sites, sites if min_sites is None else min_sites
+        self._all = keys is not None and sites == len(set(keys.values()) - self._done)
         if not (0 if done else 1) <= self.least <= sites:
             raise InputError(f"of {sites} sites between 1 and {sites} can be required, not {min_sites}")
         self.net = Exchange(grid, keys, limits, note)
         self.columns: tuple[Column, ...] | None = None
         self.data = "auto"
         self.dropped: list[dict[str, str]] = []
+
+    @property
+    def wanted(self) -> int:
+        """How many sites to wait for: where all with a key were wanted, as many as have one now."""
+        return len(set((self._keys or {}).values()) - self._done) if self._all else self._sites
+
+    @property
+    def least(self) -> int:
+        """How many are enough: where all were needed, all of those."""
+        return self.wanted if self._least == self._sites else self._least
 
     def connect(self, penalty: float | None = None) -> tuple[Column, ...]:
         """Wait for the sites, the first time, and find out whether they fit together, and what the run expects."""
