@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..disk import write_whole
-from ..errors import InputError
-from ..strict import write_json
+from ...disk import write_whole
+from ...errors import InputError
+from ...strict import write_json
 
 if TYPE_CHECKING:
-    from .result import Result
+    from ..result import Result
 
 SUMMARIES = "summaries.json"
 """The sites' numbers in a saved result, in a file of their own: effects need them, and not everyone may have them."""
@@ -19,9 +19,9 @@ SUMMARIES = "summaries.json"
 
 def files_of(result: Result) -> dict[str, str]:
     """The files of a result, by name."""
-    from ..report import render_report
+    from ...report import render_report
+    from ..tables import edge_csv
     from .result_file import graph_files
-    from .tables import edge_csv
 
     files = {
         "result.json": result.to_json(),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ..errors import InputError
-from ..strict import Unreadable, read_json
-from .effects.moments import Moments
-from .fci.result import FORMAT, FCIResult
-from .result import Result
+from ...errors import InputError
+from ...strict import Unreadable, read_json
+from ..effects.moments import Moments
+from ..fci.result import FORMAT, FCIResult
+from ..result import Result
 from .saving import SUMMARIES, file_of, read_text_of
 
 

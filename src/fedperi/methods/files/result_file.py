@@ -6,16 +6,16 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import InputError
-from ..graph.formats import TEXT_FORMATS, to_dagitty
-from ..graph.formats.dagitty import RESERVED
-from ..graph.pdag import PDAG
-from ..search.phase1 import Step
-from ..strict import Unreadable, read_json, write_json
-from .evidence import EdgeEvidence
-from .parts import Difference, Groups, PairProbability, Robustness
-from .result import Result
-from .stability import EdgeStability
+from ...errors import InputError
+from ...graph.formats import TEXT_FORMATS, to_dagitty
+from ...graph.formats.dagitty import RESERVED
+from ...graph.pdag import PDAG
+from ...search.phase1 import Step
+from ...strict import Unreadable, read_json, write_json
+from ..evidence import EdgeEvidence
+from ..parts import Difference, Groups, PairProbability, Robustness
+from ..result import Result
+from ..stability import EdgeStability
 
 FORMAT, VERSION = "fedperi.result", 2
 READABLE = (1, 2)
