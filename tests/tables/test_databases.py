@@ -382,6 +382,21 @@ def test_ibis_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) ->
     assert "pip install 'ibis-framework[duckdb,postgres]' (the extra 'sql' brings it)" in words
 
 
+def test_a_part_of_ibis_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    words = refusal(lambda: open_table("pyspark://?table=visits"))
+    assert words == (
+        "'pyspark://?table=visits' needs a part of Ibis that is not installed; pip install 'ibis-framework[pyspark]'"
+    )
+
+
+def test_what_an_engine_says_shows_no_user_and_no_key() -> None:
+    address = parse_url("pyspark://ann:pw@host/x?table=t&spark.hadoop.fs.s3a.secret.key=AKIA77")
+    assert address.hidden('user "ann" of annex: AKIA77') == 'user "***" of annex: ***'
+
+
 def test_gaps_are_filled_in_by_the_same_estimate(addresses: Addresses) -> None:
     """EM from the engine's sums per pattern of gaps is EM from the rows."""
     files = summaries([open_table(table, name) for name, table in TABLES.items()], missing="em")

@@ -218,12 +218,15 @@ def _said(address: Address, what: str, *, reason: bool = False) -> Iterator[None
         yield
     except InputError:
         raise
+    except ImportError:
+        part = {"postgresql": "postgres"}.get(address.scheme, address.scheme)
+        raise InputError(
+            f"{address.shown!r} needs a part of Ibis that is not installed; pip install 'ibis-framework[{part}]'"
+        ) from None
     except Exception as error:
         words = ""
         if reason:
-            words = str(error).strip().partition("\n")[0]
-            for secret in address.secrets:
-                words = words.replace(secret, "***")
+            words = address.hidden(str(error).strip().partition("\n")[0])
         kind = type(error).__name__
         raise InputError(
             f"the database of {address.shown!r} {what} ({kind}{': ' * bool(words)}{words}); check the address, the "
