@@ -92,7 +92,7 @@ def test_a_site_that_is_refused_does_not_hold_up_the_others(pilot: Pilot) -> Non
         code = code_of(pilot, "north")
         assert fedperi("refuse", "north", code, "--store", "store-north", cwd=pilot.folder).returncode == 0
         coordinator.wait_for("the status page stays up")
-        assert "fedperi_sites_dropped 1\n" in read(page, "/metrics") and "→" in read(page, "/")
+        assert "fedperi_sites_dropped 1\n" in read(page, "/metrics") and "Result</h2>" in read(page, "/")
         assert json.loads(read(page, "/healthz"))["phase"] == "done"
         assert read(page, "/report.html") == (pilot.folder / "results" / "report.html").read_text()
         said = read(own, "/metrics")
