@@ -18,6 +18,14 @@ from .coordinator import common_names
 _ONE_FILE = "give every site the same schema file (--schema)"
 
 
+class Disagreement(InputError):
+    """Sites do not fit together; `cards` is what they announced, from which a proposal can be made."""
+
+    def __init__(self, message: str, cards: Sequence[Card]) -> None:
+        super().__init__(message)
+        self.cards = tuple(cards)
+
+
 @dataclass(frozen=True)
 class Wishes:
     """What a coordinator expects of all sites: columns of a schema, a type of data, a bootstrap; it cannot order it."""

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import InputError
 from ..tables.preparing.preparation import Preparation
 from ..tables.schema import Column, Schema, differences
+
+if TYPE_CHECKING:
+    from ..protocol.requests import Card
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -95,6 +98,18 @@ def merge(proposals: Sequence[Proposal], without: Collection[str] = ()) -> Merge
             columns.append(found.column)
             units |= {name: found.unit} if found.unit else {}
     return Merged(Schema(tuple(columns), units=tuple(units.items())), tuple(conflicts), tuple(remarks))
+
+
+def announced(cards: Sequence[Card]) -> list[Proposal]:
+    """Take what sites announce over a network as proposals: names, kinds, levels and bounds, as they declare them.
+
+    Examples
+    --------
+    >>> from fedperi.protocol.requests import Card
+    >>> [one.site for one in announced([Card("north", (Column("age", "continuous"),))])]
+    ['north']
+    """
+    return [Proposal(card.site, Schema(card.columns)) for card in cards]
 
 
 class _Settled:
