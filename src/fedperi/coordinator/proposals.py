@@ -86,7 +86,10 @@ def merge(proposals: Sequence[Proposal], without: Collection[str] = ()) -> Merge
     unknown = [name for name in without if name not in names]
     if unknown:
         raise InputError(f"no site proposes the column {unknown[0]!r}; they propose {', '.join(names)}")
-    columns, units, conflicts, remarks = [], {}, [], []
+    columns: list[Column] = []
+    units: dict[str, str] = {}
+    conflicts: list[str] = []
+    remarks: list[str] = []
     for name in names:
         if name in without:
             remarks.append(f"column {name!r}: left out, as asked for")
