@@ -152,7 +152,7 @@ class _Settled:
             words = " and ".join(f"{unit} at {_list(sites)}" for unit, sites in said.items())
             self.conflicts.append(
                 f"{self._of}: {words}; agree on one unit. A site with another one keeps its table, writes the agreed "
-                "unit, and how to get there: scale = { SITE = 0.4536 }"
+                "unit, and how to get there: scale = { SITE = 0.4536 }; with noise it converts its table instead"
             )
         silent = [site for site, unit in units.items() if not unit]
         if len(said) == 1 and silent:

@@ -46,7 +46,8 @@ def merge_command(
     else:
         _show("Settled by a rule; look whether it is right", merged.remarks)
         _show("The sites must settle first", merged.conflicts)
-        say(f"{len(merged.schema.columns)} columns agreed on, {len(merged.conflicts)} conflicts.")
+        agreed, open_ones = len(merged.schema.columns), len(merged.conflicts)
+        say(f"{agreed} column{'s' * (agreed != 1)} agreed on, {open_ones} conflict{'s' * (open_ones != 1)}.")
     if merged.conflicts:
         if target is not None:
             raise InputError(f"{out!r} was not written: there are conflicts")
