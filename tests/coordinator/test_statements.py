@@ -190,3 +190,18 @@ def test_a_summary_survives_its_file(tmp_path: Path) -> None:
             summary.kinds,
             summary.n,
         )
+
+
+def test_an_exact_site_without_bounds_and_a_private_one_fit_together(tmp_path: Path) -> None:
+    """Before: the private statement was refused, after its site had paid for it."""
+    from fedperi.coordinator.agreement import agree
+
+    data = tables()
+    sites = [exact_site("north", data["north"], tmp_path), private_site("south", data["south"], tmp_path)]
+    cards = [wire.read_card(site.reply("hello", wire.write(Hello("r1"))), site.name) for site in sites]
+    columns = agree(cards)
+    box = Statements()
+    for site in sites:
+        reply = site.reply("state", wire.write(Stating("r1", columns)))
+        box.add(site.name, wire.read_statement(reply, site.name), columns)
+    assert fp.MPERI().fit(box.all()).sites == ("north", "south")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -196,9 +199,7 @@ def test_nobody_edits_what_was_shown(tmp_path: Path) -> None:
 
 def test_a_site_that_answers_questions_cannot_wait(tmp_path: Path) -> None:
     for policy in (SitePolicy("regrets"), SitePolicy("moments", methods=("fedcdh",))):
-        said = refusal(
-            lambda policy=policy: SiteWork(table(), name="north", store=tmp_path, policy=policy, later_for=HOST)
-        )
+        said = refusal(partial(SiteWork, table(), name="north", store=tmp_path, policy=policy, later_for=HOST))
         assert "the owner can approve one statement later, and not the answers of a run" in said
 
 
@@ -244,10 +245,21 @@ def test_commands_name_what_is_wrong(tmp_path: Path) -> None:
     assert read_item(site.place).waits
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no such accounts on this system")
+def test_another_account_cannot_decide_by_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decision that root writes could not be read by the site."""
+    site = private(tmp_path)
+    code = waiting(site)
+    monkeypatch.setattr(os, "geteuid", lambda: 4242)
+    said = refusal(lambda: decide(site.place, code, APPROVED, "root"))
+    assert "belongs to another account, under which the site runs: decide as that account" in said
+    assert read_item(site.place).waits
+
+
 def test_two_tables_under_one_name_need_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without --store every table has a place of its own."""
     monkeypatch.setenv("FEDPERI_STORE", str(tmp_path))
-    sites = [exact(None, table(seed)) for seed in (1, 2)]  # type: ignore[arg-type]
+    sites = [exact(None, table(seed)) for seed in (1, 2)]
     codes = [waiting(site) for site in sites]
     done = fedperi_here("approve", "north", cwd=tmp_path)
     assert (
@@ -261,7 +273,6 @@ def test_names_that_could_act_on_a_terminal_are_escaped(tmp_path: Path) -> None:
     site = private(tmp_path)
     waiting(site)
     item = read_item(site.place)
-    from dataclasses import replace
-
+    assert item is not None
     keep_item(site.place, replace(item, request=replace(item.request, asker="x\x1b[2J")))
     assert "\x1b" not in fedperi_here("pending", "--store", str(tmp_path)).stdout

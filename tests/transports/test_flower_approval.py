@@ -92,7 +92,7 @@ def test_a_site_that_is_refused_does_not_hold_up_the_others(pilot: Pilot) -> Non
         code = code_of(pilot, "north")
         assert fedperi("refuse", "north", code, "--store", "store-north", cwd=pilot.folder).returncode == 0
         coordinator.wait_for("the status page stays up")
-        assert "fedperi_sites_dropped 1\n" in read(page, "/metrics") and "→" in read(page, "/")
+        assert "fedperi_sites_dropped 1\n" in read(page, "/metrics") and "Result</h2>" in read(page, "/")
         assert json.loads(read(page, "/healthz"))["phase"] == "done"
         assert read(page, "/report.html") == (pilot.folder / "results" / "report.html").read_text()
         said = read(own, "/metrics")
@@ -103,5 +103,40 @@ def test_a_site_that_is_refused_does_not_hold_up_the_others(pilot: Pilot) -> Non
         assert [path.stem for path in (pilot.folder / "results" / "statements").iterdir()] == ["east"]
         assert refused.alive and "gave our statement" not in refused.said
         assert refused.end() == 0
+    finally:
+        pilot.end()
+
+
+def test_sites_that_differ_get_a_proposal_and_accept_it(pilot: Pilot) -> None:
+    """Nothing changes at a site before its owner accepts: the run ends, and says all in which they differ."""
+    folder = pilot.folder
+    other = (folder / "schema.toml").read_text().replace("[-20, 20]", "[-10, 30]", 1)
+    (folder / "other.toml").write_text(other.replace("X2]", "X2]\nmissing_values = [-999]"))
+    more = ("--data", "nonlinear")  # there bounds decide what becomes of a value
+
+    def sites(east: str, north: str, label: str) -> list[Running]:
+        files = {"east": east, "north": north}
+        return [
+            pilot.site(name, "--schema", file, *more, label=f"{name}-{label}", channel="moments")
+            for name, file in files.items()
+        ]
+
+    try:
+        first = pilot.coordinate("--sites", 2, channel="statements", label="differing")
+        waiting = sites("schema.toml", "other.toml", "first")
+        assert first.done() == 2, first.said
+        assert (
+            "column 'X0': bounds are -20 to 20 at east, -10 to 30 at north; the widest hold, -20 to 30." in first.said
+        )
+        assert "column 'X0' has other bounds by site 'east' and site 'north'" in first.said
+        for site in waiting:
+            assert "gave our statement" not in site.said and site.end() == 0
+        for name, own in (("east", "schema.toml"), ("north", "other.toml")):
+            arguments = ("results/proposal.toml", "--schema", own, "--out", f"{name}-new.toml", "--yes")
+            assert fedperi("schema", "accept", *arguments, cwd=folder).returncode == 0
+        assert "missing_values = [-999]" in (folder / "north-new.toml").read_text()  # its own, and stays
+        second = pilot.coordinate("--sites", 2, channel="statements", label="agreed")
+        sites("east-new.toml", "north-new.toml", "second")
+        assert second.done() == 0, second.said
     finally:
         pilot.end()

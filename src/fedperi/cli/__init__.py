@@ -37,7 +37,7 @@ def options(
 
 _READING = ("report", "effect", "explain")
 _COMMANDS = ("demo", "init", "check", "run", "release", "inspect", *_READING, "simulate", "audit", "benchmark", "keys")
-for _command in (*_COMMANDS, "site", "owner.commands", "coordinate"):
+for _command in (*_COMMANDS, "schema.commands", "site", "owner.commands", "coordinate"):
     import_module(f".{_command}", __name__)
 
 

@@ -21,6 +21,7 @@ from .common.options import check_place, given_options
 from .common.outcome import say_dropped, summarize
 from .common.run_log import RunLog, now
 from .common.say import say
+from .schema.explaining import explaining
 from .site import check_insecure
 from .status.serving import STATUS, StatusHost, StatusPort, finished, showing_run, stay
 
@@ -117,7 +118,7 @@ def coordinate(
     note = RunLog(place, log_format, partial(shown, markup=False, highlight=log_format == "text"), tally.note)
     _end_at_terminate()
     options = {**DEFAULTS, **asked}
-    with showing_run(tally, status_port, status_host, out, note):
+    with showing_run(tally, status_port, status_host, out, note), explaining(place, note):
         if stated:
             folder = None if insecure else site_keys or (keys or Path()) / "sites"
             link = Link((host, port), certificates, known, folder)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -180,6 +181,7 @@ def decide(place: Place, code: str, decision: str, by: str) -> Item:
     ...     decide(place, item.request.code, APPROVED, "ann").waits
     False
     """
+    _check_account(place)
     with place.locked():
         item = read_item(place)
         if item is None or item.request.code != code:
@@ -196,6 +198,15 @@ def decide(place: Place, code: str, decision: str, by: str) -> Item:
         SiteLog(place.path / "log.txt").write(item.run, f"{decision} by {by}: the statement with the code {code}.")
         keep_item(place, decided)
     return decided
+
+
+def _check_account(place: Place) -> None:
+    """Raise for an account that may write here and is not the site's: the site could not read what it writes."""
+    if hasattr(os, "geteuid") and place.path.exists() and place.path.stat().st_uid != os.geteuid():
+        raise InputError(
+            f"{str(place.path)!r} belongs to another account, under which the site runs: decide as that account, as in "
+            "`sudo -u fedperi fedperi approve ...`"
+        )
 
 
 def moment() -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from ...coordinator.agreement import Wishes, agree_most
+from ...coordinator.agreement import Disagreement, Wishes, agree_most
 from ...coordinator.record import Journal
 from ...errors import InputError, TemporaryError
 from ...protocol import wire
@@ -127,7 +127,10 @@ class Roster:
     def _agree(self, cards: dict[str, Card], penalty: float | None) -> tuple[Column, ...]:
         """Find the columns of the run; a site that does not fit the others drops out, if enough are left."""
         in_order = sorted(cards.values(), key=lambda card: card.site)
-        columns, others = agree_most(in_order, self._wishes, penalty, self.least)
+        try:
+            columns, others = agree_most(in_order, self._wishes, penalty, self.least)
+        except InputError as error:
+            raise Disagreement(str(error), in_order) from None
         for label in [label for label, card in cards.items() if card.site in others]:
             self._drop(label, others[cards.pop(label).site], lost=False)
         self.data = next(card.data for card in in_order if card.site not in others)
