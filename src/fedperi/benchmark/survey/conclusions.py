@@ -76,7 +76,7 @@ def overall(fits: Sequence[Cell], first: str) -> str:
             common = found[first].keys() & found[name].keys()
             theirs = ratio([found[name][key] for key in common], name)
             ours = ratio([found[first][key] for key in common], first)
-            means = f"{both.count} | {both.other:.2f} | {both.first:.2f}"
+            means = f"{both.runs} | {both.other:.2f} | {both.first:.2f}"
             lines.append(f"| {one.label} | {means} | {_ratio(theirs)} | {_ratio(ours)} |")
     return "\n".join(lines) + "\n"
 
@@ -93,7 +93,7 @@ def words(fits: Sequence[Cell], first: str) -> str:
         for one in places_lost:
             text += (
                 f"| {one.setting} | {one.p} | {CONTENDERS[one.rival].label} | {one.pair.other:.2f} "
-                f"| {one.pair.first:.2f} | {one.pair.error:.2f} | {one.pair.count} |\n"
+                f"| {one.pair.first:.2f} | {one.pair.error:.2f} | {one.pair.runs} |\n"
             )
         text += "\nIt"
     else:
