@@ -152,5 +152,6 @@ def _circumstances(name: str, request: Request) -> str:
     return (
         f"Written by `fedperi benchmark {name}`: fedperi {__version__}, Python {platform.python_version()}, "
         f"{libraries}; {platform.machine()}, {os.cpu_count()} cores, one thread per fit.{seeds} Tables say how many "
-        "seeds each row has. ± is half of the 95 % interval of the mean, unless said otherwise. Bold: the best federated method."
+        "seeds each row has. ± is half of the 95 % interval of the mean, unless said otherwise. Bold: the best federated "
+        "method."
     )
