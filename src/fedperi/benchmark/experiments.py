@@ -149,9 +149,11 @@ def _circumstances(name: str, request: Request) -> str:
 
     libraries = ", ".join(f"{library} {version(library)}" for library in ("numpy", "scipy", "pandas"))
     seeds = "" if name == "real" else f" Seeds {min(request.seeds)} to {max(request.seeds)}."
+    made = (
+        f"fedperi {__version__}, Python {platform.python_version()}, {libraries}; {platform.machine()}, "
+        f"{os.cpu_count()} cores, one thread per fit"
+    )
     return (
-        f"Written by `fedperi benchmark {name}`: fedperi {__version__}, Python {platform.python_version()}, "
-        f"{libraries}; {platform.machine()}, {os.cpu_count()} cores, one thread per fit.{seeds} Tables say how many "
-        "seeds each row has. ± is half of the 95 % interval of the mean, unless said otherwise. Bold: the best federated "
-        "method."
+        f"Written by `fedperi benchmark {name}`: {made}.{seeds} Tables say how many seeds each row has. ± is half of "
+        "the 95 % interval of the mean, unless said otherwise. Bold: the best federated method."
     )
