@@ -75,7 +75,7 @@ def test_methods_are_compared_on_the_same_seeds_only() -> None:
     assert lost(fits, "mperi-75") == (1, [])
     assert lost_ratio(fits, "mperi") == (1, [("cut", 5, "PERI 4:1 against 4:2 in 1 runs")])
     said = words(fits, "mperi")
-    assert "in 0 of 1 places. It has not:" in said and "| cut | 5 | PERI | 1.00 | 2.00 | nan | 1 |" in said
+    assert "in 0 of 1 places. It has not:" in said and "| cut | 5 | PERI | 1.00 | 2.00 | - | 1 |" in said
     assert "| PC, pooled | 4 | 0.00 | 0.50 | 16 : 0 | 16 : 2 (8) |" in overall(fits, "mperi")
 
 
