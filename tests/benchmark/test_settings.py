@@ -71,11 +71,11 @@ def test_methods_are_compared_on_the_same_seeds_only() -> None:
     # On its only seed PERI is better; over all seeds M-PERI has the lower mean, but that compares other data.
     fits = _fits({"mperi": [2, 0, 0, 0], "peri": [1], "pc": [0, 0, 0, 0], "mperi-75": [0, 0, 0, 0]})
     compared, places = lost(fits, "mperi")
-    assert compared == 1 and [(one.rival, one.pair.count, one.pair.other) for one in places] == [("peri", 1, 1.0)]
+    assert compared == 1 and [(one.rival, one.pair.runs, one.pair.other) for one in places] == [("peri", 1, 1.0)]
     assert lost(fits, "mperi-75") == (1, [])
     assert lost_ratio(fits, "mperi") == (1, [("cut", 5, "PERI 4:1 against 4:2 in 1 runs")])
     said = words(fits, "mperi")
-    assert "in 0 of 1 places. It has not:" in said and "| cut | 5 | PERI | 1.00 | 2.00 | nan | 1 |" in said
+    assert "in 0 of 1 places. It has not:" in said and "| cut | 5 | PERI | 1.00 | 2.00 | - | 1 |" in said
     assert "| PC, pooled | 4 | 0.00 | 0.50 | 16 : 0 | 16 : 2 (8) |" in overall(fits, "mperi")
 
 

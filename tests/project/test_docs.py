@@ -83,7 +83,7 @@ def test_the_benchmark_page_runs(tmp_path: Path) -> None:
     told = [text for language, text in blocks(DOCS / "benchmark.md") if language == "sh"][1:]
     done = [fedperi(*expanded(arguments, tmp_path), cwd=tmp_path) for text in told for arguments in commands(text)]
     assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * 3
-    assert '"found": {"shd": ' in done[0].stdout and "| I-PERI (ours) |" in done[2].stdout
+    assert '"found": {"shd": ' in done[0].stdout and "| M-PERI |" in done[2].stdout
 
 
 def test_configuration_of_the_options_page_runs(tmp_path: Path) -> None:

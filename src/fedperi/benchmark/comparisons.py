@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .contenders import CONTENDERS, ROWS
+from .contenders import CONTENDERS, ROWS, SLOW
 from .figures import accuracy_figure, time_figure
 from .fitting import FILTER, NUMBERS, filter_cells, fit_cells, kept, share_kept
 from .grid import Cell, summarize_cells, write_table
@@ -59,6 +59,8 @@ class Comparison:
             grid[self.axis] = request.at
         usual = (*ROWS, "pooled") if request.everything and self.methods == ROWS else self.methods
         fits = fit_cells(request.methods or usual, request.seeds, limit=request.limit, **grid)
+        if request.quick and not request.methods:
+            fits = [cell for cell in fits if cell["method"] not in SLOW or cell["seed"] == request.seeds[0]]
         return [*filter_cells(fits), *fits]
 
     def write(self, found: Sequence[Cell], out: Path, request: Request) -> Page:

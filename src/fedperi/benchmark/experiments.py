@@ -133,7 +133,7 @@ def _found(name: str, cells: list[Cell], out: Path, *, jobs: int, note: Note | N
 
 
 def results_page(name: str, pages: Sequence[Page], notes: str, folder: str, request: Request) -> str:
-    """Put pages together, with what machine and versions they come from; `notes`, which may have a title, come first."""
+    """Put pages together, with what machine and versions they come from; `notes` come first, and may have a title."""
     title = "Real tables" if name == "real" else pages[0].title if len(pages) == 1 else "Results"
     text = "\n".join(page.markdown(folder) for page in pages)
     head = "" if notes.startswith("# ") else f"# {title}\n\n"
@@ -149,8 +149,11 @@ def _circumstances(name: str, request: Request) -> str:
 
     libraries = ", ".join(f"{library} {version(library)}" for library in ("numpy", "scipy", "pandas"))
     seeds = "" if name == "real" else f" Seeds {min(request.seeds)} to {max(request.seeds)}."
+    made = (
+        f"fedperi {__version__}, Python {platform.python_version()}, {libraries}; {platform.machine()}, "
+        f"{os.cpu_count()} cores, one thread per fit"
+    )
     return (
-        f"Written by `fedperi benchmark {name}`: fedperi {__version__}, Python {platform.python_version()}, {libraries}; "
-        f"{platform.machine()}, {os.cpu_count()} cores, one thread per fit.{seeds} Tables say how many seeds each row "
-        "has. ± is half of the 95 % interval of the mean, unless said otherwise. Bold: the best federated method."
+        f"Written by `fedperi benchmark {name}`: {made}.{seeds} Tables say how many seeds each row has. ± is half of "
+        "the 95 % interval of the mean, unless said otherwise. Bold: the best federated method."
     )

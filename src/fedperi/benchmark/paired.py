@@ -19,7 +19,7 @@ class Pair(NamedTuple):
 
     Attributes
     ----------
-    count : int
+    runs : int
         How many these are.
     first, other : float
         The means.
@@ -27,7 +27,7 @@ class Pair(NamedTuple):
         The standard error of the mean difference; not a number if there is one simulation.
     """
 
-    count: int
+    runs: int
     first: float
     other: float
     error: float
@@ -52,7 +52,7 @@ def pair(found: Mapping[str, Mapping[Simulated, Cell]], first: str, other: str, 
     >>> scores = [("mperi", 0, 1), ("peri", 0, 3), ("peri", 1, 9)]
     >>> fits = [{**where, "method": m, "seed": s, "shd": x} for m, s, x in scores]
     >>> pair(by_simulation(fits), "mperi", "peri", "shd")
-    Pair(count=1, first=1.0, other=3.0, error=nan)
+    Pair(runs=1, first=1.0, other=3.0, error=nan)
     """
     mine, theirs = found.get(first, {}), found.get(other, {})
     common = [key for key in mine if key in theirs]

@@ -35,7 +35,9 @@ def benchmark(
     ),
     seeds: int = typer.Option(20, help="Simulated federations for each cell of the grid."),
     first: int = typer.Option(0, help="The first seed."),
-    quick: bool = typer.Option(False, "--quick", help="A corner of the grid with 2 seeds: to see that it works."),
+    quick: bool = typer.Option(
+        False, "--quick", help="A corner with 2 seeds, 1 of slow methods: to see that it works."
+    ),
     jobs: int | None = typer.Option(None, "--jobs", metavar="N", help="Processes [one per core]."),
     methods: str | None = typer.Option(None, help="Only these rows: names with commas, e.g. mperi,peri,ut-igsp."),
     at: str | None = typer.Option(None, help="Only these p, K or n, whichever varies: numbers with commas, e.g. 3,8."),

@@ -33,7 +33,7 @@ def ut_igsp(problem: Problem) -> Found:
     import random
 
     import numpy as np
-    from conditional_independence import (
+    from conditional_independence import (  # type: ignore[import-not-found, import-untyped, unused-ignore]
         MemoizedCI_Tester,
         MemoizedInvarianceTester,
         gauss_invariance_suffstat,
@@ -41,7 +41,9 @@ def ut_igsp(problem: Problem) -> Found:
         partial_correlation_suffstat,
         partial_correlation_test,
     )
-    from graphical_model_learning import unknown_target_igsp
+    from graphical_model_learning import (  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        unknown_target_igsp,
+    )
 
     import fedperi as fp
 
@@ -64,7 +66,7 @@ def ut_igsp(problem: Problem) -> Found:
 
 def gnies(problem: Problem) -> Found:
     """GnIES with its defaults, but for `center=False`: then a mean that differs is an intervention too."""
-    import gnies
+    import gnies  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     import fedperi as fp
 

@@ -42,7 +42,7 @@ def heart_tables(files: Mapping[str, Path]) -> dict[str, Any]:
     for table in tables.values():
         table["chol"] = table["chol"].replace(0, float("nan"))
         table["disease"] = (table.pop("num") > 0).astype(int)
-    gone = {name for table in tables.values() for name in table if table[name].isna().mean() > MOSTLY}
+    gone = {str(name) for table in tables.values() for name in table.columns if table[name].isna().mean() > MOSTLY}
     tables = {site: table.drop(columns=sorted(gone)).dropna() for site, table in tables.items()}
     for table in tables.values():  # the same words in all files, whether 1 or 1.0 is written
         for name in ("cp", "restecg"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -27,14 +28,14 @@ def places(fits: Sequence[Cell]) -> list[tuple[str, int]]:
 
 
 def lost(fits: Sequence[Cell], first: str) -> tuple[int, list[Lost]]:
-    """Count the places where `first` can be compared, and list those where another one has the lower mean SHD."""
+    """Count the places where `first` can be compared, and list the methods that have a lower mean SHD there."""
     compared, out = 0, []
     for name, p in places(fits):
         mine = [row for row in fits if (row["setting"], row["p"]) == (name, p)]
         if not any(row["method"] == first and "error" not in row for row in mine):
             continue
         compared += 1
-        out += [Lost(name, p, rival, one) for rival, one in better(mine, first)[:1]]
+        out += [Lost(name, p, rival, one) for rival, one in better(mine, first)]
     return compared, out
 
 
@@ -76,7 +77,7 @@ def overall(fits: Sequence[Cell], first: str) -> str:
             common = found[first].keys() & found[name].keys()
             theirs = ratio([found[name][key] for key in common], name)
             ours = ratio([found[first][key] for key in common], first)
-            means = f"{both.count} | {both.other:.2f} | {both.first:.2f}"
+            means = f"{both.runs} | {both.other:.2f} | {both.first:.2f}"
             lines.append(f"| {one.label} | {means} | {_ratio(theirs)} | {_ratio(ours)} |")
     return "\n".join(lines) + "\n"
 
@@ -85,15 +86,17 @@ def words(fits: Sequence[Cell], first: str) -> str:
     """Say in how many places `first` has the lowest mean SHD and the best ratio, and list the others."""
     label = CONTENDERS[first].label
     compared, places_lost = lost(fits, first)
-    best = f"{compared - len(places_lost)} of {compared}"
+    best = f"{compared - len({(one.setting, one.p) for one in places_lost})} of {compared}"
     text = f"**{label}** has the lowest mean SHD of the federated methods in {best} places"
     if places_lost:
-        text += ". It has not:\n\n| setting | p | first is | its mean SHD | ours | ± (standard error) | runs |\n"
+        text += (
+            ". It has not:\n\n| setting | p | ahead is | its mean SHD | ours | ± (standard error) | runs in common |\n"
+        )
         text += "|---|---|---|---|---|---|---|\n"
         for one in places_lost:
             text += (
                 f"| {one.setting} | {one.p} | {CONTENDERS[one.rival].label} | {one.pair.other:.2f} "
-                f"| {one.pair.first:.2f} | {one.pair.error:.2f} | {one.pair.count} |\n"
+                f"| {one.pair.first:.2f} | {_error(one.pair)} | {one.pair.runs} |\n"
             )
         text += "\nIt"
     else:
@@ -103,6 +106,10 @@ def words(fits: Sequence[Cell], first: str) -> str:
     if worse:
         text += ". Others have a better one: " + "; ".join(f"{name}, p = {p} ({said})" for name, p, said in worse)
     return text + ".\n\n"
+
+
+def _error(pair: Pair) -> str:
+    return "-" if math.isnan(pair.error) else f"{pair.error:.2f}"
 
 
 def _ratio(counts: tuple[int, int]) -> str:
