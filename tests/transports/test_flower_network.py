@@ -66,7 +66,7 @@ def test_a_network_that_loses_packets_and_is_cut_for_a_while(pilot: Pilot) -> No
         away.mend()
         south.answer("y")
         south.answer("a")
-        assert coordinator.done() == 0, coordinator.said
+        assert coordinator.done() == 0, coordinator.said + south.said
         is_of_files(pilot)
         for site in (*others, south):
             assert site.done() == 0, site.said
