@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -66,7 +66,7 @@ def test_a_network_that_loses_packets_and_is_cut_for_a_while(pilot: Pilot) -> No
         away.mend()
         south.answer("y")
         south.answer("a")
-        assert coordinator.done() == 0, coordinator.said
+        assert coordinator.done() == 0, coordinator.said + south.said
         is_of_files(pilot)
         for site in (*others, south):
             assert site.done() == 0, site.said
@@ -106,15 +106,16 @@ def fill(place: Path) -> None:
             pass
 
 
-@pytest.mark.parametrize("how", ["full", "read-only"])
-def test_a_site_whose_disk_cannot_be_written_sends_nothing_and_says_so(pilot: Pilot, how: str) -> None:
+def test_a_site_that_cannot_write_its_log_sends_nothing_and_says_so(pilot: Pilot) -> None:
     with small_disk(pilot.folder / "store", "64k") as disk:
-        fill(disk) if how == "full" else read_only(disk)
+        coordinator = pilot.coordinate("--sites", 1, channel="statements", timeout=30)
         site = pilot.site("east", store="store", channel="moments")
-        assert site.done(60) == 2, site.said
-    assert "Traceback" not in site.said and "defect" not in site.said
-    assert site.said.startswith("error: ") and len(site.said.splitlines()) <= 3, site.said
-    assert ("No space left" if how == "full" else "Read-only") in site.said
+        site.wait_for("site 'east': every message is written to")
+        read_only(disk)
+        assert coordinator.done() in (2, 75), coordinator.said
+        assert "Read-only file system" in site.said or "cannot be written" in site.said, site.said
+    assert "Traceback" not in site.said + coordinator.said and "defect" not in site.said + coordinator.said
+    assert not list((pilot.folder / "results").glob("statements/*.fedperi"))
 
 
 def test_a_site_whose_disk_becomes_full_in_a_run_sends_nothing_until_there_is_room(pilot: Pilot) -> None:
@@ -124,13 +125,15 @@ def test_a_site_whose_disk_becomes_full_in_a_run_sends_nothing_until_there_is_ro
         site.wait_for(" asks to ")
         fill(disk)
         site.answer("a")
-        assert coordinator.done() != 0, coordinator.said
+        assert coordinator.done() == 2, coordinator.said
+        assert "site 'east' refused: its own log says why" in coordinator.said
+        assert "(No space left on device)" in site.said
         assert "Traceback" not in site.said + coordinator.said and "defect" not in coordinator.said
         assert not list((pilot.folder / "results").glob("statements/*.fedperi"))
         (disk / "filler").unlink()
         again = pilot.coordinate("--sites", 1, channel="statements", timeout=60, label="again", out="again")
-        if not site.alive:
-            site = pilot.site("east", store="store", channel="moments", label="east-again")
+        site.wait_for(" asks to ", times=2)  # another run, and so another question to its people
+        site.answer("a")
         assert again.done() == 0, again.said
     assert pilot.result("again").sites == ("east",)
 
@@ -150,7 +153,7 @@ def test_a_coordinator_whose_disk_is_full_says_so_and_goes_on_when_there_is_room
         again = pilot.coordinate(channel="statements", timeout=90, label="again")
         if not south.alive:
             pilot.site("south", channel="moments", label="south-again")
-        for name, site in zip(NAMES, others, strict=False):
+        for name, site in zip(NAMES[:2], others, strict=True):
             if not site.alive:
                 pilot.site(name, channel="moments", label=f"{name}-again")
         assert again.done() == 0, again.said
@@ -167,7 +170,7 @@ def memory(process: int) -> int:
 
 
 def test_memory_under_a_flood_of_strangers_who_have_no_key(pilot: Pilot) -> None:
-    """1,500 silent connections, and 60 bodies of 40 MB at once: a site gets through meanwhile, and memory stays low."""
+    """1,500 silent connections, and 60 bodies of 24 MB at once: a site gets through meanwhile, and memory stays low."""
     import ssl
 
     coordinator = pilot.coordinate("--sites", 1, channel="statements", timeout=110)
@@ -189,19 +192,17 @@ def test_memory_under_a_flood_of_strangers_who_have_no_key(pilot: Pilot) -> None
         for sender in senders:
             sender.sendall(head)
         chunk = b"100000\r\n" + bytes(1 << 20) + b"\r\n"
-        refused = set()
-        for _ in range(2 * MAX_BODY // (1 << 20)):
-            for at, sender in enumerate(senders):
-                if at not in refused:
-                    try:
-                        sender.settimeout(2)
-                        sender.sendall(chunk)
-                    except OSError:
-                        refused.add(at)
-        east = pilot.site("east", channel="moments")
-        assert coordinator.wait_for("east: an exact summary") is None
+        sent = 0
+        for _ in range(MAX_BODY // (1 << 20) + 5):
+            for sender in senders:
+                with suppress(OSError):  # cut off
+                    sender.settimeout(0.5)
+                    sender.sendall(chunk)
+                    sent += len(chunk)
         most = memory(int(guard)) + memory(coordinator.process.pid)
+        east = pilot.site("east", channel="moments")  # it gets through all the same
+        coordinator.wait_for("east: an exact summary")
     assert coordinator.done() == 0, coordinator.said
     assert east.done() == 0, east.said
-    assert len(refused) == len(senders)
+    assert sent > 2 * MOST_MEMORY, "this was no flood"
     assert most < MOST_MEMORY, f"{before / 1e6:.0f} MB before, {most / 1e6:.0f} MB in the flood"

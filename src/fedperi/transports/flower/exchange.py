@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -159,7 +159,7 @@ class Exchange:
                     waiting = {key: other for key, other in waiting.items() if other != site}
                     away.discard(site)
                     out[site] = "was shut out: its key was withdrawn"
-                again = {site: records[site] for site in self._restarted({*waiting.values(), *away})}
+                again = {site: records[site] for site in self._restarted({*waiting.values(), *away}, away)}
                 if again:
                     waiting = {key: site for key, site in waiting.items() if site not in again}
                     away -= set(again)
@@ -185,14 +185,17 @@ class Exchange:
             raise LinkLost(f"the coordinator's own SuperLink did not take the {kind!r} messages: see its log")
         return dict(zip(keys, sites, strict=True))
 
-    def _restarted(self, waiting: set[str], tell: bool = True) -> list[str]:
-        """Sites that connected again since we looked last: what they were asked was lost with the old connection."""
+    def _restarted(self, waiting: set[str], away: Collection[str] = (), tell: bool = True) -> list[str]:
+        """Sites that connected again since we looked last: what they were asked was lost with the old connection.
+
+        Those that were away are back as soon as they are listed: after a short cut they need no new connection.
+        """
         found = []
         for info in self._nodes():
             for site in waiting:
                 peer = self.peers[site]
                 since = str(info.last_activated_at)
-                if self._is_of(info, site) and since != peer.since:
+                if self._is_of(info, site) and (since != peer.since or site in away):
                     self.peers[site] = Peer(info.node_id, peer.label, since)
                     if tell:
                         self._note(f"{peer.label} is back (restarted, or after a network cut); asking it again.")
