@@ -141,12 +141,20 @@ class Mechanisms:
         self.single: dict[tuple[int, tuple[int, ...], int, float], Group] = {}  # what `group_score` knows of one site
         self._lent = self._lend()
 
-    def lattice(self, node: int, fixed: Sequence[int], free: Sequence[int], wanted: Bools | None = None) -> Floats:
+    def lattice(
+        self,
+        node: int,
+        fixed: Sequence[int],
+        free: Sequence[int],
+        wanted: Bools | None = None,
+        known: Floats | None = None,
+    ) -> Floats:
         """Score a node for `fixed` joined with every subset of `free`; minus infinity for sets that are not wanted.
 
-        Where nothing is fixed, the supersets of a set that is not wanted are not wanted either.
+        Where nothing is fixed, the supersets of a set that is not wanted are not wanted either. Scores that are `known`
+        need not be computed again; those that are not are NaN.
         """
-        return self._scores(node, fixed, free, wanted)[0]
+        return self._scores(node, fixed, free, wanted, known=known)[0]
 
     def lattices_without(self, node: int, free: Sequence[int], wanted: Bools | None = None) -> Floats:
         """Score a node for every subset of `free` without each of the sites in turn, one row per site.
@@ -172,6 +180,7 @@ class Mechanisms:
         free: Sequence[int],
         wanted: Bools | None = None,
         without: Floats | None = None,
+        known: Floats | None = None,
     ) -> tuple[Floats, Ints, Floats]:
         """Scores, groups and tolerances; the scores without each site are written where they are wanted."""
         subsets = 1 << len(free)
@@ -179,7 +188,7 @@ class Mechanisms:
         groups = np.empty((subsets, len(self.n)), dtype=np.int64)
         parents = np.array([*fixed, *free], dtype=np.int64)
         if not kernel.loops.mechanism_scores(
-            self._lent, node, parents, len(fixed), wanted, out, groups, tolerances, without
+            self._lent, node, parents, len(fixed), wanted, known, out, groups, tolerances, without
         ):
             from .mechanisms_numpy import score_families
 

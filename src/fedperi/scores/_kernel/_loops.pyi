@@ -105,6 +105,7 @@ def mechanism_scores(
     parents: Ints,
     fixed: int,
     wanted: Bools | None,
+    known: Floats | None,
     out: Floats,
     groups: Ints,
     tolerances: Floats,

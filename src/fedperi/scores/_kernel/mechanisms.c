@@ -13,6 +13,7 @@
 #define LEAST_GAIN 1e-7
 #define NEAR 3.0 /* nats: a move that seems to lose no more may gain */
 #define NOT_CUT SIZE_MAX
+#define LANES 8 /* sites that are fitted side by side */
 #define CONSTANT 1e-10 /* share of a column's spread over all sites below which it is constant at one of them */
 
 typedef struct {
@@ -43,6 +44,14 @@ typedef struct {
     double tau;            /* how far sites may lie apart and still share a mechanism */
     int64_t *members;      /* [site]: how many sites a group has; 0 if it was joined to another */
     ptrdiff_t *list;       /* [site]: groups that may be joined */
+    ptrdiff_t blocks;      /* of LANES sites each; the last one may have room */
+    ptrdiff_t local[MOST_COLUMNS]; /* columns of the family at hand, among those of the largest */
+    double *cells;         /* [block, cell of the largest family, lane]: moments of the sites */
+    double *lanes;         /* [block, cell, lane]: the same for the family at hand, weighted, if spreads are shared */
+    double *factor;        /* [cell, lane]: factors of the sites of a block */
+    double *least, *around; /* [site, rounded up]: pivots that count for nothing; squares, then fits around a group */
+    double *log_n, *log_c; /* [site], [tolerance, site]: logarithms of rows, and of what tolerance divides them by */
+    ptrdiff_t at;          /* of the tolerance at hand */
 } Work;
 
 static inline double larger(double a, double b) { return a > b ? a : b; }
@@ -81,11 +90,10 @@ static ptrdiff_t residual_squares(const double *packed, double *root, ptrdiff_t 
     return rank;
 }
 
-/* Squares of a column around what a factor predicts for it, in other moments: v'Av, where v is (-weights, 1). */
-static double squares_around(const double *packed, const double *root, ptrdiff_t column, double *v)
+/* Weights (-weights, 1) of the regression of a column on those before it, from a factor. */
+static void weights_of(const double *root, ptrdiff_t column, double *v)
 {
     const double *row = root + triangle(column);
-    double total = 0.0;
     for (ptrdiff_t i = column - 1; i >= 0; i--) {
         double sum = row[i];
         for (ptrdiff_t j = i + 1; j < column; j++)
@@ -93,6 +101,13 @@ static double squares_around(const double *packed, const double *root, ptrdiff_t
         v[i] = -sum * root[triangle(i) + i];
     }
     v[column] = 1.0;
+}
+
+/* Squares of a column around what a factor predicts for it, in other moments: v'Av, where v is (-weights, 1). */
+static double squares_around(const double *packed, const double *root, ptrdiff_t column, double *v)
+{
+    double total = 0.0;
+    weights_of(root, column, v);
     for (ptrdiff_t i = 0; i <= column; i++) {
         const double *from = packed + triangle(i);
         double sum = 0.5 * from[i] * v[i];
@@ -101,6 +116,63 @@ static double squares_around(const double *packed, const double *root, ptrdiff_t
         total += 2.0 * sum * v[i];
     }
     return larger(total, 0.0);
+}
+
+/* `residual_squares` of LANES sites side by side, by the same operations. Cells lie LANES apart. */
+VECTORS static void residual_lanes(const double *cells, const ptrdiff_t *local, ptrdiff_t size, ptrdiff_t last,
+                                   const double *least, double *restrict root, double *restrict left,
+                                   double *restrict rank)
+{
+    for (int lane = 0; lane < LANES; lane++)
+        rank[lane] = 0.0;
+    for (ptrdiff_t i = 0; i < size; i++) {
+        double *row = root + triangle(i) * LANES, pivot[LANES];
+        const double *from = cells + triangle(local[i]) * LANES;
+        for (int lane = 0; lane < LANES; lane++)
+            pivot[lane] = from[local[i] * LANES + lane];
+        for (ptrdiff_t j = 0; j < i; j++) {
+            const double *other = root + triangle(j) * LANES, *begin = from + local[j] * LANES;
+            double sum[LANES];
+            for (int lane = 0; lane < LANES; lane++)
+                sum[lane] = begin[lane];
+            for (ptrdiff_t l = 0; l < j; l++)
+                for (int lane = 0; lane < LANES; lane++)
+                    sum[lane] -= row[l * LANES + lane] * other[l * LANES + lane];
+            for (int lane = 0; lane < LANES; lane++) {
+                double value = sum[lane] * other[j * LANES + lane];
+                row[j * LANES + lane] = value;
+                pivot[lane] -= value * value;
+            }
+        }
+        if (i >= size - last)
+            for (int lane = 0; lane < LANES; lane++)
+                left[(i - (size - last)) * LANES + lane] = larger(pivot[lane], 0.0);
+        double regressor = i < size - last ? 1.0 : 0.0;
+        for (int lane = 0; lane < LANES; lane++) {
+            double inverse = 1.0 / sqrt(larger(pivot[lane], TINY));
+            row[i * LANES + lane] = pivot[lane] > least[lane] ? inverse : 0.0;
+            rank[lane] += pivot[lane] > least[lane] ? regressor : 0.0;
+        }
+    }
+}
+
+/* v'Av in the moments of LANES sites. */
+VECTORS static void squares_lanes(const double *cells, ptrdiff_t column, const double *v, double *restrict out)
+{
+    double total[LANES] = {0.0};
+    for (ptrdiff_t i = 0; i <= column; i++) {
+        const double *from = cells + triangle(i) * LANES;
+        double sum[LANES];
+        for (int lane = 0; lane < LANES; lane++)
+            sum[lane] = 0.5 * from[i * LANES + lane] * v[i];
+        for (ptrdiff_t j = 0; j < i; j++)
+            for (int lane = 0; lane < LANES; lane++)
+                sum[lane] += from[j * LANES + lane] * v[j];
+        for (int lane = 0; lane < LANES; lane++)
+            total[lane] += 2.0 * sum[lane] * v[i];
+    }
+    for (int lane = 0; lane < LANES; lane++)
+        out[lane] = larger(total[lane], 0.0);
 }
 
 /* Parameters that are compared: strengths, means, what the node's own columns are to each other, and the spread. */
@@ -123,33 +195,57 @@ static void gather(const Work *work, ptrdiff_t site, double *packed)
 static void choose(Work *work, const int64_t *parents, int count, size_t set)
 {
     const int64_t *first = work->sites->first;
-    ptrdiff_t at = 0;
+    ptrdiff_t at = 0, place = 0;
     work->parents = parents;
     work->set = set;
+    work->local[at] = place;
     work->columns[at++] = 0;
     for (int t = 0; t < count; t++)
-        if (set >> t & 1)
-            for (int64_t c = first[parents[t]]; c < first[parents[t] + 1]; c++)
+        for (int64_t c = first[parents[t]]; c < first[parents[t] + 1]; c++) {
+            place++;
+            if (set >> t & 1) {
+                work->local[at] = place;
                 work->columns[at++] = c;
+            }
+        }
     work->regressors = at;
-    for (int64_t c = first[work->node]; c < first[work->node] + work->own; c++)
+    for (int64_t c = first[work->node]; c < first[work->node] + work->own; c++) {
+        work->local[at] = ++place;
         work->columns[at++] = c;
+    }
 }
 
-/* What one site says of a family by itself: log-likelihood, parameters and the variances left over. */
-static double fit_alone(Work *work, ptrdiff_t site, double *parameters_of, double *variance)
+/* Gather the moments of the largest family, by lanes; and what does not depend on the family. */
+static void gather_cells(Work *work)
+{
+    const Sites *sites = work->sites;
+    ptrdiff_t cells = triangle(work->regressors + work->own);
+    for (ptrdiff_t k = 0; k < work->blocks * LANES; k++) {
+        double *to = work->cells + k / LANES * cells * LANES + k % LANES;
+        work->least[k] = k < sites->count ? CONSTANT * sites->n[k] : 0.0;
+        if (k < sites->count)
+            gather(work, k, work->joint);
+        for (ptrdiff_t cell = 0; cell < cells; cell++)
+            to[cell * LANES] = k < sites->count ? work->joint[cell] : 0.0;
+    }
+    for (ptrdiff_t k = 0; k < sites->count; k++) {
+        work->log_n[k] = log(sites->n[k]);
+        for (ptrdiff_t t = 0; t < sites->tolerances; t++)
+            work->log_c[t * sites->count + k] = log(1.0 + sites->n[k] * sites->tolerance[t] * sites->tolerance[t]);
+    }
+}
+
+/* What one site says of a family by itself, from residual squares in `variance`: the log-likelihood. The squares become
+   the variances left over. */
+static double fit_alone(const Work *work, ptrdiff_t site, double *variance)
 {
     const Sites *sites = work->sites;
     double n = sites->n[site], sum = 0.0;
-    gather(work, site, work->joint);
-    ptrdiff_t rank = residual_squares(work->joint, work->root, work->regressors + work->own, work->own, CONSTANT * n,
-                                      variance);
     for (ptrdiff_t j = 0; j < work->own; j++) {
         double least = sites->floor[site * sites->columns + sites->first[work->node] + j];
         variance[j] = larger(variance[j] / n, least);
         sum += log(variance[j]);
     }
-    *parameters_of = parameters(work, rank);
     return -0.5 * n * (sum + (double)work->own);
 }
 
@@ -299,6 +395,25 @@ static double fit_around(Work *work, ptrdiff_t site, double rows)
     return total;
 }
 
+/* The same of all listed sites; those of other sites mean nothing. */
+static void fits_around(Work *work, const ptrdiff_t *list, ptrdiff_t count, double rows)
+{
+    if (!work->sites->spread[work->node]) {
+        for (ptrdiff_t x = 0; x < count; x++)
+            work->around[list[x]] = fit_around(work, list[x], rows);
+        return;
+    }
+    double variance = larger(work->left[0] / rows, TINY), logarithm = log(variance);
+    weights_of(work->root, work->regressors, work->weights);
+    for (ptrdiff_t block = 0; block < work->blocks; block++)
+        squares_lanes(work->lanes + block * work->packed * LANES, work->regressors, work->weights,
+                      work->around + block * LANES);
+    for (ptrdiff_t x = 0; x < count; x++) {
+        ptrdiff_t k = list[x];
+        work->around[k] = -(0.5 * (work->own_rows[k] * logarithm + work->around[k] / variance));
+    }
+}
+
 /* Add up the moments of the listed sites. Their score as a group; its factors and residual squares stay. */
 static double score_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
 {
@@ -360,12 +475,13 @@ static ptrdiff_t most_apart(Work *work, const ptrdiff_t *list, ptrdiff_t count, 
 {
     double best = 0.0, price = 0.5 * parameters(work, work->regressors);
     ptrdiff_t out = -1;
+    fits_around(work, list, count, rows);
     for (ptrdiff_t x = 0; x < count; x++) {
         ptrdiff_t k = list[x];
         if (work->alone[k] == TOO_FEW)
             continue;
         double farther = rows / (rows - work->own_rows[k]);
-        double apart = work->own_fit[k] - work->own_fixed[k] - fit_around(work, k, rows);
+        double apart = work->own_fit[k] - work->own_fixed[k] - work->around[k];
         double gain = work->alone[k] - work->own_fit[k] + farther * apart + price * log(farther);
         if (gain > best) {
             best = gain;
@@ -436,11 +552,12 @@ static void weigh_moves(Work *work, const ptrdiff_t *sites, ptrdiff_t count, con
             continue;
         double rows = work->rows[group];
         score_group(work, work->sums + group * work->parts * work->packed, rows, 0.0);
+        fits_around(work, sites, count, rows);
         for (ptrdiff_t x = 0; x < count; x++) {
             ptrdiff_t k = sites[x];
             int inside = labels[k] == group;
             double other = inside ? rows - work->own_rows[k] : rows + work->own_rows[k];
-            double apart = work->own_fit[k] - work->own_fixed[k] - fit_around(work, k, rows);
+            double apart = work->own_fit[k] - work->own_fixed[k] - work->around[k];
             double sign = inside ? -1.0 : 1.0;
             work->gain[k * stride + group] =
                 other > 0.0 ? work->own_fit[k] - apart * rows / other - sign * price * log(other / rows) : 0.0;
@@ -537,12 +654,26 @@ static double score_declared(const Work *work, const Fits *fits, ptrdiff_t site)
     return larger(fits->alone[at], fits->cut[at] + work->sites->price_cut);
 }
 
+/* Moments of a site for the family at hand, weighted: as they are listed for one site, and by lanes. */
+static void weigh_cells(Work *work, ptrdiff_t site, double shared, double *sums)
+{
+    ptrdiff_t lane = site % LANES, block = site / LANES, size = work->regressors + work->own;
+    const double *cells = work->cells + block * work->packed * LANES + lane;
+    double *to = work->lanes + block * work->packed * LANES + lane;
+    for (ptrdiff_t i = 0; i < size; i++) {
+        const double *from = cells + triangle(work->local[i]) * LANES;
+        for (ptrdiff_t j = 0; j <= i; j++, to += LANES)
+            *to = *sums++ = from[work->local[j] * LANES] * shared;
+    }
+}
+
 /* Prepare every site as a group of its own, for one tolerance. Returns the score of those that declare the node a
    target, which are in no group. */
 static double prepare(Work *work, const Fits *fits, int64_t *labels)
 {
     const Sites *sites = work->sites;
     double total = 0.0;
+    const double *log_c = work->log_c + work->at * sites->count;
     for (ptrdiff_t k = 0; k < sites->count; k++) {
         size_t at = (size_t)k * fits->stride;
         double c = 1.0 + sites->n[k] * work->tau * work->tau;
@@ -564,15 +695,13 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
         work->own_cut[k] = !few && fits->cut[at] > fits->alone[at] - sites->price_own ? fits->left[at] : NOT_CUT;
         work->cut[k] = work->own_cut[k];
         work->own_rows[k] = work->rows[k] = sites->n[k] * shared;
-        work->fixed[k] = few ? 0.0 : -0.5 * fits->parameters[at] * log(c);
+        work->fixed[k] = few ? 0.0 : -0.5 * fits->parameters[at] * log_c[k];
         work->own_fit[k] = fits->likelihood[at] + work->fixed[k];
         double *sums = work->single + k * work->parts * work->packed;
         const double *left = fits->variance + at * (size_t)work->own;
         if (sites->spread[work->node]) {
             work->fixed[k] += (1.0 - shared) * fits->likelihood[at];
-            gather(work, k, sums);
-            for (ptrdiff_t cell = 0; cell < triangle(size_of(work, 0)); cell++)
-                sums[cell] *= shared;
+            weigh_cells(work, k, shared, sums);
         } else {
             work->fixed[k] += fits->likelihood[at] + 0.5 * sites->n[k] * shared * (double)work->own;
             gather(work, k, work->joint);
@@ -625,13 +754,20 @@ static double join_others(Work *work, const int64_t *labels, ptrdiff_t but, ptrd
     return best;
 }
 
+static void choose_tolerance(Work *work, double tau)
+{
+    work->tau = tau;
+    for (work->at = 0; work->at < work->sites->tolerances - 1 && work->sites->tolerance[work->at] != tau;)
+        work->at++;
+}
+
 /* Scores of a family without each of the sites in turn, if the other sites stay in the groups in which they are. */
 static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64_t *room, double tau, double *out)
 {
     const Sites *sites = work->sites;
     ptrdiff_t count = sites->count, stride = work->parts * work->packed;
     double everywhere = -HUGE_VAL, declared, total;
-    work->tau = tau;
+    choose_tolerance(work, tau);
     declared = prepare(work, fits, room);
     for (ptrdiff_t k = 0; k < count; k++)
         if (work->members[k] && labels[k] == k && sites->share) {
@@ -680,7 +816,7 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
 
 /* What a tolerance can reach at most: every site alone, or in a group whose mechanism is just its own. Prices below
    zero are a bonus for every group. */
-static double most_possible(const Work *work, const Fits *fits, double tau)
+static double most_possible(const Work *work, const Fits *fits)
 {
     const Sites *sites = work->sites;
     double total = larger(sites->price_own, sites->price_cut);
@@ -691,7 +827,7 @@ static double most_possible(const Work *work, const Fits *fits, double tau)
             continue;
         if (fits->alone[at] == TOO_FEW)
             return HUGE_VAL;
-        double shared = fits->likelihood[at] - 0.5 * fits->parameters[at] * log(1.0 + sites->n[k] * tau * tau);
+        double shared = fits->likelihood[at] - 0.5 * fits->parameters[at] * work->log_c[work->at * sites->count + k];
         total += larger(shared, larger(fits->alone[at], fits->cut[at] + sites->price_cut)) + bonus;
     }
     return total;
@@ -705,8 +841,8 @@ static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int6
     double best = -HUGE_VAL;
     for (ptrdiff_t t = 0; t < sites->tolerances; t++) {
         double price = price_of(sites, sites->tolerance[t], sites->count);
-        work->tau = sites->tolerance[t];
-        if (t && best >= most_possible(work, fits, work->tau) - price)
+        choose_tolerance(work, sites->tolerance[t]);
+        if (t && best >= most_possible(work, fits) - price)
             continue;
         double found = score_family(work, fits, room) - price;
         if (found > best) {
@@ -726,6 +862,7 @@ static void forget_work(Work *work)
     free(work->members);
     free(work->list);
     free(work->cut);
+    free(work->cells);
 }
 
 static int make_work(Work *work, ptrdiff_t widest)
@@ -738,8 +875,17 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->members = malloc(2 * count * sizeof(int64_t));
     work->list = malloc(count * sizeof(ptrdiff_t));
     work->cut = malloc(2 * count * sizeof(size_t));
-    if (!work->root || !work->sums || !work->gain || !work->members || !work->list || !work->cut)
+    work->blocks = (work->sites->count + LANES - 1) / LANES;
+    size_t places = (size_t)work->blocks * LANES, logs = (size_t)(work->sites->tolerances + 1) * count;
+    work->cells = calloc(2 * places * part + part * LANES + 2 * places + logs, sizeof(double));
+    if (!work->root || !work->sums || !work->gain || !work->members || !work->list || !work->cut || !work->cells)
         return NO_MEMORY;
+    work->lanes = work->cells + places * part;
+    work->factor = work->lanes + places * part;
+    work->least = work->factor + part * LANES;
+    work->around = work->least + places;
+    work->log_n = work->around + places;
+    work->log_c = work->log_n + count;
     work->own_cut = work->cut + count;
     work->joint = work->root + stride;
     work->some = work->joint + stride + part;
@@ -809,12 +955,19 @@ static void fit_sites(Work *work, Subsets *table, size_t set)
 {
     const Sites *sites = work->sites;
     size_t own = (size_t)work->own;
+    double left[MOST_COLUMNS * LANES], rank[LANES];
     for (ptrdiff_t k = 0; k < sites->count; k++) {
         size_t empty = (size_t)k * table->subsets, at = empty + set;
+        if (k % LANES == 0)
+            residual_lanes(work->cells + k * work->packed, work->local, work->regressors + work->own, work->own,
+                           work->least + k, work->factor, left, rank);
         if (sites->constant[k * sites->variables + work->node])
             continue;
-        table->likelihood[at] = fit_alone(work, k, table->parameters + at, table->variance + at * own);
-        table->alone[at] = table->likelihood[at] - 0.5 * table->parameters[at] * log(sites->n[k]);
+        for (size_t j = 0; j < own; j++)
+            table->variance[at * own + j] = left[j * LANES + (size_t)k % LANES];
+        table->parameters[at] = parameters(work, (ptrdiff_t)rank[k % LANES]);
+        table->likelihood[at] = fit_alone(work, k, table->variance + at * own);
+        table->alone[at] = table->likelihood[at] - 0.5 * table->parameters[at] * work->log_n[k];
         if (sites->n[k] < 2.0 * (double)(work->regressors + work->own)) {
             table->alone[at] = TOO_FEW; /* it could fit anything: its spread is that without parents */
             table->likelihood[at] = table->likelihood[empty];
@@ -856,10 +1009,11 @@ static int passed_over(Subsets *table, size_t set)
 
 /* Scores of a node for its `fixed` first parents joined with every subset of the `open` others. Sets that are not in
    `wanted`, if it is given, are passed over with all their supersets; so are, if nothing is fixed, sets that are far
-   behind one of their subsets. Of every site, in each set, the group it is in; the tolerance; and the scores without
-   each site, if they are wanted. */
+   behind one of their subsets. Sets whose score is `known`, and not a NaN, are not scored again. Of every site, in each
+   other set, the group it is in; the tolerance; and the scores without each site, if they are wanted. */
 int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, int fixed, int open,
-                     const uint8_t *wanted, double *out, int64_t *labels, double *taus, double *without)
+                     const uint8_t *wanted, const double *known, double *out, int64_t *labels, double *taus,
+                     double *without)
 {
     int all = fixed + open, fault = 0;
     Work work = {.sites = sites, .node = node};
@@ -876,6 +1030,8 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
         fault = NO_MEMORY;
         goto done;
     }
+    choose(&work, parents, all, table.subsets - 1);
+    gather_cells(&work);
     size_t always = ((size_t)1 << fixed) - 1, shown = (size_t)1 << open;
     for (size_t set = 0; set < table.subsets; set++) {
         size_t at = set >> fixed;
@@ -901,7 +1057,8 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
                      table.variance + set * (size_t)work.own, table.left + set,
                      table.subsets};
         int64_t *found = labels + at * (size_t)count;
-        out[at] = score_tolerant(&work, &fits, found, table.groups, taus + at);
+        int again = !known || isnan(known[at]);
+        out[at] = again ? score_tolerant(&work, &fits, found, table.groups, taus + at) : known[at];
         if (without) {
             leave_out(&work, &fits, found, table.groups, taus[at], table.scores);
             for (ptrdiff_t k = 0; k < count; k++)
