@@ -107,7 +107,7 @@ def mechanism_scores(
     wanted: Bools | None,
     known: Floats | None,
     out: Floats,
-    groups: Ints,
+    groups: Ints | None,
     tolerances: Floats,
     without: Floats | None,
 ) -> bool: ...

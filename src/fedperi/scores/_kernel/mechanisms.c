@@ -14,6 +14,7 @@
 #define NEAR 3.0 /* nats: a move that seems to lose no more may gain */
 #define NOT_CUT SIZE_MAX
 #define LANES 8 /* sites that are fitted side by side */
+#define AT_ONCE 64 /* of this number of sites one leaves its group at a time */
 #define CONSTANT 1e-10 /* share of a column's spread over all sites below which it is constant at one of them */
 
 typedef struct {
@@ -50,6 +51,8 @@ typedef struct {
     double *lanes;         /* [block, cell, lane]: the same for the family at hand, weighted, if spreads are shared */
     double *factor;        /* [cell, lane]: factors of the sites of a block */
     double *least, *around; /* [site, rounded up]: pivots that count for nothing; squares, then fits around a group */
+    double *leaving;       /* [site]: what it gains by leaving its group */
+    ptrdiff_t *leavers;    /* [site / AT_ONCE, and one more] */
     double *log_n, *log_c; /* [site], [tolerance, site]: logarithms of rows, and of what tolerance divides them by */
     ptrdiff_t at;          /* of the tolerance at hand */
 } Work;
@@ -469,47 +472,65 @@ static void settle(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *
     memcpy(work->sums + group * stride, work->joint, (size_t)stride * sizeof(double));
 }
 
-/* Which of the listed sites gains most by leaving their group, which was scored last; -1 if none seems to. Without a
-   site of n of N rows the mechanism of the others lies N / (N - n) times as far from it, as a mean does. */
-static ptrdiff_t most_apart(Work *work, const ptrdiff_t *list, ptrdiff_t count, double rows)
+/* Which of the listed sites gain most by leaving their group, which was scored last: at most some, those that gain most
+   first. Returns how many. Without a site of n of N rows the mechanism of the others lies N / (N - n) times as far from
+   it, as a mean does. */
+static ptrdiff_t most_apart(Work *work, const ptrdiff_t *list, ptrdiff_t count, double rows, ptrdiff_t most,
+                            ptrdiff_t *leavers)
 {
-    double best = 0.0, price = 0.5 * parameters(work, work->regressors);
-    ptrdiff_t out = -1;
+    double price = 0.5 * parameters(work, work->regressors);
+    ptrdiff_t found = 0;
     fits_around(work, list, count, rows);
     for (ptrdiff_t x = 0; x < count; x++) {
-        ptrdiff_t k = list[x];
+        ptrdiff_t k = list[x], place = found;
         if (work->alone[k] == TOO_FEW)
             continue;
         double farther = rows / (rows - work->own_rows[k]);
         double apart = work->own_fit[k] - work->own_fixed[k] - work->around[k];
         double gain = work->alone[k] - work->own_fit[k] + farther * apart + price * log(farther);
-        if (gain > best) {
-            best = gain;
-            out = x;
-        }
+        work->leaving[k] = gain;
+        if (!(gain > 0.0))
+            continue;
+        while (place > 0 && gain > work->leaving[leavers[place - 1]])
+            place--;
+        if (place == most)
+            continue;
+        found += found < most;
+        memmove(leavers + place + 1, leavers + place, (size_t)(found - 1 - place) * sizeof(ptrdiff_t));
+        leavers[place] = k;
     }
-    return out;
+    return found;
 }
 
-/* Take sites out of the group of all, one after the other, the one that gains most by it first, while one gains. The
-   group that is left is settled, and comes first in the list. Returns how many groups there are. */
+/* Take sites out of the group of all, those that gain most by it first, while some gain: one after the other, or a few
+   at a time where there are many. The group that is left is settled, and comes first in the list. Returns how many
+   groups there are. */
 static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
 {
-    ptrdiff_t inside = count;
+    ptrdiff_t inside = count, *leavers = work->leavers, single = 0;
     double rows, fixed, score = score_listed(work, list, inside, &rows, &fixed);
     while (inside > 1) {
-        ptrdiff_t out = most_apart(work, list, inside, rows);
-        if (out < 0)
+        ptrdiff_t most = single || inside < 2 * AT_ONCE ? 1 : inside / AT_ONCE;
+        ptrdiff_t out = most_apart(work, list, inside, rows, most, leavers);
+        if (!out)
             break;
-        ptrdiff_t leaves = list[out];
-        list[out] = list[--inside];
-        list[inside] = leaves;
-        double before = score;
+        double before = score, after = 0.0;
+        for (ptrdiff_t x = 0; x < out; x++) {
+            ptrdiff_t at = 0;
+            while (list[at] != leavers[x])
+                at++;
+            list[at] = list[--inside];
+            list[inside] = leavers[x];
+            after += work->alone[leavers[x]];
+        }
         score = score_listed(work, list, inside, &rows, &fixed);
         score = inside > 1 ? score : work->own_score[list[0]];
-        if (score + work->alone[leaves] <= before) {
-            inside++; /* it seemed to gain, and does not */
-            break;
+        if (score + after <= before) { /* they seemed to gain, and do not */
+            inside += out;
+            if (out == 1)
+                break;
+            single = 1;
+            score = score_listed(work, list, inside, &rows, &fixed);
         }
     }
     if (inside < 2)
@@ -641,16 +662,15 @@ static void find_groups(Work *work, int64_t *labels)
         move_sites(work, sites, all, labels);
 }
 
-/* What each site says of a family by itself: [site], so many numbers apart. */
+/* What each site says of a family by itself: [site]. */
 typedef struct {
     const double *alone, *cut, *likelihood, *parameters, *variance;
     const uint32_t *left; /* parents that a site is left with where it is cut off */
-    size_t stride;
 } Fits;
 
 static double score_declared(const Work *work, const Fits *fits, ptrdiff_t site)
 {
-    size_t at = (size_t)site * fits->stride;
+    size_t at = (size_t)site;
     return larger(fits->alone[at], fits->cut[at] + work->sites->price_cut);
 }
 
@@ -675,7 +695,7 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
     double total = 0.0;
     const double *log_c = work->log_c + work->at * sites->count;
     for (ptrdiff_t k = 0; k < sites->count; k++) {
-        size_t at = (size_t)k * fits->stride;
+        size_t at = (size_t)k;
         double c = 1.0 + sites->n[k] * work->tau * work->tau;
         work->members[k] = 0;
         labels[k] = k;
@@ -715,14 +735,24 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
     return total;
 }
 
-/* Add up the groups, but for one. One of them has all parents, free of charge: `refund` is what that gives. */
-static double add_groups(const Work *work, ptrdiff_t but, double *refund)
+/* List the first sites of the groups. */
+static ptrdiff_t list_groups(const Work *work, ptrdiff_t *list)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t k = 0; k < work->sites->count; k++)
+        if (work->members[k])
+            list[count++] = k;
+    return count;
+}
+
+/* Add up the listed groups, but for one. One of them has all parents, free of charge: `refund` is what that gives. */
+static double add_groups(const Work *work, const ptrdiff_t *list, ptrdiff_t count, ptrdiff_t but, double *refund)
 {
     double total = 0.0;
-    for (ptrdiff_t k = 0; k < work->sites->count; k++)
-        if (work->members[k] && k != but) {
-            total += work->value[k];
-            *refund = larger(*refund, work->score[k] - work->value[k]);
+    for (ptrdiff_t x = 0; x < count; x++)
+        if (list[x] != but) {
+            total += work->value[list[x]];
+            *refund = larger(*refund, work->score[list[x]] - work->value[list[x]]);
         }
     return total;
 }
@@ -733,7 +763,7 @@ static double score_family(Work *work, const Fits *fits, int64_t *labels)
     double refund = -HUGE_VAL, total = prepare(work, fits, labels);
     if (work->sites->share)
         find_groups(work, labels);
-    total += add_groups(work, -1, &refund);
+    total += add_groups(work, work->list, list_groups(work, work->list), -1, &refund);
     return refund == -HUGE_VAL ? total : total + refund;
 }
 
@@ -778,7 +808,8 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
                     work->list[inside++] = other;
             settle(work, work->list, inside, room);
         }
-    total = declared + add_groups(work, -1, &everywhere);
+    ptrdiff_t *groups = work->leavers + count / AT_ONCE + 1, found = list_groups(work, groups);
+    total = declared + add_groups(work, groups, found, -1, &everywhere);
     for (ptrdiff_t k = 0; k < count; k++) {
         ptrdiff_t group = (ptrdiff_t)labels[k];
         double refund = -HUGE_VAL, left = total, price = price_of(sites, tau, count - 1);
@@ -789,7 +820,7 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
             out[k] -= score_declared(work, fits, k);
             continue;
         }
-        left = declared + add_groups(work, group, &refund);
+        left = declared + add_groups(work, groups, found, group, &refund);
         if (work->members[group] > 1) {
             double rows = work->rows[group] - work->own_rows[k], score, value;
             size_t cut = NOT_CUT;
@@ -802,7 +833,7 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
             value = score - sites->price_own;
             value = rest < 0 ? value_cut(work, work->joint, rows, value, work->cut[group], &cut) : work->alone[rest];
             if (rest >= 0)
-                score = fits->alone[(size_t)rest * fits->stride];
+                score = fits->alone[rest];
             if (rest >= 0 && value == TOO_FEW) /* it must join others, if there are any */
                 left += join_others(work, labels, group, rest);
             else {
@@ -822,7 +853,7 @@ static double most_possible(const Work *work, const Fits *fits)
     double total = larger(sites->price_own, sites->price_cut);
     double bonus = larger(0.0, larger(-sites->price_own, -sites->price_cut));
     for (ptrdiff_t k = 0; k < sites->count; k++) {
-        size_t at = (size_t)k * fits->stride;
+        size_t at = (size_t)k;
         if (sites->constant[k * sites->variables + work->node])
             continue;
         if (fits->alone[at] == TOO_FEW)
@@ -873,10 +904,10 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->sums = malloc(2 * count * stride * sizeof(double));
     work->gain = malloc(count * (count + 9) * sizeof(double));
     work->members = malloc(2 * count * sizeof(int64_t));
-    work->list = malloc(count * sizeof(ptrdiff_t));
+    work->list = malloc((2 * count + count / AT_ONCE + 2) * sizeof(ptrdiff_t)); /* and `leavers`, and groups */
     work->cut = malloc(2 * count * sizeof(size_t));
     work->blocks = (work->sites->count + LANES - 1) / LANES;
-    size_t places = (size_t)work->blocks * LANES, logs = (size_t)(work->sites->tolerances + 1) * count;
+    size_t places = (size_t)work->blocks * LANES, logs = (size_t)(work->sites->tolerances + 2) * count;
     work->cells = calloc(2 * places * part + part * LANES + 2 * places + logs, sizeof(double));
     if (!work->root || !work->sums || !work->gain || !work->members || !work->list || !work->cut || !work->cells)
         return NO_MEMORY;
@@ -885,7 +916,9 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->least = work->factor + part * LANES;
     work->around = work->least + places;
     work->log_n = work->around + places;
-    work->log_c = work->log_n + count;
+    work->leaving = work->log_n + count;
+    work->log_c = work->leaving + count;
+    work->leavers = work->list + count;
     work->own_cut = work->cut + count;
     work->joint = work->root + stride;
     work->some = work->joint + stride + part;
@@ -904,7 +937,7 @@ static int make_work(Work *work, ptrdiff_t widest)
     return 0;
 }
 
-/* What single sites say of all subsets of the parents: [site, subset]. */
+/* What single sites say of all subsets of the parents: [subset, site]. */
 typedef struct {
     int all;               /* parents */
     size_t subsets, cells; /* of the parents; sites times subsets */
@@ -957,7 +990,7 @@ static void fit_sites(Work *work, Subsets *table, size_t set)
     size_t own = (size_t)work->own;
     double left[MOST_COLUMNS * LANES], rank[LANES];
     for (ptrdiff_t k = 0; k < sites->count; k++) {
-        size_t empty = (size_t)k * table->subsets, at = empty + set;
+        size_t empty = (size_t)k, at = set * (size_t)sites->count + empty;
         if (k % LANES == 0)
             residual_lanes(work->cells + k * work->packed, work->local, work->regressors + work->own, work->own,
                            work->least + k, work->factor, left, rank);
@@ -977,7 +1010,7 @@ static void fit_sites(Work *work, Subsets *table, size_t set)
         table->fewer_left[at] = table->left[at] = 0;
         for (int t = 0; t < table->all; t++)
             if (set >> t & 1) {
-                size_t one = set ^ (size_t)1 << t, there = empty + one;
+                size_t one = set ^ (size_t)1 << t, there = one * (size_t)sites->count + empty;
                 int itself = table->alone[there] > table->fewer[there];
                 double found = itself ? table->alone[there] : table->fewer[there];
                 if (found > table->fewer[at]) {
@@ -1039,7 +1072,7 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
         if (asked) {
             out[at] = -HUGE_VAL;
             taus[at] = 0.0;
-            for (ptrdiff_t k = 0; k < count; k++)
+            for (ptrdiff_t k = 0; k < count && labels; k++)
                 labels[at * (size_t)count + (size_t)k] = k;
             for (ptrdiff_t k = 0; k < count && without; k++)
                 without[(size_t)k * shown + at] = -HUGE_VAL;
@@ -1052,11 +1085,11 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
         fit_sites(&work, &table, set);
         if (!asked || (wanted && !wanted[at]))
             continue;
-        Fits fits = {table.alone + set,      table.cut + set,
-                     table.likelihood + set, table.parameters + set,
-                     table.variance + set * (size_t)work.own, table.left + set,
-                     table.subsets};
-        int64_t *found = labels + at * (size_t)count;
+        size_t begin = set * (size_t)count;
+        Fits fits = {table.alone + begin,      table.cut + begin,
+                     table.likelihood + begin, table.parameters + begin,
+                     table.variance + begin * (size_t)work.own, table.left + begin};
+        int64_t *found = labels ? labels + at * (size_t)count : table.groups + count;
         int again = !known || isnan(known[at]);
         out[at] = again ? score_tolerant(&work, &fits, found, table.groups, taus + at) : known[at];
         if (without) {

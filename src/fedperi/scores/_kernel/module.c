@@ -544,8 +544,8 @@ static PyObject *py_mechanisms(PyObject *self, PyObject *args)
     return lend(lent, MECHANISMS, accepted);
 }
 
-/* (mechanisms, node, parents, how many of them are fixed, wanted or None, known or None, out, groups, tolerances,
-   without or None) */
+/* (mechanisms, node, parents, how many of them are fixed, wanted or None, known or None, out, groups or None,
+   tolerances, without or None) */
 static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
 {
     PyObject *capsule, *o[7];
@@ -569,11 +569,11 @@ static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
     const uint8_t *wanted = NULL;
     const double *known = NULL;
     double *out, *taus, *without = NULL;
-    int64_t *groups;
+    int64_t *groups = NULL;
     if ((o[1] != Py_None && !(wanted = take(&arrays, o[1], 'b', 1, subsets, -1))) ||
         (o[2] != Py_None && !(known = take(&arrays, o[2], 'd', 1, subsets, -1))) ||
         !(out = take(&arrays, o[3], 'D', 1, subsets, -1)) ||
-        !(groups = take(&arrays, o[4], 'I', 2, subsets, sites->count)) ||
+        (o[4] != Py_None && !(groups = take(&arrays, o[4], 'I', 2, subsets, sites->count))) ||
         !(taus = take(&arrays, o[5], 'D', 1, subsets, -1)) ||
         (o[6] != Py_None && !(without = take(&arrays, o[6], 'D', 2, sites->count, subsets))))
         return refused(&arrays);
