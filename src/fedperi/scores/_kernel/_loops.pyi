@@ -105,8 +105,9 @@ def mechanism_scores(
     parents: Ints,
     fixed: int,
     wanted: Bools | None,
+    known: Floats | None,
     out: Floats,
-    groups: Ints,
+    groups: Ints | None,
     tolerances: Floats,
     without: Floats | None,
 ) -> bool: ...

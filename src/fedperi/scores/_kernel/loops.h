@@ -99,7 +99,8 @@ typedef struct {
 } Sites;
 
 int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, int fixed, int open,
-                     const uint8_t *wanted, double *out, int64_t *labels, double *taus, double *without);
+                     const uint8_t *wanted, const double *known, double *out, int64_t *labels, double *taus,
+                     double *without);
 
 /* discrete.c */
 typedef struct Discrete Discrete; /* a table of categories */

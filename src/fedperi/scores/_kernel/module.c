@@ -544,14 +544,15 @@ static PyObject *py_mechanisms(PyObject *self, PyObject *args)
     return lend(lent, MECHANISMS, accepted);
 }
 
-/* (mechanisms, node, parents, how many of them are fixed, wanted or None, out, groups, tolerances, without or None) */
+/* (mechanisms, node, parents, how many of them are fixed, wanted or None, known or None, out, groups or None,
+   tolerances, without or None) */
 static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *o[6];
+    PyObject *capsule, *o[7];
     long long node;
     int fixed;
     Arrays arrays = {0};
-    if (!PyArg_ParseTuple(args, "OLOiOOOOO", &capsule, &node, o, &fixed, o + 1, o + 2, o + 3, o + 4, o + 5))
+    if (!PyArg_ParseTuple(args, "OLOiOOOOOO", &capsule, &node, o, &fixed, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6))
         return NULL;
     const Lent *lent = PyCapsule_GetPointer(capsule, MECHANISMS);
     const int64_t *parents = lent ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
@@ -566,15 +567,18 @@ static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
         return ended(&arrays, OUT_OF_RANGE);
     Py_ssize_t subsets = (Py_ssize_t)1 << (count - fixed);
     const uint8_t *wanted = NULL;
+    const double *known = NULL;
     double *out, *taus, *without = NULL;
-    int64_t *groups;
+    int64_t *groups = NULL;
     if ((o[1] != Py_None && !(wanted = take(&arrays, o[1], 'b', 1, subsets, -1))) ||
-        !(out = take(&arrays, o[2], 'D', 1, subsets, -1)) ||
-        !(groups = take(&arrays, o[3], 'I', 2, subsets, sites->count)) ||
-        !(taus = take(&arrays, o[4], 'D', 1, subsets, -1)) ||
-        (o[5] != Py_None && !(without = take(&arrays, o[5], 'D', 2, sites->count, subsets))))
+        (o[2] != Py_None && !(known = take(&arrays, o[2], 'd', 1, subsets, -1))) ||
+        !(out = take(&arrays, o[3], 'D', 1, subsets, -1)) ||
+        (o[4] != Py_None && !(groups = take(&arrays, o[4], 'I', 2, subsets, sites->count))) ||
+        !(taus = take(&arrays, o[5], 'D', 1, subsets, -1)) ||
+        (o[6] != Py_None && !(without = take(&arrays, o[6], 'D', 2, sites->count, subsets))))
         return refused(&arrays);
-    RETURN_WITHOUT_GIL(mechanism_scores(sites, node, parents, fixed, (int)count - fixed, wanted, out, groups, taus, without));
+    RETURN_WITHOUT_GIL(mechanism_scores(sites, node, parents, fixed, (int)count - fixed, wanted, known, out, groups, taus,
+                                        without));
 }
 
 /* (value, power): sums over subsets, in place. */
