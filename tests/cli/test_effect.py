@@ -60,6 +60,7 @@ def test_lists(place: Path) -> None:
 def test_no_path(place: Path) -> None:
     said = words(fedperi("effect", "results", "--cause", "pressure", "--effect", "age", cwd=place).stdout)
     assert "In the graph no directed path leads from pressure to age: no effect." in said
+    assert said.endswith("The other way round there is one: --cause age --effect pressure.")
 
 
 @pytest.mark.parametrize(

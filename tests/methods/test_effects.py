@@ -270,6 +270,31 @@ def test_open_directions_give_a_range() -> None:
     assert onward.probability == 0.6 and onward.direct is not None and not np.isnan(onward.direct.value)
 
 
+def test_open_directions_name_every_set_to_adjust_for() -> None:
+    """a -- b with a third variable that both cause: what to adjust for depends on the direction that is open."""
+    rng = np.random.default_rng(4)
+    a = rng.normal(size=3000)
+    b = 0.8 * a + rng.normal(size=3000)
+    c = 0.5 * a + 0.5 * b + rng.normal(size=3000)
+    moments = moments_of({"one": pd.DataFrame({"a": a, "b": b, "c": c})}, "linear")
+    dag = fp.PDAG.from_edges([("a", "b"), ("a", "c"), ("b", "c")])
+    graph = fp.PDAG.from_edges([("a", "c"), ("b", "c")], [("a", "b")], dag.names)
+    directions = {("a", "b"): 0.6, ("b", "a"): 0.4}
+    effects = Effects(moments, probable_dags(graph, dag, directions, moments), directions, Policies.of(moments, []))
+    onto = effects.of("b", "c")[-1]
+    sets = (onto.adjustment, *onto.other_sets)
+    assert set(sets) == {("a",), ()} and not onto.probably_none
+    first, second = (" and ".join(names) for names in sets)
+    text = " ".join(sentences(effects.of("b", "c"), moments))
+    said = "Adjusted for a." if first else "There is nothing to adjust for."
+    assert f"{said} If open directions turn out otherwise, adjust for {second or 'nothing'}." in text
+    back = effects.of("b", "a")
+    assert back[-1].probably_none and back[-1].other_sets == ()
+    text = " ".join(sentences(back, moments))
+    assert "In the most probable DAG there is none, and no effect. Where there is one, there is nothing to adj" in text
+    assert "from no site" not in text and "do not differ" not in text
+
+
 def test_directions_that_do_not_matter_leave_an_effect_identified() -> None:
     """Which of two confounders causes the other does not change what to adjust for."""
     dag = fp.PDAG.from_edges([("a", "b"), ("a", "x"), ("b", "x"), ("a", "y"), ("b", "y"), ("x", "y")])

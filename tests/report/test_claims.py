@@ -228,6 +228,23 @@ def test_signs_of_hidden_causes_stand_at_each_pair() -> None:
     assert f"there are signs of one for {signs[0].variables[0]}" in part(page, "h-short")
 
 
+@pytest.mark.filterwarnings("ignore:test_seed")
+def test_a_run_with_noise_does_not_speak_of_exact_numbers() -> None:
+    tables = fp.simulate(3, clients=2, samples=3000, seed=1).sites
+    privacy = fp.Privacy(1.0, 1e-6, bounds=dict.fromkeys(tables[0].columns, (-8, 8)), test_seed=1)
+    made = fp.MPERI(privacy=privacy).fit({"North": tables[0], "South": tables[1]})
+    page = render_report(made)
+    told = part(page, "h-statements")
+    assert told.startswith("What each site told One release, once:") and "Exact means" not in told
+    for site in ("North", "South"):
+        assert f"{site} about {made.privacy[site]['rows']:,} " in told
+    assert "under noise no sign of one can be seen" in part(page, "h-short")
+    assert "Bounds that fit, and enough rows for the noise" in part(page, "h-assumptions")
+    assert "the means and covariances of its columns, with the noise that was said." in methods_text(made)
+    exact = part(render_report(by_hand()), "h-statements")
+    assert "Exact means and covariances are not private" in exact and "noise" not in exact
+
+
 def test_names_with_commas_and_ands_are_found_again() -> None:
     names = ["salt and pepper", "a, b", "b", "pepper"]
     graph = fp.PDAG.from_edges([], [("salt and pepper", "a, b")], names)

@@ -727,6 +727,12 @@ def test_a_phone_shows_every_number_and_breaks_no_word(browser: Any, tmp_path: P
                 table,
             )
             assert right <= 390
+        heads = [head.rect for head in browser.find_elements("css selector", "#edges thead button")]
+        for one_, two in itertools.combinations(heads, 2):  # what sorts can be pressed one by one
+            aside = one_["x"] + one_["width"] <= two["x"] + 1 or two["x"] + two["width"] <= one_["x"] + 1
+            below = one_["y"] + one_["height"] <= two["y"] + 1 or two["y"] + two["height"] <= one_["y"] + 1
+            assert aside or below
+        assert all(head["x"] + head["width"] <= 390 for head in heads)
         said = browser.find_elements("css selector", "#edges tbody tr")[0].text
         assert all(label in browser.page_source for label in ("How sure", "What changes it")) and "0." in said
         broken = browser.execute_script(  # a name is in one line, or in lines that end after an underscore

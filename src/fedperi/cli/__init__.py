@@ -36,7 +36,7 @@ def options(
     """Find the causal graph that sites share when their tables cannot be pooled."""
 
 
-_READING = ("report", "effect", "explain")
+_READING = ("results.report", "results.effect", "results.explain")
 _COMMANDS = ("demo", "init", "check", "run", "release", "inspect", *_READING, "simulate", "audit", "benchmark", "keys")
 for _command in (*_COMMANDS, "schema.commands", "site", "owner.commands", "coordinate"):
     import_module(f".{_command}", __name__)

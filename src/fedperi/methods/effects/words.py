@@ -59,12 +59,14 @@ def sentences(rows: Sequence[Effect], moments: Moments) -> list[str]:
     last = rows[-1]
     if not last.path:
         return [f"In the graph no directed path leads from {last.cause} to {last.effect}: no effect.", IF_RIGHT]
-    common = [one for one in rows if one.pooled][-1]
+    pooled = [one for one in rows if one.pooled]
+    common = pooled[-1]
+    which = f"For {_levels(common)}: " if len(pooled) > 1 else ""
     return [
         _adjusted(last),
         *([_per_deviation(common, moments)] if not (common.cause_level or common.probably_none) else []),
-        *([] if common.probably_none else _heterogeneity(common)),
-        *_open(common),
+        *([] if common.probably_none else (which + said for said in _heterogeneity(common))),
+        *(which + said for said in _open(common)),
         *_arrow(common),
         *([PROBABILITY] if moments.shares[moments.names.index(last.effect)] else []),
         *(["Intervals include the noise that sites added for privacy."] if _noisy(moments) else []),
@@ -97,6 +99,11 @@ def _per_deviation(common: Effect, moments: Moments) -> str:
         f"In common, per standard deviation of {common.cause} ({number(spread)}, within sites): "
         f"{number(common.total.value * spread)}."
     )
+
+
+def _levels(one: Effect) -> str:
+    ends = ((one.cause, one.cause_level), (one.effect, one.effect_level))
+    return ", ".join(f"{name} = {level}" for name, level in ends if level)
 
 
 def _heterogeneity(common: Effect) -> list[str]:

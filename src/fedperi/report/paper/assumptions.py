@@ -17,6 +17,11 @@ NOISE = Assumption(
     "Noise is added to each variable, with about the same variance everywhere; the units of columns matter.",
     "Directions may be wrong, and change when a column is measured in another unit.",
 )
+BOUNDS = Assumption(
+    "Bounds that fit, and enough rows for the noise",
+    "Values outside the public bounds were moved to the nearest one, long rows were shortened, and noise was added.",
+    "Edges that are weak against the noise are missed, and bounds that are too narrow bend relations.",
+)
 BASELINES = {
     "NOTEARS-ADMM": (
         ONE_DAG,
@@ -52,7 +57,8 @@ def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumpti
     if method.get("name") in BASELINES:
         return [*_common(), *BASELINES[str(method["name"])], _rows(method)]
     if method.get("name") == "M-PERI":
-        return [*_common(), *SHARED, form_of_relations(method), _rows(method), *_known(method)]
+        bounds = [BOUNDS] if noisy else []
+        return [*_common(), *SHARED, form_of_relations(method), *bounds, _rows(method), *_known(method)]
     out = [
         *_common(),
         Assumption(
@@ -83,14 +89,7 @@ def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumpti
     data = str(method.get("data", "auto"))
     out.append(_model(data if not noisy else f"noisy {data}" if method.get("privacy") else "released"))
     if noisy:
-        out.append(
-            Assumption(
-                "Bounds that fit, and enough rows for the noise",
-                "Values outside the public bounds were moved to the nearest one, long rows were shortened, and noise "
-                "was added.",
-                "Edges that are weak against the noise are missed, and bounds that are too narrow bend relations.",
-            )
-        )
+        out.append(BOUNDS)
     return [*out, _rows(method), *_known(method)]
 
 

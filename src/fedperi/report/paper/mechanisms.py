@@ -75,8 +75,8 @@ def how_mechanisms_were_compared(result: Result) -> list[str]:
     exact = result.sampling.get("exact", True)
     summed = "summed over all acyclic graphs" if exact else "estimated from samples of acyclic graphs"
     return [
-        "Each site gave one statement: its row count and the means and covariances of its columns. No rows left a "
-        "site.",
+        "Each site gave one statement: its row count and the means and covariances of its columns"
+        f"{', with the noise that was said' if result.privacy else ''}. No rows left a site.",
         "How each variable depends on its causes (its mechanism) was compared between the sites with a Gaussian BIC. "
         f"{SHARING.get(str(method.get('sharing')), SHARING['auto'])}.",
         f"Probabilities of edges were {summed}, with all sites, with each site left out, and with rows that count for "

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from . import app
+from .. import app
 
 
 @app.command()
@@ -16,9 +16,9 @@ def explain(
     second: str = typer.Argument(..., metavar="B", help="Another variable."),
 ) -> None:
     """Say everything about two variables: how sure, what changes it, how strong, what sites do differently."""
-    from ..methods import load
-    from ..report.console import console as terminal
-    from ..report.explain import explain as sentences
+    from ...methods import load
+    from ...report.console import console as terminal
+    from ...report.explain import explain as sentences
 
     console = terminal()
     for sentence in sentences(load(directory), first, second):

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError
-from .options import listed
-from .say import say
+from ....errors import InputError
+from ..options import listed
+from ..say import say
 
 if TYPE_CHECKING:
-    from ...tables.summary.summary import Summary
+    from ....tables.summary.summary import Summary
 
 
 def release_exactly(
@@ -34,9 +34,9 @@ def release_exactly(
         Whether the owner has confirmed on the command line.
     dry_run, as_json : bool
     """
-    from ...privacy.exact.file import sign_summary
-    from ...privacy.exact.reveals import sections
-    from ...privacy.statement import save_statement
+    from ....privacy.exact.file import sign_summary
+    from ....privacy.exact.reveals import sections
+    from ....privacy.statement import save_statement
 
     summary = _summary(file, options)
     if key is not None:
@@ -61,9 +61,9 @@ def release_exactly(
 
 
 def _summary(file: str, options: dict[str, Any]) -> Summary:
-    from ...site.service.stating import exact_summary
-    from ...tables.infer import as_schema
-    from ...tables.table import open_table
+    from ....site.service.stating import exact_summary
+    from ....tables.infer import as_schema
+    from ....tables.table import open_table
 
     table = open_table(file, options["name"])
     targets = None if options["targets"] is None else tuple(dict.fromkeys(listed(options["targets"])))

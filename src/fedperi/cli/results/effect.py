@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import InputError
-from ..strict import write_json
-from . import app
-from .common.say import say
+from ...errors import InputError
+from ...strict import write_json
+from .. import app
+from ..common.say import say
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from ..methods.effects.estimates import Effects
-    from ..methods.effects.records import Effect
+    from ...methods.effects.estimates import Effects
+    from ...methods.effects.records import Effect
 
 
 @app.command()
@@ -29,9 +29,9 @@ def effect(
     as_json: bool = typer.Option(False, "--json", help="Print the numbers as JSON and nothing else."),
 ) -> None:
     """Show how strong a cause is; without --cause or --effect, list the effects of all arrows."""
-    from ..methods import load
-    from ..methods.effects.table import effects_of
-    from ..report.console import console as terminal
+    from ...methods import load
+    from ...methods.effects.table import effects_of
+    from ...report.console import console as terminal
 
     found = effects_of(load(directory))
     if found is None:
@@ -61,7 +61,7 @@ def _listed(found: Effects, cause: str | None, effect: str | None) -> list[Effec
 def _say_one(console: Console, found: Effects, rows: Sequence[Effect]) -> None:
     from rich.text import Text
 
-    from ..methods.effects.words import sentences
+    from ...methods.effects.words import sentences
 
     last = rows[-1]
     console.print(Text(f"Effect of {last.cause} on {last.effect} ({last.unit})", style="bold"))
@@ -78,7 +78,7 @@ def _sites(rows: Sequence[Effect]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from ..methods.effects.words import interval, number
+    from ...methods.effects.words import interval, number
 
     levels = len({(one.cause_level, one.effect_level) for one in rows}) > 1
     notes = list(dict.fromkeys(one.note for one in rows if one.note))
@@ -109,7 +109,7 @@ def _say_all(console: Console, rows: Sequence[Effect], cause: str | None, effect
     from rich.table import Table
     from rich.text import Text
 
-    from ..methods.effects.words import IF_RIGHT, interval, number
+    from ...methods.effects.words import IF_RIGHT, interval, number
 
     if not rows:
         console.print(
@@ -122,7 +122,7 @@ def _say_all(console: Console, rows: Sequence[Effect], cause: str | None, effect
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("Cause", "Effect"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for heading in ("Arrow", "Total", "95 % interval", "Direct", "I^2"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("")

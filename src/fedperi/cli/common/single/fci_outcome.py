@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .outcome import say_privacy, say_warnings, summarize
+from ..outcome import say_privacy, say_warnings, summarize
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ...methods import Result
-    from ...methods.fci.result import FCIResult
+    from ....methods import Result
+    from ....methods.fci.result import FCIResult
 
 
 def summarize_any(console: Console, result: Result | FCIResult, out: Path | None) -> None:
     """Say in words what was found, by whichever method."""
-    from ...methods.fci.result import FCIResult
+    from ....methods.fci.result import FCIResult
 
     if isinstance(result, FCIResult):
         summarize_pag(console, result, out)
@@ -29,7 +29,7 @@ def summarize_pag(console: Console, result: FCIResult, out: Path | None) -> None
     from rich.table import Table
     from rich.text import Text
 
-    from ...report.pag.words import counted, edge_words
+    from ....report.pag.words import counted, edge_words
 
     if result.graph.edges:
         table = Table(box=None, pad_edge=False, header_style="bold")

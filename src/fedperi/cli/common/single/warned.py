@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from ...methods import Result
-    from ...methods.fci import FCIResult
-    from ...tables.checks.findings import Finding
+    from ....methods import Result
+    from ....methods.fci import FCIResult
+    from ....tables.checks.findings import Finding
 
 AnyResult = TypeVar("AnyResult", "Result", "FCIResult")
 
@@ -37,7 +37,7 @@ def with_findings(result: AnyResult, findings: Sequence[Finding]) -> AnyResult:
 
 
 def _together(findings: Sequence[Finding], own: Sequence[str]) -> tuple[str, ...]:
-    from ...methods.remarks import found_by_check
+    from ....methods.remarks import found_by_check
 
     warned = [finding for finding in findings if finding.level == "warning" and finding.problem in WORDED]
     places = found_by_check(finding for finding in findings if finding.problem not in (*WORDED, *SAID))
