@@ -166,7 +166,9 @@ class SiteTests:
         for shape in np.unique(shapes, axis=0):
             some = np.flatnonzero((shapes == shape).all(axis=1))
             target, columns = self._columns(x[some, None]), self._columns(given[some])
-            value, freedom = self._changes.statistics(self._sides[context[some]], target, columns, spread=bool(shape[1]))
+            value, freedom = self._changes.statistics(
+                self._sides[context[some]], target, columns, spread=bool(shape[1])
+            )
             out[some] = chdtrc(freedom, value)
         return out
 
