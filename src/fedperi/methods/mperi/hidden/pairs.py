@@ -1,27 +1,22 @@
-"""Signs of hidden common causes in a run of M-PERI, each with its evidence, as sentences that name the variables.
-
-M-PERI assumes that there are none. Four things should then not happen. Each has a threshold that was set on simulations
-without hidden causes (docs/hidden-causes.md), so that all together raise a false alarm in about 5 % of the runs.
-"""
+"""Signs of a hidden common cause of two variables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import log
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...discovery.fci.moments import SiteTests
-from ...graph import bits
-from ...graph.order import descendants
-from ...graph.pdag import PDAG
-from ...tables.summary.summary import Summary
-from ..parts import Groups
-from .factor import one_cause
-from .wording import listed
+from ....discovery.fci.moments import SiteTests
+from ....graph import bits
+from ....graph.order import descendants
+from ....graph.pdag import PDAG
+from ....tables.summary.summary import Summary
+from ...parts import Groups
+from ..wording import listed
+from .sign import Sign
 
 Floats = NDArray[np.float64]
 
@@ -37,70 +32,9 @@ CLEAR = 5.0
 OWN_CHANGE = 3.0
 """Standard errors from both "stays" and "is reached" beyond which the other variable has a change of its own there."""
 
-ONE_CAUSE = 4.0
-"""Nats by which one hidden cause must explain four variables better than the edges between them."""
-
 MISSED = 0.05
 """Probability of an edge from which on a dependence without one is told as an edge that was left out. A category of
 many levels needs many rows for an edge: of two with four and five levels it has twelve strengths."""
-
-MOST_NAMED = 5
-
-
-class Sign(NamedTuple):
-    """One sign of a hidden cause: the variables, how strong it is (larger is stronger), and the sentence."""
-
-    variables: tuple[str, ...]
-    evidence: float
-    words: str
-
-
-def hidden_causes(
-    said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups], chances: Floats | None = None
-) -> list[str]:
-    """List the sentences about hidden causes, the strongest signs of each kind first.
-
-    Thresholds are those of exact summaries: under privacy noise nothing is said.
-    """
-    if not all(part.exact for part in said):
-        return []
-    return [sign.words for sign in find_signs(said, dag, groups, chances)]
-
-
-def find_signs(
-    said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups], chances: Floats | None = None
-) -> list[Sign]:
-    """Look for all four signs.
-
-    Parameters
-    ----------
-    said : sequence of Summary
-        One per site.
-    dag : PDAG
-        A DAG that agrees with the graph of the run.
-    groups : sequence of Groups
-        Which sites share the mechanism of each variable.
-    chances : array, optional
-        ``[i, j]``: the probability of i -> j that the run states.
-
-    Examples
-    --------
-    >>> import fedperi as fp
-    >>> from fedperi.tables.summary.summaries import summaries
-    >>> chain = fp.PDAG.from_edges([("A", "B"), ("B", "C")])
-    >>> sim = fp.simulate(chain, clients=3, samples=500, weights=(0.5, 1.0), seed=1)
-    >>> find_signs(summaries(sim.sites), chain, [])
-    []
-    """
-    parts = [part.straight() for part in said]
-    ordered = dag.reordered(parts[0].names)
-    kinds = (
-        changing_together(parts, groups),
-        residual_correlations(parts, ordered, chances),
-        untold_changes(parts, ordered),
-        one_cause_of_four(parts, ordered),
-    )
-    return [sign for kind in kinds for sign in sorted(kind, key=lambda sign: -sign.evidence)[:MOST_NAMED]]
 
 
 def changing_together(parts: Sequence[Summary], groups: Sequence[Groups]) -> Iterator[Sign]:
@@ -187,44 +121,6 @@ def untold_changes(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
                 f"{dag.names[a]} and {dag.names[b]} may have a hidden common cause: they are correlated, but where a "
                 f"site changes the one, the other stays as elsewhere ({nats[0]:.0f} and {nats[1]:.0f} nats).",
             )
-
-
-def one_cause_of_four(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
-    """Find four variables, all joined, that one hidden cause explains with fewer parameters than six edges."""
-    if any(len(block) > 1 for block in parts[0].blocks):
-        return
-    joined = dag.adjacency | dag.adjacency.T
-    children, parents = bits.rows(dag.adjacency), bits.columns(dag.adjacency)
-    pooled = _pooled(parts)
-    rows = sum(float(part.n) for part in parts)
-    for four in _all_joined(bits.rows(joined), 4):
-        inside = sum(1 << v for v in four)
-        above = 0
-        for v in four:
-            above |= parents[v]
-        given = list(bits.members(above & ~descendants(children, inside)))
-        gain = log(rows) - rows * one_cause(_given(pooled, list(four), given))
-        if gain > ONE_CAUSE:
-            names = tuple(dag.names[v] for v in four)
-            yield Sign(
-                names,
-                gain,
-                f"{listed(names)} may have a hidden common cause: it would explain all six edges between them with "
-                f"fewer parameters ({gain:.0f} nats).",
-            )
-
-
-def _all_joined(neighbours: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
-    """List the sets of `size` variables that are all neighbours of each other, in the order of `combinations`."""
-
-    def grow(chosen: tuple[int, ...], left: int) -> Iterator[tuple[int, ...]]:
-        if len(chosen) == size:
-            yield chosen
-            return
-        for v in bits.members(left):
-            yield from grow((*chosen, v), left & neighbours[v] & ~((2 << v) - 1))
-
-    return grow((), (1 << len(neighbours)) - 1)
 
 
 def _untold(parts: Sequence[Summary], pooled: Floats, a: int, b: int, given: list[int]) -> float:
