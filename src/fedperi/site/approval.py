@@ -81,7 +81,7 @@ class Item:
     decision, decided, by : str
         "approved", "refused" or, so far, ""; when that was, and by which account.
     sent, digest : str
-        When the statement was handed over, and the SHA-256 of its text; empty until then.
+        When the statement was handed over, and the SHA-256 of its text without its signature; empty until then.
 
     Examples
     --------
