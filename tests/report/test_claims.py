@@ -20,6 +20,7 @@ from fedperi.methods.mperi.runs import THIRD
 from fedperi.methods.parts import Robustness
 from fedperi.report import render_report
 from fedperi.report.hidden import suspicions
+from fedperi.report.matrix import SHORT
 from fedperi.report.mechanisms import NOTABLE, STRONG, WEAK
 from fedperi.report.paper.methods import methods_text
 from fedperi.scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
@@ -107,7 +108,7 @@ def test_how_strong(result: Result, page: str) -> None:
 def test_what_sites_do_differently(result: Result, page: str) -> None:
     text = part(page, "h-short")
     for site in result.sites:
-        found = [f"{one.variable} ({one.kind})" for one in result.differences if one.site == site]
+        found = [f"{one.variable} ({SHORT[one.kind]})" for one in result.differences if one.site == site]
         said = re.search(rf"(?<![\w,]){site}[^:.]*: ([^.]*)\.", text)
         assert said is not None
         assert all(one in said.group(1) for one in found) and (said.group(1) == "nothing that shows") == (not found)

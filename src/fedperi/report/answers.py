@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..methods.certainty import WORDS
 from ..methods.effects.words import listed
+from .matrix import SHORT
 
 if TYPE_CHECKING:
     from ..methods.effects.estimates import Effects
@@ -94,7 +95,7 @@ def _different(view: MechanismView, result: Result) -> tuple[str, ...]:
         return ("Nothing that shows in the data.",)
     out = []
     for site in list(view.sites)[:MOST_SITES]:
-        found = [f"{one.variable} ({one.kind})" for one in result.differences if one.site == site]
+        found = [f"{one.variable} ({SHORT[one.kind]})" for one in result.differences if one.site == site]
         out.append(f"{site}: {listed(found)}.")
     if len(view.sites) > MOST_SITES:
         out.append(f"{len(view.sites) - MOST_SITES} more sites are in the matrix.")
