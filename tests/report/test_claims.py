@@ -142,8 +142,11 @@ def test_total_effects_and_what_to_adjust_for(result: Result, page: str) -> None
             assert f"Depends on open directions: {number(row.total_least)} to {number(row.total_most)}." in text
     free = (common["adjustment"] == "").sum()
     assert f"For {free} of {len(common)} effects: nothing." in short
-    for cause, effect, adjust in re.findall(r"For the effect of (\w+) on (\w+): ([^.]*)\.", short):
+    examples = re.findall(r"For the effect of (\w+) on (\w+)(, in the most probable graph)?: ([^.]*)\.", short)
+    assert examples
+    for cause, effect, depends, adjust in examples:
         row = common.set_index(["cause", "effect"]).loc[(cause, effect)]
+        assert bool(row.open) == bool(depends)
         assert " and ".join(row.adjustment.rsplit(", ", 1)) == adjust
 
 

@@ -136,8 +136,11 @@ def _adjust(effects: Effects | None, totals: Sequence[Total]) -> tuple[str, ...]
     from .totals import NONE
 
     needed = [one for one in totals if one.adjust != NONE]
-    examples = sorted(needed, key=lambda one: (len(one.notes), -abs(one.value)))[:MOST]
-    said = [f"For the effect of {one.cause} on {one.effect}: {one.adjust}." for one in examples]
+    examples = sorted(needed, key=lambda one: (not one.value, one.open, len(one.notes), -abs(one.value)))[:MOST]
+    said = [
+        f"For the effect of {one.cause} on {one.effect}{', in the most probable graph' * one.open}: {one.adjust}."
+        for one in examples
+    ]
     free = len(totals) - len(needed)
     if free:
         said.append(f"For {free} of {len(totals)} effects: nothing.")
