@@ -19,6 +19,7 @@ from fedperi.methods.mperi.hidden import find_signs
 from fedperi.methods.mperi.runs import THIRD
 from fedperi.methods.parts import Robustness
 from fedperi.report import render_report
+from fedperi.report.grades import what_they_rest_on
 from fedperi.report.hidden import suspicions
 from fedperi.report.matrix import SHORT
 from fedperi.report.mechanisms import NOTABLE, STRONG, WEAK
@@ -200,6 +201,23 @@ def test_what_a_direction_rests_on(robust: tuple[str, str, tuple[str, ...]], sai
     start = page.index(f'id="edge-{k}"')
     entry = words_of(page[start : page.index('<div class="entry"', start)])
     assert said in entry and silent not in entry
+
+
+@pytest.mark.parametrize(
+    ("grades", "said"),
+    [
+        ([("one site", "Lyon")], "one site"),
+        ([("one site", "")], "one site"),
+        ([("one site", "Lyon"), ("one site", "Lyon and Metz")], "few sites"),
+        ([("straight lines", "")], "straight lines"),
+        ([("one site", "Lyon"), ("straight lines", "")], "one site or straight lines"),
+        ([("confirmed", "")], "one site"),
+    ],
+)
+def test_what_the_others_rest_on(grades: list[tuple[str, str]], said: str) -> None:
+    ends = (("age", "dose"), ("dose", "stroke"))
+    made = by_hand(robustness=tuple(Robustness(*ends[k], *one, ()) for k, one in enumerate(grades)))
+    assert what_they_rest_on(made) == said
 
 
 def test_nothing_is_said_to_be_tried_for_open_edges() -> None:
