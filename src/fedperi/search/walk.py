@@ -171,10 +171,8 @@ class Walk:
         found, added = self._scan(node, within, other, power, chance * total)
         return found if added > chance * total else self._scan(node, within, other, power, chance * added)[0]
 
-    def _scan(
-        self, node: int, within: int, other: int | None, power: int, wanted: float
-    ) -> tuple[int | None, float]:
-        """Add up the weights of such sets, the best first, until there is more than wanted; the last one, and the sum."""
+    def _scan(self, node: int, within: int, other: int | None, power: int, wanted: float) -> tuple[int | None, float]:
+        """Add up the weights of such sets, the best first, up to more than wanted. Returns the last one, and the sum."""
         last, total = None, 0.0
         for place, value, own in self.sets[node]:
             if total > wanted:
