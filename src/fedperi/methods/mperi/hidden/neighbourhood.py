@@ -8,7 +8,7 @@ cause and without it, the best of all these is taken.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ....graph import bits
 from ....graph.order import descendants
 from ....scores.mechanisms import Mechanisms
+from ....tables.summary.summary import Summary
 from .latent import completed, first_guess, improved
 from .versions import Versions, best_families, best_within
 
@@ -81,6 +82,15 @@ class Neighbourhood:
             joined,
         )
 
+    def joined_from(self, v: int) -> int:
+        """The effects of a variable among the three, as a bit set."""
+        return sum(1 << w for w in self.three if self.parents[w] >> v & 1)
+
+    def relaxed(self) -> Neighbourhood:
+        """Let all that causes some of the three come before all of them: no hidden cause is ahead if it is not here."""
+        above = tuple(v for v in self.after if self.joined_from(v))
+        return replace(self, before=(*self.before, *above), after=())
+
     @property
     def variables(self) -> list[int]:
         """All that is scored or causes what is scored: the three, what is before them, what is after them, others."""
@@ -89,6 +99,22 @@ class Neighbourhood:
         for v in (*self.three, *self.after):
             others |= self.parents[v]
         return [*first, *bits.members(others & ~sum(1 << v for v in first))]
+
+
+def gain_of_hidden_cause(said: Sequence[Summary], hood: Neighbourhood) -> float:
+    """Nats by which a hidden common cause of the three is ahead of the best DAG, or minus infinity if it is far behind.
+
+    Parameters
+    ----------
+    said : sequence of Summary
+        One per site, with polynomials if effects may be curved.
+    hood : Neighbourhood
+    """
+    relaxed = hood.relaxed()
+    rough = Comparison(relaxed, Versions.of(said, relaxed.variables))
+    if rough.with_cause(rough.around) < rough.found + HOPELESS:
+        return -np.inf
+    return Comparison(hood, Versions.of(said, hood.variables)).gain()
 
 
 class Comparison:
@@ -108,6 +134,7 @@ class Comparison:
         self.first_after = 3 + len(hood.before)
         self.movable = self.around[len(hood.before) :]
         inside = sum(1 << v for v in hood.three)
+        self.above_some = [place[v] for v in hood.after if hood.joined_from(v) & inside]
         self.found = sum(self._best(place[v], [place[w] for w in bits.members(hood.parents[v])]) for v in hood.three)
         # How well the movable ones are explained before the three, by which of the others there, and after them.
         self.before, self.after = {}, {}
@@ -117,7 +144,7 @@ class Comparison:
             outside = [place[w] for w in bits.members(hood.parents[v] & ~inside & ~hood.below)]
             scores, _ = best_families(self.mechanisms, versions, place[v], (), [[*outside, *among]])
             self.before[place[v]] = among, best_within(scores).reshape(1 << len(among), -1)[:, -1]
-            joined = [place[w] for w in bits.members((hood.parents[v] | hood.joined[v] & inside))]
+            joined = [place[w] for w in bits.members(hood.parents[v] | hood.joined[v] & inside)]
             self.after[place[v]] = self._best(place[v], joined)
             self.found += self._best(place[v], [place[w] for w in bits.members(hood.parents[v])])
 
@@ -162,8 +189,11 @@ class Comparison:
     def gain(self) -> float:
         """Nats by which a hidden common cause of the three is ahead of the best DAG."""
         # The first guess decides where EM ends: more of the movable ones are taken as causes while that helps.
-        causes, left = [v for v in self.around if v < self.first_after], list(self.movable)
-        best = self.with_cause(causes)
+        starts = [[v for v in self.around if v < self.first_after]]
+        if self.above_some:
+            starts.append([*starts[0], *self.above_some])
+        best, causes = max((self.with_cause(start), start) for start in starts)
+        left = [v for v in self.movable if v not in causes]
         while left and best > self.found + HOPELESS:
             score, v = max((self.with_cause([*causes, v]), v) for v in left)
             if score <= best:

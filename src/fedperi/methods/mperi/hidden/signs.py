@@ -53,7 +53,7 @@ def find_signs(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) -> 
     ordered = dag.reordered(parts[0].names)
     kinds = (
         changing_together(parts, groups),
-        residual_correlations(parts, ordered),
+        residual_correlations(said, ordered),
         untold_changes(parts, ordered),
         common_cause_of_three(said, ordered),
     )
