@@ -26,6 +26,9 @@ Floats = NDArray[np.float64]
 MOST_AROUND = 6
 """Variables around the three that may cause them or be moved; those joined with most of the three come first."""
 
+MOST_PARENTS = 8
+"""Causes from which a variable is left as it is: its families would be too many to compare."""
+
 ROUNDS, STEPS = 3, 10
 """How often the families around the hidden cause are chosen again, and steps of EM in between."""
 
@@ -76,7 +79,7 @@ class Neighbourhood:
         return cls(
             three,
             tuple(v for v in order if not below >> v & 1),
-            tuple(v for v in order if below >> v & 1),
+            tuple(v for v in order if below >> v & 1 and (parents[v] | joined[v] & inside).bit_count() <= MOST_PARENTS),
             tuple(parents),
             below,
             joined,
@@ -142,7 +145,7 @@ class Comparison:
             causes = [place[w] for w in bits.members(hood.parents[v] & ~inside)]
             among = [w for w in causes if w in self.movable]
             outside = [place[w] for w in bits.members(hood.parents[v] & ~inside & ~hood.below)]
-            scores, _ = best_families(self.mechanisms, versions, place[v], (), [[*outside, *among]])
+            scores, _ = best_families(self.mechanisms, self.versions, place[v], (), [[*outside, *among]])
             self.before[place[v]] = among, best_within(scores).reshape(1 << len(among), -1)[:, -1]
             joined = [place[w] for w in bits.members(hood.parents[v] | hood.joined[v] & inside)]
             self.after[place[v]] = self._best(place[v], joined)

@@ -78,7 +78,7 @@ def residual_correlations(said: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
 
 
 def _edge_helps(said: Sequence[Summary], a: int, b: int, parents: Sequence[int]) -> bool:
-    """Whether an edge between two variables, either way, explains them better than none: then the DAG lacks it by chance."""
+    """Whether an edge between two variables, either way, would explain them better than none."""
     for cause, effect in ((a, b), (b, a)):
         others = list(bits.members(parents[effect] & ~(1 << cause)))
         versions = Versions.of(said, [effect, cause, *others])

@@ -9,7 +9,7 @@ from ....graph import bits
 from ....graph.pdag import PDAG
 from ....tables.summary.summary import Summary
 from ..wording import listed
-from .neighbourhood import Neighbourhood, gain_of_hidden_cause
+from .neighbourhood import MOST_PARENTS, Neighbourhood, gain_of_hidden_cause
 from .sign import Sign
 
 ONE_CAUSE = 2.0
@@ -35,7 +35,9 @@ def common_cause_of_three(said: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
         A DAG that agrees with the graph of the run, with the variables in the order of the summaries.
     """
     parents, children = bits.columns(dag.adjacency), bits.rows(dag.adjacency)
-    usable = [v for v, kind in enumerate(said[0].kinds) if kind == "continuous"]
+    usable = [
+        v for v, kind in enumerate(said[0].kinds) if kind == "continuous" and parents[v].bit_count() <= MOST_PARENTS
+    ]
     found = []
     for three in candidates(parents, children, usable)[:MOST_COMPARED]:
         hood = Neighbourhood.of(three, parents, children)
