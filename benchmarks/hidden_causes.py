@@ -21,7 +21,7 @@ from fedperi.graph import bits
 from fedperi.graph.order import descendants
 
 CLINICS = ("stroke", "diabetes", "sepsis", "random")
-SIGNS = {"together": "change together", "residuals": "no edge", "untold": "stays as elsewhere", "three": "explain them"}
+SIGNS = {"together": "change together", "untold": "stays as elsewhere", "three": "explain them"}
 
 
 def case(kind: str, seed: int) -> tuple[list[object], fp.PDAG, str | None]:

@@ -9,21 +9,18 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from ....discovery.fci.moments import SiteTests
 from ....graph import bits
 from ....graph.order import descendants
 from ....graph.pdag import PDAG
-from ....scores.mechanisms import Mechanisms
 from ....tables.summary.summary import Summary
 from ...parts import Groups
 from ..wording import listed
 from .sign import Sign
-from .versions import Versions, best_families
 
 Floats = NDArray[np.float64]
 
 CHANCE = 0.01
-"""Probability, over all pairs of a run, that mechanisms change together or residuals correlate by chance."""
+"""Probability, over all pairs of a run, that mechanisms change together by chance."""
 
 UNTOLD = 12.0
 """Nats by which "the change of one does not reach the other" must be ahead, in both directions."""
@@ -53,54 +50,6 @@ def changing_together(parts: Sequence[Summary], groups: Sequence[Groups]) -> Ite
                 f"{one.variable} and {other.variable} may have a hidden common cause: their mechanisms change together "
                 f"at {listed(both)} (by chance: {chance:.1g}).",
             )
-
-
-def residual_correlations(said: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
-    """Find pairs that depend on each other given the causes of the later one, although no edge would explain them."""
-    adjacency = dag.adjacency
-    parents = bits.columns(adjacency)
-    test = SiteTests([part.straight() for part in said], contexts=False)
-    p = len(dag.names)
-    before = [descendants(parents, 1 << v) for v in range(p)]  # the causes of each, through others too
-    free = [(a, b) for a, b in combinations(range(p), 2) if not adjacency[a, b] and not adjacency[b, a]]
-    pairs = [(b, a) if before[a] >> b & 1 else (a, b) for a, b in free]
-    level = CHANCE / max(1, len(pairs)) / p
-    for (a, b), chance in zip(pairs, _chances(test, pairs, parents), strict=True):
-        if chance < level and not _edge_helps(said, a, b, parents):
-            causes = [dag.names[v] for v in bits.members(parents[b])]
-            adjusted = f" for the same {listed(causes)}" if causes else ""
-            yield Sign(
-                (dag.names[a], dag.names[b]),
-                -log(max(chance, 1e-300)),
-                f"{dag.names[a]} and {dag.names[b]} may have a hidden common cause: they have no edge, but depend on "
-                f"each other{adjusted} (by chance: {chance:.1g}).",
-            )
-
-
-def _edge_helps(said: Sequence[Summary], a: int, b: int, parents: Sequence[int]) -> bool:
-    """Whether an edge between two variables, either way, would explain them better than none."""
-    for cause, effect in ((a, b), (b, a)):
-        others = list(bits.members(parents[effect] & ~(1 << cause)))
-        versions = Versions.of(said, [effect, cause, *others])
-        mechanisms, around = Mechanisms(versions.parts), list(range(2, 2 + len(others)))
-        scores = [
-            best_families(mechanisms, versions, 0, fixed, [around])[0].max() for fixed in ((), *versions.choices([1]))
-        ]
-        if max(scores[1:]) > scores[0]:
-            return True
-    return False
-
-
-def _chances(test: SiteTests, pairs: Sequence[tuple[int, int]], parents: Sequence[int]) -> list[float]:
-    """Test each pair given the parents of its second; pairs with equally many of them at once."""
-    out = np.ones(len(pairs))
-    counts = np.array([parents[b].bit_count() for _, b in pairs])
-    for count in np.unique(counts[counts < len(parents) - 1]):
-        some = np.flatnonzero(counts == count)
-        x, y = np.array([pairs[i] for i in some.tolist()]).T
-        given = np.array([list(bits.members(parents[b])) for b in y.tolist()], dtype=np.intp).reshape(len(some), -1)
-        out[some] = test.p_values(x, y, given)
-    return [float(chance) for chance in out]
 
 
 def untold_changes(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:

@@ -1,6 +1,6 @@
 """Signs of hidden common causes in a run of M-PERI, each with its evidence, as sentences that name the variables.
 
-M-PERI assumes that there are none. Four things should then not happen. Each has a threshold that was set on simulations
+M-PERI assumes that there are none. Three things should then not happen. Each has a threshold that was set on simulations
 without hidden causes (docs/hidden-causes.md), so that all together raise a false alarm in at most 5 % of the runs.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ....graph.pdag import PDAG
 from ....tables.summary.summary import Summary
 from ...parts import Groups
-from .pairs import changing_together, residual_correlations, untold_changes
+from .pairs import changing_together, untold_changes
 from .sign import Sign
 from .three import common_cause_of_three
 
@@ -29,7 +29,7 @@ def hidden_causes(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) 
 
 
 def find_signs(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) -> list[Sign]:
-    """Look for all four signs.
+    """Look for all three signs.
 
     Parameters
     ----------
@@ -53,7 +53,6 @@ def find_signs(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) -> 
     ordered = dag.reordered(parts[0].names)
     kinds = (
         changing_together(parts, groups),
-        residual_correlations(said, ordered),
         untold_changes(parts, ordered),
         common_cause_of_three(said, ordered),
     )
