@@ -203,6 +203,8 @@ class Comparison:
                 break
             best, causes = score, [*causes, v]
             left.remove(v)
+        # Level and unit of a hidden cause are free, but its family counts them as two parameters.
+        best += float(np.log(self.mechanisms.n.sum()))
         return best - (self.without() if best > self.found else self.found)
 
     def with_cause(self, others: list[int]) -> float:

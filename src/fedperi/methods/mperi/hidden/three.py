@@ -12,7 +12,7 @@ from ..wording import listed
 from .neighbourhood import MOST_PARENTS, Neighbourhood, gain_of_hidden_cause
 from .sign import Sign
 
-ONE_CAUSE = 2.0
+ONE_CAUSE = 7.0
 """Nats by which a hidden common cause must be ahead of the best DAG."""
 
 MOST_COMPARED = 40
