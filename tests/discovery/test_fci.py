@@ -22,6 +22,8 @@ from fedperi.discovery.oracle import DSeparation
 from fedperi.graph.ancestral.mag import mag, pag_by_definition
 from fedperi.graph.ancestral.pag import CIRCLE
 from fedperi.graph.formats.pag import from_causallearn
+from fedperi.methods.mperi.statements import named_entries, statements
+from fedperi.tables.reading import Reading
 from fedperi.tables.summary.qualities import Noise
 from fedperi.tables.summary.summaries import summaries
 
@@ -145,6 +147,21 @@ def test_summaries_may_count_for_fewer_rows() -> None:
     full = SiteTests([part]).p_values(x, y, none)[0]
     part = replace(part, noise=Noise(50.0))
     assert full < 0.01 < SiteTests([part]).p_values(x, y, none)[0]
+
+
+def test_noise_makes_no_edges() -> None:
+    """Three sites with noisy moments, one edge in truth. Three false ones of 14 by chance: 4e-10."""
+    rng = np.random.default_rng(0)
+    tables = []
+    for _ in range(3):
+        table = pd.DataFrame(rng.normal(size=(3000, 6)).clip(-3, 3), columns=list("abcdef"))
+        tables.append(table.assign(b=0.8 * table["a"] + table["b"]))
+    reading = Reading.of(None, "linear", "error")
+    privacy = fp.Privacy(epsilon=0.5, delta=1e-6, bounds=dict.fromkeys("abcdef", (-6, 6)))
+    said = statements(named_entries(tables, privacy, reading), reading)
+    assert all(part.private and part.rows < 2500 for part in said)
+    found = fp.FCI(alpha=1e-4).fit(said).graph
+    assert found.edge("a", "b") and len(found.edges) <= 3
 
 
 def test_blocks_are_those_of_networkx() -> None:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 
 import fedperi as fp
-from fedperi.graph import bits
-from fedperi.methods.mperi.factor import one_cause
-from fedperi.methods.mperi.hidden import (
-    _all_joined,
-    changing_together,
-    one_cause_of_four,
-    residual_correlations,
-    untold_changes,
-)
+from fedperi.methods.mperi.hidden.latent import completed, first_guess, improved
+from fedperi.methods.mperi.hidden.pairs import changing_together, untold_changes
+from fedperi.methods.mperi.hidden.three import common_cause_of_three
+from fedperi.methods.mperi.hidden.versions import Versions
 from fedperi.methods.parts import Groups
+from fedperi.scores.mechanisms import Mechanisms
 from fedperi.tables.summary.summaries import summaries
 from fedperi.tables.summary.summary import Summary
 
@@ -59,51 +53,68 @@ def test_changes_that_reach_nobody() -> None:
     assert list(untold_changes(said(confounded([(0, 0), (1, 0), (1, 0)])), edge)) == []
 
 
-def test_residuals_that_correlate() -> None:
-    nothing = fp.PDAG.from_edges([], names=["a", "b"])
-    assert [sign.variables for sign in residual_correlations(said(confounded([(0, 0)] * 3)), nothing)] == [("a", "b")]
-    rng = np.random.default_rng(1)
-    free = [pd.DataFrame(rng.normal(size=(500, 2)), columns=["a", "b"]) for _ in range(3)]
-    assert list(residual_correlations(said(free), nothing)) == []
+def three_effects(curve: float, hidden: float, seed: int = 0) -> list[pd.DataFrame]:
+    """Tables of y, z and three others; z acts on them by its square, and both through a hidden cause."""
+    rng = np.random.default_rng(seed)
+    tables = []
+    for _ in range(4):
+        y, z, unseen, *noise = rng.normal(size=(6, 1000))
+        unseen = 0.5 * z + 0.5 * y + unseen
+        tables.append(
+            pd.DataFrame(
+                {
+                    "y": y,
+                    "z": z,
+                    **{name: hidden * unseen + curve * z**2 + e for name, e in zip("abc", noise, strict=True)},
+                }
+            )
+        )
+    return tables
 
 
-def test_an_edge_that_was_nearly_drawn_is_no_hidden_cause() -> None:
-    nothing, parts = fp.PDAG.from_edges([], names=["a", "b"]), said(confounded([(0, 0)] * 3))
-    for edge, words in ((0.47, "its probability is 0.47"), (0.01, "may have a hidden common cause")):
-        (sign,) = residual_correlations(parts, nothing, np.array([[0.0, 0.0], [edge, 0.0]]))
-        assert words in sign.words and ("hidden" in sign.words) == (edge < 0.05)
+EVERY_EDGE = fp.PDAG.from_edges(
+    [(cause, effect) for cause in "yz" for effect in "abc"] + [("a", "b"), ("a", "c"), ("b", "c")], names=list("yzabc")
+)
 
 
-def test_one_hidden_cause_of_four() -> None:
-    rng = np.random.default_rng(2)
-    names = list("abcd")
-    order = [(x, y) for i, x in enumerate(names) for y in names[i + 1 :]]
-    hidden = [pd.DataFrame(rng.normal(size=(3000, 4)) + rng.normal(size=(3000, 1)), columns=names) for _ in range(2)]
-    (sign,) = one_cause_of_four(said(hidden), fp.PDAG.from_edges(order))
-    assert sign.variables == ("a", "b", "c", "d")
-    weights = np.triu([[0, 0.9, -0.4, 0.6], [0, 0, 0.5, 0.8], [0, 0, 0, -0.7], [0, 0, 0, 0]])
-    seen = [
-        pd.DataFrame(rng.normal(size=(3000, 4)) @ np.linalg.inv(np.eye(4) - weights), columns=names) for _ in range(2)
-    ]
-    assert list(one_cause_of_four(said(seen), fp.PDAG.from_edges(order))) == []
+def test_a_hidden_cause_of_three() -> None:
+    """What causes the hidden cause reaches all three in proportion: that takes fewer parameters."""
+    (sign,) = common_cause_of_three(summaries(three_effects(0.0, 0.5)), EVERY_EDGE)
+    assert sign.variables == ("a", "b", "c") and sign.evidence > 5
+    assert "a, b and c may have a hidden common cause: it would explain them better than arrows" in sign.words
 
 
-def test_a_factor_with_any_signs_fits() -> None:
-    strengths = np.array([0.8, -0.7, 0.6, -0.5])
-    covariance = np.outer(strengths, strengths)
-    np.fill_diagonal(covariance, 1.0)
-    assert one_cause(covariance * np.outer([1, 2, 3, 4], [1, 2, 3, 4])) < 1e-8
+def test_curved_effects_of_a_cause_that_was_seen_are_no_hidden_cause() -> None:
+    assert list(common_cause_of_three(summaries(three_effects(0.3, 0.0)), EVERY_EDGE)) == []
+
+
+def test_arrows_between_three_are_no_hidden_cause() -> None:
+    """5 seeds; strengths between 0.3 and 1 and everything joined leave little to save."""
+    for seed in range(5):
+        sim = fp.simulate(EVERY_EDGE, clients=4, samples=1000, weights=(0.3, 1.0), shared_mechanisms=True, seed=seed)
+        assert list(common_cause_of_three(summaries(sim.sites), EVERY_EDGE)) == [], seed
+
+
+def test_steps_of_em_never_score_lower() -> None:
+    """With families that stay the same, every step of EM raises the likelihood."""
+    versions = Versions.of(summaries(three_effects(0.0, 0.5)), [2, 3, 4, 0, 1])
+    mechanisms = Mechanisms(versions.parts, tolerances=(0.0,))
+    cause = first_guess(mechanisms, [0, 1, 2], [3, 4])
+    last, scores = len(mechanisms.names), []
+    for _ in range(6):
+        whole, entropy = completed(versions.parts, mechanisms, cause)
+        families = [(v, (last,)) for v in range(3)] + [(last, (3, 4))]
+        scores.append(entropy + sum(float(whole.lattice(v, given, ())[0]) for v, given in families))
+        cause = improved(mechanisms, cause, {v: ((), [0] * 4) for v in range(3)}, [3, 4])
+    assert (np.diff(scores) > -1e-6).all() and scores[-1] > scores[0] + 0.1
+
+
+def test_the_clinic_without_bmi_names_cholesterol_and_blood_pressure() -> None:
+    tables = [table.drop(columns="bmi") for table in fp.clinic(seed=3).sites]
+    warnings = fp.MPERI(progress=False).fit(tables).warnings
+    assert any(words.startswith("glucose, ldl and systolic may have a hidden common cause") for words in warnings)
 
 
 def test_a_run_of_mperi_tells() -> None:
     result = fp.MPERI(progress=False).fit(confounded([(0, 0), (1, 0), (0, 1), (0, 0)]))
     assert any("a and b may have a hidden common cause" in words for words in result.warnings)
-
-
-def test_sets_that_are_all_joined_are_those_of_a_search_through_all() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        upper = np.triu(rng.random((9, 9)) < 0.6, 1)
-        joined = upper | upper.T
-        expected = [four for four in combinations(range(9), 4) if joined[np.ix_(four, four)].sum() == 12]
-        assert list(_all_joined(bits.rows(joined), 4)) == expected

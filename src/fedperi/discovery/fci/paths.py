@@ -32,13 +32,14 @@ def first_steps(ends: Ends, start: int, goal: int) -> int:
     A path may be directed if no edge has an arrowhead at its earlier, or a tail at its later end. It is uncovered if
     no two nodes that are two steps apart are joined.
     """
-    forward = [ends.adjacent[u] & ~ends.arrow[u] & ~ends.seen_from(ends.tail, u) for u in range(len(ends.adjacent))]
+    tails = bits.transpose(ends.tail)
+    forward = [near & ~ends.arrow[u] & ~tails[u] for u, near in enumerate(ends.adjacent)]
     return _first_steps(ends.adjacent, forward, start, goal)
 
 
 def circle_cycles(ends: Ends) -> Iterator[Sequence[int]]:
     """Uncovered paths of o-o edges that an edge a o-o b closes to a cycle without chords at its ends."""
-    both = [circles & ends.seen_from(ends.circle, v) for v, circles in enumerate(ends.circle)]
+    both = [circles & seen for circles, seen in zip(ends.circle, bits.transpose(ends.circle), strict=True)]
     for a, near in enumerate(both):
         for b in bits.members(near):
             if b > a:

@@ -159,13 +159,13 @@ def _questions(
             of_set = members(inside)
             # Sets that were tried before, and for the second end those that the first end has had.
             known = [tried(x, y), tried(y, x), candidates(y, x) if x > y else 0]
-            masks = [(old & inside) for old in known if (old & inside).bit_count() >= depth]
+            masks = [old & inside for old in known if (old & inside).bit_count() >= depth]
             if inside in masks:
                 continue
-            had = [np.isin(of_set, members(mask)) for mask in masks]
+            had = [np.array([mask >> v & 1 for v in of_set.tolist()], dtype=bool) for mask in masks]
             for chosen in subsets(len(of_set), depth, BATCH):
                 given = of_set[chosen]
                 for mask in had:
-                    given = given[~mask[chosen].all(axis=1)]
-                    chosen = chosen[~mask[chosen].all(axis=1)]
+                    new = ~mask[chosen].all(axis=1)
+                    given, chosen = given[new], chosen[new]
                 yield *ends, given

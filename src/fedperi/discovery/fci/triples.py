@@ -60,7 +60,8 @@ def weigh_triples(
     for size in sorted({found.separators[pair].bit_count() for pair in pairs}):
         alike = [pair for pair in pairs if found.separators[pair].bit_count() == size]
         given = np.stack([members(found.separators[pair]) for pair in alike])
-        p_values = test.p_values(*np.array(alike, dtype=np.intp).T, given)
+        x, y = np.array(alike, dtype=np.intp).T
+        p_values = test.p_values(x, y, given)
         for pair, p in zip(alike, p_values.tolist(), strict=True):
             best[pair][found.separators[pair]] = p
     for size in range(min(LARGEST, limit) + 1):

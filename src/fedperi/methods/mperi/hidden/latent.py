@@ -153,11 +153,11 @@ def improved(
             strength = fit[-1] / noise
             precision[some] += strength * fit[-1]
             weights[some, column] += strength
-            weights[np.ix_(some, before)] -= strength * fit[:-1]
+            weights[some[:, None], before] -= strength * fit[:-1]
     # Its unit is free: the standard deviation given its causes.
     return Cause(weights / precision[:, None] / np.sqrt(spread), 1 / precision / spread)
 
 
 def _regression(moments: Floats, before: list[int], own: int, rows: float) -> tuple[Floats, float]:
-    fit = np.linalg.lstsq(moments[np.ix_(before, before)], moments[before, own], rcond=CONSTANT)[0]
+    fit = np.asarray(np.linalg.lstsq(moments[np.ix_(before, before)], moments[before, own], rcond=CONSTANT)[0], float)
     return fit, max(float(moments[own, own] - moments[own, before] @ fit) / rows, CONSTANT)

@@ -8,7 +8,7 @@ cause and without it, the best of all these is taken.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ....graph import bits
 from ....graph.order import descendants
 from ....scores.mechanisms import Mechanisms
+from ....tables.summary.summary import Summary
 from .latent import completed, first_guess, improved
 from .versions import Versions, best_families, best_within
 
@@ -24,6 +25,9 @@ Floats = NDArray[np.float64]
 
 MOST_AROUND = 6
 """Variables around the three that may cause them or be moved; those joined with most of the three come first."""
+
+MOST_PARENTS = 8
+"""Causes from which a variable is left as it is: its families would be too many to compare."""
 
 ROUNDS, STEPS = 3, 10
 """How often the families around the hidden cause are chosen again, and steps of EM in between."""
@@ -75,11 +79,20 @@ class Neighbourhood:
         return cls(
             three,
             tuple(v for v in order if not below >> v & 1),
-            tuple(v for v in order if below >> v & 1),
+            tuple(v for v in order if below >> v & 1 and (parents[v] | joined[v] & inside).bit_count() <= MOST_PARENTS),
             tuple(parents),
             below,
             joined,
         )
+
+    def joined_from(self, v: int) -> int:
+        """The effects of a variable among the three, as a bit set."""
+        return sum(1 << w for w in self.three if self.parents[w] >> v & 1)
+
+    def relaxed(self) -> Neighbourhood:
+        """Let all that causes some of the three come before all of them: no hidden cause is ahead if it is not here."""
+        above = tuple(v for v in self.after if self.joined_from(v))
+        return replace(self, before=(*self.before, *above), after=())
 
     @property
     def variables(self) -> list[int]:
@@ -89,6 +102,22 @@ class Neighbourhood:
         for v in (*self.three, *self.after):
             others |= self.parents[v]
         return [*first, *bits.members(others & ~sum(1 << v for v in first))]
+
+
+def gain_of_hidden_cause(said: Sequence[Summary], hood: Neighbourhood) -> float:
+    """Nats by which a hidden common cause of the three is ahead of the best DAG, or minus infinity if it is far behind.
+
+    Parameters
+    ----------
+    said : sequence of Summary
+        One per site, with polynomials if effects may be curved.
+    hood : Neighbourhood
+    """
+    relaxed = hood.relaxed()
+    rough = Comparison(relaxed, Versions.of(said, relaxed.variables))
+    if rough.with_cause(rough.around) < rough.found + HOPELESS:
+        return -np.inf
+    return Comparison(hood, Versions.of(said, hood.variables)).gain()
 
 
 class Comparison:
@@ -108,6 +137,7 @@ class Comparison:
         self.first_after = 3 + len(hood.before)
         self.movable = self.around[len(hood.before) :]
         inside = sum(1 << v for v in hood.three)
+        self.above_some = [place[v] for v in hood.after if hood.joined_from(v) & inside]
         self.found = sum(self._best(place[v], [place[w] for w in bits.members(hood.parents[v])]) for v in hood.three)
         # How well the movable ones are explained before the three, by which of the others there, and after them.
         self.before, self.after = {}, {}
@@ -115,7 +145,7 @@ class Comparison:
             causes = [place[w] for w in bits.members(hood.parents[v] & ~inside)]
             among = [w for w in causes if w in self.movable]
             outside = [place[w] for w in bits.members(hood.parents[v] & ~inside & ~hood.below)]
-            scores, _ = best_families(self.mechanisms, versions, place[v], (), [[*outside, *among]])
+            scores, _ = best_families(self.mechanisms, self.versions, place[v], (), [[*outside, *among]])
             self.before[place[v]] = among, best_within(scores).reshape(1 << len(among), -1)[:, -1]
             joined = [place[w] for w in bits.members(hood.parents[v] | hood.joined[v] & inside)]
             self.after[place[v]] = self._best(place[v], joined)
@@ -162,14 +192,19 @@ class Comparison:
     def gain(self) -> float:
         """Nats by which a hidden common cause of the three is ahead of the best DAG."""
         # The first guess decides where EM ends: more of the movable ones are taken as causes while that helps.
-        causes, left = [v for v in self.around if v < self.first_after], list(self.movable)
-        best = self.with_cause(causes)
+        starts = [[v for v in self.around if v < self.first_after]]
+        if self.above_some:
+            starts.append([*starts[0], *self.above_some])
+        best, causes = max((self.with_cause(start), start) for start in starts)
+        left = [v for v in self.movable if v not in causes]
         while left and best > self.found + HOPELESS:
             score, v = max((self.with_cause([*causes, v]), v) for v in left)
             if score <= best:
                 break
             best, causes = score, [*causes, v]
             left.remove(v)
+        # Level and unit of a hidden cause are free, but its family counts them as two parameters.
+        best += float(np.log(self.mechanisms.n.sum()))
         return best - (self.without() if best > self.found else self.found)
 
     def with_cause(self, others: list[int]) -> float:

@@ -9,7 +9,6 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from ....discovery.fci.moments import SiteTests
 from ....graph import bits
 from ....graph.order import descendants
 from ....graph.pdag import PDAG
@@ -21,7 +20,7 @@ from .sign import Sign
 Floats = NDArray[np.float64]
 
 CHANCE = 0.01
-"""Probability, over all pairs of a run, that mechanisms change together or residuals correlate by chance."""
+"""Probability, over all pairs of a run, that mechanisms change together by chance."""
 
 UNTOLD = 12.0
 """Nats by which "the change of one does not reach the other" must be ahead, in both directions."""
@@ -31,10 +30,6 @@ CLEAR = 5.0
 
 OWN_CHANGE = 3.0
 """Standard errors from both "stays" and "is reached" beyond which the other variable has a change of its own there."""
-
-MISSED = 0.05
-"""Probability of an edge from which on a dependence without one is told as an edge that was left out. A category of
-many levels needs many rows for an edge: of two with four and five levels it has twelve strengths."""
 
 
 def changing_together(parts: Sequence[Summary], groups: Sequence[Groups]) -> Iterator[Sign]:
@@ -55,46 +50,6 @@ def changing_together(parts: Sequence[Summary], groups: Sequence[Groups]) -> Ite
                 f"{one.variable} and {other.variable} may have a hidden common cause: their mechanisms change together "
                 f"at {listed(both)} (by chance: {chance:.1g}).",
             )
-
-
-def residual_correlations(parts: Sequence[Summary], dag: PDAG, chances: Floats | None = None) -> Iterator[Sign]:
-    """Find pairs without an edge that are dependent given the causes of the later one.
-
-    Where an edge was left out although it is not improbable, the dependence is told as that edge.
-    """
-    adjacency = dag.adjacency
-    parents = bits.columns(adjacency)
-    test = SiteTests(parts, contexts=False)
-    p = len(dag.names)
-    before = [descendants(parents, 1 << v) for v in range(p)]  # the causes of each, through others too
-    free = [(a, b) for a, b in combinations(range(p), 2) if not adjacency[a, b] and not adjacency[b, a]]
-    pairs = [(b, a) if before[a] >> b & 1 else (a, b) for a, b in free]
-    for (a, b), chance in zip(pairs, _chances(test, pairs, parents), strict=True):
-        if chance < CHANCE / len(pairs) / p:
-            causes = [dag.names[v] for v in bits.members(parents[b])]
-            adjusted = f" for the same {listed(causes)}" if causes else ""
-            both = f"{dag.names[a]} and {dag.names[b]}"
-            depend = f"depend on each other{adjusted} (by chance: {chance:.1g})"
-            edge = 0.0 if chances is None else float(chances[a, b] + chances[b, a])
-            words = f"{both} may have a hidden common cause: they have no edge, but {depend}."
-            if edge >= MISSED:
-                words = (
-                    f"{both} {depend}, although the graph has no edge there: its probability is {edge:.2f}, and an "
-                    "edge is drawn from one half on. More rows, or fewer levels of a category, would decide."
-                )
-            yield Sign((dag.names[a], dag.names[b]), -log(max(chance, 1e-300)), words)
-
-
-def _chances(test: SiteTests, pairs: Sequence[tuple[int, int]], parents: Sequence[int]) -> list[float]:
-    """Test each pair given the parents of its second; pairs with equally many of them at once."""
-    out = np.ones(len(pairs))
-    counts = np.array([parents[b].bit_count() for _, b in pairs])
-    for count in np.unique(counts[counts < len(parents) - 1]):
-        some = np.flatnonzero(counts == count)
-        x, y = np.array([pairs[i] for i in some.tolist()]).T
-        given = np.array([list(bits.members(parents[b])) for b in y.tolist()], dtype=np.intp).reshape(len(some), -1)
-        out[some] = test.p_values(x, y, given)
-    return [float(chance) for chance in out]
 
 
 def untold_changes(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:

@@ -1,7 +1,7 @@
 """Signs of hidden common causes in a run of M-PERI, each with its evidence, as sentences that name the variables.
 
-M-PERI assumes that there are none. Four things should then not happen. Each has a threshold that was set on simulations
-without hidden causes (docs/hidden-causes.md), so that all together raise a false alarm in at most 5 % of the runs.
+M-PERI assumes that there are none. Three things should then not happen. Each has a threshold that was set on
+simulations without hidden causes (docs/hidden-causes.md), so that all together are seldom a false alarm.
 """
 
 from __future__ import annotations
@@ -11,29 +11,25 @@ from collections.abc import Sequence
 from ....graph.pdag import PDAG
 from ....tables.summary.summary import Summary
 from ...parts import Groups
-from .pairs import Floats, changing_together, residual_correlations, untold_changes
+from .pairs import changing_together, untold_changes
 from .sign import Sign
 from .three import common_cause_of_three
 
 MOST_NAMED = 5
 
 
-def hidden_causes(
-    said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups], chances: Floats | None = None
-) -> list[str]:
+def hidden_causes(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) -> list[str]:
     """List the sentences about hidden causes, the strongest signs of each kind first.
 
     Thresholds are those of exact summaries: under privacy noise nothing is said.
     """
     if not all(part.exact for part in said):
         return []
-    return [sign.words for sign in find_signs(said, dag, groups, chances)]
+    return [sign.words for sign in find_signs(said, dag, groups)]
 
 
-def find_signs(
-    said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups], chances: Floats | None = None
-) -> list[Sign]:
-    """Look for all four signs.
+def find_signs(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) -> list[Sign]:
+    """Look for all three signs.
 
     Parameters
     ----------
@@ -43,8 +39,6 @@ def find_signs(
         A DAG that agrees with the graph of the run.
     groups : sequence of Groups
         Which sites share the mechanism of each variable.
-    chances : array, optional
-        ``[i, j]``: the probability of i -> j that the run states.
 
     Examples
     --------
@@ -59,7 +53,6 @@ def find_signs(
     ordered = dag.reordered(parts[0].names)
     kinds = (
         changing_together(parts, groups),
-        residual_correlations(parts, ordered, chances),
         untold_changes(parts, ordered),
         common_cause_of_three(said, ordered),
     )

@@ -1,4 +1,4 @@
-"""A hidden common cause of three variables: does it explain them better than any arrows between them?"""
+"""A hidden common cause of three variables: whether it explains them better than any arrows between them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from ....graph import bits
 from ....graph.pdag import PDAG
 from ....tables.summary.summary import Summary
 from ..wording import listed
-from .neighbourhood import Comparison, Neighbourhood
+from .neighbourhood import MOST_PARENTS, Neighbourhood, gain_of_hidden_cause
 from .sign import Sign
-from .versions import Versions
 
-ONE_CAUSE = 2.0
+ONE_CAUSE = 7.0
 """Nats by which a hidden common cause must be ahead of the best DAG."""
+
+MOST_COMPARED = 40
+"""Sets of three that are looked at, those first with which a hidden cause could save most parameters."""
 
 
 def common_cause_of_three(said: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
@@ -33,11 +35,13 @@ def common_cause_of_three(said: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
         A DAG that agrees with the graph of the run, with the variables in the order of the summaries.
     """
     parents, children = bits.columns(dag.adjacency), bits.rows(dag.adjacency)
-    usable = [v for v, kind in enumerate(said[0].kinds) if kind == "continuous"]
+    usable = [
+        v for v, kind in enumerate(said[0].kinds) if kind == "continuous" and parents[v].bit_count() <= MOST_PARENTS
+    ]
     found = []
-    for three in candidates(parents, children, usable):
+    for three in candidates(parents, children, usable)[:MOST_COMPARED]:
         hood = Neighbourhood.of(three, parents, children)
-        gain = Comparison(hood, Versions.of(said, hood.variables)).gain()
+        gain = gain_of_hidden_cause(said, hood)
         if gain > ONE_CAUSE:
             found.append((gain, three))
     named: list[set[int]] = []
@@ -53,31 +57,30 @@ def common_cause_of_three(said: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
             )
 
 
-def candidates(parents: Sequence[int], children: Sequence[int], usable: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """List sets of three that a hidden cause could explain with no more parameters than a DAG.
+def candidates(parents: Sequence[int], children: Sequence[int], usable: Sequence[int]) -> list[tuple[int, ...]]:
+    """List sets of three that a hidden cause could explain with no more parameters than a DAG, the likeliest first.
 
     The DAG has edges between them, and each other variable that is joined with several of them may have its edge with
     the hidden cause instead. Against that stand three edges of the hidden cause.
 
     Examples
     --------
-    >>> list(candidates([0b000, 0b001, 0b011], [0b110, 0b100, 0b000], [0, 1, 2]))      # all joined
+    >>> candidates([0b000, 0b001, 0b011], [0b110, 0b100, 0b000], [0, 1, 2])      # all joined
     [(0, 1, 2)]
-    >>> list(candidates([0b000, 0b001, 0b010], [0b010, 0b100, 0b000], [0, 1, 2]))      # a chain
+    >>> candidates([0b000, 0b001, 0b010], [0b010, 0b100, 0b000], [0, 1, 2])      # a chain
     []
     """
     joined = [above | below for above, below in zip(parents, children, strict=True)]
     numbers = sum(1 << v for v in usable)
-    seen = set()
+    seen: dict[tuple[int, ...], int] = {}
     for middle in usable:
         for pair in combinations(bits.members(joined[middle] & numbers), 2):
             three = tuple(sorted((middle, *pair)))
             if three in seen:
                 continue
-            seen.add(three)
             inside = sum(1 << v for v in three)
             edges = 2 + (joined[pair[0]] >> pair[1] & 1)
             near = (joined[three[0]] | joined[three[1]] | joined[three[2]]) & ~inside
             saved = sum(max(0, (joined[v] & inside).bit_count() - 1) for v in bits.members(near))
-            if edges + saved >= 3:
-                yield three
+            seen[three] = edges + saved - 3
+    return [three for three, spared in sorted(seen.items(), key=lambda one: (-one[1], one[0])) if spared >= 0]
