@@ -31,7 +31,7 @@ MAX_BODY = 4 * MAX_TEXT + PIECE + (1 << 20)
 a reply, of which there are four (`names`, `targets`, `privacy`, `told`), each of at most `MAX_TEXT` ASCII characters,
 and a piece of its arrays; the last MiB is for names of values and for what Flower adds."""
 
-MAX_HELD = 7 * MAX_BODY
+MAX_HELD = 4 * MAX_BODY
 """Bytes of all requests that are being received or answered. When there is no room, a request is answered with 503."""
 
 REFUSED_KEY = "fedperi refused a key: "

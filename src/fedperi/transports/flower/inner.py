@@ -11,14 +11,13 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
 from .address import Own
 from .live.certificate import renewing_context
-from .live.repeat import quietly, repeated
+from .live.repeat import AT_ONCE, at_once, meanwhile, quietly, repeated
 
 KEY_HEADER = "flwr-public-key"
 """Header that holds the public key of a node, base64."""
@@ -27,8 +26,6 @@ ACQUIRE_TASK = "/flwr.proto.Runtime/AcquireTask"
 SERVER_TASK = "flwr-serverapp"
 CLOCKS = 300
 """Seconds by which the clocks of a site and the coordinator may differ."""
-
-PUSHED_AT_ONCE = 4
 
 KEPT = 60
 """Seconds for which an idle connection is kept: to set one up takes four round trips, to use it one."""
@@ -223,6 +220,8 @@ def kept_alive(client: Any, node: Any, interval: float, unregister: bool) -> Ite
     from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest
 
     beat = SendNodeHeartbeatRequest(node=node, heartbeat_interval=interval)
+    for _ in range(AT_ONCE - 1):  # the connections for the parts of the first message, set up before it comes
+        meanwhile(lambda: client.SendNodeHeartbeat(beat))
     try:
         with repeated(interval / 3, lambda: client.SendNodeHeartbeat(beat)):
             yield
@@ -254,10 +253,15 @@ def pull_message(client: Any, node: Any) -> Any:
     run = header.metadata.run_id
     pull = make_pull_object_fn_protobuf(client.PullObject, node, run)
     try:
-        parts = pull_objects([part.object_id for part in iterate_object_tree(tree)], pull, initial_backoff=0.1)
+        names = [part.object_id for part in iterate_object_tree(tree)]
+        # One by one: for several, Flower takes no more threads than the machine has processors.
+        pulled = at_once(lambda name: pull_objects([name], pull, initial_backoff=0.1), names)
     except ObjectPullError:
         return None
-    make_confirm_message_received_fn_protobuf(client.ConfirmMessageReceived, node, run)(header.metadata.message_id)
+    # Meanwhile, not before: it only frees memory at the other end, and would cost a round trip.
+    confirm = make_confirm_message_received_fn_protobuf(client.ConfirmMessageReceived, node, run)
+    meanwhile(lambda: confirm(header.metadata.message_id))
+    parts = {name: content for part in pulled for name, content in part.items()}
     message: Any = inflate_object_from_contents(tree.object_id, parts)
     message.metadata.__dict__["_message_id"] = tree.object_id
     return message
@@ -286,9 +290,7 @@ def push_reply(client: Any, node: Any, reply: Any, seconds: float) -> None:
         )
         taken = client.PushMessages(request)
         push = make_push_object_fn_protobuf(client.PushObject, node, reply.metadata.run_id, taken.session_id)
-        # Together, not one after the other: each would wait for a round trip of its own.
-        with ThreadPoolExecutor(PUSHED_AT_ONCE) as pool:
-            list(pool.map(lambda name: push(name, parts[name].deflate()), taken.objects_to_push))
+        at_once(lambda name: push(name, parts[name].deflate()), taken.objects_to_push)
 
 
 def error_text(response: str) -> str | None:
