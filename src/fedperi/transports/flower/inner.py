@@ -47,12 +47,12 @@ def run_superlink(wrap: Callable[[Any], Any]) -> None:
     serve = uvicorn.run
 
     def run(app: Any, **options: Any) -> None:
-        # No proxy headers: any client could otherwise claim to be this machine. No line in the log for every
-        # look for messages: sites look several times a second.
-        ours: dict[str, Any] = {"proxy_headers": False, "access_log": False, "timeout_keep_alive": KEPT}
+        # No proxy headers: any client could otherwise claim to be this machine. No line in the log for every look for
+        # messages. Python's own loop: uvloop takes a megabyte for each connection that sends, a stranger's too.
+        options |= {"proxy_headers": False, "access_log": False, "timeout_keep_alive": KEPT, "loop": "asyncio"}
         if options.get("ssl_certfile"):
-            ours["ssl_context_factory"] = renewing_context
-        serve(wrap(app), **{**options, **ours})
+            options["ssl_context_factory"] = renewing_context
+        serve(wrap(app), **options)
 
     uvicorn.run = run
     flower_superlink()
@@ -124,9 +124,8 @@ def open_grid(own: Own, token: str) -> Iterator[Any]:
 
     grid = HttpGrid(own.address, own.root is None, own.root, token=token)
     # Flower's own retries never end, and answer a lost authorization with a signal to this process.
-    grid._retry_invoker = RetryInvoker(
-        lambda: exponential(max_delay=2), httpx.TransportError, max_tries=None, max_time=10
-    )
+    waits = lambda: exponential(max_delay=2)  # noqa: E731
+    grid._retry_invoker = RetryInvoker(waits, httpx.TransportError, max_tries=None, max_time=10)
     client = grid._runtime_client
     _expect(client, own)
     task = client.PullTaskInput(PullTaskInputRequest())
@@ -194,8 +193,8 @@ def fleet_client(address: str, ca: str | None, insecure: bool, key: Any) -> Any:
             NodeAuthHttpInterceptor(key, key.public_key()),
         ],
     )
-    transport: Any = client._client._transport
     with suppress(AttributeError):  # of httpx: without it, messages only take longer
+        transport: Any = client._client._transport
         transport._pool._keepalive_expiry = KEPT - 5
     return client
 
