@@ -50,6 +50,13 @@ def lint(session: nox.Session) -> None:
 
 
 @nox.session
+def lock(session: nox.Session) -> None:
+    """Write deploy/requirements.lock again: the packages of the image, with hashes. Look at the difference in git."""
+    session.install("pip>=23.1")
+    session.run("python", "deploy/lock.py")
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Run the examples of the pages and of the docstrings, and check links and names."""
     session.install("-e", ".[test]")

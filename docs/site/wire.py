@@ -193,6 +193,7 @@ def _numbers() -> dict[str, object]:
         "numbers": f"{limits.MAX_NUMBERS:,}",
         "piece": f"{records.PIECE >> 20} MiB",
         "body": f"{guard.MAX_BODY >> 20} MiB",
+        "strange": f"{guard.MAX_STRANGE >> 10} KiB",
         "held": f"{guard.MAX_HELD >> 20} MiB",
         "clocks": inner.CLOCKS,
         "fleet": guard.FOR_SITES,
@@ -206,25 +207,34 @@ def _numbers() -> dict[str, object]:
 HEAD = """\
 # Wire format
 
-What travels between coordinator and sites, for people who inspect traffic, write firewall rules, or review the code. This page is generated from the code that
-reads messages (`python docs/site/wire.py`); a test compares the two. Version {protocol} of the protocol.
+What travels between coordinator and sites, for people who inspect traffic, write firewall rules, or review the
+code. This page is generated from the code that reads messages (`python docs/site/wire.py`); a test compares the
+two. Version {protocol} of the protocol.
 
 ## How a message travels
 
-1. TLS over TCP, one port at the coordinator (9092). Sites connect; the coordinator never does. HTTP/1.1, `POST`, bodies in Protocol Buffers, paths below `{fleet}`.
-   Everything else is answered with 403 for other machines.
-2. Every request of a site carries its public key, the time, and a signature of the time with its private key (ECDSA). Clocks may differ by {clocks} seconds.
-3. A site asks for messages (`pull-messages`) four times a second in a run, and every two seconds when it is idle. A message comes in parts, each of which is a request (`pull-object`), and is confirmed. A reply is announced (`push-messages`) and
-   sent in parts (`push-object`). `send-node-heartbeat` tells every 3 seconds that the site is alive.
-4. A message is a set of records. The record `{values}` holds plain values: texts, whole numbers, numbers, truth values. If there are arrays, `{arrays}` in it lists their names, types and shapes in JSON, and `{block}` holds their bytes one after
-   the other, little-endian, rows first; what exceeds {piece} goes on in records `more0`, `more1`, ... A message is never code, and nothing is unpickled.
+1. TLS over TCP, one port at the coordinator (9092). Sites connect; the coordinator never does. HTTP/1.1, `POST`,
+   bodies in Protocol Buffers, paths below `{fleet}`. Everything else is answered with 403 for other machines.
+2. Every request of a site carries its public key, the time, and a signature of the time with its private key
+   (ECDSA). Clocks may differ by {clocks} seconds.
+3. A site asks for messages (`pull-messages`) four times a second in a run, and every two seconds when it is idle. A
+   message comes in parts, each of which is a request (`pull-object`), and is confirmed. A reply is announced
+   (`push-messages`) and sent in parts (`push-object`). `send-node-heartbeat` tells every 3 seconds that the site is
+   alive.
+4. A message is a set of records. The record `{values}` holds plain values: texts, whole numbers, numbers, truth
+   values. If there are arrays, `{arrays}` in it lists their names, types and shapes in JSON, and `{block}` holds
+   their bytes one after the other, little-endian, rows first; what exceeds {piece} goes on in records `more0`,
+   `more1`, ... A message is never code, and nothing is unpickled.
 
-Limits before anybody is authenticated: {body} per request, {held} for all requests together. After that: {numbers} numbers per message.
+Limits: {strange} per request without a key that has connected before, {body} with one, {held} for all requests that
+are under way; {numbers} numbers per message.
 
 ## All messages
 
-Each has `protocol` ({protocol}), and from the coordinator also `run`: {rule}. A field that is not listed is refused, and so is one that is missing, too long, or of another type. In place of any reply a site may send `refused`: a text of at most 2,000 characters, the reason.
-The site decides how its rows are read; columns in messages repeat what sites have said, and are compared, not obeyed."""
+Each has `protocol` ({protocol}), and from the coordinator also `run`: {rule}. A field that is not listed is
+refused, and so is one that is missing, too long, or of another type. In place of any reply a site may send
+`refused`: a text of at most 2,000 characters, the reason. The site decides how its rows are read; columns in
+messages repeat what sites have said, and are compared, not obeyed."""
 
 
 if __name__ == "__main__":

@@ -110,12 +110,16 @@ def test_the_largest_legitimate_messages_pass() -> None:
 
 
 def test_many_bodies_at_once_are_bounded_together() -> None:
-    """Strangers who each send as much as one may hold, and never end: the sum has a limit as well."""
-    from fedperi.transports.flower.guard import MAX_BODY, MAX_HELD, guarded
+    """Sites that each send as much as one may hold, and never end: the sum has a limit; strangers have a small one."""
+    from fedperi.transports.flower.guard import CONNECT, MAX_BODY, MAX_HELD, MAX_STRANGE, guarded
+    from fedperi.transports.flower.inner import KEY_HEADER
 
     held, told = [0], []
 
     async def inside(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == CONNECT:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            return
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
@@ -137,11 +141,25 @@ def test_many_bodies_at_once_are_bounded_together() -> None:
             told.append(message.get("status"))
 
         with contextlib.suppress(RuntimeError):
-            scope = {"type": "http", "path": "/v1/fleet/x", "client": ("192.0.2.7", 1), "headers": []}
-            await app(scope, receive, send)
+            await app({**scope, "path": "/v1/fleet/x"}, receive, send)
+
+    async def connect(app: Any) -> None:
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Any) -> None:
+            pass
+
+        await app({**scope, "path": CONNECT}, receive, send)
+
+    scope = {"type": "http", "client": ("192.0.2.7", 1), "headers": [(KEY_HEADER.encode(), b"of a site")]}
 
     async def all_at_once() -> None:
         app = guarded(inside)
+        await ask(app)  # a stranger, who may send little
+        assert peak[0] < MAX_STRANGE and told.pop(0) == 413
+        told.clear()
+        await connect(app)
         await asyncio.gather(*(ask(app) for _ in range(40)))
         held[0] = 0
         await ask(app)  # and what was held is free again

@@ -1,4 +1,4 @@
-"""A network of its own for the sites of a test: it can be cut, and lose packets. Needs root, and a kernel that lets it."""
+"""A network of its own for the sites of a test, which can be cut and lose packets; needs root, and a fit kernel."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 from fedperi.protocol import wire
+from fedperi.protocol.fields import Fields
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -37,8 +38,8 @@ def test_every_message_and_every_field_of_it_is_on_the_page(generator: ModuleTyp
 
 
 def test_a_reader_is_itself_again_after_it_was_watched(generator: ModuleType) -> None:
-    before = wire.Fields.text
+    before = Fields.text
     with generator.noted() as rows:
         wire.read("close", {"protocol": generator.limits.PROTOCOL, "run": "r1", "why": "complete"})
-    assert wire.Fields.text is before
+    assert Fields.text is before
     assert [key for key, _ in rows] == ["protocol", "run", "why"]

@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import Any
 
 from ...protocol.fields import MAX_TEXT
-from .inner import run_superlink
+from .inner import KEY_HEADER, run_superlink
 from .records import PIECE
 
 FOR_SITES = "/v1/fleet/"
@@ -33,6 +33,15 @@ and a piece of its arrays; the last MiB is for names of values and for what Flow
 
 MAX_HELD = 7 * MAX_BODY
 """Bytes of all requests that are being received or answered. When there is no room, a request is answered with 503."""
+
+MAX_STRANGE = 1 << 16
+"""Bytes of one request without a key that has connected before. To connect takes a few hundred bytes; what is larger
+comes from sites. So strangers share little memory, however many they are."""
+
+PIECE_OF_TLS = 1 << 15
+"""Bytes that are read from a connection at a time; Python takes 256 KiB."""
+
+CONNECT = FOR_SITES + "activate-node"
 
 REFUSED_KEY = "fedperi refused a key: "
 """How a line of the output begins that the coordinator repeats to its people."""
@@ -67,13 +76,14 @@ def guarded(app: App) -> App:
     reached /v1/control/start-run
     """
     held = [0]  # bytes of all requests that are under way
+    known: set[bytes] = set()  # keys that have connected
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
         kind = scope["type"]
         if kind == "lifespan":
             await app(scope, receive, send)
         elif kind == "http" and (_here(scope) or str(scope["path"]).startswith(FOR_SITES)):
-            await _Request(receive, send, held).serve(app, scope)
+            await _Request(receive, send, held, known).serve(app, scope)
         elif kind == "http":
             await _refuse(send, 403)
         elif _here(scope):
@@ -87,15 +97,18 @@ def guarded(app: App) -> App:
 class _Request:
     """One request on its way to the application: its body is counted as it comes, whatever its headers say."""
 
-    def __init__(self, receive: Receive, send: Send, held: list[int]) -> None:
-        self._receive, self._send, self._held = receive, send, held
+    def __init__(self, receive: Receive, send: Send, held: list[int], known: set[bytes]) -> None:
+        self._receive, self._send, self._held, self._known = receive, send, held, known
         self._size = 0
         self._refused = False
         self._scope: Scope = {}
+        self._most = MAX_BODY
 
     async def serve(self, app: App, scope: Scope) -> None:
         self._scope = scope
-        if _declared(scope) > MAX_BODY:
+        if str(scope["path"]).startswith(FOR_SITES) and _key(scope) not in self._known:
+            self._most = MAX_STRANGE
+        if _declared(scope) > self._most:
             await _refuse(self._send, 413)
             return
         try:
@@ -111,7 +124,7 @@ class _Request:
             return {"type": "http.disconnect"}
         message = await self._receive()
         size = len(message.get("body") or b"")
-        too_large = self._size + size > MAX_BODY
+        too_large = self._size + size > self._most
         if too_large or self._held[0] + size > MAX_HELD:
             self._refused = True
             await _refuse(self._send, 413 if too_large else 503)
@@ -123,6 +136,8 @@ class _Request:
     async def _answer(self, message: Any) -> None:
         if message.get("status") == 401 and str(self._scope["path"]).startswith(FOR_SITES):
             _tell_of_key(self._scope)
+        if message.get("status") == 200 and self._scope["path"] == CONNECT:
+            self._known.add(_key(self._scope))
         if not self._refused:
             await self._send(message)
 
@@ -133,11 +148,14 @@ def _declared(scope: Scope) -> int:
     return max((int(value) for value in lengths if value.isdigit() and len(value) < 20), default=0)
 
 
+def _key(scope: Scope) -> bytes:
+    """The public key that a request claims; its signature is checked by Flower, when the request has been read."""
+    return next((value for name, value in scope.get("headers", ()) if name.lower() == KEY_HEADER.encode()), b"")
+
+
 def _tell_of_key(scope: Scope) -> None:
     """Write a line about a key that was not accepted, for the coordinator's log: whose it may be, never the key."""
-    from .inner import KEY_HEADER
-
-    key = next((value for name, value in scope.get("headers", ()) if name.lower() == KEY_HEADER.encode()), b"")
+    key = _key(scope)
     mark = hashlib.sha256(key).hexdigest()[:16] if key else "none"
     client = scope.get("client") or ("an unknown address",)
     sys.stdout.write(f"{REFUSED_KEY}{mark} from {client[0]}\n")
@@ -184,9 +202,17 @@ def _open_more_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
+def _read_little_at_once() -> None:
+    """Have Python's TLS read in small pieces: each connection, a stranger's too, takes several of them in memory."""
+    from asyncio import sslproto
+
+    sslproto.SSLProtocol.max_size = PIECE_OF_TLS
+
+
 def main() -> None:
     """Run the SuperLink with the guard in front."""
     _end_with_parent()
+    _read_little_at_once()
     _open_more_files()
     run_superlink(guarded)
 

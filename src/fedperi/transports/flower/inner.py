@@ -11,14 +11,13 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
 from .address import Own
 from .live.certificate import renewing_context
-from .live.repeat import quietly, repeated
+from .live.repeat import AT_ONCE, at_once, meanwhile, quietly, repeated
 
 KEY_HEADER = "flwr-public-key"
 """Header that holds the public key of a node, base64."""
@@ -27,8 +26,6 @@ ACQUIRE_TASK = "/flwr.proto.Runtime/AcquireTask"
 SERVER_TASK = "flwr-serverapp"
 CLOCKS = 300
 """Seconds by which the clocks of a site and the coordinator may differ."""
-
-PUSHED_AT_ONCE = 4
 
 KEPT = 60
 """Seconds for which an idle connection is kept: to set one up takes four round trips, to use it one."""
@@ -50,12 +47,12 @@ def run_superlink(wrap: Callable[[Any], Any]) -> None:
     serve = uvicorn.run
 
     def run(app: Any, **options: Any) -> None:
-        # No proxy headers: any client could otherwise claim to be this machine. No line in the log for every
-        # look for messages: sites look several times a second.
-        ours: dict[str, Any] = {"proxy_headers": False, "access_log": False, "timeout_keep_alive": KEPT}
+        # No proxy headers: any client could otherwise claim to be this machine. No line in the log for every look for
+        # messages. Python's own loop: uvloop takes a megabyte for each connection that sends, a stranger's too.
+        options |= {"proxy_headers": False, "access_log": False, "timeout_keep_alive": KEPT, "loop": "asyncio"}
         if options.get("ssl_certfile"):
-            ours["ssl_context_factory"] = renewing_context
-        serve(wrap(app), **{**options, **ours})
+            options["ssl_context_factory"] = renewing_context
+        serve(wrap(app), **options)
 
     uvicorn.run = run
     flower_superlink()
@@ -127,9 +124,8 @@ def open_grid(own: Own, token: str) -> Iterator[Any]:
 
     grid = HttpGrid(own.address, own.root is None, own.root, token=token)
     # Flower's own retries never end, and answer a lost authorization with a signal to this process.
-    grid._retry_invoker = RetryInvoker(
-        lambda: exponential(max_delay=2), httpx.TransportError, max_tries=None, max_time=10
-    )
+    waits = lambda: exponential(max_delay=2)  # noqa: E731
+    grid._retry_invoker = RetryInvoker(waits, httpx.TransportError, max_tries=None, max_time=10)
     client = grid._runtime_client
     _expect(client, own)
     task = client.PullTaskInput(PullTaskInputRequest())
@@ -197,8 +193,8 @@ def fleet_client(address: str, ca: str | None, insecure: bool, key: Any) -> Any:
             NodeAuthHttpInterceptor(key, key.public_key()),
         ],
     )
-    transport: Any = client._client._transport
     with suppress(AttributeError):  # of httpx: without it, messages only take longer
+        transport: Any = client._client._transport
         transport._pool._keepalive_expiry = KEPT - 5
     return client
 
@@ -223,6 +219,8 @@ def kept_alive(client: Any, node: Any, interval: float, unregister: bool) -> Ite
     from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest
 
     beat = SendNodeHeartbeatRequest(node=node, heartbeat_interval=interval)
+    for _ in range(AT_ONCE - 1):  # the connections for the parts of the first message, set up before it comes
+        meanwhile(lambda: client.SendNodeHeartbeat(beat))
     try:
         with repeated(interval / 3, lambda: client.SendNodeHeartbeat(beat)):
             yield
@@ -254,10 +252,15 @@ def pull_message(client: Any, node: Any) -> Any:
     run = header.metadata.run_id
     pull = make_pull_object_fn_protobuf(client.PullObject, node, run)
     try:
-        parts = pull_objects([part.object_id for part in iterate_object_tree(tree)], pull, initial_backoff=0.1)
+        names = [part.object_id for part in iterate_object_tree(tree)]
+        # One by one: for several, Flower takes no more threads than the machine has processors.
+        pulled = at_once(lambda name: pull_objects([name], pull, initial_backoff=0.1), names)
     except ObjectPullError:
         return None
-    make_confirm_message_received_fn_protobuf(client.ConfirmMessageReceived, node, run)(header.metadata.message_id)
+    # Meanwhile, not before: it only frees memory at the other end, and would cost a round trip.
+    confirm = make_confirm_message_received_fn_protobuf(client.ConfirmMessageReceived, node, run)
+    meanwhile(lambda: confirm(header.metadata.message_id))
+    parts = {name: content for part in pulled for name, content in part.items()}
     message: Any = inflate_object_from_contents(tree.object_id, parts)
     message.metadata.__dict__["_message_id"] = tree.object_id
     return message
@@ -286,9 +289,7 @@ def push_reply(client: Any, node: Any, reply: Any, seconds: float) -> None:
         )
         taken = client.PushMessages(request)
         push = make_push_object_fn_protobuf(client.PushObject, node, reply.metadata.run_id, taken.session_id)
-        # Together, not one after the other: each would wait for a round trip of its own.
-        with ThreadPoolExecutor(PUSHED_AT_ONCE) as pool:
-            list(pool.map(lambda name: push(name, parts[name].deflate()), taken.objects_to_push))
+        at_once(lambda name: push(name, parts[name].deflate()), taken.objects_to_push)
 
 
 def error_text(response: str) -> str | None:
