@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 CHANCE = 0.01
 """Probability, over all pairs of a run, that mechanisms change together by chance."""
 
-UNTOLD = 12.0
+UNTOLD = 25.0
 """Nats by which "the change of one does not reach the other" must be ahead, in both directions."""
 
 CLEAR = 5.0
