@@ -260,8 +260,8 @@ class _Sampler:
     """Sums over all DAGs if there are few variables; samples of them otherwise.
 
     Half of the chains of the first run start from the best DAG, half from an order that forgets it. Every other run has
-    two shorter chains from the best DAG, since it only has to show what changes. One chain was not enough: of three data
-    sets with 50 variables two lost arrows.
+    two shorter chains from the best DAG: it only has to show what changes. One was not enough: of three data sets with
+    50 variables two lost arrows.
     """
 
     def __init__(self, sets: ParentSets, dag: Sequence[int], seed: int) -> None:
