@@ -84,8 +84,8 @@ class StatementSide:
     def _later(self, run: str, what: str, desk: OwnerDesk) -> tuple[Record, str]:
         held, channel = self._held, self._policy.channel
         with held.place.locked():  # between what was approved and what is drawn nothing can change
-            free = held.privacy is None
-            made = statement_text(held, channel, self._key) if free else kept_statement(held, channel)
+            free = held.privacy is None or kept_statement(held, channel) is not None
+            made = statement_text(held, channel, self._key) if free else None  # free: nothing is drawn or paid for it
             if made is not None and desk.gave(made):
                 return self._given(what, made)
             request = desk.request(f"{what}. {statement_words(held, channel)}", made)
