@@ -75,10 +75,10 @@ class StatementSide:
         if self._ask_people is not None:
             shown = statement_words(self._held, channel)
             self._ask_people(message.run, f"send this site's one statement: {what}. {shown}", self._held.quote_opening)
-        return self._given(what, self._text(channel))
+        return self._given(what, self._text())
 
-    def _text(self, channel: str) -> str:
-        return statement_text(self._held, channel, None if self._key is None else self._key())
+    def _text(self) -> str:
+        return statement_text(self._held, self._policy.channel, None if self._key is None else self._key())
 
     def _given(self, what: str, text: str) -> tuple[Record, str]:
         self.stated = True
@@ -87,10 +87,10 @@ class StatementSide:
     def _later(self, run: str, what: str, desk: OwnerDesk) -> tuple[Record, str]:
         held, channel = self._held, self._policy.channel
         with held.place.locked():  # between what was approved and what is drawn nothing can change
-            free = held.privacy is None
-            made = self._text(channel) if free else kept_statement(held, channel)
+            free = held.privacy is None or kept_statement(held, channel) is not None
+            made = self._text() if free else None  # free: nothing is drawn or paid for it
             if made is not None and desk.gave(made):
-                return self._given(what, self._text(channel))
+                return self._given(what, made)
             request = desk.request(f"{what}. {statement_words(held, channel)}", made)
             before = read_item(held.place)
             item = desk.put(request, run)
@@ -103,7 +103,7 @@ class StatementSide:
                     f"asks for our statement: {what}. {'Not what was approved: it has changed since. ' * other}"
                     f"It waits for the owner: {command}"
                 )
-            text = self._text(channel)
+            text = self._text()
             desk.sent(item, text)
         record, said = self._given(what, text)
         return record, f"{said} Approved by {item.by} {item.decided}."
