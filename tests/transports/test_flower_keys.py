@@ -39,6 +39,7 @@ def put(path: Path, content: bytes) -> None:
 
 
 @pytest.mark.network
+@pytest.mark.slow
 def test_keys_change_while_a_coordinator_waits_and_nobody_is_restarted(pilot: Pilot) -> None:
     """Sites are shut out and added, one gets another key, and the certificate is renewed."""
     keys = pilot.folder / "keys"
