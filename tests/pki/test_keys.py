@@ -559,11 +559,12 @@ def test_commands_of_the_guide_run_in_order(tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
     blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines() if not line.startswith("#")]
-    assert len(lines) == 3
+    assert len(lines) == 5
     for line in lines:
         done = fedperi_here(*line.split()[1:], cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, ""), line
-    shake_hands(tmp_path / "keys" / "coordinator", tmp_path / "keys" / "sites" / "valley" / "ca.pem", HOST)
+    shake_hands(tmp_path / "keys" / "coordinator", tmp_path / "keys" / "sites" / "north" / "ca.pem", HOST)
+    assert not (tmp_path / "keys/coordinator/sites/valley.pub").exists()
 
 
 def test_image_needs_no_network_but_packages_and_runs_as_nobody_special() -> None:

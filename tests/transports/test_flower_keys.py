@@ -39,11 +39,12 @@ def put(path: Path, content: bytes) -> None:
 
 
 @pytest.mark.network
+@pytest.mark.slow
 def test_keys_change_while_a_coordinator_waits_and_nobody_is_restarted(pilot: Pilot) -> None:
     """Sites are shut out and added, one gets another key, and the certificate is renewed."""
     keys = pilot.folder / "keys"
     withdraw(keys, ["west"])
-    coordinator = pilot.coordinate("--min-sites", 2, channel="statements", timeout=100)
+    coordinator = pilot.coordinate("--min-sites", 2, channel="statements", timeout=600)
     coordinator.wait_for("0 of 3 sites connected")
     east = pilot.site("east", channel="moments")
     coordinator.wait_for("1 of 3 sites connected: east; waiting for north, south")
@@ -81,7 +82,7 @@ def test_keys_change_while_a_coordinator_waits_and_nobody_is_restarted(pilot: Pi
 @pytest.mark.network
 def test_a_key_withdrawn_in_a_round_ends_the_wait_for_its_site(pilot: Pilot) -> None:
     withdraw(pilot.folder / "keys", ["west", "south"])
-    coordinator = pilot.coordinate("--min-sites", 1, channel="statements", timeout=100)
+    coordinator = pilot.coordinate("--min-sites", 1, channel="statements", timeout=600)
     slow = pilot.site("east", channel="moments", talking=True)
     pilot.site("north", channel="moments")
     slow.wait_for(" asks to ")
