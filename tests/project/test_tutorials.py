@@ -25,6 +25,11 @@ def test_first_graph(tmp_path: Path) -> None:
     assert targets == {(one.site, one.variable) for one in result.differences}
 
 
+def test_before_a_run(tmp_path: Path) -> None:
+    follow(DOCS / "guides" / "before-a-run.md", tmp_path)
+    assert (tmp_path / "data" / "knowledge.toml").is_file()
+
+
 def test_knowledge(tmp_path: Path) -> None:
     follow(TUTORIALS / "knowledge.md", tmp_path)
     without, known = (fp.load(tmp_path / name) for name in ("without", "with"))
