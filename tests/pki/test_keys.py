@@ -474,7 +474,7 @@ def test_without_cryptography_the_remedy_is_named(tmp_path: Path, monkeypatch: p
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(InputError, match=re.escape("pip install 'fedperi[keys]'")):
+    with pytest.raises(InputError, match=re.escape("pip install cryptography (the extra 'keys' brings it)")):
         make_keys(tmp_path / "keys", hosts=[HOST])
     assert not (tmp_path / "keys").exists()
 

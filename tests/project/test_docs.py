@@ -153,3 +153,13 @@ def test_python_blocks_are_doctests_with_a_blank_line_before_the_fence(page: str
 def test_the_map_names_every_page() -> None:
     listed = set(LINK.findall((DOCS / "index.md").read_text(encoding="utf-8")))
     assert {path.name for path in DOCS.glob("*.md")} - {"index.md"} <= listed
+
+
+def test_nothing_hints_at_a_package_on_an_index() -> None:
+    """The package is installed from its folder or its wheel: `pip install fedperi` would find nothing, or a stranger."""
+    hint = re.compile(r"pip install(?! --no-index)[^\n`]*[\s'\"]fedperi\b")
+    roots = [DOCS.parent / name for name in ("src", "docs", "deploy", "README.md", "CONTRIBUTING.md")]
+    files = [path for root in roots for path in (root.rglob("*") if root.is_dir() else [root])]
+    texts = [path for path in files if path.suffix in (".py", ".md", ".toml", ".yml", ".ipynb", ".html")]
+    assert len(texts) > 300
+    assert [str(path) for path in texts if hint.search(path.read_text(encoding="utf-8"))] == []

@@ -1,4 +1,4 @@
-"""Programs of the page for users of other tools, where these tools are: `nox -s neighbours` installs those of Python."""
+"""Programs of the page for users of other tools, where those are: `nox -s neighbours` installs those of Python."""
 
 import os
 import re
