@@ -156,8 +156,8 @@ def test_the_map_names_every_page() -> None:
 
 
 def test_nothing_hints_at_a_package_on_an_index() -> None:
-    """The package is installed from its folder or its wheel: `pip install fedperi` would find nothing, or a stranger."""
-    hint = re.compile(r"pip install(?! --no-index)[^\n`]*[\s'\"]fedperi\b")
+    """The package is installed from its folder or wheel: `pip install fedperi` would find nothing, or a stranger."""
+    hint = re.compile(r"pip install(?! --no-index)[^\n`]*[ '\"]fedperi\b")
     roots = [DOCS.parent / name for name in ("src", "docs", "deploy", "README.md", "CONTRIBUTING.md")]
     files = [path for root in roots for path in (root.rglob("*") if root.is_dir() else [root])]
     texts = [path for path in files if path.suffix in (".py", ".md", ".toml", ".yml", ".ipynb", ".html")]
