@@ -17,7 +17,8 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
-import reference  # noqa: E402  (a module beside this file, which mkdocs does not put on the path)
+import notebooks  # noqa: E402  (modules beside this file, which mkdocs does not put on the path)
+import reference  # noqa: E402
 
 PROJECT = ("ARCHITECTURE.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")
 """Pages outside docs/, which the site shows in a folder of their own."""
@@ -42,9 +43,14 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add generated pages, and files from outside docs/ that pages link to."""
+    """Add generated pages, notebooks as pages, and files from outside docs/ that pages link to."""
     files.append(File.generated(config, "reference/commands.md", content=reference.commands()))
     files.append(File.generated(config, "reference/python.md", content=reference.names()))
+    for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        text, pictures = notebooks.page(notebook)
+        files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
+        for name, picture in pictures.items():
+            files.append(File.generated(config, f"notebooks/{name}", content=picture))
     for name in PROJECT:
         files.append(File.generated(config, PLACES[name], content=(ROOT / name).read_text(encoding="utf-8")))
     for name in _other_targets(files):
