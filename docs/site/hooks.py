@@ -88,6 +88,8 @@ def _target(link: str, origin: str, here: str) -> str:
         return link
     path = normpath(f"{Path(origin).parent.as_posix()}/{name}")
     goal = PLACES.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else None)
+    if goal is not None and goal.endswith(".ipynb") and not here.startswith("notebooks/"):
+        goal = goal.removesuffix(".ipynb") + ".md"  # the page that shows what the notebook does
     return link if goal is None else relpath(goal, Path(here).parent.as_posix()) + mark + heading
 
 

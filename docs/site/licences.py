@@ -15,7 +15,9 @@ EXTRAS = ("files", "sql", "flower", "metrics", "networkx", "accounting")
 
 HEAD = """# Licences of what is installed
 
-fedperi itself is under Apache-2.0 ([LICENSE](../../LICENSE)). This is what `pip install` adds, as each package's own metadata state it. It is written by `nox -s licences`, from the versions of that day; the same chore writes a bill of materials (CycloneDX, JSON).
+fedperi itself is under Apache-2.0 ([LICENSE](../../LICENSE)). This is what `pip install` adds, as the metadata of each
+package states it. `nox -s licences` writes this page from the versions of that day, and a bill of materials
+(CycloneDX, JSON).
 """
 
 
@@ -56,7 +58,7 @@ def licence(package: Distribution) -> str:
 def page() -> str:
     """The page: one table of what always comes, one for what extras add."""
     core = brought("fedperi")
-    lines = [HEAD, "## Always", "", *_table({name: "" for name in core}), "", "## With extras", ""]
+    lines = [HEAD, "## Always", "", *_table(dict.fromkeys(core, "")), "", "## With extras", ""]
     added: dict[str, list[str]] = {}
     for extra in EXTRAS:
         for name in brought("fedperi", extra) - core:

@@ -25,8 +25,8 @@ from fedperi.pki.keys import make_keys
 HOST = "coordinator.example.org"
 ADD = {"sites": ["west"]}
 BEGIN = {"hosts": [HOST]}
-PAGE = Path(__file__).parents[2] / "docs" / "deployment.md"
-DEPLOY = PAGE.parent.parent / "deploy"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "deployment.md"
+DEPLOY = PAGE.parents[2] / "deploy"
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ WORDS = (
     Word(0.6, "leaning", "leaning"),
     Word(0.0, "open", "open"),
 )
-"""By the stated probability of a direction. On the seeds of docs/results-mperi.md#calibration the share of directions
+"""By the stated probability of a direction. On the seeds of docs/results/mperi.md#calibration the share of directions
 that were right was 0.99, 0.94, 0.71 and, from 0.5 on, 0.51. The limits were chosen with these figures in view."""
 
 
