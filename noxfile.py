@@ -1,5 +1,6 @@
 """Chores, each in an environment of its own: ``nox -l`` lists them, ``nox -s lint`` runs one."""
 
+import os
 import tarfile
 from pathlib import Path
 from shutil import rmtree
@@ -141,11 +142,17 @@ def _members(archive: Path) -> dict[str, bytes]:
 @nox.session
 def licences(session: nox.Session) -> None:
     """Write docs/reference/licences.md, and build/sbom.json: what an installation brings, from its own metadata."""
-    session.install(".[files,sql,flower,metrics,networkx,accounting]", "packaging", "cyclonedx-bom")
+    session.install("cyclonedx-bom")
+    used = Path(session.create_tmp()).resolve() / "used"  # an environment with nothing but what users install
+    rmtree(used, ignore_errors=True)
+    session.run("python", "-m", "venv", "--without-pip", str(used))
+    python = str(used / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    extras = ".[files,sql,flower,metrics,networkx,accounting]"
+    session.run("python", "-m", "pip", "--python", python, "install", extras)
+    session.run(python, "docs/site/licences.py", "docs/reference/licences.md", external=True)
     Path("build").mkdir(exist_ok=True)
-    page = str(Path("docs/reference/licences.md").resolve())
-    session.run("python", "docs/site/licences.py", page)
-    session.run("cyclonedx-py", "environment", "--pyproject", "pyproject.toml", "--of", "JSON", "-o", "build/sbom.json")
+    bill = ("--pyproject", "pyproject.toml", "--of", "JSON", "-o", "build/sbom.json")
+    session.run("cyclonedx-py", "environment", python, *bill)
 
 
 @nox.session

@@ -5,6 +5,7 @@ Python blocks of docs/*.md are doctests, which pytest collects by itself.
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,14 @@ def test_nothing_hints_at_a_package_on_an_index() -> None:
     texts = [path for path in files if path.suffix in (".py", ".md", ".toml", ".yml", ".ipynb", ".html")]
     assert len(texts) > 300
     assert [str(path) for path in texts if hint.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_licences_of_all_direct_dependencies_are_listed() -> None:
+    """`nox -s licences` writes the page; it is old if a dependency is missing."""
+    page = (DOCS / "reference" / "licences.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| ([a-z0-9-]+) \| [0-9]", page, re.MULTILINE))
+    project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [project["optional-dependencies"][name] for name in ("files", "sql", "flower", "metrics", "networkx")]
+    wanted = [re.split(r"[\[<>=!~ ]", need)[0].lower() for need in sum(extras, project["dependencies"])]
+    assert [name for name in wanted if name != "fedperi" and name not in listed] == []
+    assert "not stated" not in page

@@ -32,6 +32,29 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert shown == set(fp.__all__) - {"__version__"}
 
 
+def answers_are_two_clicks_away(place: Path) -> None:
+    """From the text of the first page to the question, and from there to the page that shows how."""
+    asked = {
+        "how-do-i-forbid-an-edge": "tutorials/knowledge.html",
+        "what-leaves-a-site": "explanation/threat-model.html",
+        "how-sure-is-an-arrow": "guides/report.html#how-sure-is-an-edge",
+        "how-do-i-cite-it": "project/CITATION.cff.txt",
+        "how-do-i-add-a-site-later": "tutorials/network.html#add-a-site-later",
+    }
+    first, questions = (_article(place / name) for name in ("index.html", "faq.html"))
+    for heading, answer in asked.items():
+        assert f'href="faq.html#{heading}"' in first, heading
+        section = questions.split(f'id="{heading}"')[1].split("<h2")[0]
+        assert f'href="{answer}"' in section, (heading, section)
+        name, _, part = answer.partition("#")
+        assert (place / name).is_file() and (not part or f'id="{part}"' in _article(place / name)), answer
+
+
+def _article(page: Path) -> str:
+    """What is written on a page, without the navigation around it."""
+    return page.read_text(encoding="utf-8").split("<article")[1].split("</article>")[0]
+
+
 def test_the_site_is_built_and_asks_no_other_host(tmp_path: Path) -> None:
     pytest.importorskip("mkdocstrings", reason="the site needs pip install '.[docs]'")
     for name in ("mkdocs.yml", "docs", "deploy", "src", "tests/data", *site_module("hooks").PROJECT, "CITATION.cff"):
@@ -43,6 +66,7 @@ def test_the_site_is_built_and_asks_no_other_host(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     pictures = sorted(path.name for path in (tmp_path / "build" / "site" / "notebooks").glob("*.png"))
     assert pictures == ["methods-1.png", "private-1.png", "sachs-1.png"]
+    answers_are_two_clicks_away(tmp_path / "build" / "site")
     # The check that runs after each build sees a request when there is one.
     place = tmp_path / "build" / "site"
     page = place / "faq.html"
