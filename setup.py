@@ -5,7 +5,7 @@ from setuptools.command.build_ext import build_ext
 
 MSVC = ["/O2", "/std:c11", "/fp:precise"]
 # No debug information: it names the folder of the build, so that two builds would differ.
-OTHERS = ["-O3", "-ffp-contract=off", "-fvisibility=hidden", "-g0"]
+OTHERS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-g0"]
 
 
 class BuildLoops(build_ext):

@@ -46,12 +46,13 @@ SITES = (2, 3, 4, 6, 10)
 
 
 class Trial(NamedTuple):
-    """One interval: in which setting, of what, and whether it holds the truth."""
+    """One interval: in which setting, of what, whether it holds the truth, and from which seed."""
 
     setting: str
     what: str
     held: bool
     width: float
+    seed: int = -1
 
 
 def known(moments: Moments, dag: fp.PDAG, differences: list[Difference]) -> Effects:
@@ -185,11 +186,19 @@ def found(seed: int) -> Iterator[Trial]:
 
 def table(trials: list[Trial]) -> str:
     frame = pd.DataFrame(trials)
-    lines = ["| setting | effect | intervals | hold the truth | mean width |", "|---|---|---:|---:|---:|"]
+    lines = ["| setting | effect | intervals | hold the truth | standard error | mean width |"]
+    lines.append("|---|---|---:|---:|---:|---:|")
     for (setting, what), some in frame.groupby(["setting", "what"], sort=False):
         held, wide = f"{some['held'].mean():.1%}", f"{some['width'].mean():.3g}"
-        lines.append(f"| {setting} | {what} | {len(some):,} | {held} | {wide} |")
+        lines.append(f"| {setting} | {what} | {len(some):,} | {held} | {clustered(some):.1%} | {wide} |")
     return "\n".join(lines)
+
+
+def clustered(some: pd.DataFrame) -> float:
+    """Standard error of the share held. Effects of one seed share tables and noise: seeds are independent, not they."""
+    left = (some["held"] - some["held"].mean()).groupby(some["seed"]).sum()
+    seeds = len(left)
+    return float(np.sqrt((left**2).sum() * seeds / max(seeds - 1, 1)) / len(some))
 
 
 def peers(seeds: range) -> None:
@@ -237,7 +246,7 @@ def main() -> None:
     for name, part in parts.items():
         if asked.only in (None, name):
             for seed in seeds:
-                trials += part(seed)
+                trials += [trial._replace(seed=seed) for trial in part(seed)]
                 print(f"\r{name} {seed}", end="", file=sys.stderr, flush=True)
     print(table(sorted(trials, key=lambda one: one.setting.startswith("found"))))
 

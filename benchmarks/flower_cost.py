@@ -19,7 +19,8 @@ import fedperi as fp
 from fedperi.pki.keys import make_keys
 from fedperi.privacy import release_table, save_release
 from fedperi.transports.flower.exchange import Limits
-from fedperi.transports.flower.link import Certificates, read_site_keys, superlink
+from fedperi.transports.flower.link import Certificates, superlink
+from fedperi.transports.flower.live.site_keys import SiteKeys
 from fedperi.transports.flower.transport import FlowerTransport
 
 
@@ -50,7 +51,7 @@ def measure(folder: Path, p: int, sites: int, samples: int, insecure: bool, rele
     make_keys(folder / "keys", hosts=["localhost"], sites=names)
     place = folder / "keys/coordinator"
     certificates = Certificates(place / "ca.pem", place / "server.pem", place / "server.key")
-    keys = {} if insecure else read_site_keys(place / "sites")
+    keys = {} if insecure else SiteKeys(place / "sites")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -28,7 +28,7 @@ from fedperi.errors import InputError
 
 WORLDS: dict[str, Callable[[int], dict[str, Any]]] = {
     "linear": lambda seed: {**simulated("shift", 10, 5, seed), "intervention": "varied"},
-    "nobody": lambda seed: simulated("nobody intervened", 10, 5, seed),
+    "nobody": lambda seed: simulated("no policy", 10, 5, seed),
     "clinic": lambda seed: ward("stroke", seed),
 }
 WAYS = ("em", "drop", "means")

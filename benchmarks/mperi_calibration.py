@@ -1,15 +1,15 @@
 """Are the probabilities of M-PERI right? What it says with probability p should be true in a share p of cases.
 
-All settings of mperi_accuracy.py at p = 8, K in {4, 10}; data that break the model (uniform noise, heavy tails, curves,
-drift, a hidden variable, measurement error; interventions of all kinds); and hospital-like tables, six sites of 1,000
-rows, with and without drift. For every pair of variables the likelier direction counts if its probability is at least
-one half; it is right if that arrow is in the true DAG. Bins with 100 entries or more whose share of right ones is more
-than 0.05 below what was stated are marked with "too sure". Where a variable is hidden, an arrow between two of its
-effects counts as wrong, unless the DAG without it has the same arrow.
+Settings of `fedperi benchmark settings` at p = 8, K in {4, 10}; data that break the model (uniform noise, heavy tails,
+curves, drift, a hidden variable, measurement error; interventions of all kinds); and hospital-like tables, six sites
+of 1,000 rows, with and without drift. For every pair of variables the likelier direction counts if its probability is
+at least one half; it is right if that arrow is in the true DAG. Bins with 100 entries or more whose share of right ones
+is more than 0.05 below what was stated are marked with "too sure". Where a variable is hidden, an arrow between two of
+its effects counts as wrong, unless the DAG without it has the same arrow.
 
 Run: python benchmarks/mperi_calibration.py [--seeds 0 20] [--jobs 2] [--plot docs/calibration.png]
 
-Started again, it computes only what is missing; runs that mperi_accuracy.py has made are used (see mperi_cases.py).
+Started again, it computes only what is missing (see mperi_cases.py).
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def groups(seeds: Iterable[int]) -> dict[str, dict[str, list[Case]]]:
     }
     return {
         "shared": {setting: cases(setting) for setting in SHARED},
-        "own strengths": {"the paper's simulation": cases("the paper's simulation")},
+        "own strengths": {"own strengths": cases("own strengths")},
         "nothing shared": {"nothing shared": cases("nothing shared")},
-        "nobody intervened": {"nobody intervened": cases("nobody intervened")},
+        "no policy": {"no policy": cases("no policy")},
         "misspecified": {setting: cases(setting) for setting in MISSPECIFIED},
         "clinic": clinics,
     }

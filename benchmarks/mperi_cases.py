@@ -25,34 +25,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mperi_peers import PEERS, TooSlowError, reason, within
 
 import fedperi as fp
+from fedperi.benchmark import contenders, settings
+from fedperi.benchmark.contenders import CONTENDERS, Problem, TooSlowError
 
 Case = dict[str, Any]
 Task = dict[str, Any]
 Record = dict[str, Any]
 
-SETTINGS: dict[str, Case] = {
-    "cut": {"intervention": "structural"},
-    "some cut": {"intervention": "structural", "removal": "some"},
-    "strengths": {"intervention": "strengths"},
-    "shift": {"intervention": "shift"},
-    "scale": {"intervention": "scale"},
-    "the paper's simulation": {"intervention": "structural", "shared_mechanisms": False},
-    "nothing shared": {"intervention": "structural", "shared_mechanisms": "nothing"},
-    "nobody intervened": {"intervention": "none"},
-}
 SHARED = ("cut", "some cut", "strengths", "shift", "scale")
-MISSPECIFIED: dict[str, Case] = {
-    "uniform noise": {"noise": "uniform"},
-    "heavy tails": {"noise": "student"},
-    "curved": {"mechanism": "nonlinear"},
-    "drift 0.1": {"drift": 0.1},
-    "one variable hidden": {"hidden": 1},
-    "measurement error 0.3": {"measurement_error": 0.3},
-}
-GRAPHS = ("stroke", "diabetes", "sepsis", "random")
+MISSPECIFIED = ("uniform noise", "heavy tails", "curved", "drift", "hidden cause", "measurement error")
+GRAPHS = settings.GRAPHS
+PEERS = {one.label: name for name, one in CONTENDERS.items() if one.kind == "pooled"}
+"""Other packages, which see the rows of all sites."""
 
 OURS: dict[str, Callable[[], Any]] = {
     "MPERI()": lambda: fp.MPERI(progress=False),
@@ -63,8 +49,8 @@ OURS: dict[str, Callable[[], Any]] = {
 
 
 def simulated(setting: str, p: int, clients: int, seed: int, samples: int = 1000) -> Case:
-    """A case of `SETTINGS` or `MISSPECIFIED`; a hidden variable is one more."""
-    options = SETTINGS.get(setting) or {"intervention": "varied", **MISSPECIFIED[setting]}
+    """A case of a setting that has nothing but options of `fp.simulate`; a hidden variable is one more."""
+    options = dict(settings.setting(setting).options)
     variables = p + options.get("hidden", 0)
     return {"variables": variables, "clients": clients, "samples": samples, "seed": seed, **options}
 
@@ -108,15 +94,13 @@ def solve(task: Task) -> Record:
 
 
 def _peer(task: Task, tables: list[Any], truth: fp.PDAG) -> Record:
-    start = time.process_time()
     try:
-        with within(task.get("limit")):
-            graph = PEERS[task["method"]][1](tables)
-    except TooSlowError:
-        return {"failed": f"more than {task['limit']:g} CPU s", "cpu": task["limit"]}
+        found, seconds = contenders.solve(PEERS[task["method"]], Problem(tables), task.get("limit"))
+    except TooSlowError as error:
+        return {"failed": str(error), "cpu": task["limit"]}
     except Exception as error:  # a package may fail in its own ways; the table says so
-        return {"failed": f"{type(error).__name__}: {error}", "cpu": time.process_time() - start}
-    return {"cpu": time.process_time() - start, **counts(graph, truth)}
+        return {"failed": f"{type(error).__name__}: {error}"}
+    return {"cpu": seconds, **counts(found.graph, truth)}
 
 
 def _mechanisms(result: fp.Result, truth: fp.PDAG) -> Record:
@@ -141,7 +125,7 @@ def able(names: Iterable[str]) -> list[str]:
     """Those of some methods that run here; says why for the others."""
     found = []
     for name in names:
-        why = reason(name) if name in PEERS else ""
+        why = CONTENDERS[PEERS[name]].missing() if name in PEERS else ""
         if why:
             print(f"\n{name} is left out: {why}")
         else:
@@ -213,7 +197,7 @@ def fingerprint(method: str) -> str:
     """What a run depends on: for our methods all of the package and this file, for peers how tables are drawn."""
     package, here = Path(fp.__file__).parent, Path(__file__)
     if method in PEERS:
-        files = [*sorted((package / "simulation").glob("*.py")), here.with_name("mperi_peers.py")]
+        files = [*sorted((package / "simulation").glob("*.py")), package / "benchmark" / "contenders" / "peers.py"]
     else:
         files = [*sorted(f for f in package.rglob("*") if f.suffix in (".py", ".c", ".h", ".so")), here]
     digest = hashlib.sha256()

@@ -23,6 +23,9 @@ import reference  # noqa: E402
 PROJECT = ("ARCHITECTURE.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")
 """Pages outside docs/, which the site shows in a folder of their own."""
 
+COLOURS = "site/method-colours.js"
+"""A generated file: the colour of each method in tables is that of the figures."""
+
 PLACES = {name: f"project/{name}" for name in PROJECT}
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 LOADED = re.compile(
@@ -39,6 +42,7 @@ def on_config(config: Any) -> Any:
     from fedperi import __version__
 
     config["copyright"] = f"fedperi {__version__}, Apache-2.0"
+    config["extra_javascript"] += [COLOURS, "site/sortable.js"]
     return config
 
 
@@ -46,6 +50,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add generated pages, notebooks as pages, and files from outside docs/ that pages link to."""
     files.append(File.generated(config, "reference/commands.md", content=reference.commands()))
     files.append(File.generated(config, "reference/python.md", content=reference.names()))
+    files.append(File.generated(config, COLOURS, content=_colours()))
     for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         text, pictures = notebooks.page(notebook)
         files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
@@ -79,6 +84,14 @@ def on_post_build(config: Any) -> None:
         found = LOADED.search(path.read_text(encoding="utf-8"))
         if found:
             raise PluginError(f"{path.relative_to(place)} asks another host: {found[0]}; put the file under docs/site")
+
+
+def _colours() -> str:
+    import json
+
+    from fedperi.benchmark.contenders import CONTENDERS
+
+    return f"window.METHOD_COLOURS = {json.dumps({one.label: one.colour for one in CONTENDERS.values()})};\n"
 
 
 def _target(link: str, origin: str, here: str) -> str:

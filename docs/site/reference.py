@@ -33,6 +33,8 @@ def commands() -> str:
     lines += [f"| [`{name}`](#{name}) | {_cell(_first(one.help))} |" for name, one in group.commands.items()]
     for name, one in group.commands.items():
         lines += ["", f"## {name}", "", *_command(name, one)]
+        for part, of in one.commands.items() if isinstance(one, click.Group) else ():
+            lines += ["", f"### {name} {part}", "", *_command(f"{name} {part}", of)]
     lines += [
         "",
         "## Exit codes",

@@ -134,7 +134,13 @@ __all__ = [
 ]
 
 
+_PACKAGES = ("graph", "privacy", "tables")
+"""Packages whose names are public too: `fedperi.tables.infer_schema` works without another import."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f".{name}", __name__)
     if name in _LAZY:
         value = getattr(import_module(_LAZY[name], __name__), name)
         globals()[name] = value

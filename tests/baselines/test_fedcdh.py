@@ -35,7 +35,7 @@ from fedperi.baselines.fedcdh.tests import Features, FeatureTests
 from fedperi.baselines.fedcdh.worker import FedCDHWorker
 from fedperi.coordinator.work import WorkCoordinator
 from fedperi.errors import InputError
-from fedperi.report.words import methods_text
+from fedperi.report.paper.methods import methods_text
 from fedperi.transports.in_process import WorkInProcess
 
 SEED = 3

@@ -95,24 +95,26 @@ def test_bad_options(tmp_path: Path) -> None:
         (["privacy", "--out", str(tmp_path / "file")], "is a file; give a directory"),
         (
             ["table1", "--methods", "iperi,magic", "--out", str(tmp_path)],
-            "there is no method 'magic'; there are: iperi",
+            "there is no method 'magic'; there are: mperi, mperi-75, iperi",
         ),
         (["table1", "--saved", "--out", str(tmp_path)], "has no cells of table1: run it without --saved"),
         (["table1", "--at", "3,x"], "--at takes positive whole numbers with commas, like 3,8; not '3,x'"),
         (["real"], "benchmark real needs --tables DIR"),
         (
             ["real", "--tables", str(tmp_path / "none"), "--out", str(tmp_path)],
-            "is not a folder; give one with a table",
+            "is not a folder; give one with one table per site",
         ),
         (
             ["real", "--tables", str(tmp_path), "--out", str(tmp_path / "o")],
             "holds 0 site files (.csv, .csv.gz, .parquet)",
         ),
+        (["settings", "--settings", "cut,easy"], "there is no setting 'easy'; there are: cut, some cut, "),
+        (["table1", "--limit", "0"], "--limit must be a positive number of CPU seconds, not 0"),
         (["cell"], "benchmark cell needs --cell JSON"),
         (["cell", "--cell", "{"], "--cell is no JSON"),
         (["cell", "--cell", "3"], "--cell is an object with a task"),
         (["cell", "--cell", '{"task": "fly"}'], "a cell has a 'task', one of fit, filter, "),
-        (["cell", "--cell", '{"task": "fit"}'], "--cell lacks 'samples'"),
+        (["cell", "--cell", '{"task": "fit"}'], "--cell lacks 'setting'"),
     ):
         done = fedperi_here("benchmark", *arguments)
         assert done.returncode == 2 and message in done.stderr, (arguments, done)
@@ -189,7 +191,8 @@ def test_one_failing_method_does_not_stop_the_rest(tmp_path: Path, monkeypatch: 
     broken = replace(CONTENDERS["peri"], fit=fails)
     monkeypatch.setitem(CONTENDERS, "peri", broken)
     said = run("table1", "--quick", "--jobs", "1", "--methods", "peri,oracle-cpdag", "--out", tmp_path)
-    assert "| PERI | 0 | failed (2) | failed (2) |" in said and "ValueError: it broke" in said
+    assert "| PERI | 0 | failed (2) | failed (2) |" in said
+    assert "- PERI, 4 fits (seeds 0, 1): ValueError: it broke" in said
     assert "| oracle CPDAG | 2 | 3.00" in said
 
 
@@ -200,7 +203,7 @@ def test_exactness_counts_what_is_exact() -> None:
 
 @pytest.mark.parametrize("search", ["one order", "GES"])
 def test_without_a_mask_all_searches_of_the_ablation_agree_on_many_rows(search: str) -> None:
-    cell = {"task": "ablation", "p": 5, "clients": 2, "samples": 20_000, "mechanism": "linear", "shared": True}
+    cell = {"task": "ablation", "setting": "cut", "p": 5, "clients": 2, "samples": 20_000}
     cell |= {"masking": "none", "aggregate": "sum", "seed": 3}
     a, b = (work({**cell, "search": which}) for which in ("orders", search))
     assert {**a, "rounds": 0} == {**b, "rounds": 0}
@@ -208,7 +211,7 @@ def test_without_a_mask_all_searches_of_the_ablation_agree_on_many_rows(search: 
 
 
 def test_the_closure_is_judged_on_the_same_run() -> None:
-    cell = {"task": "ablation", "p": 8, "clients": 4, "samples": 1000, "mechanism": "linear", "shared": False}
+    cell = {"task": "ablation", "setting": "own strengths", "p": 8, "clients": 4, "samples": 1000}
     found = work(cell | {"masking": "adaptive", "aggregate": "sum", "search": "orders", "seed": 2})
     sim = fp.simulate(8, 4, 1000, shared_mechanisms=False, seed=2)
     result = fp.IPERI(local="pc").fit(sim.sites)
@@ -232,7 +235,7 @@ def test_real_files_with_a_truth(tmp_path: Path) -> None:
     table = pd.read_csv(out / "real.csv").set_index("method")
     assert table.loc["I-PERI (ours)", "shd"] == fp.shd(result.graph, sim.dag)
     assert fp.PDAG.from_json((out / "real-iperi.json").read_text()) == result.graph
-    assert table.loc["pooled GES", "adjacent"] == len(fp.ges(pd.concat(sim.sites)))
+    assert table.loc["our GES, pooled", "adjacent"] == len(fp.ges(pd.concat(sim.sites)))
     assert "3 sites." in said and "| SHD between | " in said
 
 
@@ -241,10 +244,11 @@ def test_real_files_without_a_truth_and_with_categories(tmp_path: Path) -> None:
     for k, table in enumerate(sim.sites):
         table.replace({0: "low", 1: "mid", 2: "high"}).to_csv(tmp_path / f"ward{k}.csv", index=False)
     said = run("real", "--tables", tmp_path, "--methods", "iperi,notears-admm", "--out", tmp_path / "out")
-    assert "skeleton" not in said and "| NOTEARS-ADMM | failed: InputError: " in said
+    assert "of the truth" not in said and "| NOTEARS-ADMM | failed |" in said
+    assert "What failed, and why:\n\n- NOTEARS-ADMM: InputError: " in said
     (tmp_path / "truth.csv").write_text("from,to,type\nX0,X9,->\n")
     done = fedperi_here("benchmark", "real", "--tables", tmp_path, "--out", tmp_path / "out")
-    assert "the truth and site 'ward0' differ in the variable 'X1'" in done.stderr
+    assert "the truth and site 'ward0' differ in the variable 'X9'" in done.stderr
     (tmp_path / "truth.csv").write_text("nonsense")
     done = fedperi_here("benchmark", "real", "--tables", tmp_path, "--out", tmp_path / "out")
     assert "the truth file 'truth.csv' cannot be read: " in done.stderr
@@ -252,7 +256,7 @@ def test_real_files_without_a_truth_and_with_categories(tmp_path: Path) -> None:
 
 def test_all_results_on_one_page(tmp_path: Path) -> None:
     pages = [Page("One", "text\n", (tmp_path / "one.png",))]
-    text = results_page(pages, "Notes.\n\n", "results/", Request(range(5, 8)))
+    text = results_page("all", pages, "Notes.\n\n", "results/", Request(range(5, 8)))
     assert "Seeds 5 to 7" in text and "Notes." in text and "![One](results/one.png)" in text
 
 

@@ -54,12 +54,13 @@ def test_lists(place: Path) -> None:
     only = fedperi("effect", "results", "--effect", "weight", cwd=place).stdout.splitlines()
     assert only[1].split()[:2] == ["age", "weight"] and not only[2].strip()
     nothing = fedperi("effect", "results", "--cause", "pressure", cwd=place)
-    assert words(nothing.stdout) == "There are no effects: the graph has no arrow between these variables."
+    assert words(nothing.stdout) == "In the graph no directed path leads from pressure: it has no effect."
 
 
 def test_no_path(place: Path) -> None:
     said = words(fedperi("effect", "results", "--cause", "pressure", "--effect", "age", cwd=place).stdout)
     assert "In the graph no directed path leads from pressure to age: no effect." in said
+    assert said.endswith("The other way round there is one: --cause age --effect pressure.")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Which sites can take part in one run, if some do not fit the others."""
 
+from dataclasses import replace
+
 import pytest
 
 import fedperi as fp
@@ -28,3 +30,19 @@ def test_min_sites_covers_a_site_that_does_not_fit() -> None:
                 agree_most([good[0], odd], least=1)  # neither is the odd one
     patch = Card("odd", (age, sex), version=f"{fp.__version__.rsplit('.', 1)[0]}.99")
     assert agree_most([*good, patch], least=4) == ((age, sex), {})
+
+
+def test_private_releases_need_the_same_bounds_before_anybody_pays() -> None:
+    """Before: sites with other bounds agreed, all paid, and then their statements were refused."""
+    promise = {"mechanism": "statistics", "epsilon": 1.0, "delta": 1e-6}
+    east, north = (Card(site, (Column("age", "continuous", None, (0, high)),), promise) for site, high in SITES)
+    with pytest.raises(InputError, match=r"column 'age' has other bounds by site 'east' and site 'north', and private"):
+        agree_most([east, north])
+    exact = Card("west", (Column("age", "continuous"),), channel="moments")
+    columns, _ = agree_most([east, exact])  # an exact summary has no units of its own
+    assert columns[0].bounds is None
+    asked = replace(north, channel="regrets"), replace(east, channel="regrets")
+    assert agree_most(asked)[0][0].bounds is None  # there bounds only limit the noise
+
+
+SITES = (("east", 120), ("north", 110))

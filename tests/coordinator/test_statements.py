@@ -78,8 +78,15 @@ def test_hospital_tables_with_a_schema_that_declares_levels_and_bounds(tmp_path:
 def test_asked_again_a_site_says_the_same_and_pays_nothing(tmp_path: Path) -> None:
     table, key = tables()["north"], new_key()
     for make in (exact_site, private_site):
-        first = stated(make("north", table, tmp_path / "store", key=key))
-        assert stated(make("north", table, tmp_path / "store", key=key)) == first
+        first = stated(make("north", table, tmp_path / "store", key=lambda: key))
+        assert stated(make("north", table, tmp_path / "store", key=lambda: key)) == first
+        # With another key it is signed again, and says the same to the last digit.
+        other = new_key()
+        again = read_statement(stated(make("north", table, tmp_path / "store", key=lambda: other)), "x")
+        assert again.signature is not None and again.signature.key == public_text(other)
+        assert write_statement(replace(again, signature=None)) == write_statement(
+            replace(read_statement(first, "x"), signature=None)
+        )
 
 
 def test_a_box_that_is_opened_again_knows_who_has_spoken(tmp_path: Path) -> None:
@@ -105,7 +112,7 @@ def test_a_second_different_statement_is_refused(tmp_path: Path) -> None:
 
 def test_signatures_names_and_columns_are_checked(tmp_path: Path) -> None:
     table, key, stranger = tables()["north"], new_key(), new_key()
-    signed = stated(exact_site("north", table, tmp_path / "a", key=key))
+    signed = stated(exact_site("north", table, tmp_path / "a", key=lambda: key))
     keys = {"north": public_text(key), "south": public_text(stranger)}
     Statements(keys=keys).add("north", signed)
     with pytest.raises(fp.InputError, match="the statement of site 'south' is of site 'north'"):
@@ -113,7 +120,7 @@ def test_signatures_names_and_columns_are_checked(tmp_path: Path) -> None:
     unsigned = stated(exact_site("north", table, tmp_path / "b"))
     with pytest.raises(fp.InputError, match="is not signed, so that anyone could have written it"):
         Statements(keys=keys).add("north", unsigned)
-    forged = stated(exact_site("north", table, tmp_path / "c", key=stranger))
+    forged = stated(exact_site("north", table, tmp_path / "c", key=lambda: stranger))
     with pytest.raises(fp.InputError, match="is signed by another key"):
         Statements(keys=keys).add("north", forged)
     columns = read_statement(signed, "x").schema
@@ -183,3 +190,18 @@ def test_a_summary_survives_its_file(tmp_path: Path) -> None:
             summary.kinds,
             summary.n,
         )
+
+
+def test_an_exact_site_without_bounds_and_a_private_one_fit_together(tmp_path: Path) -> None:
+    """Before: the private statement was refused, after its site had paid for it."""
+    from fedperi.coordinator.agreement import agree
+
+    data = tables()
+    sites = [exact_site("north", data["north"], tmp_path), private_site("south", data["south"], tmp_path)]
+    cards = [wire.read_card(site.reply("hello", wire.write(Hello("r1"))), site.name) for site in sites]
+    columns = agree(cards)
+    box = Statements()
+    for site in sites:
+        reply = site.reply("state", wire.write(Stating("r1", columns)))
+        box.add(site.name, wire.read_statement(reply, site.name), columns)
+    assert fp.MPERI().fit(box.all()).sites == ("north", "south")

@@ -413,6 +413,40 @@ def test_causallearn_result_of_pc() -> None:
     assert formats.from_causallearn(table, table.columns).directed == {("G", "C"), ("graph", "C")}
 
 
+def test_pgmpy_reads_our_lists() -> None:
+    base = pytest.importorskip("pgmpy.base", reason="pgmpy is not installed: it needs PyTorch")
+    read = base.PDAG(*formats.to_pgmpy(HAND))
+    assert set(read.directed_edges) == HAND.directed
+    assert {frozenset(edge) for edge in read.undirected_edges} == {frozenset(edge) for edge in HAND.undirected}
+    dag = fp.PDAG.from_edges([("age", "dose"), ("age", "pain"), ("dose", "pain")])
+    lists = formats.to_pgmpy(dag)
+    assert set(base.DAG(lists.directed_ebunch).edges) == dag.directed and not lists.undirected_ebunch
+    assert_same(formats.from_pgmpy(read.directed_edges, read.undirected_edges, HAND.names), HAND)
+
+
+@quick
+@given(named_pdags(control=False).filter(lambda g: all(re.fullmatch(r"[^;,]*", n) and n == n.strip() for n in g.names)))
+def test_tetrad_round_trip(graph: fp.PDAG) -> None:
+    assert_same(formats.from_tetrad(formats.to_tetrad(graph)), graph)
+
+
+def test_causallearn_reads_our_text_for_tetrad(tmp_path: Path) -> None:
+    from causallearn.utils.TXT2GeneralGraph import txt2generalgraph
+
+    graph = fp.PDAG.from_edges(
+        [("age", "dose"), ("dose", "pain")], [("age", "sex")], names=["age", "sex", "dose", "pain"]
+    )
+    (tmp_path / "graph.txt").write_text(formats.to_tetrad(graph))
+    read = txt2generalgraph(str(tmp_path / "graph.txt"))
+    assert_same(formats.from_causallearn(read), graph)
+
+
+def test_a_pag_is_no_pdag_in_tetrads_text() -> None:
+    text = fp.PAG.from_edges([("A", "o->", "B")]).to_tetrad()
+    with pytest.raises(fp.InputError, match=r"Tetrad: A o-> B is an edge of a PAG; read it with PAG\.from_tetrad"):
+        fp.PDAG.from_tetrad(text)
+
+
 @settings(max_examples=20)  # pydot takes 0.1 s a graph
 @given(named_pdags(control=False).filter(lambda graph: not any("\\" in name for name in graph.names)))
 def test_pydot_reads_our_dot(graph: fp.PDAG) -> None:

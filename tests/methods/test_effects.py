@@ -110,6 +110,23 @@ def test_random_effects_are_those_of_statsmodels() -> None:
         assert ours.share == pytest.approx(max(theirs.i2, 0.0), rel=1e-9)
 
 
+def test_sets_and_effects_are_those_of_dowhy() -> None:
+    """On one table, where DoWhy can be asked: our adjustment sets are valid for it, with the same effects."""
+    dowhy = pytest.importorskip("dowhy", reason="dowhy is not installed: it needs more than all else together")
+    for seed in (0, 1):
+        sim = fp.simulate(4, 1, 300, intervention="none", edges=4, seed=seed)
+        effects = known(Moments.of(summaries(sim.sites, data="linear")), sim.dag)
+        pairs = effects.pairs()
+        assert len(pairs) >= 4
+        for cause, effect in pairs:
+            row = effects.of(cause, effect)[0]
+            model = dowhy.CausalModel(sim.sites[0], cause, effect, graph=sim.dag.to_networkx())
+            found = model.identify_effect(proceed_when_unidentifiable=True, method_name="exhaustive-search")
+            (key,) = [key for key, some in found.backdoor_variables.items() if set(some) == set(row.adjustment)][:1]
+            theirs = model.estimate_effect(found, method_name=f"{key}.linear_regression")
+            assert row.total.value == pytest.approx(theirs.value, rel=1e-9)
+
+
 def test_where_pooling_is_allowed_it_gives_about_the_same() -> None:
     """Regression on all rows with an intercept per site: within a third of a standard error, on one fixed seed."""
     formula = pytest.importorskip("statsmodels.formula.api")
@@ -251,6 +268,31 @@ def test_open_directions_give_a_range() -> None:
     assert "Open: the graph leaves directions open" in said and "there is no effect" in said
     onward = effects.of("a", "b")[-1]
     assert onward.probability == 0.6 and onward.direct is not None and not np.isnan(onward.direct.value)
+
+
+def test_open_directions_name_every_set_to_adjust_for() -> None:
+    """a -- b with a third variable that both cause: what to adjust for depends on the direction that is open."""
+    rng = np.random.default_rng(4)
+    a = rng.normal(size=3000)
+    b = 0.8 * a + rng.normal(size=3000)
+    c = 0.5 * a + 0.5 * b + rng.normal(size=3000)
+    moments = moments_of({"one": pd.DataFrame({"a": a, "b": b, "c": c})}, "linear")
+    dag = fp.PDAG.from_edges([("a", "b"), ("a", "c"), ("b", "c")])
+    graph = fp.PDAG.from_edges([("a", "c"), ("b", "c")], [("a", "b")], dag.names)
+    directions = {("a", "b"): 0.6, ("b", "a"): 0.4}
+    effects = Effects(moments, probable_dags(graph, dag, directions, moments), directions, Policies.of(moments, []))
+    onto = effects.of("b", "c")[-1]
+    sets = (onto.adjustment, *onto.other_sets)
+    assert set(sets) == {("a",), ()} and not onto.probably_none
+    first, second = (" and ".join(names) for names in sets)
+    text = " ".join(sentences(effects.of("b", "c"), moments))
+    said = "Adjusted for a." if first else "There is nothing to adjust for."
+    assert f"{said} If open directions turn out otherwise, adjust for {second or 'nothing'}." in text
+    back = effects.of("b", "a")
+    assert back[-1].probably_none and back[-1].other_sets == ()
+    text = " ".join(sentences(back, moments))
+    assert "In the most probable DAG there is none, and no effect. Where there is one, there is nothing to adj" in text
+    assert "from no site" not in text and "do not differ" not in text
 
 
 def test_directions_that_do_not_matter_leave_an_effect_identified() -> None:

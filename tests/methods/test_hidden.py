@@ -67,6 +67,13 @@ def test_residuals_that_correlate() -> None:
     assert list(residual_correlations(said(free), nothing)) == []
 
 
+def test_an_edge_that_was_nearly_drawn_is_no_hidden_cause() -> None:
+    nothing, parts = fp.PDAG.from_edges([], names=["a", "b"]), said(confounded([(0, 0)] * 3))
+    for edge, words in ((0.47, "its probability is 0.47"), (0.01, "may have a hidden common cause")):
+        (sign,) = residual_correlations(parts, nothing, np.array([[0.0, 0.0], [edge, 0.0]]))
+        assert words in sign.words and ("hidden" in sign.words) == (edge < 0.05)
+
+
 def test_one_hidden_cause_of_four() -> None:
     rng = np.random.default_rng(2)
     names = list("abcd")

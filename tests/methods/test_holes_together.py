@@ -26,7 +26,8 @@ from fedperi.protocol.requests import Card
 from fedperi.tables import open_table
 from fedperi.tables.readers.private import private_rows
 from fedperi.tables.schema import Column, Schema
-from fedperi.transports.flower.link import Certificates, read_site_keys
+from fedperi.transports.flower.link import Certificates
+from fedperi.transports.flower.live.site_keys import SiteKeys
 
 DEEP = "[" * 100_000
 HUGE = "1" + "0" * 400
@@ -145,4 +146,4 @@ def test_a_coordinator_without_the_extra_is_told_to_install_it(
     for name in [name for name in sys.modules if name.split(".")[0] == missing] + [missing]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(InputError, match=r"pip install .*\(the extra '(flower|keys)' brings (it|them)\)"):
-        read_site_keys(tmp_path)
+        SiteKeys(tmp_path)

@@ -361,7 +361,7 @@ def test_bad_input_is_refused_before_anything_is_written(tmp_path: Path, options
         ({"sites": ["north"]}, "site 'north' has keys in "),
         (
             {"sites": ["west", "NORTH"]},
-            "already: choose another name; or, to give it new ones, first remove the folder",
+            "already: choose another name; or, to give it new ones, first put the old ones aside (fedperi keys --out",
         ),
     ],
 )
@@ -572,8 +572,8 @@ def test_image_needs_no_network_but_packages_and_runs_as_nobody_special() -> Non
     assert not re.search(r"apt|curl|wget|git |ADD ", "\n".join(steps))
     for line in steps:
         if line.startswith("COPY --from=build "):
-            assert "FROM python:3.11 AS build" in steps
-            assert any(f"--wheel-dir {line.split()[2]} " in step for step in steps)  # what the first stage has made
+            assert "FROM ${BUILD_IMAGE} AS build" in steps and "ARG BUILD_IMAGE=python:3.11" in steps
+            assert f"RUN python3 -m venv {line.split()[2]}" in steps  # what the first stage has made
         elif line.startswith("COPY "):
             for source in line.split()[1:-1]:
                 assert "[" in source or (DEPLOY.parent / source).exists(), source

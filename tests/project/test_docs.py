@@ -15,7 +15,7 @@ from helpers.following import DOCS, blocks, file_name, follow
 import fedperi as fp
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if path.name != "notes.md")
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if not path.name.startswith("notes"))
 
 
 def commands(text: str) -> list[list[str]]:
@@ -39,7 +39,7 @@ def test_the_benchmark_page_runs(tmp_path: Path) -> None:
     told = [text for language, text in blocks(DOCS / "guides" / "benchmark.md") if language == "sh"][1:]
     done = [fedperi(*expanded(arguments, tmp_path), cwd=tmp_path) for text in told for arguments in commands(text)]
     assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * 3
-    assert '"found": {"shd": ' in done[0].stdout and "| I-PERI (ours) |" in done[2].stdout
+    assert '"found": {"shd": ' in done[0].stdout and "| M-PERI |" in done[2].stdout
 
 
 def test_configuration_of_the_options_page_runs(tmp_path: Path) -> None:

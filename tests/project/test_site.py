@@ -21,7 +21,8 @@ def test_every_command_and_option_is_in_the_reference() -> None:
     assert isinstance(group, click.Group)
     for name, command in group.commands.items():
         part = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
-        shown = [one for one in command.params if not getattr(one, "hidden", False)]
+        parts = [command, *(command.commands.values() if isinstance(command, click.Group) else ())]
+        shown = [one for each in parts for one in each.params if not getattr(one, "hidden", False)]
         missing = [flag for one in shown if isinstance(one, click.Option) for flag in one.opts if flag not in part]
         assert not missing, (name, missing)
     assert len(group.commands) >= 15

@@ -9,10 +9,10 @@ from helpers.pages import by_hand
 import fedperi as fp
 from fedperi.methods import Result
 from fedperi.methods.effects.words import number
-from fedperi.report.assumptions import assumptions
 from fedperi.report.explain import explain
-from fedperi.report.results_text import limitations_text, results_text
-from fedperi.report.words import bibtex
+from fedperi.report.paper.assumptions import assumptions
+from fedperi.report.paper.methods import bibtex
+from fedperi.report.paper.results import limitations_text, results_text
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from fedperi.errors import InputError
 from fedperi.graph.ancestral.pag import SYMBOLS
 from fedperi.graph.formats.pag import from_tetrad
 from fedperi.methods.fci import FCIResult
-from fedperi.methods.loading import load_any
+from fedperi.methods.files.loading import load_any
 from fedperi.report.pag.page import render_pag_report
 from fedperi.report.pag.words import edge_words
 

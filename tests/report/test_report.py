@@ -23,9 +23,10 @@ from fedperi.privacy.accounting import Price
 from fedperi.privacy.release.explain import guesses
 from fedperi.privacy.zcdp import zcdp_rho
 from fedperi.report import draw, graph_svg, render_report
-from fedperi.report.assumptions import assumptions
 from fedperi.report.contributions import contributions
 from fedperi.report.edges import drawn_graph, shown_edges
+from fedperi.report.paper.assumptions import assumptions
+from fedperi.report.paper.methods import methods_text
 from fedperi.report.pictures.curves import curves, midpoint
 from fedperi.report.pictures.labels import WIDEST, text_width, wrapped
 from fedperi.report.pictures.layers import assign_layers, crossings, layered
@@ -34,7 +35,6 @@ from fedperi.report.pictures.order import downward
 from fedperi.report.pictures.spread import isotonic
 from fedperi.report.privacy import MISSING, Promise, promises, shown_number
 from fedperi.report.privacy_words import pledge, right_guesses
-from fedperi.report.words import methods_text
 from fedperi.search.phase1 import Step
 
 mpl.use("Agg")

@@ -495,6 +495,7 @@ def test_the_wheel_zooms_and_catches_nobody(browser: Any, tmp_path: Path) -> Non
 def test_two_fingers_zoom(browser: Any, tmp_path: Path) -> None:
     opened(browser, render_report(by_hand()), tmp_path)
     before = width_of(browser)
+    browser.execute_script("document.getElementById('h-graph').scrollIntoView()")
     at = one(browser, "#canvas").rect
     top = browser.execute_script("return document.getElementById('canvas').getBoundingClientRect().top")
     x, y = at["x"] + 200, top + 120
@@ -529,7 +530,9 @@ def drag(browser: Any, name: str, dx: int, dy: int) -> None:
 
     box = one(browser, f'[aria-label="variable {name}"]')
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", box)
-    ActionChains(browser, duration=20).move_to_element(box).click_and_hold().move_by_offset(dx, dy).release().perform()
+    chain = ActionChains(browser, duration=20)  # to a point: towards an element the driver scrolls as it likes
+    chain.w3c_actions.pointer_action.move_to_location(*map(round, centre(browser, name)))
+    chain.click_and_hold().move_by_offset(dx, dy).release().perform()
 
 
 def test_a_variable_is_dragged_with_its_edges_and_put_back(browser: Any, tmp_path: Path) -> None:
@@ -625,3 +628,153 @@ def test_the_picture_is_offered_as_svg_and_png(browser: Any, tmp_path: Path) -> 
 
     WebDriverWait(browser, 10).until(lambda _: link.get_attribute("href").startswith("data:image/png;base64,iVBOR"))
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+@pytest.fixture(scope="module")
+def compared() -> Result:
+    """A run of M-PERI with effects, and more warnings than are shown at once."""
+    truth = fp.PDAG.from_edges([("age", "body_weight"), ("age", "blood_pressure"), ("body_weight", "blood_pressure")])
+    sim = fp.simulate(truth, clients=4, samples=1000, weights=(0.5, 1.0), intervention="shift", seed=3)
+    result = fp.MPERI().fit(dict(zip(["Brest", "Lyon", "Metz", "Nice"], sim.sites, strict=True)))
+    return replace(result, warnings=tuple(f"Warning {k} of the test." for k in range(12)))
+
+
+def cells(browser: Any, table: str, column: int) -> list[str]:
+    """What stands in a column of the rows that are shown."""
+    rows = browser.find_elements("css selector", f"#{table} tbody tr:not([hidden])")
+    return [row.find_elements("css selector", "td")[column].text for row in rows]
+
+
+def test_every_column_of_the_edges_sorts_both_ways(browser: Any, tmp_path: Path, compared: Result) -> None:
+    opened(browser, render_report(compared), tmp_path)
+    heads = browser.find_elements("css selector", "#edges thead th")
+    assert [head.text for head in heads][:2] == ["Edge", "How sure"] and len(heads) == 8
+    for k, head in enumerate(heads):
+        head.find_element("css selector", "button").click()
+        first = head.get_attribute("aria-sort")
+        keys = [
+            cell.get_attribute("data-key") or cell.text
+            for cell in browser.find_elements("css selector", f"#edges td:nth-child({k + 1})")
+        ]
+        order: Any = float if "num" in str(head.get_attribute("class")) else str.casefold
+        assert keys == sorted(keys, key=order, reverse=first == "descending")
+        head.find_element("css selector", "button").send_keys("\n")  # from the keyboard: the other way round
+        assert {first, head.get_attribute("aria-sort")} == {"ascending", "descending"}
+        assert len(browser.find_elements("css selector", "#edges [aria-sort]:not([aria-sort=none])")) == 1
+    one(browser, "#filter").send_keys("age")
+    assert all("age" in cell for cell in cells(browser, "edges", 0))
+
+
+def test_effects_of_one_cause_and_the_links_of_the_answers(browser: Any, tmp_path: Path, compared: Result) -> None:
+    opened(browser, render_report(compared), tmp_path)
+    common = compared.effects[compared.effects["pooled"]]
+    assert len(cells(browser, "effects", 0)) == len(common)
+    typed(browser, "#of-cause", "age", "change")
+    assert cells(browser, "effects", 0) == ["age"] * (common["cause"] == "age").sum()
+    typed(browser, "#on-effect", "blood_pressure", "change")
+    assert cells(browser, "effects", 1) == ["blood_pressure"]
+    assert one(browser, "#effects-shown").text == f"1 of {len(common)}"
+    typed(browser, "#of-cause", "", "change")
+    typed(browser, "#on-effect", "", "change")
+    one(browser, "#effects th:nth-child(3) button").click()
+    totals = [float(cell.split()[0]) for cell in cells(browser, "effects", 2)]
+    assert totals == sorted(totals, reverse=True)
+    for link in browser.find_elements("css selector", ".short a"):
+        browser.execute_script("window.scrollTo(0, 0)")
+        link.click()
+        place = str(link.get_attribute("href")).partition("#")[2]
+        top = browser.execute_script("return document.getElementById(arguments[0]).getBoundingClientRect().top", place)
+        assert 0 <= top < 1000
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_paper_hides_what_is_pressed_and_shows_what_is_closed(browser: Any, tmp_path: Path, compared: Result) -> None:
+    opened(browser, render_report(compared), tmp_path)
+    hidden = ("#theme", ".tools", ".zoom", "#filter", ".short a")
+    try:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": []})
+        browser.set_window_size(760, 1000)  # about the width of A4
+        browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+        pressed = [element for what in hidden for element in browser.find_elements("css selector", what)]
+        assert pressed and not any(element.is_displayed() for element in pressed)
+        for k in range(12):  # the last ones are folded away on the screen
+            assert f"Warning {k} of the test." in one(browser, ".warnings").text
+        entries = browser.find_elements("css selector", ".cell-entry")
+        assert entries and all(entry.is_displayed() for entry in entries)
+        for table in ("edges", "effects"):  # no column is cut off, and no row
+            wide = browser.execute_script(
+                "return document.getElementById(arguments[0]).getBoundingClientRect().right", table
+            )
+            assert wide <= browser.execute_script("return document.documentElement.clientWidth")
+        assert one(browser, ".tall").value_of_css_property("max-height") == "none"
+        assert not one(browser, "[aria-labelledby=h-config] pre").is_displayed()
+        browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
+        assert not one(browser, ".warnings details ul").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+def test_a_phone_shows_every_number_and_breaks_no_word(browser: Any, tmp_path: Path, compared: Result) -> None:
+    opened(browser, render_report(compared), tmp_path)
+    try:
+        size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+        for table in ("edges", "effects"):
+            right = browser.execute_script(
+                """return Math.max(...[...document.querySelectorAll(`#${arguments[0]} td`)]
+                .map((cell) => cell.getBoundingClientRect().right));""",
+                table,
+            )
+            assert right <= 390
+        heads = [head.rect for head in browser.find_elements("css selector", "#edges thead button")]
+        for one_, two in itertools.combinations(heads, 2):  # what sorts can be pressed one by one
+            aside = one_["x"] + one_["width"] <= two["x"] + 1 or two["x"] + two["width"] <= one_["x"] + 1
+            below = one_["y"] + one_["height"] <= two["y"] + 1 or two["y"] + two["height"] <= one_["y"] + 1
+            assert aside or below
+        assert all(head["x"] + head["width"] <= 390 for head in heads)
+        said = browser.find_elements("css selector", "#edges tbody tr")[0].text
+        assert all(label in browser.page_source for label in ("How sure", "What changes it")) and "0." in said
+        broken = browser.execute_script(  # a name is in one line, or in lines that end after an underscore
+            """const range = document.createRange(), out = [];
+            for (const link of document.querySelectorAll("#edges .link")) for (const part of link.childNodes) {
+              if (part.nodeType !== 3 || !part.data.trim()) continue;
+              const word = part.data.trim(), at = part.data.indexOf(word);
+              range.setStart(part, at); range.setEnd(part, at + word.length);
+              if (new Set([...range.getClientRects()].map((r) => Math.round(r.top))).size > 1) out.push(word);
+            } return out;"""
+        )
+        assert broken == []
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_suspected_hidden_cause_is_marked_at_its_edge(browser: Any, tmp_path: Path) -> None:
+    warning = "age and dose may have a hidden common cause: their mechanisms change together (by chance: 1e-3)."
+    result = by_hand(warnings=(warning,))
+    opened(browser, render_report(result), tmp_path)
+    marked = [edge for edge in browser.find_elements("css selector", ".edge") if one_shown(edge, ".follows")]
+    assert [edge.get_attribute("aria-label") for edge in marked] == ["edge between age and dose"]
+    click(browser, marked[0])
+    assert warning in visible_entry(browser)
+    assert warning in one(browser, "#suspected").text
+
+
+def one_shown(element: Any, selector: str) -> bool:
+    """Whether a part of a picture is drawn."""
+    shown: bool = element.find_element("css selector", selector).value_of_css_property("display") != "none"
+    return shown
+
+
+def test_the_page_of_a_comparison_is_readable_in_the_dark(browser: Any, tmp_path: Path, compared: Result) -> None:
+    opened(browser, render_report(compared), tmp_path)
+    try:
+        for light in ("light", "dark"):
+            browser.execute_cdp_cmd(
+                "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": light}]}
+            )
+            pairs = (("--warn-ink", "--warn"), ("--ink", "--fill"), ("--ink", "--mark"), ("--accent", "--paper"))
+            for ink, paper in pairs:
+                assert contrast(browser, ink, paper) >= 4.5
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

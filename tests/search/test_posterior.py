@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import fedperi as fp
 from fedperi.graph import bits
 from fedperi.scores.lattice import subset_sizes
-from fedperi.search.chains import SIZES, Chain, levels, tables
+from fedperi.search.chains import SIZES, Chain, tables
 from fedperi.search.layers import LN2_HIGH, LN2_LOW, NO_POWER, add_subsets, add_supersets, two_to, weights
 from fedperi.search.posterior import MOST_EXACT, Lattice, best_under, exact_posterior, sampled_posterior
 
@@ -217,7 +217,9 @@ def test_sums_over_subsets_and_supersets() -> None:
     rng = np.random.default_rng(3)
     scores = rng.normal(scale=5.0, size=32)
     scores[rng.random(32) < 0.3] = -np.inf
-    value, power = add_subsets(weights(scores))
+    one, other = both(lambda: add_subsets(weights(scores)))
+    assert one.value.tolist() == other.value.tolist() and one.power.tolist() == other.power.tolist()
+    value, power = one
     for s in range(32):
         inside = sum(np.exp(scores[t]) for t in range(32) if not t & ~s)
         assert np.ldexp(value[s], max(int(power[s]), -1000)) == pytest.approx(inside, rel=1e-14)
@@ -236,6 +238,8 @@ def test_the_loop_checks_its_arrays() -> None:
         compiled.layers(np.ones((3, 1)), whole, whole[:, 0], one, one, np.ones(1))
     with pytest.raises(ValueError, match="shape"):
         compiled.layers(one, whole, np.zeros(3, dtype=np.int64), one, one, np.ones(1))
+    with pytest.raises(IndexError):
+        compiled.subset_sums(np.ones(3), np.zeros(3, dtype=np.int64))
 
 
 # -- samples ----------------------------------------------------------------------------------------------------------
@@ -395,19 +399,19 @@ def test_bad_starts(starts: list[tuple[int, ...]], settings: dict[str, int], mat
         sampled_posterior(lattices, starts, **{"seed": 0, "sweeps": 1, **settings})
 
 
-def test_levels_add_up_what_is_below_them() -> None:
-    rng = np.random.default_rng(0)
-    for m in range(8):
-        scores = rng.normal(scale=4.0, size=1 << m)
-        scores[rng.random(1 << m) < 0.3] = -np.inf
-        found = np.exp(levels(scores))
-        tops = [*range(m, 0, -3), 0]
-        assert len(found) == len(tops)
-        for row, top in zip(found, tops, strict=True):
-            for s in range(1 << m):
-                below = s & ((1 << top) - 1)
-                inside = sum(np.exp(scores[s ^ below | t]) for t in range(1 << top) if not t & ~below)
-                assert row[s] == pytest.approx(inside, rel=1e-12)
+def test_tables_list_the_sets_with_a_weight_the_best_first() -> None:
+    lattices = random_lattices(6, np.random.default_rng(0), scale=4.0, banned=0.3, share=0.8)
+    for made in both(lambda: tables(*zip(*lattices, strict=True))):
+        for node, (_, scores) in enumerate(lattices):
+            own = slice(*made.set_first[node : node + 2])
+            sets = made.sets[own]
+            assert sorted(sets.tolist()) == np.flatnonzero(np.isfinite(scores)).tolist()
+            assert (np.diff(scores[sets]) <= 0).all()
+            weight = np.ldexp(made.set_value[own], made.set_power[own])
+            np.testing.assert_allclose(weight, np.exp(scores[sets] - scores.max()), rtol=1e-12)
+            sums = slice(*made.begin[node : node + 2])
+            inside = [weight[(sets & ~s) == 0].sum() for s in range(len(scores))]
+            np.testing.assert_allclose(np.ldexp(made.value[sums], made.power[sums]), inside, rtol=1e-12)
 
 
 def test_sizes_of_blocks_fit_the_loops() -> None:

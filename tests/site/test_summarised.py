@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import fedperi as fp
+from fedperi.tables import infer_schema
 
 
 def mixed_tables(rows: int = 400) -> dict[str, pd.DataFrame]:
@@ -34,7 +35,7 @@ def test_summaries_give_what_tables_give(method: Any, kind: str) -> None:
         tables = dict(zip(names, fp.simulate(6, clients=4, samples=500, seed=3).sites, strict=True))
     else:
         tables = mixed_tables()
-    schema = None if kind == "numbers" else fp.tables.infer_schema(list(tables.values()))
+    schema = None if kind == "numbers" else infer_schema(list(tables.values()))
     ours = method.fit([fp.Summary.of(table, schema, name=name) for name, table in tables.items()])
     theirs = method.fit(tables)
     assert ours.graph == theirs.graph
@@ -60,6 +61,44 @@ def test_to_the_last_bit_where_sites_lack_levels_or_declare_bounds(seed: int) ->
     schema = fp.tables.Schema(tuple(columns))
     ours = fp.IPERI().fit([fp.Summary.of(table, schema, name=name) for name, table in tables.items()])
     assert ours.regrets == fp.IPERI(schema=schema).fit(tables).regrets
+
+
+def all_categories(rows: int = 400) -> dict[str, pd.DataFrame]:
+    rng = np.random.default_rng(8)
+    out = {}
+    for name in ("north", "south"):
+        ward = rng.integers(0, 3, rows)
+        arm = np.where(rng.random(rows) < 0.7, ward, rng.integers(0, 3, rows))
+        out[name] = pd.DataFrame({"ward": np.array(list("xyz"))[ward], "arm": np.array(list("abc"))[arm]})
+    return out
+
+
+def test_categories_alone_are_scored_as_mixed_and_the_result_says_so() -> None:
+    tables = all_categories()
+    schema = infer_schema(list(tables.values()))
+    summaries = [fp.Summary.of(table, schema, name=name) for name, table in tables.items()]
+    result = fp.IPERI().fit(summaries)
+    assert result.regrets == fp.IPERI(data="mixed").fit(tables).regrets
+    assert result.warnings[0] == (
+        "All columns are categories, and north, south gave summaries: they are scored by indicators, as with "
+        "data='mixed'. From tables, combinations of levels would be counted, and the result may differ."
+    )
+    assert not any("indicators" in one for one in fp.IPERI(data="mixed").fit(summaries).warnings)
+
+
+@pytest.mark.parametrize(
+    ("data", "needs"),
+    [("nonlinear", "polynomials in the range of its own columns"), ("discrete", "counts of combinations of levels")],
+)
+def test_scores_that_need_more_than_a_summary_are_refused(data: Any, needs: str) -> None:
+    tables = all_categories() if data == "discrete" else mixed_tables()
+    summaries = [fp.Summary.of(table, name=name) for name, table in tables.items()]
+    with pytest.raises(fp.InputError) as caught:
+        fp.IPERI(data=data).fit(summaries)
+    assert str(caught.value) == (
+        f"site 'north' is known by its summary, and data={data!r} needs {needs}, which a summary does not have; "
+        "leave data out, or give the table"
+    )
 
 
 def test_a_constant_column_is_refused_by_the_papers_methods_with_the_remedy() -> None:

@@ -96,7 +96,7 @@ def test_property_a_schema_file_reads_back_as_written(
         (
             "s.toml",
             '[columns.a]\nkind="continuous"\ntype=1',
-            "column 'a': unknown key 'type'; the keys are kind, levels, bounds, missing_values, rename, scale",
+            "column 'a': unknown key 'type'; the keys are kind, levels, bounds, unit, missing_values, rename, scale",
         ),
         ("s.toml", '[columns.a]\nkind="categorical"\nlevels=3', "column 'a': levels must be a list of strings, not 3"),
     ],

@@ -14,6 +14,7 @@ from fedperi.cli import app
 from fedperi.tables import Schema, Statistics, infer_schema, open_table, open_tables, summarize, table
 from fedperi.tables import survey as rooms
 from fedperi.tables.readers import kept_rows
+from fedperi.tables.summary.summaries import summaries
 from fedperi.tables.survey import read_once
 
 
@@ -148,6 +149,20 @@ def test_rows_that_do_not_fit_into_memory_are_read_again(
     monkeypatch.setattr(kept_rows, "ROOM", 1000)
     assert fp.MPERI().fit(files).to_json() == kept
     assert passes == {"north": 2, "south": 2}
+
+
+@pytest.mark.parametrize("make", [lambda seed: numbers(300, seed), mixed])
+def test_a_run_reads_rows_twice_that_do_not_fit_into_memory(
+    passes: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any
+) -> None:
+    """The check embeds rows as the run will: what it looks at is part of what the run needs."""
+    files = write(tmp_path, {"north": make(1), "south": make(2)})
+    monkeypatch.setattr(kept_rows, "ROOM", 1000)
+    app(["run", *files, "--out", str(tmp_path / "results")], standalone_mode=False)
+    assert passes == {"north": 2, "south": 2}
+    report = fedperi.tables.check(files)
+    for one, two in zip(summaries(report.tables), summaries(files), strict=True):
+        assert (one.mean == two.mean).all() and (one.covariance == two.covariance).all()
 
 
 def test_codes_among_words_are_read_again_as_text(passes: Counter[str], tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import importlib
 import inspect
 import os
 import re
+import ssl
 import subprocess
 import sys
 import tomllib
@@ -36,6 +37,7 @@ CONNECT, PULL, PUSH = "a site connects to the coordinator", "a site receives mes
 USED = {
     "flwr.superlink.cli.flower_superlink:flower_superlink": "the coordinator starts its SuperLink",
     "flwr.proto.control_pb2:RegisterNodeRequest": CONTROL,
+    "flwr.proto.control_pb2:UnregisterNodeRequest": "a site whose key is withdrawn is shut out in a run",
     "flwr.proto.control_pb2:StartRunRequest": CONTROL,
     "flwr.supercore.control:ControlHttpClient": CONTROL,
     "flwr.cli.build:build_fab_from_files": "a run of Flower needs an app bundle",
@@ -84,7 +86,7 @@ USED = {
 }
 
 REQUESTS = {
-    "flwr.supercore.control:ControlHttpClient": "RegisterNode StartRun",
+    "flwr.supercore.control:ControlHttpClient": "RegisterNode UnregisterNode StartRun",
     "flwr.supercore.runtime:RuntimeHttpClient": "AcquireTask PullTaskInput PushTaskOutput SendTaskHeartbeat",
     "flwr.supernode.fleet_http_client:FleetHttpClient": "RegisterNode ActivateNode SendNodeHeartbeat DeactivateNode "
     "UnregisterNode PullMessages PullObject ConfirmMessageReceived PushMessages PushObject",
@@ -93,6 +95,8 @@ REQUESTS = {
 FIELDS = {
     "flwr.proto.control_pb2:RegisterNodeRequest": "public_key name",
     "flwr.proto.control_pb2:StartRunRequest": "fab override_config federation app_spec",
+    "flwr.proto.control_pb2:RegisterNodeResponse": "node_id",
+    "flwr.proto.control_pb2:UnregisterNodeRequest": "node_id",
     "flwr.proto.control_pb2:StartRunResponse": "run_id",
     "flwr.proto.runtime_pb2:AcquireTaskRequest": "supported_task_types",
     "flwr.proto.runtime_pb2:AcquireTaskResponse": "task token",
@@ -205,6 +209,19 @@ def test_connections_of_a_site_are_kept_for_a_minute() -> None:
     with inner.fleet_client("127.0.0.1:9", None, True, inner.new_key()) as client:
         pool = client._client._transport._pool
         assert pool._keepalive_expiry == inner.KEPT - 5, "httpx keeps connections elsewhere: slow networks get slower"
+
+
+def test_a_client_can_be_told_which_name_a_certificate_is_issued_for() -> None:
+    """The coordinator reaches itself by an address that the certificate of a hospital's own authority lacks."""
+    from fedperi.transports.flower.address import Own
+
+    own = Own("127.0.0.1:9", Path(ssl.get_default_verify_paths().openssl_cafile or "").read_bytes(), "c.example.org")
+    for made in ("flwr.supercore.control:ControlHttpClient", "flwr.supercore.runtime:RuntimeHttpClient"):
+        with inner._client(found(made), own, "flwr CLI") as client:
+            request = client._client.build_request("POST", "https://127.0.0.1:9/")
+            for hook in client._client.event_hooks["request"]:
+                hook(request)
+            assert request.extensions["sni_hostname"] == "c.example.org"
 
 
 def test_only_one_module_uses_inner_interfaces() -> None:

@@ -143,7 +143,8 @@ def test_clocks_may_differ_by_minutes_and_more_is_named(
 
     from fedperi.pki.certificates import read_site_key
     from fedperi.transports.flower.fleet import Unauthorized, connected
-    from fedperi.transports.flower.link import Certificates, read_site_keys, superlink
+    from fedperi.transports.flower.link import Certificates, superlink
+    from fedperi.transports.flower.live.site_keys import SiteKeys
 
     keys = pilot.folder / "keys"
     port = free_port()
@@ -151,7 +152,7 @@ def test_clocks_may_differ_by_minutes_and_more_is_named(
     address = Address(f"localhost:{port}", keys / "sites/east/ca.pem", keys / "sites/east/east.key")
     key = read_site_key(keys / "sites/east/east.key")
     said: list[str] = []
-    with superlink("127.0.0.1", port, own, read_site_keys(keys / "coordinator/sites"), None, said.append):
+    with superlink("127.0.0.1", port, own, SiteKeys(keys / "coordinator/sites"), None, said.append):
         for ahead in (200, -200):
             monkeypatch.setattr(signing, "now", lambda ahead=ahead: date.now() + timedelta(seconds=ahead))
             with connected(address, key):

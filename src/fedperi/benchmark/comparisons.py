@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .contenders import CONTENDERS, ROWS
+from .contenders import CONTENDERS, ROWS, SLOW
 from .figures import accuracy_figure, time_figure
-from .fitting import FILTER, MIXED, NUMBERS, filter_cells, fit_cells, kept, share_kept
+from .fitting import FILTER, NUMBERS, filter_cells, fit_cells, kept, share_kept
 from .grid import Cell, summarize_cells, write_table
 from .page import Page, Request
 from .published import TABLE1, TABLE2
-from .tables import Printed, comparison_table, standing
+from .settings import MIXED
+from .tables import Printed, comparison_table, failures, standing
 
-WHERE = ("p", "clients", "samples", "mechanism", "shared", "method")
+WHERE = ("setting", "p", "clients", "samples", "method")
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,10 @@ class Comparison:
         grid = {**self.grid, **(self.corner if request.quick else {})}
         if request.at is not None:
             grid[self.axis] = request.at
-        fits = fit_cells(request.methods or self.methods, request.seeds, **grid)
+        usual = (*ROWS, "pooled") if request.everything and self.methods == ROWS else self.methods
+        fits = fit_cells(request.methods or usual, request.seeds, limit=request.limit, **grid)
+        if request.quick and not request.methods:
+            fits = [cell for cell in fits if cell["method"] not in SLOW or cell["seed"] == request.seeds[0]]
         return [*filter_cells(fits), *fits]
 
     def write(self, found: Sequence[Cell], out: Path, request: Request) -> Page:
@@ -71,14 +75,16 @@ class Comparison:
         text, figures = self.text + "\n\n", []
         for part, title, mine in self._panels(rows):
             text += f"**{title}**\n\n" if part else ""
-            text += self._time(mine) if self.timed else self._accuracy(mine)
+            mixed = part == "mixed"
+            some = [row for row in fits if not part or (row["samples"] == MIXED) == mixed]
+            text += self._time(mine) if self.timed else self._accuracy(mine, some)
             file = out / f"{self.name}{f'-{part}' if part else ''}.png"
             draw = time_figure if self.timed else accuracy_figure
             if any(row["cells"] for row in mine):
                 figures.append(draw(mine, self.axis, self.label, f"{self.title}{f', {title}' if part else ''}", file))
         if not self.timed:
             text += _filter_words(shares, self.label, request.filtered)
-        text += _failures(fits)
+        text += failures(fits)
         return Page(self.title, text, tuple(figures))
 
     def _panels(self, rows: list[Cell]) -> list[tuple[str, str, list[Cell]]]:
@@ -87,9 +93,10 @@ class Comparison:
         same, mixed = ([row for row in rows if (row["samples"] == MIXED) == which] for which in (False, True))
         return [("same", "sites of equal size", same), ("mixed", "500, 1000 or 2000 rows by chance", mixed)]
 
-    def _accuracy(self, rows: list[Cell]) -> str:
-        tables = [comparison_table(rows, metric, self.axis, self.label, self.printed) for metric in ("shd", "f1")]
-        return "\n".join(tables) + f"\n{standing(rows, self.axis, self.label)}\n\n"
+    def _accuracy(self, rows: list[Cell], fits: list[Cell]) -> str:
+        metrics = ("shd", "f1") if self.printed is TABLE1 else ("shd",)
+        tables = [comparison_table(rows, metric, self.axis, self.label, self.printed) for metric in metrics]
+        return "\n".join(tables) + f"\n{standing(fits, self.axis, self.label)}\n\n"
 
     def _time(self, rows: list[Cell]) -> str:
         values = sorted({row[self.axis] for row in rows})
@@ -109,15 +116,6 @@ def _filter_words(shares: Mapping[object, float], label: str, filtered: bool) ->
     each = ", ".join(f"{share:.0%} at {label} = {value}" for value, share in shares.items())
     used = "Only these are used here." if filtered else "All seeds are used here (`--filter` leaves the others out)."
     return f"The paper keeps seeds where the sites' own graphs have F1 above {FILTER}. It would keep {each}. {used}\n\n"
-
-
-def _failures(fits: Sequence[Cell]) -> str:
-    failed = [row for row in fits if "error" in row]
-    if not failed:
-        return ""
-    one = failed[0]
-    what = ", ".join(f"{name}={one[name]}" for name in ("method", "p", "clients", "samples", "seed"))
-    return f"{len(failed)} fits failed, the first of them {what}: {one['error']}\n\n"
 
 
 _SETTING = (
@@ -154,7 +152,7 @@ COMPARISONS = {
             "(polynomials), NOTEARS-ADMM uses networks; GES alone stays linear.",
             "p",
             "p",
-            {**_P, "mechanism": "nonlinear"},
+            {**_P, "settings": ("own strengths, curved",)},
             {"p": (3, 8)},
             printed=TABLE2,
         ),
@@ -177,7 +175,7 @@ COMPARISONS = {
             "use changes of weights.",
             "p",
             "p",
-            {**_P, "shared": True},
+            {**_P, "settings": ("cut",)},
             {"p": (3, 8)},
         ),
         Comparison(
@@ -188,7 +186,7 @@ COMPARISONS = {
             "directions off that. Units of measurement would take that away, and so does this.",
             "p",
             "p",
-            {**_P, "standardized": True},
+            {**_P, "settings": ("own strengths, standard units",)},
             {"p": (3, 8)},
         ),
         Comparison(

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import InputError
 from .comparisons import COMPARISONS
-from .grid import Cell, run_grid
+from .contenders import left_out
+from .grid import Cell, forget, run_grid, saved_cells
 from .page import Page, Request
 
 Note = Callable[[int, int], None]
 
-NAMES = (*COMPARISONS, "privacy", "scale", "exactness", "ablation")
+MODULES = {
+    "settings": "survey",
+    "privacy": "privacy",
+    "scale": "scale",
+    "exactness": "exactness",
+    "ablation": "ablation",
+}
+"""Experiments that are no comparison over one axis, and their modules."""
+
+NAMES = (*COMPARISONS, *MODULES)
 """What `all` runs, in this order."""
 
 
@@ -45,7 +56,7 @@ def experiment(name: str) -> Experiment:
         raise InputError(f"there is no benchmark {name!r}; there are: {', '.join((*NAMES, 'real', 'cell', 'all'))}")
     from importlib import import_module
 
-    found: Any = import_module(f".{name}", __package__)
+    found: Any = import_module(f".{MODULES[name]}", __package__)
     return found  # type: ignore[no-any-return]
 
 
@@ -70,72 +81,79 @@ def work(cell: Cell) -> Mapping[str, Any]:
 def run_experiment(
     name: str, out: Path, request: Request, *, jobs: int = 1, note: Note | None = None, saved: bool = False
 ) -> Page:
-    """Run the cells that are missing, write tables and figures, and the page as NAME.md."""
+    """Run the cells that are missing, write tables and figures, and the page as NAME.md.
+
+    With `saved` nothing runs, and all seeds that are in the folder count.
+    """
     one = experiment(name)
-    return _written(name, one.write, one.cells(request), out, request, jobs=jobs, note=note, saved=saved)
-
-
-def has_cells(name: str, out: Path, request: Request) -> bool:
-    """Whether a folder has any cell of an experiment."""
-    return bool(run_grid(experiment(name).cells(request), work, out, saved=True))
-
-
-def run_real(folder: Path, out: Path, request: Request, *, jobs: int = 1, note: Note | None = None) -> Page:
-    """Run all methods on the site files of a folder; files change, so that every run is a new one."""
-    from . import real
-
-    todo = real.cells(folder, request.methods)
-    known = real.known_graph(folder)
-    names = None if known is None else set(known.names)
-    if names is not None:
-        from ..tables import open_table
-
-        for site, file in real.site_files(folder).items():
-            strange = set(open_table(file).columns) ^ names
-            if strange:
-                raise InputError(
-                    f"the truth and site {site!r} differ in the variable {sorted(strange)[0]!r}: give both the same"
-                )
-    (out / "cells.jsonl").unlink(missing_ok=True)
-    return _written("real", real.write, todo, out, request, jobs=jobs, note=note, saved=False)
-
-
-def _written(
-    name: str,
-    write: Callable[[Sequence[Cell], Path, Request], Page],
-    cells: list[Cell],
-    out: Path,
-    request: Request,
-    *,
-    jobs: int,
-    note: Note | None,
-    saved: bool,
-) -> Page:
-    found = run_grid(cells, work, out, jobs=jobs, note=note, saved=saved)
-    if not found:
-        raise InputError(f"{str(out / 'cells.jsonl')!r} has no cells of {name}: run it without --saved first")
-    page = write(found, out, request)
+    request = with_saved_seeds(out, request) if saved else request
+    page = one.write(_found(name, one.cells(request), out, jobs=jobs, note=note, saved=saved), out, request)
     (out / f"{name}.md").write_text(page.markdown(), encoding="utf-8")
     return page
 
 
-def results_page(pages: Sequence[Page], notes: str, folder: str, request: Request) -> str:
-    """Put pages together, with what machine and versions they come from; `notes` come before the tables."""
-    return f"# Results\n\n{_circumstances(request)}\n\n{notes}" + "\n".join(page.markdown(folder) for page in pages)
+def has_cells(name: str, out: Path, request: Request) -> bool:
+    """Whether a folder has any cell of an experiment."""
+    return bool(run_grid(experiment(name).cells(with_saved_seeds(out, request)), work, out, saved=True))
 
 
-def _circumstances(request: Request) -> str:
+def with_saved_seeds(out: Path, request: Request) -> Request:
+    """Ask for all seeds and sizes that a folder has cells of."""
+    found = sorted({cell["seed"] for cell in saved_cells(out) if "seed" in cell})
+    return replace(request, seeds=found or request.seeds, everything=True)
+
+
+def run_real(
+    folder: Path, out: Path, request: Request, *, jobs: int = 1, note: Note | None = None, saved: bool = False
+) -> list[Page]:
+    """Run all methods on the site files of a folder; files change, so that every run is a new one."""
+    from . import real
+
+    todo = real.cells(folder, request.methods, request.limit)
+    if not saved:
+        forget(out, "real")
+    pages = real.write(_found("real", todo, out, jobs=jobs, note=note, saved=saved), out, request)
+    (out / "real.md").write_text("\n".join(page.markdown() for page in pages), encoding="utf-8")
+    return pages
+
+
+def _found(name: str, cells: list[Cell], out: Path, *, jobs: int, note: Note | None, saved: bool) -> list[Cell]:
+    """Run what can run here; cells of packages that are not installed say so."""
+    missing = {} if saved else left_out(dict.fromkeys(cell["method"] for cell in cells if "method" in cell))
+    able = [cell for cell in cells if cell.get("method") not in missing]
+    found = run_grid(able, work, out, jobs=jobs, note=note, saved=saved)
+    found += [
+        {**cell, "error": f"not installed ({missing[cell['method']]}): the extra 'peers' brings it"}
+        for cell in cells
+        if cell.get("method") in missing
+    ]
+    if not found:
+        raise InputError(f"{str(out / 'cells.jsonl')!r} has no cells of {name}: run it without --saved first")
+    return found
+
+
+def results_page(name: str, pages: Sequence[Page], notes: str, folder: str, request: Request) -> str:
+    """Put pages together, with what machine and versions they come from; `notes` come first, and may have a title."""
+    title = "Real tables" if name == "real" else pages[0].title if len(pages) == 1 else "Results"
+    text = "\n".join(page.markdown(folder) for page in pages)
+    head = "" if notes.startswith("# ") else f"# {title}\n\n"
+    return f"{head}{notes}{text}\n{_circumstances(name, request)}\n"
+
+
+def _circumstances(name: str, request: Request) -> str:
     import os
     import platform
     from importlib.metadata import version
 
     from .._version import __version__
 
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "pandas"))
-    seeds = f"{request.seeds.start} to {request.seeds.stop - 1}"
+    libraries = ", ".join(f"{library} {version(library)}" for library in ("numpy", "scipy", "pandas"))
+    seeds = "" if name == "real" else f" Seeds {min(request.seeds)} to {max(request.seeds)}."
+    made = (
+        f"fedperi {__version__}, Python {platform.python_version()}, {libraries}; {platform.machine()}, "
+        f"{os.cpu_count()} cores, one thread per fit"
+    )
     return (
-        f"Made by `fedperi benchmark all`: fedperi {__version__}, Python {platform.python_version()}, {libraries}; "
-        f"{platform.machine()}, {os.cpu_count()} cores, one thread a fit. Seeds {seeds}; tables say how many of them "
-        "each row has. Intervals in brackets are 95 % intervals of the mean; ± is the standard deviation over seeds, "
-        "unless said otherwise. Bold: the best federated method."
+        f"Written by `fedperi benchmark {name}`: {made}.{seeds} Tables say how many seeds each row has. ± is half of "
+        "the 95 % interval of the mean, unless said otherwise. Bold: the best federated method."
     )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from .contenders import CONTENDERS
 from .grid import Cell
+from .paired import OURS
+from .settings import SETTINGS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +20,7 @@ WORDS = {"p": "variables, p", "clients": "sites, K", "samples": "rows of each si
 LOGARITHMIC = 20
 """Where SHD goes beyond this, its axis is logarithmic above 2: differences between methods matter most near zero."""
 
-MARKS = {"federated": "o", "control": "s"}
+MARKS = {"federated": "o", "pooled": "^", "control": "s"}
 
 
 def accuracy_figure(rows: Sequence[Cell], axis: str, label: str, title: str, file: Path) -> Path:
@@ -78,6 +80,38 @@ def growth_figure(panels: Sequence[tuple[str, str, Sequence[Cell]]], title: str,
     return _saved(figure, file)
 
 
+def settings_figure(rows: Sequence[Cell], title: str, file: Path) -> Path:
+    """Draw the mean SHD of every method in every setting as a mark, one line per setting; limits as black marks."""
+    settings = [name for name in reversed(SETTINGS) if any(row["setting"] == name and row["cells"] for row in rows)]
+    figure = _figure((9.6, 1.6 + 0.3 * len(settings)))
+    ax = figure.subplots()
+    for name, one in CONTENDERS.items():
+        mine = [row for row in rows if row["method"] == name and row["cells"]]
+        if mine and name != "oracle-cpdag":
+            oracle, ours = one.kind == "oracle", name in OURS
+            ax.scatter(
+                [row["shd"] for row in mine],
+                [settings.index(row["setting"]) for row in mine],
+                marker="|" if oracle else MARKS[one.kind],
+                s=130 if oracle else 70 if ours else 28,
+                color=one.colour,
+                label=one.label,
+                zorder=4 if ours else 3,
+                alpha=0.9,
+            )
+    ax.set_yticks(range(len(settings)), settings)
+    ax.set_xscale("symlog", linthresh=2)
+    top = 1.15 * max((row["shd"] for row in rows if row["cells"]), default=1.0) + 0.5
+    ticks = [t for t in (0, 1, 2, 5, 10, 20, 50, 100, 200, 500) if t < top]
+    ax.set_xticks(ticks, [str(t) for t in ticks])
+    ax.set_xlim(-0.15, top)
+    ax.set_xlabel("SHD to the true DAG  (lower is better; circles: federated, triangles: all rows in one place)")
+    _plain(ax)
+    _legend(figure, ax)
+    figure.suptitle(title, fontsize=12, x=0.01, ha="left")
+    return _saved(figure, file)
+
+
 def fitted_power(x: Sequence[float], y: Sequence[float]) -> float:
     """Fit y = c x^a by least squares of the logarithms, and return a.
 
@@ -109,7 +143,7 @@ def _lines(ax: Axes, rows: Sequence[Cell], axis: str, metric: str) -> None:
         shift = 0.05 * (marked.index(name) - (len(marked) - 1) / 2)
         reach = [row[f"{metric}_ci"] for row in mine.values()]
         low = [min(r, 0.9 * m) if metric == "cpu_s" else r for r, m in zip(reach, mean, strict=True)]
-        ours = name == "iperi"
+        ours = name in OURS
         ax.errorbar(
             [a + shift for a in at],
             mean,

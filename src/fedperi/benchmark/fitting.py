@@ -2,64 +2,58 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import Any
 
-from .contenders import SLOW, Problem, contender
+from .contenders import LIMIT, SLOW, Problem, TooSlowError, contender, solve
 from .grid import Cell
-
-if TYPE_CHECKING:
-    from ..simulation import Simulation
-
-MIXED = "mixed"
-"""Sites of unequal size, as in the paper: each has 500, 1000 or 2000 rows, by chance."""
+from .measures import graph_measures, policy_measures, stated_directions
+from .settings import World, draw, setting
 
 FILTER = 0.85
 """The paper keeps seeds where the graphs that sites learn by themselves have at least this F1."""
 
-NUMBERS = ("shd", "f1", "skeleton_f1", "cpu_s", "rounds")
+NUMBERS = ("shd", "f1", "skeleton_f1", "right", "wrong", "open", "cpu_s", "rounds")
 
 
 def fit_cells(
     methods: Iterable[str],
     seeds: Iterable[int],
     *,
+    settings: Sequence[str] = ("own strengths",),
     p: Sequence[int] = (8,),
     clients: Sequence[int] = (4,),
     samples: Sequence[int | str] = (1000,),
-    mechanism: str = "linear",
-    shared: bool = False,
-    standardized: bool = False,
+    limit: float = LIMIT,
 ) -> list[Cell]:
     """List the cells of a grid: quick methods first, so that a stopped run has whole rows.
 
     Examples
     --------
     >>> fit_cells(["peri"], [0], p=[3])
-    [{'task': 'fit', 'p': 3, 'clients': 4, 'samples': 1000, 'mechanism': 'linear', 'shared': False, 'method': 'peri', \
-'seed': 0}]
+    [{'task': 'fit', 'setting': 'own strengths', 'p': 3, 'clients': 4, 'samples': 1000, 'method': 'peri', 'seed': 0, \
+'limit': 300.0}]
     """
     out: list[Cell] = [
         {
             "task": "fit",
+            "setting": setting(name) and name,
             "p": size,
             "clients": count,
             "samples": rows,
-            "mechanism": mechanism,
-            "shared": shared,
             "method": contender(method) and method,
             "seed": seed,
-            **({"standardized": True} if standardized else {}),
+            "limit": limit,
         }
         for method in methods
+        for name in settings
         for size in p
         for count in clients
         for rows in samples
         for seed in seeds
     ]
-    return sorted(out, key=lambda cell: cell["method"] in SLOW)
+    return sorted(out, key=lambda cell: SLOW.index(cell["method"]) + 1 if cell["method"] in SLOW else 0)
 
 
 def filter_cells(cells: Iterable[Cell]) -> list[Cell]:
@@ -72,50 +66,35 @@ def filter_cells(cells: Iterable[Cell]) -> list[Cell]:
     """
     found = {}
     for cell in cells:
-        one = {name: value for name, value in cell.items() if name != "method"} | {"task": "filter"}
+        one = {name: value for name, value in cell.items() if name not in ("method", "limit")} | {"task": "filter"}
         found[tuple(one.values())] = one
     return list(found.values())
 
 
-def simulated(cell: Cell) -> Simulation:
-    """Simulate what a cell describes."""
-    import numpy as np
-
-    import fedperi as fp
-
-    rows = cell["samples"]
-    if rows == MIXED:
-        draw = np.random.default_rng([cell["seed"], 500]).choice([500, 1000, 2000], cell["clients"])
-        rows = [int(n) for n in draw]
-    sim = fp.simulate(
-        cell["p"],
-        cell["clients"],
-        rows,
-        mechanism=cell["mechanism"],
-        shared_mechanisms=cell["shared"],
-        seed=cell["seed"],
-    )
-    if not cell.get("standardized", False):
-        return sim
-    return replace(sim, sites=[(table - table.mean()) / table.std() for table in sim.sites])
+def simulated(cell: Cell) -> World:
+    """Simulate what a cell describes; the last simulation is kept, for methods that are compared on it."""
+    return _drawn(cell["setting"], cell["p"], cell["clients"], cell["samples"], cell["seed"])
 
 
-def fit_cell(cell: Cell) -> dict[str, float]:
-    """Run a method on a simulation."""
-    import fedperi as fp
+@lru_cache(maxsize=1)
+def _drawn(name: str, p: int, clients: int, samples: int | str, seed: int) -> World:
+    return draw(setting(name), p, clients, samples, seed)
 
-    sim = simulated(cell)
-    problem = Problem(sim.sites, cell["mechanism"] == "nonlinear", sim)
-    start = time.process_time()
-    graph, rounds = contender(cell["method"]).fit(problem)
-    seconds = time.process_time() - start
+
+def fit_cell(cell: Cell) -> dict[str, Any]:
+    """Run a method on a simulation; one that takes too long is stopped, and tried again only if it gets more time."""
+    world, how = simulated(cell), setting(cell["setting"])
+    problem = Problem(world.sites, how.curved, world)
+    limit = float(cell.get("limit", LIMIT))
+    try:
+        found, seconds = solve(cell["method"], problem, limit)
+    except TooSlowError:
+        return {"error": f"stopped after {limit:g} CPU s", "limit": limit}
     return {
-        "shd": fp.shd(graph, sim.dag),
-        "f1": fp.f1(graph, sim.dag),
-        "skeleton_f1": fp.skeleton_f1(graph, sim.dag),
-        "edges": len(graph),
-        "true_edges": len(sim.dag),
-        "rounds": rounds,
+        **graph_measures(found.graph, world.dag),
+        **policy_measures(found, world, how),
+        **stated_directions(found, world.dag),
+        "rounds": found.rounds,
         "cpu_s": seconds,
     }
 
@@ -145,4 +124,4 @@ def share_kept(filters: Sequence[Cell], by: str) -> dict[object, float]:
 
 
 def _simulation(row: Cell) -> tuple[object, ...]:
-    return tuple(row.get(name) for name in ("p", "clients", "samples", "mechanism", "shared", "standardized", "seed"))
+    return tuple(row[name] for name in ("setting", "p", "clients", "samples", "seed"))

@@ -34,7 +34,8 @@ def run_grid(
 ) -> list[Cell]:
     """Run the cells that are not in the folder yet, and return all, each with its numbers or its error.
 
-    Cells that failed are tried again by the next run.
+    Cells that failed are tried again by the next run; those that were stopped because they took too long only if they
+    get a higher limit (`limit` of a cell; it plays no part in which cell is which).
 
     Parameters
     ----------
@@ -67,8 +68,7 @@ def run_grid(
     done = _read(file)
     if saved:
         return [{**cell, **done[_key(cell)]} for cell in cells if _key(cell) in done]
-    done = {key: found for key, found in done.items() if "error" not in found}
-    todo = [cell for cell in cells if _key(cell) not in done]
+    todo = [cell for cell in cells if not _settled(done.get(_key(cell)), cell)]
     if note is not None:
         note(len(cells) - len(todo), len(cells))
     cut = file.exists() and not file.read_bytes().endswith(b"\n")
@@ -89,11 +89,13 @@ def run_grid(
 def summarize_cells(rows: Sequence[Cell], by: Sequence[str], numbers: Sequence[str]) -> list[Cell]:
     """Average numbers over the cells that agree in `by`: mean, standard deviation, half of the 95 % interval, count.
 
+    Cells that lack a number, or have None, do not count for it. `why` is the first error.
+
     Examples
     --------
     >>> rows = [{"p": 5, "seed": 0, "shd": 1.0}, {"p": 5, "seed": 1, "shd": 3.0}, {"p": 5, "seed": 2, "error": "no"}]
     >>> summarize_cells(rows, ["p"], ["shd"])
-    [{'p': 5, 'cells': 2, 'failed': 1, 'shd': 2.0, 'shd_sd': 1.414..., 'shd_ci': 12.7...}]
+    [{'p': 5, 'cells': 2, 'failed': 1, 'why': 'no', 'shd': 2.0, 'shd_sd': 1.414..., 'shd_ci': 12.7...}]
     """
     from scipy.special import stdtrit
 
@@ -104,8 +106,10 @@ def summarize_cells(rows: Sequence[Cell], by: Sequence[str], numbers: Sequence[s
     for key, members in groups.items():
         fine = [row for row in members if "error" not in row]
         entry: Cell = {**dict(zip(by, key, strict=True)), "cells": len(fine), "failed": len(members) - len(fine)}
+        if len(fine) < len(members):
+            entry["why"] = next(row["error"] for row in members if "error" in row)
         for name in numbers:
-            values = [float(row[name]) for row in fine]
+            values = [float(row[name]) for row in fine if row.get(name) is not None]
             mean = math.fsum(values) / len(values) if values else math.nan
             spread = (
                 math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)) if len(values) > 1 else 0.0
@@ -122,6 +126,20 @@ def write_table(rows: Sequence[Cell], file: Path) -> None:
 
     cells = [{key: guarded(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
     pd.DataFrame(cells).to_csv(file, index=False, float_format="%.6g")
+
+
+def saved_cells(out: Path) -> list[Cell]:
+    """List the cells that a folder has, finished or failed."""
+    return [json.loads(key) for key in _read(out / "cells.jsonl")]
+
+
+def forget(out: Path, task: str) -> None:
+    """Remove the cells of a task from a folder: what they were made of may have changed."""
+    file = out / "cells.jsonl"
+    kept = {key: found for key, found in _read(file).items() if json.loads(key)["task"] != task}
+    if file.exists():
+        lines = [json.dumps({"cell": json.loads(key), "found": found}) + "\n" for key, found in kept.items()]
+        file.write_text("".join(lines), encoding="utf-8")
 
 
 def _work(worker: Worker, cell: Cell) -> tuple[Cell, dict[str, Any]]:
@@ -169,7 +187,14 @@ def _read(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def _key(cell: Cell) -> str:
-    return json.dumps(cell, sort_keys=True)
+    return json.dumps({name: value for name, value in cell.items() if name != "limit"}, sort_keys=True)
+
+
+def _settled(found: Mapping[str, Any] | None, cell: Cell) -> bool:
+    """Whether a cell need not be run (again)."""
+    if found is None or "error" not in found:
+        return found is not None
+    return "limit" in found and found["limit"] >= cell.get("limit", math.inf)
 
 
 def _square(cell: Cell) -> dict[str, float]:

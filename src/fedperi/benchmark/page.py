@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from .contenders import LIMIT
 
 
 @dataclass(frozen=True)
@@ -12,7 +15,7 @@ class Request:
 
     Parameters
     ----------
-    seeds : range
+    seeds : sequence of int
         Simulations of every cell.
     quick : bool
         A corner of the grid, to see that it works.
@@ -22,22 +25,32 @@ class Request:
         Only these values of what varies; all of the experiment's if not given.
     filtered : bool
         Leave out the seeds that the paper would have left out.
+    settings : tuple of str, optional
+        With `settings`: only these.
+    limit : float
+        CPU seconds after which a fit is stopped.
+    everything : bool
+        List also what would be left out because it takes too long: for cells that are saved already.
     """
 
-    seeds: range = range(20)
+    seeds: Sequence[int] = range(20)
     quick: bool = False
     methods: tuple[str, ...] | None = None
     at: tuple[int, ...] | None = None
     filtered: bool = False
+    settings: tuple[str, ...] | None = None
+    limit: float = LIMIT
+    everything: bool = False
 
 
 @dataclass(frozen=True)
 class Page:
-    """A title, a text in Markdown, and the figures that belong to it, as files beside it."""
+    """A title, a text in Markdown, and the figures that belong to it and files that it links to, all beside it."""
 
     title: str
     text: str
     figures: tuple[Path, ...]
+    links: tuple[str, ...] = ()
 
     def markdown(self, folder: str = "") -> str:
         """Write the page; `folder` leads from where it will lie to its figures.
@@ -52,4 +65,7 @@ class Page:
         Seconds.
         """
         pictures = "".join(f"![{self.title}]({folder}{file.name})\n\n" for file in self.figures)
-        return f"## {self.title}\n\n{pictures}{self.text}"
+        text = self.text
+        for name in self.links:
+            text = text.replace(f"]({name})", f"]({folder}{name})")
+        return f"## {self.title}\n\n{pictures}{text}"

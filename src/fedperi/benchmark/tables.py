@@ -1,4 +1,4 @@
-"""Tables for people: one row a method, one column a value of the axis, and what the paper prints beneath."""
+"""Tables for people: one row per method, one column per value of the axis, and what the paper prints beneath."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from .contenders import CONTENDERS
 from .grid import Cell
+from .paired import better
 from .published import Number
 
 TITLES = {"shd": "SHD to the true DAG (lower is better)", "f1": "F1 against the true DAG (higher is better)"}
@@ -15,15 +16,15 @@ Printed = Mapping[str, Mapping[int, Mapping[str, Number]]]
 
 
 def comparison_table(rows: Sequence[Cell], metric: str, axis: str, label: str, printed: Printed | None = None) -> str:
-    """Write a Markdown table of one metric: mean ± standard deviation, and the 95 % interval of the mean.
+    """Write a Markdown table of one metric: mean ± half of the 95 % interval; printed numbers as they are printed.
 
     Examples
     --------
-    >>> rows = [{"method": "peri", "p": 3, "cells": 2, "failed": 0, "shd": 3.0, "shd_sd": 0.5, "shd_ci": 0.2}]
+    >>> rows = [{"method": "peri", "p": 3, "cells": 2, "failed": 0, "shd": 3.0, "shd_ci": 0.2}]
     >>> print(comparison_table(rows, "shd", "p", "p", {"peri": {3: {"shd": (3.16, 0.55)}}}))
     | SHD to the true DAG (lower is better) | seeds | p = 3 |
     |---|---|---|
-    | PERI | 2 | **3.00** ± 0.50 [2.80, 3.20] |
+    | PERI | 2 | **3.00** ± 0.20 |
     | *PERI, printed in the paper* | *10, picked* | *3.16 ± 0.55* |
     <BLANKLINE>
     """
@@ -48,43 +49,70 @@ def comparison_table(rows: Sequence[Cell], metric: str, axis: str, label: str, p
     return "\n".join(lines) + "\n"
 
 
-def standing(rows: Sequence[Cell], axis: str, label: str, first: str = "iperi") -> str:
-    """Say where a method is the best of all federated ones, and where it is not.
+def standing(fits: Sequence[Cell], axis: str, label: str) -> str:
+    """Say where our method is the best of all federated ones, on the simulations that both solved, and where it is not.
 
     Examples
     --------
-    >>> rows = [{"method": m, "p": 3, "cells": 2, "shd": s, "f1": 0.5} for m, s in (("iperi", 1.0), ("fedcdh", 0.9))]
-    >>> print(standing(rows, "p", "p"))
-    Mean SHD: I-PERI (ours) is not the lowest of the federated methods at p = 3 (FedCDH 0.90 against 1.00).
-    Mean F1: I-PERI (ours) is the highest of the federated methods everywhere.
+    >>> where = {"setting": "cut", "p": 3, "clients": 4, "samples": 9, "seed": 0}
+    >>> fits = [{**where, "method": m, "shd": s, "f1": 0.5} for m, s in (("mperi", 1.0), ("fedcdh", 0.9))]
+    >>> print(standing(fits, "p", "p"))
+    Mean SHD: M-PERI is not the lowest of the federated methods at p = 3 (FedCDH 0.90 against 1.00).
+    Mean F1: M-PERI is the highest of the federated methods everywhere.
     """
+    fine = {row["method"] for row in fits if "error" not in row}
     out = []
-    for metric, title, sign, most in (("shd", "SHD", 1, "lowest"), ("f1", "F1", -1, "highest")):
-        lost = []
-        for value in sorted({row[axis] for row in rows}, key=_order):
-            fine = {row["method"]: row[metric] for row in rows if row[axis] == value and row["cells"]}
-            rivals = {m: v for m, v in fine.items() if CONTENDERS[m].kind == "federated" and m != first}
-            if first not in fine or not rivals:
-                continue
-            rival = min(rivals, key=lambda m: sign * rivals[m])
-            if sign * rivals[rival] < sign * fine[first] - 1e-9:
-                what = f"{CONTENDERS[rival].label} {rivals[rival]:.2f} against {fine[first]:.2f}"
-                lost.append(f"{label} = {value} ({what})")
-        us = f"Mean {title}: {CONTENDERS[first].label} is"
-        where = f"not the {most} of the federated methods at {'; '.join(lost)}"
-        out.append(f"{us} {where if lost else f'the {most} of the federated methods everywhere'}.")
+    for first in [name for name in ("mperi", "mperi-75") if name in fine] or [n for n in ("iperi",) if n in fine]:
+        for metric, title, sign, most in (("shd", "SHD", 1, "lowest"), ("f1", "F1", -1, "highest")):
+            lost = []
+            for value in sorted({row[axis] for row in fits}, key=_order):
+                ahead = better([row for row in fits if row[axis] == value], first, metric, sign)
+                if ahead:
+                    rival, pair = ahead[0]
+                    what = f"{CONTENDERS[rival].label} {pair.other:.2f} against {pair.first:.2f}"
+                    lost.append(f"{label} = {value} ({what})")
+            us = f"Mean {title}: {CONTENDERS[first].label} is"
+            where = f"not the {most} of the federated methods at {'; '.join(lost)}"
+            out.append(f"{us} {where if lost else f'the {most} of the federated methods everywhere'}.")
     return "\n".join(out)
+
+
+def failures(fits: Sequence[Cell]) -> str:
+    r"""List, one line for each method and reason, what is not installed, was stopped, or failed.
+
+    Examples
+    --------
+    >>> failures([{"method": "gnies", "seed": 0, "error": "not installed"}])
+    '- GnIES, 1 fit (seed 0): not installed\n\n'
+    """
+    found: dict[tuple[str, str], list[int]] = {}
+    for row in fits:
+        if "error" in row:
+            found.setdefault((row["method"], row["error"]), []).append(row["seed"])
+    lines = [
+        f"- {CONTENDERS[method].label}, {len(seeds)} fit{'s' if len(seeds) > 1 else ''} "
+        f"(seed{'s' if len(set(seeds)) > 1 else ''} {', '.join(map(str, sorted(set(seeds))[:5]))}"
+        f"{', ...' if len(set(seeds)) > 5 else ''}): {why}"
+        for (method, why), seeds in found.items()
+    ]
+    return "\n".join(lines) + "\n\n" if lines else ""
+
+
+def without_numbers(row: Cell) -> str:
+    """What a table says where no fit succeeded."""
+    why = row.get("why", "")
+    return next((words for words in ("not installed", "stopped") if why.startswith(words)), f"failed ({row['failed']})")
 
 
 def _entry(row: Cell | None, metric: str, best: float) -> str:
     if row is None or not row["cells"]:
-        return "-" if row is None else f"failed ({row['failed']})"
-    mean, spread, reach = (row[f"{metric}{end}"] for end in ("", "_sd", "_ci"))
+        return "-" if row is None else without_numbers(row)
+    mean, reach = row[metric], row[f"{metric}_ci"]
     digits = 2 if metric == "shd" else 3
     text = f"{mean:.{digits}f}"
     strong = f"**{text}**" if math.isclose(mean, best, abs_tol=1e-9) else text
     failed = f" ({row['failed']} failed)" if row["failed"] else ""
-    return f"{strong} ± {spread:.{digits}f} [{mean - reach:.{digits}f}, {mean + reach:.{digits}f}]{failed}"
+    return f"{strong} ± {reach:.{digits}f}{failed}"
 
 
 def _best(rows: Sequence[Cell], metric: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -35,10 +36,14 @@ def options(
     """Find the causal graph that sites share when their tables cannot be pooled."""
 
 
-_READING = ("report", "effect", "explain")
+_READING = ("results.report", "results.effect", "results.explain")
 _COMMANDS = ("demo", "init", "check", "run", "release", "inspect", *_READING, "simulate", "audit", "benchmark", "keys")
-for _command in (*_COMMANDS, "site", "coordinate"):
+for _command in (*_COMMANDS, "schema.commands", "site", "owner.commands", "coordinate"):
     import_module(f".{_command}", __name__)
+
+
+DISK = {errno.ENOSPC: 75, errno.EDQUOT: 75, errno.EROFS: 2}
+"""What a system says of a disk that is full, which may pass, or that nobody may write to; and our exit codes for it."""
 
 
 class Interrupted(BaseException):
@@ -64,7 +69,10 @@ def main() -> None:
         # The reader of our output has closed it (`fedperi ... | head`): not an error, and nothing more can be said.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in DISK:
+            place = f" ({error.filename})" if error.filename else ""
+            _fail(f"error: {error.strerror}{place}: nothing can be written; what was kept is kept", DISK[error.errno])
         import traceback
 
         traceback.print_exc()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -22,72 +22,106 @@ if TYPE_CHECKING:
     from ..benchmark.page import Page, Request
 
 NAMES = (
-    "table1, table2, published, shared, standardized, clients, samples, local, time, privacy, scale, exactness, "
-    "ablation, all, real, cell"
+    "table1, table2, published, shared, standardized, clients, samples, local, time, settings, privacy, scale, "
+    "exactness, ablation, all, real, cell"
 )
 
 
 @app.command()
 def benchmark(
-    name: str = typer.Argument(..., metavar="NAME", help=f"One of: {NAMES}."),
+    name: str = typer.Argument(..., metavar="NAME", help=f"One of, or several with commas: {NAMES}."),
     out: Path | None = typer.Option(
         None, "--out", metavar="DIR", help="Where to write [benchmark-NAME]. Experiments may share it, and their cells."
     ),
     seeds: int = typer.Option(20, help="Simulated federations for each cell of the grid."),
     first: int = typer.Option(0, help="The first seed."),
-    quick: bool = typer.Option(False, "--quick", help="A corner of the grid with 2 seeds: to see that it works."),
-    jobs: int | None = typer.Option(None, "--jobs", metavar="N", help="Processes [one a core]."),
-    methods: str | None = typer.Option(None, help="Only these rows: names with commas, e.g. iperi,peri,feddag."),
+    quick: bool = typer.Option(
+        False, "--quick", help="A corner with 2 seeds, 1 of slow methods: to see that it works."
+    ),
+    jobs: int | None = typer.Option(None, "--jobs", metavar="N", help="Processes [one per core]."),
+    methods: str | None = typer.Option(None, help="Only these rows: names with commas, e.g. mperi,peri,ut-igsp."),
     at: str | None = typer.Option(None, help="Only these p, K or n, whichever varies: numbers with commas, e.g. 3,8."),
+    settings: str | None = typer.Option(None, help="With `settings`: only these, names with commas, e.g. 'cut,drift'."),
+    limit: float = typer.Option(300.0, metavar="SECONDS", help="CPU seconds after which a fit is stopped."),
     filtered: bool = typer.Option(False, "--filter", help="Only seeds that the paper would have kept."),
     saved: bool = typer.Option(False, "--saved", help="Run nothing; write tables and figures of what is done."),
-    page: Path | None = typer.Option(None, metavar="FILE", help="With `all`: where to write the page of all results."),
+    page: Path | None = typer.Option(None, metavar="FILE", help="Where to write a page with notes and circumstances."),
     data: Path | None = typer.Option(
-        None, "--tables", "--data", metavar="DIR", help="With `real`: a folder with a table for each site."
+        None,
+        "--tables",
+        "--data",
+        metavar="DIR",
+        help="With `real`: a folder with one table per site, or a folder of such folders.",
     ),
     cell: str | None = typer.Option(None, metavar="JSON", help="With `cell`: a cell, as a line of cells.jsonl has it."),
 ) -> None:
-    """Run an experiment: tables, figures, and every single number. Stopped, it goes on where it was."""
-    from ..benchmark.experiments import NAMES as EVERY
-    from ..benchmark.experiments import experiment, has_cells, run_experiment, run_real
+    """Run an experiment: tables, figures, and every single number. A stopped run resumes where it stopped."""
+    from ..benchmark.experiments import with_saved_seeds
     from ..benchmark.page import Request
+    from ..report.console import console as terminal
 
     if seeds < 1 or first < 0:
         raise InputError(f"--seeds must be a positive number and --first not negative; not {seeds} and {first}")
+    if not limit > 0:
+        raise InputError(f"--limit must be a positive number of CPU seconds, not {limit:g}")
     if name == "cell":
         say(json.dumps(_one_cell(cell)))
         return
-    if name not in ("all", "real"):
-        experiment(name)
+    experiments = _experiments(name)
     place = out if out is not None else Path(f"benchmark-{name}")
     if place.exists() and not place.is_dir():
         raise InputError(f"--out {str(place)!r} is a file; give a directory")
-    rows = tuple(m.strip() for m in methods.split(",")) if methods else None
     chosen = range(first, first + (min(seeds, 2) if quick else seeds))
-    request = Request(chosen, quick, rows, _numbers(at), filtered)
-    workers = (os.cpu_count() or 1) if jobs is None else jobs
-
-    from ..report.console import console as terminal
-
+    request = Request(chosen, quick, _names(methods), _numbers(at), filtered, _names(settings), limit)
+    how = {"jobs": (os.cpu_count() or 1) if jobs is None else jobs, "saved": saved}
     console = terminal()
-    if name == "real":
-        if data is None:
-            raise InputError("benchmark real needs --tables DIR: a folder with one table per site")
-        with _progress(name) as note:
-            pages = [run_real(data, place, request, jobs=workers, note=note)]
-    else:
-        pages = []
-        for one in EVERY if name == "all" else (name,):
-            if name == "all" and saved and not has_cells(one, place, request):
-                console.print(f"{one}: nothing is saved, left out.")
-                continue
-            with _progress(one) as note:
-                pages.append(run_experiment(one, place, request, jobs=workers, note=note, saved=saved))
-    if name == "all":
-        _write_results(pages, place, page or place / "results.md", request)
+    pages = _real(data, place, request, how) if name == "real" else _run(experiments, place, request, how, console)
+    if name == "all" or page is not None:
+        told = with_saved_seeds(place, request) if saved and name != "real" else request
+        _write_results(name, pages, place, page or place / "results.md", told)
     for made in pages:
         _show(console, made)
     console.print(f"Wrote tables, figures and cells.jsonl to {place}.", soft_wrap=True)
+
+
+def _experiments(name: str) -> tuple[str, ...]:
+    """The experiments that a name stands for: one, several with commas, or all; checked before anything runs."""
+    from ..benchmark.experiments import NAMES as EVERY
+    from ..benchmark.experiments import experiment
+
+    if name in ("all", "real"):
+        return EVERY if name == "all" else ()
+    names = _names(name) or ()
+    for one in names:
+        experiment(one)
+    return names
+
+
+def _run(names: Sequence[str], place: Path, request: Request, how: dict[str, Any], console: Console) -> list[Page]:
+    """Run experiments one after the other; of several, those that have nothing saved are left out with `--saved`."""
+    from ..benchmark.experiments import has_cells, run_experiment
+
+    pages = []
+    for one in names:
+        if len(names) > 1 and how["saved"] and not has_cells(one, place, request):
+            console.print(f"{one}: nothing is saved, left out.")
+            continue
+        with _progress(one) as note:
+            pages.append(run_experiment(one, place, request, note=note, **how))
+    return pages
+
+
+def _real(data: Path | None, place: Path, request: Request, how: dict[str, Any]) -> list[Page]:
+    from ..benchmark.experiments import run_real
+
+    if data is None:
+        raise InputError("benchmark real needs --tables DIR: a folder with one table per site")
+    with _progress("real") as note:
+        return run_real(data, place, request, note=note, **how)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return tuple(name.strip() for name in text.split(",")) if text else None
 
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:
@@ -123,15 +157,15 @@ def _one_cell(text: str | None) -> object:
         raise InputError(f"--cell lacks {error}: copy a cell from a line of cells.jsonl") from None
 
 
-def _write_results(pages: list[Page], place: Path, page: Path, request: Request) -> None:
+def _write_results(name: str, pages: list[Page], place: Path, page: Path, request: Request) -> None:
+    """Write pages as one; notes.md of the folder, or notes-NAME.md, comes before the tables."""
     from ..benchmark.experiments import results_page
 
-    notes = place / "notes.md"
+    notes = place / (f"notes-{name}.md" if len(pages) == 1 or name == "real" else "notes.md")
     words = notes.read_text(encoding="utf-8") + "\n" if notes.exists() else ""
     way = os.path.relpath(place, page.parent)
     folder = "" if way == "." else f"{Path(way).as_posix()}/"
-    text = results_page(pages, words, folder, request)
-    page.write_text(text, encoding="utf-8")
+    page.write_text(results_page(name, pages, words, folder, request), encoding="utf-8")
 
 
 def _show(console: Console, page: Page) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..coordinator.tally import RunTally, told_so_far
 from ..errors import InputError
 from . import app
 from .common import arguments as arg
 from .common.collect import Link, collect_and_fit, dated
 from .common.methods import BASELINES, NETWORK, PRIVACY, STATED, known_options, make_method
 from .common.options import check_place, given_options
-from .common.outcome import summarize
+from .common.outcome import say_dropped, summarize
 from .common.run_log import RunLog, now
 from .common.say import say
+from .schema.explaining import explaining
 from .site import check_insecure
+from .status.serving import STATUS, StatusHost, StatusPort, finished, showing_run, stay
 
 if TYPE_CHECKING:
     from ..coordinator.record import Journal
@@ -85,6 +88,11 @@ def coordinate(
     seed: arg.Seed = None,
     config: arg.Config = None,
     log_format: str = typer.Option("text", metavar="text|json", help="How lines about the run are written."),
+    status_port: StatusPort = None,
+    status_host: StatusHost = "127.0.0.1",
+    status_stay: bool = typer.Option(
+        False, "--status-stay", help="Keep the page up with the result until stopped.", rich_help_panel=STATUS
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON as well."),
 ) -> None:
     """Find the causal graph that connected sites share."""
@@ -106,16 +114,30 @@ def coordinate(
     shown = terminal(stderr=True, soft_wrap=True).print
     check_insecure(insecure, force_insecure, host, shown)
     fit, kept = _prepared(asked, said, None if stated else place, journal, wanted, shown)
-    note = RunLog(place, log_format, partial(shown, markup=False, highlight=log_format == "text"))
+    tally = RunTally(wanted, list(known), place=str(out))
+    note = RunLog(place, log_format, partial(shown, markup=False, highlight=log_format == "text"), tally.note)
     _end_at_terminate()
     options = {**DEFAULTS, **asked}
-    if stated:
-        link = Link((host, port), certificates, known, None if insecure else site_keys or (keys or Path()) / "sites")
-        result = collect_and_fit(fit, options, link, place, wanted, min_sites, timeout, note)
-    else:
-        result = _run(fit, options, (host, port), certificates, known, wanted, min_sites, timeout, kept, note)
-    result.save(out)
-    note(f"the result is in {str(out)!r}.")
+    with showing_run(tally, status_port, status_host, out, note), explaining(place, note):
+        if stated:
+            folder = None if insecure else site_keys or (keys or Path()) / "sites"
+            link = Link((host, port), certificates, known, folder)
+            result = collect_and_fit(fit, options, link, place, wanted, min_sites, timeout, note, tally)
+        else:
+            result = _run(
+                fit, options, (host, port), certificates, known, wanted, min_sites, timeout, kept, note, tally
+            )
+        result.save(out)
+        note(f"the result is in {str(out)!r}.")
+        _show_result(result, as_json, out)
+        finished(tally, result)
+        if status_stay:
+            stay(note)
+
+
+def _show_result(result: Result, as_json: bool, out: Path) -> None:
+    from ..report.console import console as terminal
+
     if as_json:
         say(result.to_json())
         return
@@ -188,32 +210,37 @@ def _run(
     options: dict[str, Any],
     address: tuple[str, int],
     certificates: Certificates | None,
-    known: dict[str, bytes],
+    known: Mapping[str, bytes],
     wanted: int,
     min_sites: int | None,
     timeout: float,
     journal: Journal | None,
     say: RunLog,
+    tally: RunTally,
 ) -> Result:
     from ..coordinator.record import Journal
     from ..tables.infer import as_schema
     from ..transports.flower.drops import through_drops
     from ..transports.flower.exchange import Limits
     from ..transports.flower.link import superlink, surviving
+    from ..transports.flower.live.site_keys import names_of
     from ..transports.flower.transport import FlowerTransport
+    from ..transports.flower.watched import WatchedGrid
 
     declared = as_schema(options["schema"])
     record, begun = journal or Journal(), now()
+    names = names_of(known)
+    tally.run, tally.stated = record.run, partial(told_so_far, record)
 
     def attempt() -> Result:
         log = say.path.with_name("superlink.log")
         with superlink(*address, certificates, known, log, say) as link, link.grid() as grid:
             say(f"listening at {address[0]}:{address[1]}{'' if certificates else ' WITHOUT TLS'}, run {record.run}.")
             transport = FlowerTransport(
-                grid,
+                WatchedGrid(grid, tally, names, rounds=True),
                 sites=wanted,
                 min_sites=min_sites,
-                keys={key: name for name, key in known.items()} or None,
+                keys=names,
                 schema=declared,
                 data=options["data"],
                 bootstrap=bool(options["bootstrap"]),
@@ -221,28 +248,13 @@ def _run(
                 limits=Limits(timeout, timeout),
                 note=say,
             )
+            tally.dropped, tally.traffic = transport.dropped, transport.traffic
             with transport.closing():
                 return through_drops(fit, transport)
 
     # Steps of a baseline change the sites' state and are not kept: only a journal lets a run survive its SuperLink.
     result = attempt() if journal is None else surviving(attempt, say)
     return dated(result, record.run, begun)
-
-
-def say_dropped(result: Result, say: Callable[[str], None]) -> None:
-    """Say who did not take part, and what that means."""
-    if not result.dropped:
-        return
-    for site, why in result.dropped.items():
-        say(f"Did not take part: {site} ({why}).")
-    who = f"{len(result.sites)} sites: {', '.join(result.sites)}"
-    if not result.regrets:
-        say(f"The graph is of {who}. It says nothing about the others.")
-        return
-    say(
-        f"The graph and the worst regret are of {who}. They say nothing "
-        "about the others: for these the graph may be worse than the worst regret tells."
-    )
 
 
 def _address(address: str | None, insecure: bool) -> tuple[str, int]:
@@ -255,13 +267,14 @@ def _address(address: str | None, insecure: bool) -> tuple[str, int]:
 
 def _keys(
     insecure: bool, folder: Path | None, cert: Path | None, key: Path | None, ca: Path | None, site_keys: Path | None
-) -> tuple[Certificates | None, dict[str, bytes]]:
+) -> tuple[Certificates | None, Mapping[str, bytes]]:
     """Find certificates and keys, in a folder or one by one."""
     if insecure:
         if any(path is not None for path in (folder, cert, key, ca, site_keys)):
             raise InputError("--insecure uses no keys; leave them out, or --insecure")
         return None, {}
-    from ..transports.flower.link import Certificates, read_site_keys
+    from ..transports.flower.link import Certificates
+    from ..transports.flower.live.site_keys import SiteKeys
 
     if folder is not None and (folder / "coordinator").is_dir():
         raise InputError(f"--keys {str(folder)!r}: give the coordinator's part of it, {str(folder / 'coordinator')!r}")
@@ -273,7 +286,7 @@ def _keys(
     base = folder or Path()
     certificates = Certificates(ca or base / "ca.pem", cert or base / "server.pem", key or base / "server.key")
     certificates.check()
-    return certificates, read_site_keys(site_keys or base / "sites")
+    return certificates, SiteKeys(site_keys or base / "sites")
 
 
 def _end_at_terminate() -> None:

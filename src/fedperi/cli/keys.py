@@ -9,6 +9,7 @@ import typer
 
 from ..errors import InputError
 from . import app
+from .common import arguments as arg
 from .common.say import say
 
 if TYPE_CHECKING:
@@ -23,23 +24,63 @@ def keys(
     sites: str | None = typer.Option(None, "--sites", metavar="A,B", help="The sites to make keys for."),
     days: int | None = typer.Option(None, "--days", help="How long the coordinator's certificate holds; 365."),
     renew: bool = typer.Option(False, "--renew", help="Make a new coordinator's certificate; keep the former aside."),
+    withdraw: str | None = typer.Option(None, "--withdraw", metavar="A,B", help="Shut these sites out, from now on."),
+    show: Path | None = typer.Option(None, "--show", metavar="PATH", help="Show names, fingerprints and lifetimes."),
+    encrypt: Path | None = typer.Option(None, "--encrypt", metavar="FILE", help="Encrypt a site's key, in place."),
+    passphrase_file: arg.PassphraseFile = None,
 ) -> None:
-    """Make a CA, the coordinator's certificate and a key for each site; later, add sites or renew."""
-    from ..pki.keys import make_keys
-
-    if out is None:
+    """Make a CA, the coordinator's certificate and a key for each site; later, add sites, renew, withdraw, look."""
+    making = out is not None and withdraw is None
+    if sum([making, withdraw is not None, show is not None, encrypt is not None]) > 1:
+        raise InputError("give one task: --out (with --withdraw to shut sites out), --show, or --encrypt")
+    if show is not None:
+        _show(show)
+    elif encrypt is not None:
+        _encrypt(encrypt, passphrase_file)
+    elif out is None:
         raise InputError("give the folder to write: --out keys")
-    made = make_keys(out, hosts=host, addresses=ip, sites=_split(sites), days=days, renew=renew)
-    for line in _lines(made):
+    elif withdraw is not None:
+        _withdraw(out, _split(withdraw, "--withdraw"), bool(host or ip or sites or days or renew))
+    else:
+        from ..pki.keys import make_keys
+
+        made = make_keys(out, hosts=host, addresses=ip, sites=_split(sites, "--sites"), days=days, renew=renew)
+        for line in _lines(made):
+            say(line)
+
+
+def _show(place: Path) -> None:
+    from ..pki.certificates import need_cryptography
+    from ..pki.lifetimes import overview
+
+    need_cryptography("reading certificates")
+    for line in overview(place):
         say(line)
 
 
-def _split(sites: str | None) -> list[str]:
+def _encrypt(key: Path, passphrase: Path | None) -> None:
+    from ..pki.private import encrypt_key
+
+    encrypt_key(key, passphrase)
+    say(f"{key} is encrypted now. Without the passphrase it is lost; the public key and the fingerprint are the same.")
+
+
+def _withdraw(folder: Path, names: list[str], more: bool) -> None:
+    from ..pki.withdraw import withdraw
+
+    if more:
+        raise InputError("--withdraw is a task of its own: leave out --host, --ip, --sites, --days and --renew")
+    for name, path in zip(names, withdraw(folder, names), strict=True):
+        say(f"{name} is shut out: its key is in {path}.")
+    say("A coordinator that uses this folder notices within seconds. At any other copy, run the same command.")
+
+
+def _split(sites: str | None, option: str) -> list[str]:
     if sites is None:
         return []
     names = [part.strip() for part in sites.split(",")]
     if not all(names):
-        raise InputError(f"--sites {sites!r} has an empty name: give names with commas between, as in north,south")
+        raise InputError(f"{option} {sites!r} has an empty name: give names with commas between, as in north,south")
     return names
 
 
@@ -51,14 +92,17 @@ def _lines(made: Keys) -> list[str]:
         names = ", ".join((*made.hosts, *made.addresses)) or "this machine alone"
         lines += [f"{coordinator}: certificate for {names}, until {made.until:%Y-%m-%d}."]
         if made.replaced is not None:
-            lines += [f"  The former one is in {made.replaced}.", "  Copy server.pem and server.key over, and restart."]
+            lines += [
+                f"  The former one is in {made.replaced}.",
+                "  Copy server.key and server.pem over: a coordinator that runs takes them within seconds.",
+            ]
         else:
             lines += ["  Copy this folder to the coordinator's machine."]
     for site, fingerprint in made.sites.items():
         lines += [f"{made.folder / 'sites' / site}: hand this folder to site {site}, by a way that nobody else reads."]
         lines += [f"  key {fingerprint}"]
     if made.sites and made.until is None:
-        lines += [f"Copy the new files of {coordinator / 'sites'} to the coordinator, and restart it."]
+        lines += [f"Copy the new files of {coordinator / 'sites'} to the coordinator; it needs no restart."]
     if made.until is not None and made.replaced is None:
         lines += [
             f"{made.folder / 'ca'}: ca.key is the secret of the whole pilot. Keep it off the network; see README.txt."

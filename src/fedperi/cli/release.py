@@ -18,8 +18,8 @@ from . import app
 from .common import arguments as arg
 from .common.methods import make_privacy
 from .common.options import listed
-from .common.release_words import plan_lines, release_lines
 from .common.say import say
+from .common.single.release_words import plan_lines, release_lines
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -95,7 +95,7 @@ def release(
 
 def _exact(given: dict[str, Any]) -> None:
     """Write an exact summary instead, which has no price and keeps no promise."""
-    from .common.exact import release_exactly
+    from .common.single.exact import release_exactly
 
     noisy = ("epsilon", "delta", "bounds", "most_rows", "decimal", "ceiling")
     about = next((option for option in noisy if given[option] is not None), None)

@@ -16,9 +16,9 @@ from .common.inputs import found_inputs, opening_of, refuse_standard_input
 from .common.methods import BASELINES, HERE, known_options, make_method
 from .common.options import check_place, given_options
 from .common.say import say
+from .common.single.warned import with_findings
 from .common.statements import statement_kind
 from .common.targets import with_targets
-from .common.warned import with_findings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,7 +92,7 @@ def run(
     sources = _sources(inputs, tables, site_keys)
 
     from ..report.console import console as terminal
-    from .common.fci_outcome import summarize_any
+    from .common.single.fci_outcome import summarize_any
 
     console = terminal(quiet=as_json)
     strict = name not in ("mperi", "fci")

@@ -17,8 +17,10 @@ from .common.methods import make_privacy
 from .common.options import listed
 from .common.say import say
 from .common.tables import table_and_type
+from .status.serving import StatusHost, StatusPort, showing_site
 
 if TYPE_CHECKING:
+    from ..pki.certificates import OwnKey
     from ..privacy import Privacy
     from ..site.service.work import SiteWork
     from ..transports.flower.address import Address
@@ -34,6 +36,7 @@ def site(
     name: str | None = typer.Option(None, help="The site's name: that of its key, or else of its file."),
     ca: arg.Authority = None,
     key: arg.SiteKey = None,
+    passphrase_file: arg.PassphraseFile = None,
     store: arg.Store = None,
     schema: str | None = typer.Option(
         None, metavar="FILE", help="Types, and levels of categories: the same file at every site."
@@ -64,19 +67,27 @@ def site(
         None, metavar="A,B", help="Methods that are NOT PRIVATE and may run: notears-admm, feddag, fedcdh."
     ),
     approve: bool = typer.Option(False, "--approve", help="Ask here before anything is sent."),
+    approve_later: bool = typer.Option(
+        False, "--approve-later", help="The statement waits until it is approved (fedperi pending, approve, refuse)."
+    ),
     wait: float | None = typer.Option(
         None, metavar="S", help="Give up when out of reach for this many seconds [never]."
     ),
     insecure: arg.Insecure = False,
     force_insecure: arg.ForceInsecure = False,
+    status_port: StatusPort = None,
+    status_host: StatusHost = "127.0.0.1",
     dry_run: arg.DryRun = False,
 ) -> None:
     """Take part in a federation with one table, until stopped. No row leaves this machine."""
     from ..report.console import console as terminal
 
     note = terminal(stderr=True, soft_wrap=True).print
+    if approve and approve_later:
+        raise InputError("--approve asks here, --approve-later waits for a command: give one of the two")
     given = {**context.params, **table_and_type(table, data, data_type, note)}
     given["privacy"] = _privacy(given)
+    given["own_key"] = None if key is None else _own_key(key, passphrase_file)
     asking = _Approval() if approve else None
     stop = threading.Event()
     if dry_run:
@@ -85,21 +96,24 @@ def site(
             say(line)
         return
     address = _address(coordinator, ca, key, insecure, force_insecure, note)
+    for line in _ending(ca):
+        note(line)
     made = _work(given, asking, note, stop)
     for line in _greeting(made, given):
         note(line)
-    _serve(made, address, wait, note, asking, stop)
+    with showing_site(made, status_port, status_host, note):
+        _serve(made, address, wait, note, asking, stop, given["own_key"])
 
 
 def _work(
     given: Mapping[str, Any], asking: _Approval | None, note: Callable[[str], None], stop: threading.Event
 ) -> SiteWork:
     """Make what answers, as the options say."""
-    from ..pki.certificates import read_site_key
     from ..protocol.policy import SitePolicy
     from ..site.service.work import SiteWork
 
     key, targets = None if given["key"] is None else Path(given["key"]), given["targets"]
+    own: OwnKey | None = given["own_key"]
     limits = {limit: given[limit] for limit in ("bootstrap", "most_openings", "most_messages", "most_numbers")}
     same = {option: given[option] for option in ("store", "schema", "data", "missing", "penalty", "privacy")}
     return SiteWork(
@@ -112,12 +126,36 @@ def _work(
             methods=tuple(listed(given["allow"])),
             **limits,
         ),
-        key=None if key is None else read_site_key(key),
+        key=None if own is None else own.current,
         finished=stop.set,
         approve=asking,
+        later_for=_asker(given) if given["approve_later"] else None,
         tell=note,
         **same,
     )
+
+
+def _asker(given: Mapping[str, Any]) -> str:
+    """Say who will ask: the coordinator's address, and the authority that vouches for it."""
+    where = given["coordinator"] or "no coordinator"
+    if given["ca"] is None or not Path(given["ca"]).is_file():
+        return f"{where}"
+    from hashlib import sha256
+
+    return f"{where} (authority {sha256(Path(given['ca']).read_bytes()).hexdigest()[:16]})"
+
+
+def _own_key(path: Path, passphrase: Path | None) -> OwnKey:
+    from ..pki.certificates import OwnKey
+
+    return OwnKey(Path(path), passphrase)
+
+
+def _ending(ca: Path | None) -> list[str]:
+    """Say that the authority's certificate ends soon."""
+    from ..pki.certificates import warnings_of
+
+    return [] if ca is None else warnings_of([Path(ca)])
 
 
 def _privacy(given: Mapping[str, Any]) -> Privacy | None:
@@ -157,6 +195,8 @@ def _greeting(made: SiteWork, given: Mapping[str, Any]) -> list[str]:
         f"It gives {CHANNEL_WORDS[made.policy.channel]}.",
         *_noticed(given, made.name),
     ]
+    if given["approve_later"]:
+        lines.append("Nothing is sent before its owner has approved it: fedperi pending, approve, refuse.")
     if given["privacy"] is None and made.card.promise is None:
         lines.append("NOT PRIVATE: what it gives carries no noise (--epsilon, --bounds).")
     if made.policy.methods:
@@ -184,6 +224,7 @@ def _serve(
     say: Callable[[str], None],
     asking: _Approval | None,
     stop: threading.Event,
+    key: OwnKey | None,
 ) -> None:
     from ..transports.flower.node import serve
 
@@ -194,7 +235,7 @@ def _serve(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
-    serve(made, address, wait=wait, note=say, stop=stop)
+    serve(made, address, wait=wait, note=say, stop=stop, key=key)
     done = "its statement is with the coordinator; it may go offline." if made.stated else "stopped."
     say(f"site {made.name!r}: {done}")
 

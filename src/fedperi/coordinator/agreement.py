@@ -18,6 +18,14 @@ from .coordinator import common_names
 _ONE_FILE = "give every site the same schema file (--schema)"
 
 
+class Disagreement(InputError):
+    """Sites do not fit together; `cards` is what they announced, from which a proposal can be made."""
+
+    def __init__(self, message: str, cards: Sequence[Card]) -> None:
+        super().__init__(message)
+        self.cards = tuple(cards)
+
+
 @dataclass(frozen=True)
 class Wishes:
     """What a coordinator expects of all sites: columns of a schema, a type of data, a bootstrap; it cannot order it."""
@@ -204,5 +212,18 @@ def _agree_on(name: str, cards: Sequence[Card], schema: Schema | None) -> Column
         if column.bounds != first.bounds and any(card.data == "nonlinear" for card in cards):
             # There they decide what becomes of a value; elsewhere they only limit what noise must cover.
             raise InputError(f"column {name!r} has other bounds by {who} and {other}: {_ONE_FILE}")
+    _same_units(name, cards)
     same = all(column.bounds == first.bounds for _, column in told)
     return Column(name, first.kind, first.levels, first.bounds if same else None)
+
+
+def _same_units(name: str, cards: Sequence[Card]) -> None:
+    """Raise if two private releases would have other bounds: they are their units. Later both would be paid for."""
+    releasing = [card for card in cards if card.channel == "release" and card.promise is not None]
+    bounds = [(card.site, column.bounds) for card in releasing for column in card.columns if column.name == name]
+    for site, other in bounds[1:]:
+        if other != bounds[0][1]:
+            raise InputError(
+                f"column {name!r} has other bounds by site {bounds[0][0]!r} and site {site!r}, and private releases "
+                "are compared in units of their bounds: give every site the same --bounds"
+            )

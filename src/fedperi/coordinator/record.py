@@ -184,6 +184,10 @@ class Journal:
         """Return what a site said when the run was opened with these settings, or None."""
         return self._welcomes.get((settings, site))
 
+    def sites(self, settings: str) -> list[str]:
+        """Return the sites that have opened a run with these settings."""
+        return [site for known, site in tuple(self._welcomes) if known == settings]
+
     def welcomed(self, settings: str, welcome: Welcome) -> None:
         """Remember what a site said when the run was opened."""
         self._append({"settings": settings, "welcome": asdict(welcome)})

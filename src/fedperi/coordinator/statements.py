@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -99,7 +100,15 @@ class Statements:
             except InputError as error:
                 raise InputError(f"{where} {error}") from None
         if columns is not None and statement.schema is not None:
-            found = differences(Schema(tuple(columns)), statement.schema, ("the run", f"site {site!r}"))
+            # Where sites were allowed to differ in their bounds, the run has none.
+            own = statement.schema
+            agreed = tuple(
+                replace(column, bounds=own[column.name].bounds)
+                if column.bounds is None and column.name in own and own[column.name].kind == column.kind
+                else column
+                for column in columns
+            )
+            found = differences(Schema(agreed), own, ("the run", f"site {site!r}"))
             if found:
                 raise InputError(f"{where} does not fit what was agreed on: {found[0]}")
 

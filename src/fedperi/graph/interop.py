@@ -217,6 +217,33 @@ class Interop:
 
         return from_pgmpy(directed_ebunch, undirected_ebunch, names)
 
+    def to_tetrad(self) -> str:
+        """Write the text that Tetrad saves and loads: ``-->`` for an arrow, ``---`` for an open edge.
+
+        Examples
+        --------
+        >>> import fedperi as fp
+        >>> fp.PDAG.from_edges([("A", "B")]).to_tetrad().splitlines()[-1]
+        '1. A --> B'
+        """
+        from .formats import to_tetrad
+
+        return to_tetrad(self._graph())
+
+    @classmethod
+    def from_tetrad(cls, text: str) -> PDAG:
+        """Read a text as Tetrad saves it.
+
+        Examples
+        --------
+        >>> import fedperi as fp
+        >>> fp.PDAG.from_tetrad(fp.PDAG.from_edges([], [("A", "B")]).to_tetrad())
+        PDAG('A -- B', names=['A', 'B'])
+        """
+        from .formats import from_tetrad
+
+        return from_tetrad(text)
+
     def to_csv(self) -> str:
         """Write a table with the columns from, to, type; a row of type ``node`` per variable, then the edges.
 

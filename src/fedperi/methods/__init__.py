@@ -1,8 +1,8 @@
 """The methods: each composes sites, coordinator and search into `fit(sites) -> Result`."""
 
 from .evidence import EdgeEvidence
+from .files.loading import load
 from .iperi.method import IPERI, PERI
-from .loading import load
 from .mperi import MPERI
 from .result import Result
 

@@ -19,8 +19,8 @@ WORDS = (
     Word(0.6, "leaning", "leaning"),
     Word(0.0, "open", "open"),
 )
-"""By the stated probability of a direction. On the seeds of docs/results/mperi.md#calibration the share of directions
-that were right was 0.99, 0.94, 0.71 and, from 0.5 on, 0.51. The limits were chosen with these figures in view."""
+"""By the stated probability of a direction. On seeds that were not used to choose the limits, the share of directions
+that were right was 0.985, 0.940, 0.809 and 0.532 (docs/guides/report.md#how-sure-is-an-edge)."""
 
 
 def how_sure(probability: float, directed: bool | None = None) -> Word:

@@ -104,6 +104,7 @@ def as_transport(
         return cast(Transport, sites)
     respondents, reading = as_respondents(sites), Reading.of(schema, data, missing)
     check_same_schema([site for site in respondents if isinstance(site, ReleasedSite)])
+    _check_summaries_suffice([site for site in respondents if isinstance(site, SummarySite)], reading.data)
     for site in respondents:
         if isinstance(site, ReleasedSite | SummarySite):
             site.local = local
@@ -122,6 +123,34 @@ def as_transport(
             site.reading = replace(reading, schema=found.schema)
             site.local, site.known = local, found.statistics.get(site.name)
     return InProcess(respondents)
+
+
+def _check_summaries_suffice(sites: Sequence[SummarySite], data: str) -> None:
+    """Refuse scores that need more of a site than the means and covariances of its own columns."""
+    for site in sites:
+        numbers = set(site.summary.kinds) == {"continuous"}
+        if data in ("nonlinear", "discrete") or (data == "linear" and not numbers):
+            needs = {
+                "nonlinear": "polynomials in the range of its own columns",
+                "discrete": "counts of combinations of levels",
+                "linear": "categories as numbers",
+            }[data]
+            raise InputError(
+                f"site {site.name!r} is known by its summary, and data={data!r} needs {needs}, which a summary does "
+                "not have; leave data out, or give the table"
+            )
+
+
+def by_indicators(transport: Transport) -> list[str]:
+    """Say that summaries of categories alone are scored otherwise than their tables would be."""
+    sites = transport.sites if isinstance(transport, InProcess) else ()
+    named = [s.name for s in sites if isinstance(s, SummarySite) and set(s.summary.kinds) == {"categorical"}]
+    if not named:
+        return []
+    return [
+        f"All columns are categories, and {', '.join(named)} gave summaries: they are scored by indicators, as with "
+        "data='mixed'. From tables, combinations of levels would be counted, and the result may differ."
+    ]
 
 
 def _connected(sites: Any) -> bool:

@@ -207,14 +207,14 @@ class Result:
 
     def to_json(self) -> str:
         """Write everything but the transcript as JSON text."""
-        from .result_file import write_result
+        from .files.result_file import write_result
 
         return write_result(self)
 
     @classmethod
     def from_json(cls, text: str) -> Result:
         """Read what `to_json` wrote."""
-        from .result_file import read_result
+        from .files.result_file import read_result
 
         return read_result(text)
 
@@ -245,7 +245,7 @@ class Result:
         ...     sorted(path.name for path in result.save(folder).iterdir())[:4]
         ['edges.csv', 'graph.csv', 'graph.dagitty.txt', 'graph.dot']
         """
-        from .saving import save
+        from .files.saving import save
 
         return save(self, directory, overwrite)
 

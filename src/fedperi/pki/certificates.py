@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import shlex
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+
+# Part of what this module is for; people look for them here.
+from .private import OwnKey as OwnKey
+from .private import check_unshared as check_unshared
+from .private import need_cryptography as need_cryptography
+from .private import pem_key as pem_key
+from .private import read_site_key as read_site_key
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -21,9 +27,12 @@ CA_DAYS = 3650
 LOOPBACK_HOST = "localhost"
 LOOPBACK = ("127.0.0.1", "::1")
 
+WARN_DAYS = 30
+"""Days before the end of a certificate from which on it is mentioned at every start, and once a day."""
 
-def make_ca(key: EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:
-    """Make a CA's certificate of its own."""
+
+def make_ca(key: EllipticCurvePrivateKey, now: datetime, below: int = 0) -> x509.Certificate:
+    """Make a CA's certificate of its own, with as many authorities below it."""
     from cryptography import x509
     from cryptography.hazmat.primitives.hashes import SHA384
     from cryptography.x509.oid import NameOID
@@ -33,7 +42,7 @@ def make_ca(key: EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, title)])
     return (
         _builder(key, title, subject, now, now + timedelta(days=CA_DAYS))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=below), critical=True)
         .add_extension(_usage(key_cert_sign=True, crl_sign=True), critical=True)
         .sign(key, SHA384())
     )
@@ -47,6 +56,7 @@ def make_server(
     addresses: Sequence[str],
     now: datetime,
     until: datetime,
+    loopback: bool = True,
 ) -> x509.Certificate:
     """Make the coordinator's certificate, for some names and for loopback."""
     from cryptography import x509
@@ -54,8 +64,11 @@ def make_server(
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
     names = [
-        *map(x509.DNSName, dict.fromkeys([*hosts, LOOPBACK_HOST])),
-        *(x509.IPAddress(ipaddress.ip_address(text)) for text in dict.fromkeys([*addresses, *LOOPBACK])),
+        *map(x509.DNSName, dict.fromkeys([*hosts, *[LOOPBACK_HOST][:loopback]])),
+        *(
+            x509.IPAddress(ipaddress.ip_address(text))
+            for text in dict.fromkeys([*addresses, *LOOPBACK[: 2 * loopback]])
+        ),
     ]
     return (
         _builder(key, "fedperi coordinator", ca.subject, now, until)
@@ -120,14 +133,6 @@ def pem(certificate: x509.Certificate) -> bytes:
     return text
 
 
-def pem_key(key: EllipticCurvePrivateKey) -> bytes:
-    """Write a key as TLS servers read it."""
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
-    text: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return text
-
-
 def openssh_private(key: EllipticCurvePrivateKey) -> bytes:
     """Write a key as a SuperNode reads it: in OpenSSH's own format, without a passphrase."""
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -165,6 +170,33 @@ def names_in(certificate: x509.Certificate) -> tuple[tuple[str, ...], tuple[str,
     return hosts, tuple(address for address in addresses if address not in LOOPBACK)
 
 
+def reached_as(certificate: x509.Certificate, here: str) -> str:
+    """Return the name or address under which a certificate is accepted by the coordinator's own processes.
+
+    They connect to `here`, an address of this machine. A certificate of an organisation's own authority rarely has it;
+    then the first name that it does have is compared, as sites do.
+
+    Raises
+    ------
+    InputError
+        If the certificate has no name at all.
+    """
+    from cryptography import x509
+
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound):
+        raise InputError(
+            "the coordinator's certificate has no subject alternative names, and no site would accept it: have it "
+            "issued for the host name that sites connect to"
+        ) from None
+    hosts = found.get_values_for_type(x509.DNSName)
+    addresses = [str(address) for address in found.get_values_for_type(x509.IPAddress)]
+    if here in addresses or not (hosts or addresses):
+        return here
+    return str([*hosts, *addresses][0]).replace("*", "coordinator", 1)
+
+
 def read_certificate(path: Path) -> x509.Certificate:
     """Read a certificate of the pilot."""
     from cryptography import x509
@@ -200,59 +232,58 @@ def read_ca_key(path: Path, ca: x509.Certificate) -> EllipticCurvePrivateKey:
     return key
 
 
-def read_site_key(path: Path) -> EllipticCurvePrivateKey:
-    """Read a site's private key, if nobody else can read it: anyone who can may answer in the site's name.
+def days_left(until: datetime, now: datetime | None = None) -> int:
+    """Return the whole days that are left, below 0 if it is over.
 
     Examples
     --------
-    >>> read_site_key(Path("nowhere.key"))
-    Traceback (most recent call last):
-    ...
-    fedperi.errors.InputError: the key 'nowhere.key' cannot be read: No such file or directory
+    >>> days_left(datetime(2026, 3, 2, tzinfo=UTC), datetime(2026, 3, 1, 12, tzinfo=UTC))
+    0
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"the key {str(path)!r} cannot be read: {error.strerror or error}") from None
-    check_unshared(path)
-    need_cryptography("reading a key")
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.hazmat.primitives.serialization import load_ssh_private_key
-
-    try:
-        key = load_ssh_private_key(content, None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        key = None
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise InputError(
-            f"the key {str(path)!r} is no private key that a site can use (ECDSA, OpenSSH's format, no passphrase): "
-            "make one with `fedperi keys`"
-        )
-    return key
+    return (until - (now or datetime.now(UTC))).days
 
 
-def check_unshared(path: Path) -> None:
-    """Raise if a private key, which is there, is open to other accounts of this machine.
+def ending(what: str, until: datetime, now: datetime | None = None) -> str | None:
+    """Say that a certificate ends soon or has ended; None if there is time.
 
     Examples
     --------
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as file:  # mode 600
-    ...     check_unshared(Path(file.name))
+    >>> ending("ca.pem", datetime(2026, 3, 2, tzinfo=UTC), datetime(2026, 2, 10, tzinfo=UTC))
+    'WARNING: ca.pem ends on 2026-03-02, in 20 days'
     """
-    mode = path.stat().st_mode
-    if os.name == "posix" and mode & 0o077:
-        raise InputError(
-            f"the key {str(path)!r} can be read or changed by others on this machine (mode {mode & 0o777:o}): run "
-            f"chmod 600 {shlex.quote(str(path))}; if others may have seen it, ask for a new key"
-        )
+    left = days_left(until, now)
+    if left >= WARN_DAYS:
+        return None
+    if left < 0:
+        return f"WARNING: {what} ended on {until:%Y-%m-%d}"
+    return f"WARNING: {what} ends on {until:%Y-%m-%d}, in {left} days"
 
 
-def need_cryptography(what: str = "making keys") -> None:
-    """Raise unless keys and certificates can be made and read here."""
+def warnings_of(paths: Sequence[Path]) -> list[str]:
+    """Say which certificates in some files end soon, and what to do; a file may hold several."""
+    found = []
+    for path in paths:
+        for until in _ends(path):
+            words = ending(repr(path.name), until)
+            if words is not None:
+                found.append(f"{words}: renew it (fedperi keys --renew, or your own authority)")
+    return list(dict.fromkeys(found))
+
+
+def _ends(path: Path) -> list[datetime]:
+    from cryptography import x509
+
     try:
-        import cryptography.x509  # noqa: F401
-    except ImportError:
-        remedy = "pip install cryptography (the extra 'keys' brings it)"
-        raise InputError(f"{what} needs the package cryptography; {remedy}") from None
+        return [certificate.not_valid_after_utc for certificate in x509.load_pem_x509_certificates(path.read_bytes())]
+    except (OSError, ValueError):
+        return []  # whoever uses the file says what is wrong with it
+
+
+def check_not_ended(path: Path) -> None:
+    """Raise if the certificate in a file has ended: nobody would accept it, and each site would say so on its own."""
+    until = read_certificate(path).not_valid_after_utc
+    if days_left(until) < 0:
+        raise InputError(
+            f"the certificate {str(path)!r} ended on {until:%Y-%m-%d}, so that no site would accept it: renew it "
+            "(fedperi keys --renew, or your own authority)"
+        )

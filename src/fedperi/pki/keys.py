@@ -207,7 +207,7 @@ def _check_new(folder: Path, sites: Sequence[str]) -> None:
         if site.lower() in there:
             raise InputError(
                 f"site {site!r} has keys in {str(folder)!r} already: choose another name; or, to give it new ones, "
-                f"first remove the folder sites/{site} and the file coordinator/sites/{site}.pub there"
+                f"first put the old ones aside (fedperi keys --out {folder} --withdraw {site})"
             )
 
 

@@ -22,7 +22,8 @@ Copy this folder there, over a channel that nobody else reads, then:
 ca.pem         public: the pilot's CA
 server.pem     public: the coordinator's certificate. Renew it before it ends: fedperi keys --out FOLDER --renew
 server.key     secret: anyone who has it and can redirect traffic can pretend to be the coordinator
-sites/*.pub    public: the keys of the sites that may connect. Delete one, and restart, to shut a site out.
+sites/*.pub    public: the keys of the sites that may connect. To shut one out, also while the coordinator runs:
+                   fedperi keys --out THIS_FOLDER --withdraw NAME
 
 Files are readable by their owner only; leave it so.
 """
@@ -38,6 +39,8 @@ For site {site}
      ssh-keygen -l -f {site}.key
 2. Put the folder on the machine that has the table, readable only by the account that runs fedperi:
      chmod 700 .   and   chmod 600 *
+   If you want a passphrase on the key (kept in a file that only this account can read):
+     fedperi keys --encrypt {site}.key --passphrase-file passphrase
 3. Look first, at your own pace. This sends nothing. Add the options that were agreed on for privacy (--epsilon and
    --bounds), here and in step 4; without them answers carry no noise:
      fedperi site TABLE.csv --name {site} --dry-run

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -54,31 +55,48 @@ class SecureNoise:
 
     def gaussian(self, values: Integers, sensitivity: float, rho: float) -> Integers:
         """Add discrete Gaussian noise to whole numbers."""
-        dp = _opendp()
-        measurement = dp.m.make_gaussian(
-            dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64"), scale=noise_scale(sensitivity, rho)
-        )
-        _proven(measurement.map(sensitivity), rho)
-        return np.array(measurement(values.tolist()), dtype=np.int64)
+        return np.array(_gaussian(sensitivity, rho)(np.asarray(values, dtype=np.int64)), dtype=np.int64)
 
     def select(self, scores: Integers, sensitivity: int, rho: float) -> int:
         """Choose the position of a large score by the exponential mechanism."""
-        dp = _opendp()
-        measurement = dp.m.make_noisy_max(
-            dp.vector_domain(dp.atom_domain(T="i64")),
-            dp.linf_distance(T="i64"),
-            dp.zero_concentrated_divergence(),
-            scale=noise_scale(sensitivity, rho),
-        )
-        _proven(measurement.map(sensitivity), rho)
-        return int(measurement(scores.tolist()))
+        return int(_noisy_max(sensitivity, rho)(np.asarray(scores, dtype=np.int64)))
 
     def laplace(self, values: Floats, scale: float) -> Floats:
         """Add Laplace noise to numbers."""
-        dp = _opendp()
-        domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
-        measurement = dp.m.make_laplace(domain, dp.l1_distance(T="f64"), scale=scale)
-        return np.array(measurement(values.tolist()), dtype=np.float64)
+        return np.array(_laplace(scale)(np.asarray(values, dtype=np.float64)), dtype=np.float64)
+
+
+# OpenDP's mechanisms are pure functions of their scale; an audit draws from the same few thousands of times.
+
+
+@lru_cache(maxsize=64)
+def _gaussian(sensitivity: float, rho: float) -> Any:
+    dp = _opendp()
+    measurement = dp.m.make_gaussian(
+        dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64"), scale=noise_scale(sensitivity, rho)
+    )
+    _proven(measurement.map(sensitivity), rho)
+    return measurement
+
+
+@lru_cache(maxsize=64)
+def _noisy_max(sensitivity: int, rho: float) -> Any:
+    dp = _opendp()
+    measurement = dp.m.make_noisy_max(
+        dp.vector_domain(dp.atom_domain(T="i64")),
+        dp.linf_distance(T="i64"),
+        dp.zero_concentrated_divergence(),
+        scale=noise_scale(sensitivity, rho),
+    )
+    _proven(measurement.map(sensitivity), rho)
+    return measurement
+
+
+@lru_cache(maxsize=64)
+def _laplace(scale: float) -> Any:
+    dp = _opendp()
+    domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
+    return dp.m.make_laplace(domain, dp.l1_distance(T="f64"), scale=scale)
 
 
 class SeededNoise:

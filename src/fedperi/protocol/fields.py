@@ -32,6 +32,10 @@ class Refused(InputError):
     """What may be said aloud of why a message is not answered: no value of a table is in the text."""
 
 
+class Pending(Refused):
+    """A site has been asked, and its owner has not decided yet: nothing was sent, and it may be asked again later."""
+
+
 class Fields:
     """Takes the values of a message one by one, each checked; what is left over at the end is refused.
 
@@ -64,6 +68,8 @@ class Fields:
             )
         if "refused" in self._left:
             raise Refused(f"{sender} refused: {self.text('refused', 2000)}")
+        if "pending" in self._left:
+            raise Pending(f"{sender} waits: {self.text('pending', 2000)}")
 
     def wrong(self, what: str) -> NoReturn:
         """Raise, with the sender and what is wrong with the message."""

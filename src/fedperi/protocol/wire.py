@@ -19,7 +19,8 @@ message    the coordinator says                            the site replies
 How rows are read, bounded, binned and encoded is the site's alone: no message can change it. The columns in ``open``
 and ``begin`` only repeat what the sites have said, so that a site that was started again in another way notices.
 
-Instead of any reply a site may send a refusal with its reason. Whatever does not fit these descriptions, on either
+Instead of any reply a site may send a refusal with its reason, and instead of a statement the word that its owner has
+not decided yet (`pending`): the coordinator then asks again later. Whatever does not fit these descriptions, on either
 side, is an `InputError` that names the sender; nothing is computed from it. No message holds code or pickled objects.
 """
 
@@ -71,6 +72,19 @@ def refusal(reason: str) -> Record:
     """
     text = "".join(c if plain(c) else " " for c in reason)
     return {"protocol": PROTOCOL, "refused": text[:2000] or "no reason was given"}
+
+
+def pending() -> Record:
+    """Write that the site's owner has not decided yet: always in these words, so that waiting tells nothing more.
+
+    Examples
+    --------
+    >>> read_statement(pending(), "site 'north'")
+    Traceback (most recent call last):
+    ...
+    fedperi.protocol.fields.Pending: site 'north' waits: its owner has not decided yet
+    """
+    return {"protocol": PROTOCOL, "pending": "its owner has not decided yet"}
 
 
 def write(message: Message) -> Record:

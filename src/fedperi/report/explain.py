@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from ..errors import InputError
 from ..methods.certainty import how_sure
 from .grades import grade_words
+from .hidden import suspicions
 from .mechanisms import evidence_words
 from .pictures.text import edge_mark
 
 if TYPE_CHECKING:
     from ..methods.result import Result
+    from .strengths import Strength
 
 MARKS = {
     "->": "The graph has an arrow from {a} to {b}.",
@@ -51,6 +53,7 @@ def explain(result: Result, a: str, b: str) -> list[str]:
         *_resting(result, a, b),
         *_evidence(result, a, b),
         *_stability(result, a, b),
+        *(one.words for one in suspicions(result) if one.about(a, b)),
         *(one.words for one in result.differences if one.variable in (a, b)),
         *_effects(result, a, b, mark),
     ]
@@ -116,16 +119,30 @@ def _effects(result: Result, a: str, b: str, mark: str) -> list[str]:
         return ["How strong it is cannot be said without the sites' numbers (summaries.json)."]
     if mark == "--":
         both = [(one, other, strength(effects, one, other)) for one, other in ((a, b), (b, a))]
-        return [f"Direct effect, if {x} -> {y}: {s.direct} ({s.unit})." for x, y, s in both if s.direct]
+        ways = [(f"Direct effect, if {x} -> {y}", one) for x, y, one in both]
+        return [
+            f"{way}{where}: {direct} ({one.unit})."
+            for way, one in ways
+            for where, direct, _ in _in_common(one)
+            if direct
+        ]
     found = [pair for pair in effects.pairs() if set(pair) == {a, b}]
     if not found:
         return [f"In the graph no directed path joins {a} and {b}: neither has an effect on the other."]
     out = []
     for cause, effect in found:
         said = strength(effects, cause, effect)
-        if said.direct:
-            out.append(f"Direct effect of {cause} on {effect} in common: {said.direct} ({said.unit}).")
-        if said.total:
-            out.append(f"Total effect of {cause} on {effect} in common: {said.total} ({said.unit}).")
+        for kind, at in (("Direct", 1), ("Total", 2)):
+            for one in _in_common(said):
+                if one[at]:
+                    out.append(f"{kind} effect of {cause} on {effect} in common{one[0]}: {one[at]} ({said.unit}).")
         out += said.words
     return out
+
+
+def _in_common(said: Strength) -> list[tuple[str, str, str]]:
+    """The effect in common: where it is one per level, for which level; direct; total."""
+    if said.direct or said.total:
+        return [("", said.direct, said.total)]
+    levels = [place for place in said.places if place[0].startswith("In common: ")]
+    return [(f", {place.removeprefix('In common: ')}", direct, total) for place, direct, total in levels]

@@ -47,6 +47,22 @@ def count_grades(result: Result) -> tuple[int, int, int]:
     return sure, directed - sure, len(result.graph) - directed
 
 
+def what_they_rest_on(result: Result) -> str:
+    """Name what directions that are not confirmed rest on, as a plural: one site, few sites, straight lines.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> what_they_rest_on(fp.MPERI().fit(fp.simulate(["a", "b"], clients=3, samples=500, seed=1).sites))
+    'one site'
+    """
+    sites = [one.site for one in result.robustness if one.grade == "one site"]
+    several = any(site and site not in result.sites for site in sites)
+    bent = any(one.grade == "straight lines" for one in result.robustness)
+    parts = ["few sites" if several else "one site"] if sites or not bent else []
+    return " or ".join([*parts, *(["straight lines"] if bent else [])])
+
+
 def counted(result: Result) -> str:
     """Count the edges in a sentence.
 
@@ -65,7 +81,8 @@ def counted(result: Result) -> str:
     if known:
         parts.append(f"{known} known beforehand")
     bent = sum(one.grade == "straight lines" for one in result.robustness)
-    for count, what in ((resting - bent, "one site"), (bent, "straight lines")):
+    few = what_they_rest_on(result).removesuffix("straight lines").removesuffix(" or ")
+    for count, what in ((resting - bent, few), (bent, "straight lines")):
         if count:
             parts.append(f"{count} that rest{'s' * (count == 1)} on {what}")
     if lines:

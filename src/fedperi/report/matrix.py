@@ -103,12 +103,17 @@ def _cell(result: Result, one: Difference) -> Cell:
         causes = result.dag.parents(one.variable)
         picture = mechanism_svg(result.moments, one.variable, causes, one.site, elsewhere, one.parents)
     return Cell(
-        one.site, one.variable, one.kind, one.words, evidence_words(one.evidence), _ask(one), picture, elsewhere
+        one.site, one.variable, one.kind, one.words, evidence_words(one.evidence), _ask(one, result), picture, elsewhere
     )
 
 
-def _ask(one: Difference) -> str:
+def _ask(one: Difference, result: Result) -> str:
     """What a site should be asked: the data show a difference, not why there is one."""
+    if one.kind == "cut" and any(parent in result.graph.neighbors(one.variable) for parent in one.parents):
+        return (
+            f"Either a local policy sets {one.variable}, or an open link points the other way and something else "
+            f"differs. Ask {one.site} what is done differently there."
+        )
     if one.kind == "cut":
         return f"It looks as if a local policy set {one.variable}. Ask {one.site} whether there is one."
     if one.kind == "constant":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isinf
 from typing import TYPE_CHECKING
 
 from ..methods.certainty import Word, how_sure
 from .edges import Share, ShownEdge
-from .grades import count_grades, grade_words
+from .grades import count_grades, grade_words, what_they_rest_on
+from .hidden import Suspicion, suspicions
 from .matrix import Matrix, site_matrix
 from .strengths import Strength, strength
 
@@ -23,7 +24,6 @@ WEAK, STRONG = 3.0, 7.0
 
 NOTABLE = 0.05
 """Probability of an edge from which a pair without one is listed."""
-MOST_PAIRS = 30
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class GradedEdge:
         How probable it is as written, in one of four words.
     effects : tuple of (str, Strength)
         How strong it is, as an arrow: of an open edge either way; empty if the sites' numbers are not at hand.
+    hidden : tuple of str
+        Warnings that its ends may have a hidden common cause, with their evidence.
     """
 
     shares: tuple[Share, ...]
@@ -58,6 +60,12 @@ class GradedEdge:
     differences: tuple[str, ...]
     sure: Word | None
     effects: tuple[tuple[str, Strength], ...]
+    hidden: tuple[str, ...] = ()
+
+    @property
+    def tried(self) -> bool:
+        """Whether the run tried what changes it; not for open edges, nor for what was known beforehand."""
+        return bool(self.flips) or self.words not in ("open", "known beforehand")
 
 
 @dataclass(frozen=True)
@@ -98,8 +106,12 @@ class MechanismView:
         Pairs without an edge that may have one, and how probable it is.
     confirmed, resting, lines : int
         How many edges have which grade.
+    rest_on : str
+        What those that are neither confirmed nor open rest on.
     matrix : Matrix
         Sites and variables.
+    suspected : tuple of Suspicion
+        Variables that may have a hidden common cause.
     """
 
     edges: tuple[GradedEdge, ...]
@@ -111,11 +123,13 @@ class MechanismView:
     confirmed: int
     resting: int
     lines: int
+    rest_on: str
     matrix: Matrix
+    suspected: tuple[Suspicion, ...] = ()
 
 
-def mechanism_view(result: Result, edges: Sequence[ShownEdge]) -> MechanismView:
-    """Collect what the report shows.
+def mechanism_view(result: Result, edges: Sequence[ShownEdge], effects: Effects | None = None) -> MechanismView:
+    """Collect what the report shows; with `effects` also how strong arrows are.
 
     Examples
     --------
@@ -126,8 +140,6 @@ def mechanism_view(result: Result, edges: Sequence[ShownEdge]) -> MechanismView:
     >>> view.alike
     ('site 1',)
     """
-    from ..methods.effects.table import effects_of
-
     resting = {frozenset((one.a, one.b)): one for one in result.robustness}
     by_site = {
         site: tuple(_said(one) for one in result.differences if one.site == site)
@@ -135,9 +147,13 @@ def mechanism_view(result: Result, edges: Sequence[ShownEdge]) -> MechanismView:
         if any(one.site == site for one in result.differences)
     }
     confirmed, rest, lines = count_grades(result)
-    effects = effects_of(result)
+    suspected = suspicions(result)
+    graded = (_graded(result, edge, resting.get(frozenset((edge.first, edge.second))), effects) for edge in edges)
     return MechanismView(
-        tuple(_graded(result, edge, resting.get(frozenset((edge.first, edge.second))), effects) for edge in edges),
+        tuple(
+            replace(one, hidden=tuple(sign.words for sign in suspected if sign.about(edge.first, edge.second)))
+            for one, edge in zip(graded, edges, strict=True)
+        ),
         by_site,
         tuple(site for site in result.sites if site not in by_site),
         {name: tuple(one.words for one in result.differences if one.variable == name) for name in result.graph.names},
@@ -146,7 +162,9 @@ def mechanism_view(result: Result, edges: Sequence[ShownEdge]) -> MechanismView:
         confirmed,
         rest,
         lines,
+        what_they_rest_on(result),
         site_matrix(result),
+        suspected,
     )
 
 
@@ -220,4 +238,4 @@ def _pairs(result: Result) -> tuple[tuple[str, str, float], ...]:
         for one in result.probable
         if one.b not in result.graph.adjacent(one.a) and 1 - one.none >= NOTABLE
     ]
-    return tuple(sorted(found, key=lambda pair: -pair[2])[:MOST_PAIRS])
+    return tuple(sorted(found, key=lambda pair: -pair[2]))

@@ -5,27 +5,32 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
 from ..methods.certainty import WORDS, meaning
-from .assumptions import assumptions
+from .answers import answers
 from .contributions import contributions
-from .convergence import convergence_svg
 from .edges import VIEWS, ShownEdge, drawn_graph, shown_edges
 from .matrix import SHORT
 from .mechanisms import GradedEdge, MechanismView, mechanism_view
+from .paper.assumptions import assumptions
+from .paper.mechanisms import when_directed
+from .paper.methods import bibtex, citation, methods_text
+from .paper.results import limitations_text, results_text
+from .pictures.convergence import convergence_svg
 from .pictures.layout import Layout, layout
 from .pictures.svg import edge_parts, node_parts, svg
 from .privacy import Promise, promises, shown_number
 from .privacy_words import alarm, cautions, pledge, redrawn, rows_in_all, rows_worth
-from .results_text import limitations_text, results_text
-from .words import bibtex, citation, methods_text
+from .totals import total_effects
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
     from ..methods.result import Result
 
@@ -58,13 +63,17 @@ def render_report(result: Result) -> str:
     """
     from markupsafe import Markup
 
+    from ..methods.effects.table import effects_of
+
     folder = files(__package__) / "templates"
     style = (folder / "report.css").read_text(encoding="utf-8")
     script = "".join((folder / name).read_text(encoding="utf-8") for name in ("report.js", "explore.js", "move.js"))
     picture = layout(drawn_graph(result))
     edges = shown_edges(result, list(picture.routes))
     told = promises(result)
-    view = mechanism_view(result, edges) if result.groups else None
+    effects = effects_of(result)
+    view = mechanism_view(result, edges, effects) if result.groups else None
+    totals = () if effects is None else total_effects(effects)
     if view is not None or result.warnings:
         style += (folder / "mechanisms.css").read_text(encoding="utf-8")
     if told:
@@ -79,6 +88,9 @@ def render_report(result: Result) -> str:
             style=Markup(style),
             script=Markup(script),
             view=view,
+            totals=totals,
+            when_directed=when_directed(result.method),
+            answers=() if view is None else answers(edges, view, effects, totals, result),
             picture=Markup(_picture(picture, edges, view)),
             words=WORDS,
             meaning=meaning(),
@@ -110,6 +122,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["number"] = _number
+    environment.filters["breakable"] = _breakable
     environment.filters["price"] = shown_number
     return environment
 
@@ -200,9 +213,10 @@ def _picture(picture: Layout, edges: list[ShownEdge], view: MechanismView | None
 
 def _sure(graded: GradedEdge) -> str:
     """How sure an edge is, as the end of its class attribute and for filters."""
+    suspect = " suspect" if graded.hidden else ""
     if graded.sure is None:
-        return '"'
-    return f' sure-{graded.sure.name}" data-chance="{graded.shares[0].share:.4f}"'
+        return f'{suspect}"'
+    return f'{suspect} sure-{graded.sure.name}" data-chance="{graded.shares[0].share:.4f}"'
 
 
 def _sites(view: MechanismView | None, variable: str) -> str:
@@ -233,6 +247,13 @@ def _others(result: Result) -> list[tuple[str, str, float]]:
         if edge.b not in result.graph.adjacent(edge.a) and edge.absent < 1
     ]
     return sorted(found, key=lambda pair: -pair[2])[:MOST_OTHERS]
+
+
+def _breakable(name: str) -> Markup:
+    """Let a long name break after an underscore, a dot or a hyphen, and not within a word."""
+    from markupsafe import Markup
+
+    return Markup(re.sub(r"(?<=[^&#;])([_./-])(?=\w)", r"\1<wbr>", str(escape(name))))
 
 
 def _number(value: float, digits: int = 1) -> str:

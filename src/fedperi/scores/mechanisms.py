@@ -141,12 +141,20 @@ class Mechanisms:
         self.single: dict[tuple[int, tuple[int, ...], int, float], Group] = {}  # what `group_score` knows of one site
         self._lent = self._lend()
 
-    def lattice(self, node: int, fixed: Sequence[int], free: Sequence[int], wanted: Bools | None = None) -> Floats:
+    def lattice(
+        self,
+        node: int,
+        fixed: Sequence[int],
+        free: Sequence[int],
+        wanted: Bools | None = None,
+        known: Floats | None = None,
+    ) -> Floats:
         """Score a node for `fixed` joined with every subset of `free`; minus infinity for sets that are not wanted.
 
-        Where nothing is fixed, the supersets of a set that is not wanted are not wanted either.
+        Where nothing is fixed, the supersets of a set that is not wanted are not wanted either. Scores that are `known`
+        need not be computed again; those that are not are NaN.
         """
-        return self._scores(node, fixed, free, wanted)[0]
+        return self._scores(node, fixed, free, wanted, known=known, labels=False)[0]
 
     def lattices_without(self, node: int, free: Sequence[int], wanted: Bools | None = None) -> Floats:
         """Score a node for every subset of `free` without each of the sites in turn, one row per site.
@@ -155,7 +163,7 @@ class Mechanisms:
         at a time, which is a tenth of the work of looking for groups anew.
         """
         without = np.empty((len(self.n), 1 << len(free)))
-        self._scores(node, (), free, wanted, without)
+        self._scores(node, (), free, wanted, without, labels=False)
         return without
 
     def groups(self, node: int, parents: Sequence[int]) -> tuple[Ints, float]:
@@ -172,14 +180,19 @@ class Mechanisms:
         free: Sequence[int],
         wanted: Bools | None = None,
         without: Floats | None = None,
+        known: Floats | None = None,
+        labels: bool = True,
     ) -> tuple[Floats, Ints, Floats]:
-        """Scores, groups and tolerances; the scores without each site are written where they are wanted."""
+        """Scores, groups and tolerances; the scores without each site are written where they are wanted.
+
+        Groups are not written if no `labels` are wanted: with a thousand sites they are most of the memory.
+        """
         subsets = 1 << len(free)
         out, tolerances = np.empty(subsets), np.empty(subsets)
-        groups = np.empty((subsets, len(self.n)), dtype=np.int64)
-        parents = np.array([*fixed, *free], dtype=np.int64)
+        groups = np.empty((subsets if labels else 0, len(self.n)), dtype=np.int64)
+        parents, named = np.array([*fixed, *free], dtype=np.int64), groups if labels else None
         if not kernel.loops.mechanism_scores(
-            self._lent, node, parents, len(fixed), wanted, out, groups, tolerances, without
+            self._lent, node, parents, len(fixed), wanted, known, out, named, tolerances, without
         ):
             from .mechanisms_numpy import score_families
 

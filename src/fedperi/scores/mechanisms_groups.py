@@ -21,6 +21,9 @@ TOO_FEW = -1e9
 MOST_TOGETHER = 12
 """Groups of sites that are compared with each other at a time."""
 
+AT_ONCE = 64
+"""Of this number of sites one leaves the group of all at a time: with many, a few leave together."""
+
 LEAST_GAIN = 1e-7
 """Nats by which moving a site must gain."""
 
@@ -154,39 +157,47 @@ def find_groups(sites: list[Group], score: Scorer) -> list[Group]:
 
 
 def _peel(sites: list[Group], score: Scorer) -> list[Group]:
-    """Take sites out of the group of all, the one that gains most by it first, while one gains."""
-    inside, outside = list(sites), list[Group]()
+    """Take sites out of the group of all, those that gain most by it first, while some gain.
+
+    They leave one after the other, or a few at a time where there are many.
+    """
+    inside, outside, single = list(sites), list[Group](), False
     if len(sites) < 2:
         return inside
     whole = score.join(*inside)
     while len(inside) > 1:
-        leaver = _most_apart(inside, whole, score)
-        if leaver is None:
+        most = 1 if single or len(inside) < 2 * AT_ONCE else len(inside) // AT_ONCE
+        leavers = _most_apart(inside, whole, score, most)
+        if not leavers:
             break
-        rest = [site for site in inside if site is not leaver]
+        out = {site.members for site in leavers}
+        rest = [site for site in inside if site.members not in out]
         fewer = score.join(*rest)
-        if fewer.score + leaver.value <= whole.score:  # it seemed to gain, and does not
-            break
+        if fewer.score + sum(site.value for site in leavers) <= whole.score:  # they seemed to gain, and do not
+            if len(leavers) == 1:
+                break
+            single = True
+            continue
         inside, whole = rest, fewer
-        outside.append(leaver)
+        outside += leavers
     return [whole, *outside[::-1]] if len(inside) > 1 else [*inside, *outside[::-1]]
 
 
-def _most_apart(sites: list[Group], whole: Group, score: Scorer) -> Group | None:
-    """Which site gains most by leaving its group; None if none seems to.
+def _most_apart(sites: list[Group], whole: Group, score: Scorer, most: int) -> list[Group]:
+    """Which sites seem to gain most by leaving their group, at most some.
 
     Without a site of n of N rows the mechanism of the others lies N / (N - n) times as far from it, as a mean does.
     """
-    best, leaver = 0.0, None
+    gains: list[tuple[float, Group]] = []
     for site in sites:
         if site.value == TOO_FEW:
             continue
         farther = whole.rows / (whole.rows - site.rows)
         apart = site.fit - site.fixed - score.fit_around(site, whole)
         gain = site.value - site.fit + farther * apart + 0.5 * score.parameters(score.regressors) * np.log(farther)
-        if gain > best:
-            best, leaver = gain, site
-    return leaver
+        if gain > 0.0:
+            gains.append((gain, site))
+    return [site for _, site in sorted(gains, key=lambda pair: -pair[0])[:most]]
 
 
 def _agglomerate(groups: list[Group], score: Scorer) -> list[Group]:

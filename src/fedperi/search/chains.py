@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scores import _kernel as kernel
-from .layers import LN2_HIGH, LN2_LOW, Weights, add_subsets, weights
+from .layers import add_subsets, two_to, weights
 from .walk import Walk
 
 Floats = NDArray[np.float64]
@@ -39,20 +39,25 @@ SIZES = np.cumsum([0.0, 0.1, 0.2, 0.4, 0.3, 0.0])
 """How often a block has one node, two, and so on up to six, added up. The effective number of DAGs per second hardly
 depends on it, as long as blocks of four or five are common."""
 
-AT_ONCE = 3
-"""Bits of a parent set that are drawn at a time."""
-
 LEAST_LINK = 0.05
 """Nodes that hardly look linked are taken together as often as if they were linked with this probability."""
 
 
 class Tables(NamedTuple):
-    """All that chains look up; lists by node, one after the other, and where each begins."""
+    """All that chains look up; lists by node, one after the other, and where each begins.
+
+    A weight is ``value * 2**power`` (see `layers`), relative to the best set of its node.
+    """
 
     first: Ints  # of a node's candidates
     free: Ints
     begin: Ints  # of a node's sums
-    log_sums: Floats  # logarithms of summed weights: `levels` of a lattice
+    value: Floats  # weights of all subsets of a set, added up
+    power: Ints
+    set_first: Ints  # of a node's sets that have a weight
+    sets: Ints  # the best first: few have most of the weight
+    set_value: Floats
+    set_power: Ints
     near_first: Ints  # of the nodes near a node
     near: Ints
     reach: Floats  # how often each is taken, added up
@@ -64,48 +69,42 @@ def tables(free: Sequence[Sequence[int]], scores: Sequence[Floats]) -> Tables:
     Examples
     --------
     >>> made = tables([(1,), (0,)], [np.array([0.0, np.log(2.0)]), np.array([0.0, -np.inf])])
-    >>> np.exp(made.log_sums).round(12).tolist()  # of all subsets, then of single sets; node by node
-    [0.5, 1.5, 0.5, 1.0, 1.0, 1.0, 1.0, 0.0]
+    >>> np.ldexp(made.value, made.power).round(12).tolist()  # of all subsets, node by node
+    [0.5, 1.5, 1.0, 1.0]
+    >>> made.sets.tolist(), made.set_first.tolist()
+    ([1, 0, 0], [0, 2, 3])
     """
-    sums = [levels(own - own.max()) for own in scores]
+    single = [weights(own - own.max()) for own in scores]
+    sums = [add_subsets(part) for part in single]
+    sets = [_ranked(own) for own in scores]
     link = np.zeros((len(free), len(free)))
-    for node, (candidates, (whole, *_)) in enumerate(zip(free, sums, strict=True)):
-        for t, v in enumerate(candidates):  # probability of a parent if cycles were allowed
-            link[node, v] = max(LEAST_LINK, -np.expm1(whole[len(whole) - 1 ^ 1 << t] - whole[-1]))
+    for node, (candidates, (value, power)) in enumerate(zip(free, sums, strict=True)):
+        without = len(value) - 1 ^ 1 << np.arange(len(candidates))  # probability of a parent if cycles were allowed
+        share = 1.0 - value[without] * two_to(power[without] - power[-1]) / value[-1]
+        link[node, list(candidates)] = np.maximum(share, LEAST_LINK)
     link = np.maximum(link, link.T)
     near = [np.flatnonzero(row) for row in link]
     reach = [np.cumsum(row[some]) / row.sum() for row, some in zip(link, near, strict=True) if len(some)]
     return Tables(
         _starts(free),
         _joined(free),
-        _starts([own.ravel() for own in sums]),
-        np.concatenate([own.ravel() for own in sums]),
+        _starts([value for value, _ in sums]),
+        np.concatenate([value for value, _ in sums]),
+        np.concatenate([power for _, power in sums]),
+        _starts(sets),
+        np.concatenate(sets),
+        np.concatenate([value[some] for (value, _), some in zip(single, sets, strict=True)]),
+        np.concatenate([power[some] for (_, power), some in zip(single, sets, strict=True)]),
         _starts(near),
         _joined(near),
         np.concatenate([np.empty(0), *reach]),
     )
 
 
-def levels(scores: Floats) -> Floats:
-    """Logarithms of sums over subsets, by level and set: bits below the level may be left out, those above may not.
-
-    The first level is above all bits. Each further one is `AT_ONCE` bits lower. The last one is the scores themselves.
-
-    Examples
-    --------
-    >>> np.exp(levels(np.zeros(16))).round(12)[:, -1].tolist()  # subsets of four: all, those with the last; itself
-    [16.0, 2.0, 1.0]
-    """
-    part, rows, low = weights(scores), [scores], 0
-    for top in range((len(scores).bit_length() - 2) % AT_ONCE + 1, len(scores).bit_length(), AT_ONCE):
-        split = (-1, 1 << (top - low), 1 << low)
-        part = add_subsets(Weights(part.value.reshape(split).swapaxes(1, 2), part.power.reshape(split).swapaxes(1, 2)))
-        part = Weights(part.value.swapaxes(1, 2).reshape(-1), part.power.swapaxes(1, 2).reshape(-1))
-        some = part.value > 0.0
-        logs = np.log(np.where(some, part.value, 1.0)) + part.power * LN2_LOW + part.power * LN2_HIGH
-        rows.append(np.where(some, logs, -np.inf))
-        low = top
-    return np.array(rows[::-1])
+def _ranked(scores: Floats) -> Ints:
+    """The sets that are allowed, the best first."""
+    some = np.flatnonzero(scores > -np.inf)
+    return some[np.argsort(-scores[some], kind="stable")]
 
 
 def _starts(lists: Sequence[Sequence[int] | Ints | Floats]) -> Ints:

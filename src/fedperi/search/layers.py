@@ -73,6 +73,8 @@ def add_subsets(part: Weights) -> Weights:
     [1.0, 2.0, 2.0, 4.0]
     """
     value, power = part.value.copy(), part.power.copy()
+    if value.ndim == 1 and kernel.loops.subset_sums(value, power):
+        return Weights(value, power)
     for t in range(value.shape[-1].bit_length() - 1):
         halves = (*value.shape[:-1], -1, 2, 1 << t)
         values, powers = value.reshape(halves), power.reshape(halves)

@@ -8,18 +8,24 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
-from math import exp, inf, log, log1p
+from math import ldexp
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import bits
+from .layers import NO_POWER
 
 if TYPE_CHECKING:
     from .chains import Tables
 
 WORD = (1 << 64) - 1
+
+Weight = tuple[float, int]
+"""A number times two to a power (see `layers`)."""
+
+NOTHING: Weight = (0.0, NO_POWER)
 
 
 class Walk:
@@ -39,9 +45,12 @@ class Walk:
     def __init__(self, made: Tables, sizes: NDArray[np.float64], now: list[int], words: list[int]) -> None:
         self.now, self.words, self.sizes = now, words, sizes.tolist()
         self.free = [made.free[a:b].tolist() for a, b in pairwise(made.first)]
-        self.levels: list[list[list[float]]] = [
-            made.log_sums[a:b].reshape(-1, 1 << len(free)).tolist()
-            for (a, b), free in zip(pairwise(made.begin), self.free, strict=True)
+        self.sums = [
+            list(zip(made.value[a:b].tolist(), made.power[a:b].tolist(), strict=True)) for a, b in pairwise(made.begin)
+        ]
+        self.sets = [
+            [(made.sets.item(at), made.set_value.item(at), made.set_power.item(at)) for at in range(a, b)]
+            for a, b in pairwise(made.set_first.tolist())
         ]
         self.near = [made.near[a:b].tolist() for a, b in pairwise(made.near_first)]
         self.reach = [made.reach[a:b].tolist() for a, b in pairwise(made.near_first)]
@@ -126,28 +135,26 @@ class Walk:
 
     def _layers(self, block: Sequence[int], within: Sequence[Sequence[int]]) -> list[tuple[int, int | None]] | None:
         """Draw layers; say what is placed before each node of a block, and what of it before the layer before."""
-        sums = [[self.levels[node][0][place] for place in own] for node, own in zip(block, within, strict=True)]
+        sums = [[self.sums[node][place] for place in own] for node, own in zip(block, within, strict=True)]
         whole = (1 << len(block)) - 1
-        before = {(0, 0): 0.0}  # log sums by state: what is placed, and the last layer
-        follow: dict[tuple[int, int, int], float] = {}
+        before: dict[tuple[int, int], Weight] = {(0, 0): (1.0, 0)}  # sums by state: what is placed, and the last layer
+        follow: dict[tuple[int, int, int], Weight] = {}
         for placed in range(whole):
             for layer in _subsets(whole ^ placed):
                 ways = []
                 for last in _subsets(placed) if placed else [0]:
-                    log_weight = sum(_log_difference(sums[at], placed, last) for at in bits.members(layer))
-                    follow[placed, last, layer] = log_weight
-                    ways.append(before[placed, last] + log_weight)
-                top = max(ways)
-                added = top if top == -inf else top + log(sum(exp(way - top) for way in ways))
-                before[placed | layer, layer] = added
+                    weight = _product([_difference(sums[at], placed, last) for at in bits.members(layer)])
+                    follow[placed, last, layer] = weight
+                    ways.append(_product([before[placed, last], weight]))
+                before[placed | layer, layer] = _sum(ways)
         ends: list[tuple[int, int | None]] = [(0, None)] * len(block)
         placed, layer = whole, 0
         while placed:
-            logs = [-inf] * (placed + 1)
+            some: list[Weight] = [NOTHING] * (placed + 1)
             for last in _subsets(placed):
-                logs[last] = before[placed, last] + (follow[placed, last, layer] if layer else 0.0)
-            top = max(logs)
-            chosen = self._choice([exp(value - top) if value > -inf else 0.0 for value in logs])
+                some[last] = _product([before[placed, last], follow[placed, last, layer] if layer else (1.0, 0)])
+            top = max(power for _, power in some)
+            chosen = self._choice([value * _two_to(power - top) for value, power in some])
             if chosen is None:
                 return None
             for at in bits.members(layer):
@@ -157,34 +164,35 @@ class Walk:
 
     def _draw(self, node: int, within: int, other: int | None) -> int | None:
         """Draw a parent set within a place, but not within another one; None if no set qualifies."""
-        tables, high, top = self.levels[node], 0, len(self.free[node])
-        total = tables[0][within]
-        for table in tables[1:]:
-            low = max(top - 3, 0)
-            below = (1 << low) - 1
-            weights = [0.0] * 8
-            for x in range(1 << (top - low)):
-                place = high | x << low
-                if x & ~(within >> low):
-                    continue
-                weights[x] = exp(table[place | within & below] - total)
-                if other is not None and not place & ~other:
-                    weights[x] = max(0.0, weights[x] - exp(table[place | other & below] - total))
-            chosen = self._choice(weights)
-            if chosen is None:
-                return None
-            high |= chosen << low
-            total, top = table[high | within & below], low
-        return None if other is not None and not high & ~other else high
+        chance, (total, power) = self._uniform(), self.sums[node][within]
+        if other is not None:
+            less, scale = self.sums[node][other]
+            total -= less * _two_to(scale - power)
+        found, added = self._scan(node, within, other, power, chance * total)
+        return found if added > chance * total else self._scan(node, within, other, power, chance * added)[0]
+
+    def _scan(self, node: int, within: int, other: int | None, power: int, wanted: float) -> tuple[int | None, float]:
+        """Add up the weights of such sets, the best first, until there is more than wanted; the last one, and the sum."""
+        last, total = None, 0.0
+        for place, value, own in self.sets[node]:
+            if total > wanted:
+                break
+            if not place & ~within and (other is None or place & ~other):
+                weight = value * _two_to(own - power)
+                if weight > 0.0:
+                    last = place
+                    total += weight
+        return last, total
 
     def _parents(self) -> NDArray[np.float64]:
         """The probability of each parent of each node, given the parents of all other nodes."""
         out = []
         for node, free in enumerate(self.free):
-            within, sums = self._possible([node])[0][0], self.levels[node][0]
-            out += [
-                1.0 - exp(sums[within ^ 1 << t] - sums[within]) if within >> t & 1 else 0.0 for t in range(len(free))
-            ]
+            within = self._possible([node])[0][0]
+            value, power = self.sums[node][within]
+            for t in range(len(free)):
+                less, scale = self.sums[node][within & ~(1 << t)]
+                out.append(1.0 - less * _two_to(scale - power) / value if within >> t & 1 else 0.0)
         return np.array(out)
 
 
@@ -198,9 +206,29 @@ def _subsets(whole: int) -> list[int]:
     return out
 
 
-def _log_difference(log_sums: Sequence[float], placed: int, last: int) -> float:
-    """Logarithm of the weight of what is within the set placed, but not without its last layer."""
-    if not placed:
-        return log_sums[0]
-    less = log_sums[placed ^ last] - log_sums[placed] if log_sums[placed] > -inf else 0.0
-    return log_sums[placed] + log1p(-exp(less)) if less < 0.0 else -inf
+def _two_to(power: int) -> float:
+    """Two to the power of something that is not positive; zero where that is too small."""
+    return ldexp(1.0, power) if power >= -1022 else 0.0
+
+
+def _product(some: Sequence[Weight]) -> Weight:
+    value, power = 1.0, 0
+    for own, scale in some:
+        value *= own
+        power += scale
+    return (value, power) if value > 0.0 else NOTHING
+
+
+def _sum(some: Sequence[Weight]) -> Weight:
+    top = max(power for _, power in some)
+    value = sum(own * _two_to(power - top) for own, power in some)
+    return (value, top) if value > 0.0 else NOTHING
+
+
+def _difference(sums: Sequence[Weight], placed: int, last: int) -> Weight:
+    """The weight of what is within the set placed, but not without its last layer."""
+    value, power = sums[placed]
+    if placed:
+        less, scale = sums[placed ^ last]
+        value -= less * _two_to(scale - power)
+    return (value, power) if value > 0.0 else NOTHING

@@ -46,3 +46,21 @@ class SiteLog:
                 f"the log {str(self.path)!r} cannot be written ({error.strerror or error}); nothing is sent without it"
             ) from None
         return line
+
+    def tail(self, most: int) -> list[str]:
+        """Return the last lines; none if there is no log yet."""
+        try:
+            with self.path.open("rb") as file:
+                end = file.seek(0, 2)
+                file.seek(max(0, end - _LONGEST * most))
+                text = file.read().decode("utf-8", "replace")
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise InputError(f"the log {str(self.path)!r} cannot be read ({error.strerror or error})") from None
+        lines = text.split("\n")[:-1]  # what is not ended yet is being written
+        return lines[-most:] if end <= _LONGEST * most else lines[1:][-most:]
+
+
+_LONGEST = 1000
+"""Bytes of a line, about; of longer ones fewer are shown."""

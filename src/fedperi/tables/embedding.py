@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REACH = 3.0  # standard deviations that fill [-1, 1]: 99.7 % of a normal variable, and outliers cannot take over
+CURVES = 2  # degree of the curves beside numbers for ``data="auto"``: they only show what rests on straight lines
 MAX_DEGREE = 10  # beyond this the polynomials fit noise, and their moments lose digits
 
 Data = Literal["auto", "linear", "nonlinear", "discrete", "mixed"]

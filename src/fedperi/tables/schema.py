@@ -104,6 +104,8 @@ class Schema:
     preparations : tuple of Preparation
         What is done to columns before that: left out, codes for missing, spellings, units. These may be columns whose
         kind is not declared.
+    units : tuple of (str, str)
+        Columns of numbers and the unit in which they are meant, for people who compare: nothing is computed from it.
 
     Examples
     --------
@@ -116,6 +118,7 @@ class Schema:
 
     columns: tuple[Column, ...]
     preparations: tuple[Preparation, ...] = field(default=(), repr=False)
+    units: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     _by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -126,6 +129,10 @@ class Schema:
             if column.name in by_name:
                 raise InputError(f"the schema names column {column.name!r} twice; names must be unique")
             by_name[column.name] = column
+        for name, unit in self.units:
+            check_name(unit, f"the unit of column {name!r}")
+            if name not in by_name or by_name[name].kind != "continuous":
+                raise InputError(f"column {name!r} has a unit, {unit!r}, and is no number: give its kind, or no unit")
         for one in self.preparations:
             if one.ignore and one.name in by_name:
                 raise InputError(f"column {one.name!r} is ignored and declared; leave one of the two out")

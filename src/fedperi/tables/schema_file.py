@@ -5,6 +5,7 @@
     [columns.age]
     kind = "continuous"
     bounds = [0, 120]      # optional
+    unit = "years"         # optional, for people who compare schemas
 
     [columns.sex]
     kind = "categorical"
@@ -63,6 +64,7 @@ def read_schema(path: str | PathLike[str]) -> Schema:
         return Schema(
             tuple(column for column, _ in read if column is not None),
             tuple(preparation for _, preparation in read if preparation is not None),
+            tuple((name, _unit(name, entry["unit"])) for name, entry in columns.items() if "unit" in entry),
         )
     except InputError as error:
         raise InputError(f"schema file {str(file)!r}: {error}") from None
@@ -85,6 +87,8 @@ def write_schema(schema: Schema, path: str | PathLike[str]) -> None:
     prepared = {one.name: one for one in schema.preparations}
     declared = {column.name: column for column in schema.columns}
     entries = {name: _entry(declared.get(name), prepared.get(name)) for name in dict.fromkeys([*declared, *prepared])}
+    for name, unit in schema.units:
+        entries[name]["unit"] = unit
     if file.suffix.lower() == ".json":
         text = write_json({"columns": entries}, indent=2, ascii_only=False) + "\n"
     else:
@@ -118,9 +122,9 @@ def _column(name: str, entry: Any) -> Column | None:
     if not isinstance(entry, dict) or not entry:
         raise InputError(f"column {name!r} needs a kind, 'continuous', 'categorical' or 'ignore'")
     for key in entry:
-        if key not in ("kind", "levels", "bounds", *KEYS):
+        if key not in ("kind", "levels", "bounds", "unit", *KEYS):
             raise InputError(
-                f"column {name!r}: unknown key {key!r}; the keys are kind, levels, bounds, {', '.join(KEYS)}"
+                f"column {name!r}: unknown key {key!r}; the keys are kind, levels, bounds, unit, {', '.join(KEYS)}"
             )
     levels, bounds, kind = entry.get("levels"), entry.get("bounds"), entry.get("kind")
     if kind is None and (levels is not None or bounds is not None):
@@ -135,6 +139,12 @@ def _column(name: str, entry: Any) -> Column | None:
     levels = tuple(levels) if isinstance(levels, list) else levels
     bounds = tuple(bounds) if isinstance(bounds, list) else bounds
     return Column(name, kind, levels, bounds)
+
+
+def _unit(name: str, unit: Any) -> str:
+    if not isinstance(unit, str):
+        raise InputError(f'column {name!r}: the unit must be a text, such as "kg", not {unit!r}')
+    return unit.strip()
 
 
 def _preparation(name: str, entry: dict[str, Any]) -> Preparation | None:

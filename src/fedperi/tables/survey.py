@@ -12,14 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from .checks.duplicates import RowHashes, known_rows
+from .checks.duplicates import RowHashes
 from .checks.faults import faults
 from .checks.findings import raise_errors
 from .checks.looks import Looks, NumberLook
 from .checks.profile import Missing, TableProfile, scan
-from .embedding import Data, fit_embedding
+from .embedding import Data, Embedding, fit_embedding
 from .in_threads import spread
 from .infer import SchemaLike, as_schema, unify
+from .moments import Moments
 from .preparing.prepared import prepared
 from .readers.kept_rows import Memory, keep_rows
 from .readers.one_pass import PassingMoments, passing_moments
@@ -58,6 +59,8 @@ class FirstReading:
         Hashes of the rows; of none if they were not asked for.
     looks : mapping of str to NumberLook
         A closer look at the columns that hold numbers; empty if it was not asked for.
+    embedded : tuple of Embedding and Moments, optional
+        Moments of the rows as the check embedded them, when it had to read them again: what a run needs next.
     """
 
     schema: Schema | None
@@ -67,6 +70,11 @@ class FirstReading:
     moments: PassingMoments | None
     hashes: RowHashes
     looks: Mapping[str, NumberLook] = field(default_factory=dict)
+    embedded: tuple[Embedding, Moments] | None = None
+
+    def embedded_as(self, embedding: Embedding) -> Moments | None:
+        """Return the moments of the rows in this embedding, if they are known."""
+        return self.embedded[1] if self.embedded is not None and self.embedded[0] == embedding else None
 
 
 def read_once(
@@ -129,9 +137,11 @@ def read_once(
     if tell is not None:
         tell(table, 0)
     profile = scan(table, missing, schema=schema, tap=tap, spread="spread" in wanted)
+    seen: Mapping[str, NumberLook] = looks.result()
     if table.engine is not None:
-        hashes = known_rows(profile)
-    found = FirstReading(schema, missing, wanted, profile, moments, hashes, looks.result())
+        hashes = table.engine.repeats(table, profile) if "hashes" in wanted else hashes
+        seen = table.engine.looks(table) if "looks" in wanted else seen
+    found = FirstReading(schema, missing, wanted, profile, moments, hashes, seen)
     return replace(table, first_reading=found), found
 
 

@@ -121,6 +121,13 @@ DecimalMark = Annotated[
 Insecure = Annotated[bool, _option("No TLS, no keys; only on this machine.", "--insecure")]
 ForceInsecure = Annotated[bool, _option("With --insecure: other machines too.", "--force-insecure")]
 Authority = Annotated[Path | None, _option("Certificate of the coordinator's authority.", metavar="FILE")]
+PassphraseFile = Annotated[
+    Path | None,
+    _option(
+        "File with the passphrase of an encrypted key; or FEDPERI_PASSPHRASE_FILE, or a systemd credential.",
+        metavar="FILE",
+    ),
+]
 SiteKeys = Annotated[Path | None, _option("Public keys of the sites, SITE.pub.", metavar="DIR", rich_help_panel=OTHER)]
 AsJson = Annotated[bool, _option("Print JSON and nothing else.", "--json", rich_help_panel=OTHER)]
 DryRun = Annotated[bool, _option("Show what would be done or sent, and stop.", "--dry-run")]

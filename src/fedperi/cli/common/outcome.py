@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,3 +146,19 @@ def say_privacy(console: Console, result: Result | FCIResult) -> None:
             f"Differential privacy for one row of {len(kept)} site{'s' * (len(kept) > 1)}: epsilon = "
             f"{dearest.epsilon:g}, delta = {dearest.delta:g} (mechanism {dearest.mechanism!r})."
         )
+
+
+def say_dropped(result: Result, say: Callable[[str], None]) -> None:
+    """Say who did not take part, and what that means."""
+    if not result.dropped:
+        return
+    for site, why in result.dropped.items():
+        say(f"Did not take part: {site} ({why}).")
+    who = f"{len(result.sites)} sites: {', '.join(result.sites)}"
+    if not result.regrets:
+        say(f"The graph is of {who}. It says nothing about the others.")
+        return
+    say(
+        f"The graph and the worst regret are of {who}. They say nothing "
+        "about the others: for these the graph may be worse than the worst regret tells."
+    )

@@ -95,7 +95,8 @@ def said_columns(schema: Schema, data: str) -> int:
     >>> said_columns(schema, "auto"), said_columns(schema, "nonlinear")
     (4, 5)
     """
-    from ...tables.summary.summaries import CURVES, DEGREE
+    from ...tables.embedding import CURVES
+    from ...tables.summary.summaries import DEGREE
 
     number = {"auto": CURVES, "nonlinear": DEGREE}.get(data, 1)
     return sum(

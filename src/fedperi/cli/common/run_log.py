@@ -30,6 +30,8 @@ class RunLog:
         How lines are written, for people or for programs that collect logs.
     show : callable
         Gets each line.
+    also : callable, optional
+        Gets each line, too, with the time, and as people read it.
 
     Examples
     --------
@@ -42,10 +44,12 @@ class RunLog:
     <BLANKLINE>
     """
 
-    def __init__(self, folder: Path, form: str, show: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: Path, form: str, show: Callable[[str], None], also: Callable[[str], None] = lambda line: None
+    ) -> None:
         if form not in FORMS:
             raise InputError(f"--log-format is {' or '.join(FORMS)}, not {form!r}")
-        self._form, self._show = form, show
+        self._form, self._show, self._also = form, show, also
         self.path = folder / ("log.txt" if form == "text" else "log.jsonl")
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -55,8 +59,10 @@ class RunLog:
 
     def __call__(self, line: str) -> None:
         """Take a line."""
-        written = self._written(" ".join(visible(line).split()))
+        plain = " ".join(visible(line).split())
+        written = self._written(plain)
         self._show(written)
+        self._also(f"{now()} {plain}")
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(written + "\n")

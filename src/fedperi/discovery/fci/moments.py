@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 
 from ...scores.regression import SINGULAR
 from ..pc.gaussian import log_wilks, partial_correlations
-from .changes import change_statistics
+from .changes import Changes
 
 if TYPE_CHECKING:
     from ...tables.summary.summary import Summary
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+
+COMMON = 0.9
+"""Share of the level that goes to what sites have in common, the rest to how they differ. Differences between sites are
+seldom small: they are seen at a tenth of the level, too, while sites that are alike lose little power."""
 
 
 class SiteTests:
@@ -58,7 +63,10 @@ class SiteTests:
         self._variables = len(first.names)
         taken = set(first.names)
         self._names = (*first.names, *(_context_name(summaries, pair, taken) for pair in self._pairs))
+        self._sides = np.array(self._pairs, dtype=np.intp).reshape(-1, 2)
         self._rows = np.array([summary.rows for summary in summaries])
+        self._changes = Changes(summaries, self._rows)
+        self._spread = np.array([kind == "continuous" for kind in first.kinds], dtype=np.intp)
         self._correlations = [_correlation(summary) for summary in summaries]
         self._varies = np.stack([np.diag(summary.covariance) > 0 for summary in summaries])
         self._blocks = [np.array(block, dtype=np.intp) for block in first.blocks]
@@ -89,10 +97,10 @@ class SiteTests:
         """Test x[i] against y[i] given the set given[i], for all i; if one of the two is a context, it is y."""
         out = np.empty(len(x))
         inside = y < self._variables
+        if inside.all():
+            return self._within(x, y, given)
         out[inside] = self._within(x[inside], y[inside], given[inside])
-        for number in np.unique(y[~inside]):
-            some = np.flatnonzero(y == number)
-            out[some] = self._between(x[some], self._pairs[int(number) - self._variables], given[some])
+        out[~inside] = self._between(x[~inside], y[~inside] - self._variables, given[~inside])
         return out
 
     def _within(self, x: Indices, y: Indices, given: Indices) -> Floats:
@@ -129,9 +137,10 @@ class SiteTests:
         common = np.abs(total) / np.sqrt(np.maximum(weight, 1.0))
         shared = 2 * ndtr(-common)
         apart = np.where(sites > 1, chdtrc(np.maximum(sites - 1, 1), np.maximum(squares - common**2, 0.0)), 1.0)
-        smaller = np.minimum(shared, apart)
-        # The two are independent: 1 - (1 - p)^2, written so that small p-values stay exact.
-        return np.asarray(np.where(sites > 1, smaller * (2 - smaller), np.where(sites > 0, shared, 1.0)))
+        # The two are independent. Written so that small p-values stay exact.
+        least = np.minimum(shared / COMMON, apart / (1 - COMMON))
+        one, other = np.minimum(COMMON * least, 1.0), np.minimum((1 - COMMON) * least, 1.0)
+        return np.asarray(np.where(sites > 1, one + other - one * other, np.where(sites > 0, shared, 1.0)))
 
     def _wilks(self, x: Indices, y: Indices, given: Indices) -> Floats:
         from scipy.special import chdtrc
@@ -149,22 +158,18 @@ class SiteTests:
             freedom += np.where(says, columns, 0)
         return np.asarray(np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), value), 1.0))
 
-    def _between(self, x: Indices, pair: tuple[int, int], given: Indices) -> Floats:
+    def _between(self, x: Indices, context: Indices, given: Indices) -> Floats:
         from scipy.special import chdtrc
 
         out = np.empty(len(x))
-        kinds = self._summaries[0].kinds
-        widths = np.stack([x, self._width[given].sum(axis=1)], axis=1)
-        for variable, width in np.unique(widths, axis=0):
-            some = np.flatnonzero((widths == (variable, width)).all(axis=1))
-            value, freedom = change_statistics(
-                [self._summaries[k] for k in pair],
-                self._rows[list(pair)],
-                self._blocks[variable],
-                self._columns(given[some]),
-                spread=kinds[variable] == "continuous",
+        shapes = np.stack([self._width[x], self._spread[x], self._width[given].sum(axis=1)], axis=1)
+        for shape in np.unique(shapes, axis=0):
+            some = np.flatnonzero((shapes == shape).all(axis=1))
+            target, columns = self._columns(x[some, None]), self._columns(given[some])
+            value, freedom = self._changes.statistics(
+                self._sides[context[some]], target, columns, spread=bool(shape[1])
             )
-            out[some] = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), value), 1.0)
+            out[some] = chdtrc(freedom, value)
         return out
 
     def _columns(self, variables: Indices) -> Indices:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ...graph import bits
 from ..pc.independence import IndependenceTest
-from ..pc.skeleton import BATCH, packed, subsets
+from ..pc.skeleton import BATCH, subsets
+from .batches import batched, codes, members
 
 Bools = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -53,6 +54,9 @@ Candidates = Callable[[int, int], int]
 MOST_QUESTIONS = 50_000
 """Tests of one size that are made with possible d-separators, of which there can be as many as variables. With more
 tests than this the larger sets are left out, and the result says so."""
+
+NOTHING = np.empty((1, 0), dtype=np.intp)
+"""The empty set alone."""
 
 
 def find_skeleton(test: IndependenceTest, alpha: float, max_depth: int, allowed: Bools, usable: int) -> Separated:
@@ -121,13 +125,14 @@ def _prune(
             complete = False
             break
         best: dict[Pair, tuple[float, int]] = {}
-        for x, y, given in packed(_questions(adjacent, candidates, tried, depth)):
+        for x, y, given in batched(_questions(adjacent, candidates, tried, depth)):
             p_values = test.p_values(x, y, given)
             tests += len(x)
-            for i in np.flatnonzero(p_values > alpha):
-                pair = int(x[i]), int(y[i])
-                if pair not in best or p_values[i] > best[pair][0]:
-                    best[pair] = float(p_values[i]), sum(1 << int(z) for z in given[i])
+            high = np.flatnonzero(p_values > alpha)
+            kept = zip(x[high].tolist(), y[high].tolist(), p_values[high].tolist(), codes(given[high]), strict=True)
+            for a, b, p_value, code in kept:
+                if (a, b) not in best or p_value > best[a, b][0]:
+                    best[a, b] = p_value, code
         for (a, b), (_, given_set) in best.items():
             adjacent[a] &= ~(1 << b)
             adjacent[b] &= ~(1 << a)
@@ -138,21 +143,29 @@ def _prune(
 
 def _questions(
     adjacent: list[int], candidates: Candidates, tried: Candidates, depth: int
-) -> Iterator[tuple[Indices, ...]]:
+) -> Iterator[tuple[int, int, Indices]]:
     """Yield the tests of one size, in small groups: for every edge the sets of candidates of either end, each once."""
     for x, near in enumerate(adjacent):
         for y in bits.members(near):
-            inside = candidates(x, y) & ~(1 << x | 1 << y)
-            if inside.bit_count() < depth or (not depth and (x > y or tried(x, y))):
+            if not depth and (x > y or tried(x, y)):
                 continue
-            members = np.array(list(bits.members(inside)), dtype=np.intp)
+            inside = candidates(x, y) & ~(1 << x | 1 << y)
+            if inside.bit_count() < depth:
+                continue
+            ends = (x, y) if x < y else (y, x)
+            if not depth:
+                yield *ends, NOTHING
+                continue
+            of_set = members(inside)
             # Sets that were tried before, and for the second end those that the first end has had.
             known = [tried(x, y), tried(y, x), candidates(y, x) if x > y else 0]
-            masks = [np.array([old >> int(v) & 1 for v in members], dtype=bool) for old in known if old]
-            for chosen in subsets(len(members), depth, BATCH):
-                new = np.ones(len(chosen), dtype=bool)
-                for mask in masks:
-                    new &= ~mask[chosen].all(axis=1)
-                given = members[chosen[new]]
-                low, high = min(x, y), max(x, y)
-                yield np.full(len(given), low), np.full(len(given), high), given
+            masks = [(old & inside) for old in known if (old & inside).bit_count() >= depth]
+            if inside in masks:
+                continue
+            had = [np.isin(of_set, members(mask)) for mask in masks]
+            for chosen in subsets(len(of_set), depth, BATCH):
+                given = of_set[chosen]
+                for mask in had:
+                    given = given[~mask[chosen].all(axis=1)]
+                    chosen = chosen[~mask[chosen].all(axis=1)]
+                yield *ends, given

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ...graph import bits
 from ..pc.independence import IndependenceTest
-from ..pc.skeleton import packed, subsets
+from ..pc.skeleton import subsets
+from .batches import batched, codes, members
 from .skeleton import Separated
 
 Indices = NDArray[np.intp]
@@ -54,18 +55,20 @@ def weigh_triples(
     """
     pairs = sorted({(a, c) for a, _, c in unshielded(found)})
     best: dict[tuple[int, int], dict[int, float]] = {pair: {found.separators[pair]: -1.0} for pair in pairs}
-    # What the search found may be larger than the sets of neighbours: it is asked again, one pair at a time.
-    for pair, sets in best.items():
-        given = np.array([list(bits.members(found.separators[pair]))], dtype=np.intp).reshape(1, -1)
-        sets[found.separators[pair]] = float(test.p_values(np.array([pair[0]]), np.array([pair[1]]), given)[0])
     tests = found.tests + len(best)
+    # What the search found may be larger than the sets of neighbours: it is asked again.
+    for size in sorted({found.separators[pair].bit_count() for pair in pairs}):
+        alike = [pair for pair in pairs if found.separators[pair].bit_count() == size]
+        given = np.stack([members(found.separators[pair]) for pair in alike])
+        p_values = test.p_values(*np.array(alike, dtype=np.intp).T, given)
+        for pair, p in zip(alike, p_values.tolist(), strict=True):
+            best[pair][found.separators[pair]] = p
     for size in range(min(LARGEST, limit) + 1):
-        for x, y, given in packed(_questions(pairs, found.adjacent, usable, size)):
+        for x, y, given in batched(_questions(pairs, found.adjacent, usable, size)):
             p_values = test.p_values(x, y, given)
             tests += len(x)
-            codes = (1 << given.astype(object)).sum(axis=1) if size else [0] * len(x)
-            for a, c, code, p in zip(x.tolist(), y.tolist(), codes, p_values.tolist(), strict=True):
-                best[a, c][int(code)] = p
+            for a, c, code, p in zip(x.tolist(), y.tolist(), codes(given), p_values.tolist(), strict=True):
+                best[a, c][code] = p
     separators = dict(found.separators)
     for pair, sets in best.items():
         separators[pair] = max(sets, key=lambda code: (sets[code], -code.bit_count(), -code))
@@ -93,13 +96,11 @@ def unshielded(found: Separated) -> Iterator[Triple]:
 
 def _questions(
     pairs: list[tuple[int, int]], adjacent: list[int], usable: int, size: int
-) -> Iterator[tuple[Indices, ...]]:
+) -> Iterator[tuple[int, int, Indices]]:
     """Yield the tests of the pairs with sets of neighbours of one size."""
     for a, c in pairs:
         for near in {adjacent[a] & usable, adjacent[c] & usable}:
-            members = np.array(list(bits.members(near)), dtype=np.intp)
-            if len(members) < size:
-                continue
-            for chosen in subsets(len(members), size):
-                given = members[chosen]
-                yield np.full(len(given), a), np.full(len(given), c), given
+            if near.bit_count() >= size:
+                of_set = members(near)
+                for chosen in subsets(len(of_set), size):
+                    yield a, c, of_set[chosen]

@@ -12,6 +12,7 @@ from .json_ import from_json, to_json
 from .networkx_ import from_networkx, to_networkx
 from .pgmpy_ import EdgeLists, from_pgmpy, to_pgmpy
 from .tables import from_csv, to_csv
+from .tetrad import from_tetrad, to_tetrad
 
 TEXT_FORMATS = {
     "DOT": TextFormat(to_dot, from_dot, "graph.dot"),
@@ -33,6 +34,7 @@ __all__ = [
     "from_json",
     "from_networkx",
     "from_pgmpy",
+    "from_tetrad",
     "to_causallearn",
     "to_csv",
     "to_dagitty",
@@ -41,4 +43,5 @@ __all__ = [
     "to_json",
     "to_networkx",
     "to_pgmpy",
+    "to_tetrad",
 ]

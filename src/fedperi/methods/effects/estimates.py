@@ -71,8 +71,8 @@ class Effects:
         direct, total = self._direct_options(x, y), self._total_options(x, y)
         left = [self._left_out(direct, x, y, False), self._left_out(total, x, y, True)]
         found = [self._over_dags(direct, x, y, left[0]) if direct else None, self._over_dags(total, x, y, left[1])]
-        main = total[0].given
-        adjustment = tuple(self.moments.names[i] for i in bits.members(main or 0))
+        sets = [option.given for option in total if option.given is not None]
+        adjustment, *others = [tuple(self.moments.names[i] for i in bits.members(given)) for given in sets or [0]]
         path = sum(option.weight for option in total if option.given is not None)
         places = [*(site.site for site in self.moments.sites), COMMON]
         levels = [self.moments.levels[i] or ("",) * len(self.moments.blocks[i]) for i in (x, y)]
@@ -98,6 +98,7 @@ class Effects:
                             self.unit(x, y),
                             self._note(place, k, left, at[1]),
                             k == len(self.moments.sites),
+                            tuple(others),
                         )
                     )
         return rows

@@ -120,6 +120,12 @@ class Moments:
         )
         return cls(first.names, first.blocks, levels, shares, sites)
 
+    def deviation(self, name: str) -> float:
+        """Standard deviation of a variable within sites, pooled; of a category that of its second level."""
+        column = self.blocks[self.names.index(name)][0]
+        rows = np.array([site.n for site in self.sites])
+        return float(np.sqrt(rows @ [site.covariance[column, column] for site in self.sites] / rows.sum()))
+
     def to_json(self) -> str:
         """Write everything as JSON text. It holds exact means and covariances of the sites."""
         record = {

@@ -54,7 +54,7 @@ class Effect(NamedTuple):
     path : float
         Weight of the DAGs in which there is a directed path from cause to effect.
     adjustment : tuple of str
-        What the total effect is adjusted for.
+        What the total effect is adjusted for, in the most probable DAG where there is one.
     open : bool
         Whether the total effect depends on directions that are open.
     unit : str
@@ -63,6 +63,8 @@ class Effect(NamedTuple):
         Why a site is not part of the effect in common, or tells nothing.
     pooled : bool
         Whether this is the effect in common, and not that of a site which happens to be called "common".
+    other_sets : tuple of tuple of str
+        What it must be adjusted for if directions that are open turn out otherwise, the more probable first.
     """
 
     cause: str
@@ -79,3 +81,9 @@ class Effect(NamedTuple):
     unit: str
     note: str
     pooled: bool = False
+    other_sets: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def probably_none(self) -> bool:
+        """Whether the most probable DAG has no directed path, so that its effect is zero, though others have one."""
+        return self.path > 0 and self.total.value == 0.0 and not self.total.error

@@ -15,6 +15,7 @@ IF_RIGHT = (
 )
 PROBABILITY = "A difference in probability, from a linear model: 0.1 means ten more in a hundred."
 
+MOST_SETS = 3
 FEW_SITES = 4
 """Sites below which it is said that the interval is wide because there are few."""
 
@@ -58,12 +59,14 @@ def sentences(rows: Sequence[Effect], moments: Moments) -> list[str]:
     last = rows[-1]
     if not last.path:
         return [f"In the graph no directed path leads from {last.cause} to {last.effect}: no effect.", IF_RIGHT]
-    common = [one for one in rows if one.pooled][-1]
+    pooled = [one for one in rows if one.pooled]
+    common = pooled[-1]
+    which = f"For {_levels(common)}: " if len(pooled) > 1 else ""
     return [
         _adjusted(last),
-        *([_per_deviation(common, moments)] if not common.cause_level else []),
-        *_heterogeneity(common),
-        *_open(common),
+        *([_per_deviation(common, moments)] if not (common.cause_level or common.probably_none) else []),
+        *([] if common.probably_none else (which + said for said in _heterogeneity(common))),
+        *(which + said for said in _open(common)),
         *_arrow(common),
         *([PROBABILITY] if moments.shares[moments.names.index(last.effect)] else []),
         *(["Intervals include the noise that sites added for privacy."] if _noisy(moments) else []),
@@ -72,18 +75,35 @@ def sentences(rows: Sequence[Effect], moments: Moments) -> list[str]:
 
 
 def _adjusted(one: Effect) -> str:
-    given = f"Adjusted for {_listed(one.adjustment)}." if one.adjustment else "There is nothing to adjust for."
-    return f"Total effect: along all paths. {given}"
+    if one.probably_none:
+        given = f"adjust for {listed(one.adjustment)}" if one.adjustment else "there is nothing to adjust for"
+        where = f"In the most probable DAG there is none, and no effect. Where there is one, {given}."
+    else:
+        where = f"Adjusted for {listed(one.adjustment)}." if one.adjustment else "There is nothing to adjust for."
+    return f"Total effect: along all paths. {where}{other_sets(one)}"
+
+
+def other_sets(one: Effect) -> str:
+    """Say what to adjust for if open directions turn out otherwise; empty if that changes nothing."""
+    if not one.other_sets:
+        return ""
+    shown = [listed(some) or "nothing" for some in one.other_sets[:MOST_SETS]]
+    more = len(one.other_sets) - len(shown)
+    rest = f"; or for one of {more} more sets" if more > 0 else ""
+    return f" If open directions turn out otherwise, adjust for {'; or for '.join(shown)}{rest}."
 
 
 def _per_deviation(common: Effect, moments: Moments) -> str:
-    (column, *_) = moments.blocks[moments.names.index(common.cause)]
-    rows = np.array([site.n for site in moments.sites])
-    spread = float(np.sqrt(rows @ [site.covariance[column, column] for site in moments.sites] / rows.sum()))
+    spread = moments.deviation(common.cause)
     return (
         f"In common, per standard deviation of {common.cause} ({number(spread)}, within sites): "
         f"{number(common.total.value * spread)}."
     )
+
+
+def _levels(one: Effect) -> str:
+    ends = ((one.cause, one.cause_level), (one.effect, one.effect_level))
+    return ", ".join(f"{name} = {level}" for name, level in ends if level)
 
 
 def _heterogeneity(common: Effect) -> list[str]:
@@ -119,5 +139,6 @@ def _noisy(moments: Moments) -> bool:
     return any(site.noise is not None for site in moments.sites)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Write a list of names; empty without any."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

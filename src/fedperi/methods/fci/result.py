@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import InputError
 from ...graph.ancestral.pag import PAG
 from ...strict import Unreadable, read_json, write_json
-from ..saving import read_text_of, save_files
+from ..files.saving import read_text_of, save_files
 
 Pair = tuple[str, str]
 

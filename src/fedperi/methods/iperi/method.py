@@ -21,7 +21,7 @@ from ...search.confidence import direction_shares
 from ...search.phase1 import Found, Step, best_known_dag, find_common_dag
 from ...search.phase2 import Direction, orient_by_differences
 from ...search.worst import EDGE_PRICE
-from ..federate import federation
+from ..federate import by_indicators, federation
 from ..interruption import respecting_interrupts
 from ..manifest import described
 from ..parameters import Parallel
@@ -151,12 +151,18 @@ class IPERI(Parallel):
             constraints = known.constraints(names) if known is not None else unconstrained(names)
             found, directions, whole = self._search(coordinator, constraints)
             result = self._result(coordinator, constraints, found, directions, whole)
+            if self.data == "auto":
+                result = replace(result, warnings=(*by_indicators(transport), *result.warnings))
             if whole:
                 without = partial(self._without, coordinator, constraints, found, result)
                 changed = changes([site.site for site in coordinator.sites], without)
                 result = replace(
                     result,
-                    warnings=(*high_regrets(result.regrets, self.masking), *sentences(changed, len(result.graph))),
+                    warnings=(
+                        *result.warnings,
+                        *high_regrets(result.regrets, self.masking),
+                        *sentences(changed, len(result.graph)),
+                    ),
                 )
             return self._with_stability(result, coordinator, constraints) if self.bootstrap and whole else result
 

@@ -106,8 +106,9 @@ def find_graph(constraints: Constraints, runs: Runs, said: Floats, confidence: f
     arrows = _acyclic(known, holds & ~known.T, whole)
     arrows = _acyclic(arrows, _implied(adjacent, arrows) & (said > 0.5), whole)
     graph = PDAG(arrows | adjacent & ~arrows.T, names)
+    lost = [is_lost(run.edges) for run in runs.runs[1:]]
     entries = [
-        _robustness(names, runs, (i, j), directed=bool(arrows[i, j]), known=bool(known[i, j]))
+        _robustness(names, runs, lost, (i, j), directed=bool(arrows[i, j]), known=bool(known[i, j]))
         for i, j in _looked_at(adjacent, arrows, said)
     ]
     return graph, entries
@@ -127,10 +128,11 @@ def told(constraints: Constraints) -> Bools:
 
 def _acyclic(arrows: Bools, more: Bools, whole: Floats) -> Bools:
     """Add arrows, the most probable first, but for those that would close a cycle."""
-    out = np.array(arrows)
-    for i, j in sorted(zip(*np.nonzero(more & ~arrows), strict=True), key=lambda pair: (-whole[pair], pair)):
-        if not descendants(bits.rows(out), 1 << int(j)) >> int(i) & 1:
+    out, children = np.array(arrows), bits.rows(arrows)
+    for i, j in sorted(np.argwhere(more & ~arrows).tolist(), key=lambda pair: (-whole[pair[0], pair[1]], pair)):
+        if not descendants(children, 1 << j) >> i & 1:
             out[i, j] = True
+            children[i] |= 1 << j
     return out
 
 
@@ -138,8 +140,9 @@ def _implied(adjacent: Bools, arrows: Bools) -> Bools:
     """Which undirected edges have a directed path between their ends."""
     open_ = adjacent & ~arrows & ~arrows.T
     out: Bools = np.zeros_like(open_)
-    for i in range(len(open_)):
-        for j in bits.members(descendants(bits.rows(arrows), 1 << i)):
+    children = bits.rows(arrows)
+    for i in np.flatnonzero(open_.any(axis=1)).tolist():
+        for j in bits.members(descendants(children, 1 << i)):
             out[i, j] = open_[i, j]
     return out
 
@@ -156,6 +159,11 @@ def _share(edges: Floats) -> Floats:
     return np.divide(edges, both, out=np.full_like(edges, 0.5), where=both > 1e-12)
 
 
+def _share_of(edges: Floats, pair: tuple[int, int]) -> float:
+    """The same of one direction."""
+    return float(_share(edges[np.ix_(pair, pair)])[0, 1])
+
+
 def _looked_at(adjacent: Bools, arrows: Bools, said: Floats) -> list[tuple[int, int]]:
     """Every edge once: as directed, or the likelier way."""
     out = []
@@ -165,18 +173,21 @@ def _looked_at(adjacent: Bools, arrows: Bools, said: Floats) -> list[tuple[int, 
     return out
 
 
-def _robustness(names: Sequence[str], runs: Runs, pair: tuple[int, int], *, directed: bool, known: bool) -> Robustness:
+def _robustness(
+    names: Sequence[str], runs: Runs, losses: Sequence[Bools], pair: tuple[int, int], *, directed: bool, known: bool
+) -> Robustness:
+    """What a direction rests on; `losses` says of each run after the first which directions it loses."""
     a, b = names[pair[0]], names[pair[1]]
     if known:
         return Robustness(a, b, "known", "", ())
     if not directed:
         return Robustness(a, b, "", "", ())
-    lost = [run for run in runs.runs[1:] if is_lost(run.edges)[pair]]
+    lost = [run for run, gone in zip(runs.runs[1:], losses, strict=True) if gone[pair]]
     flips = tuple(f"{run.name}: {_what_happens(run.edges, pair)}" for run in lost)
     without = [run.site for run in lost if run.site is not None]
     if runs.of("without") and not without:
         # Straight lines through a curve change with the patients, which can pass for another mechanism.
-        bent = any(_share(run.edges)[pair] < KEPT for run in runs.of("curves"))
+        bent = any(_share_of(run.edges, pair) < KEPT for run in runs.of("curves"))
         return Robustness(a, b, "straight lines" if bent else "confirmed", "", flips)
     return Robustness(a, b, "one site", listed(without) if without else "", flips)
 
@@ -184,7 +195,7 @@ def _robustness(names: Sequence[str], runs: Runs, pair: tuple[int, int], *, dire
 def _what_happens(edges: Floats, pair: tuple[int, int]) -> str:
     if edges[pair] + edges[pair[::-1]] < 0.5:
         return "no edge"
-    return "the arrow turns round" if _share(edges)[pair] < TURNED else "the direction is open"
+    return "the arrow turns round" if _share_of(edges, pair) < TURNED else "the direction is open"
 
 
 def member_of(graph: PDAG, best: Sequence[int]) -> PDAG:
@@ -193,11 +204,11 @@ def member_of(graph: PDAG, best: Sequence[int]) -> PDAG:
     assert order is not None
     place = {node: at for at, node in enumerate(order)}
     arrows = graph.adjacency & ~graph.adjacency.T
-    left, matrix = set(range(len(graph.names))), np.array(arrows)
-    while left:
-        first = min((i for i in left if not any(arrows[j, i] for j in left)), key=place.__getitem__)
-        left.remove(first)
-        for other in left:
-            if graph.adjacency[first, other] and graph.adjacency[other, first]:
-                matrix[first, other] = True
+    left, matrix = np.ones(len(graph.names), dtype=bool), np.array(arrows)
+    waits_for = arrows.sum(axis=0)
+    while left.any():
+        first = min(np.flatnonzero(left & (waits_for == 0)).tolist(), key=place.__getitem__)
+        left[first] = False
+        waits_for -= arrows[first]
+        matrix[first] |= left & graph.adjacency[first] & graph.adjacency[:, first]
     return PDAG(matrix, graph.names)

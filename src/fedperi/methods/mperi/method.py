@@ -263,7 +263,7 @@ class MPERI(Seeded):
             warnings=(
                 *cautions(parts, groups, runs, robust),
                 *many_yes_no(moments, known),
-                *hidden_causes(parts, dag, groups),
+                *hidden_causes(parts, dag, groups, said),
             ),
             sampling={"exact": runs.exact, "chains_differ": runs.chains_differ},
             moments=moments,

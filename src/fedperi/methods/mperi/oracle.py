@@ -36,16 +36,22 @@ def edge_price(p: int) -> float:
     return log(max(1.0, (p - 1) / MOST_LIKELY_NEIGHBOURS))
 
 
+FEWEST_REMEMBERED = 5
+"""Candidates from which on the scores of all their subsets are remembered. All pairs of variables are asked once."""
+
+
 @dataclass(frozen=True)
 class ScoreOracle:
     """What the search sees: one site, whose regrets are the negative scores of all together.
 
     Rounds of the search ask again what one more parent would add to a set that did not change: with 100 variables, for
-    two of three such questions. Their answers are remembered.
+    two of three such questions. Their answers are remembered. So are those for all subsets of some candidates: the next
+    lattice of a node has most of its candidates in common with the last one.
     """
 
     mechanisms: Mechanisms
     _seen: dict[tuple[int, ...], Floats] = field(default_factory=dict, repr=False, compare=False)
+    _lattices: dict[int, list[tuple[list[int], Floats]]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,6 +71,11 @@ class ScoreOracle:
         ]
 
     def _scores(self, node: int, fixed: list[int], free: list[int]) -> Floats:
+        if not fixed and len(free) >= FEWEST_REMEMBERED:
+            some = self._lattices.setdefault(node, [])
+            found = self.mechanisms.lattice(node, fixed, free, known=_known(free, some) if some else None)
+            some.append((free, found))
+            return found
         if free or not fixed:
             return self.mechanisms.lattice(node, fixed, free)
         # The order of the columns decides the last digit, so that only the same order counts as the same question.
@@ -73,3 +84,22 @@ class ScoreOracle:
         if np.isnan(beside[last]):
             beside[last] = self.mechanisms.lattice(node, fixed, ())[0]
         return beside[last : last + 1]
+
+
+def _known(free: list[int], lattices: list[tuple[list[int], Floats]]) -> Floats:
+    """Scores of the subsets of some candidates that were computed as subsets of others; NaN if not.
+
+    Examples
+    --------
+    >>> _known([2, 5], [([2, 3], np.array([0.0, 1.0, 2.0, 3.0]))]).tolist()
+    [0.0, 1.0, nan, nan]
+    """
+    out = np.full(1 << len(free), np.nan)
+    for others, scores in lattices:
+        here = there = np.zeros(1, dtype=np.int64)
+        for t, v in enumerate(others):
+            if v in free:
+                here = np.concatenate([here, here + (1 << free.index(v))])
+                there = np.concatenate([there, there + (1 << t)])
+        out[here] = scores[there]
+    return out

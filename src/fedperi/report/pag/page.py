@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from ..._version import __version__
 from ..page import environment
+from ..paper.methods import citation
 from ..pictures.pag import pag_svg
 from ..privacy import promises
-from ..words import citation
 from .words import ASSUMPTIONS, change_words, counted, edge_words, methods_text
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...graph.ancestral.pag import PAG
-from ..mechanism_words import Assumption
+from ..paper.mechanisms import Assumption
 
 if TYPE_CHECKING:
     from ...methods.fci.result import FCIResult

@@ -119,31 +119,46 @@
   label();
 
   // Table of edges: sort and filter.
-  const table = document.getElementById("edges");
-  if (table) {
+  for (const table of document.querySelectorAll(".sortable")) {
     const body = table.tBodies[0];
     const heads = [...table.tHead.rows[0].cells];
     const key = (row, k) => row.cells[k].dataset.key ?? row.cells[k].textContent.trim();
-    heads.forEach((head, k) => head.addEventListener("click", () => {
+    heads.filter((head) => head.hasAttribute("aria-sort")).forEach((head, k) => head.addEventListener("click", () => {
       const numeric = head.classList.contains("num");
       const before = head.getAttribute("aria-sort");
       const up = before === "none" ? !numeric : before === "descending";
-      for (const other of heads) other.setAttribute("aria-sort", "none");
+      for (const other of heads) if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
       const compare = numeric ? (a, b) => Number(key(a, k)) - Number(key(b, k)) : (a, b) => key(a, k).localeCompare(key(b, k));
       body.append(...[...body.rows].sort((a, b) => (up ? 1 : -1) * compare(a, b)));
     }));
-    const filter = document.getElementById("filter");
-    filter.addEventListener("input", () => {
-      const wanted = filter.value.trim().toLowerCase();
-      let count = 0;
-      for (const row of body.rows) {
-        row.hidden = !row.textContent.toLowerCase().includes(wanted);
-        count += row.hidden ? 0 : 1;
-      }
-      document.getElementById("matches").textContent = count + " of " + body.rows.length;
-    });
   }
+  const keepOnly = (rows, wanted, status) => {
+    let count = 0;
+    for (const row of rows) {
+      row.hidden = !wanted(row);
+      count += row.hidden ? 0 : 1;
+    }
+    document.getElementById(status).textContent = count + " of " + rows.length;
+  };
+  const filter = document.getElementById("filter");
+  if (filter) filter.addEventListener("input", () => {
+    const wanted = filter.value.trim().toLowerCase();
+    keepOnly(document.getElementById("edges").tBodies[0].rows, (row) => row.textContent.toLowerCase().includes(wanted), "matches");
+  });
+
+  // On paper nothing can be opened: lists that are closed are printed, but for the configuration.
+  const closed = () => [...document.querySelectorAll("main details:not([open])")].filter((one) => !one.closest("[aria-labelledby=h-config]"));
+  let opened = [];
+  window.addEventListener("beforeprint", () => { opened = closed(); for (const one of opened) one.open = true; });
+  window.addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
+
+  // Effects: of one cause, on one variable.
+  const cause = document.getElementById("of-cause"), effect = document.getElementById("on-effect");
+  for (const select of [cause, effect]) if (select) select.addEventListener("change", () => {
+    const fits = (select, name) => !select.value || select.value === name;
+    keepOnly(document.getElementById("effects").tBodies[0].rows, (row) => fits(cause, row.dataset.cause) && fits(effect, row.dataset.effect), "effects-shown");
+  });
 
   // The matrix of sites and variables: a cell opens its evidence, one at a time.
   const cells = [...document.querySelectorAll("[data-cell]")];

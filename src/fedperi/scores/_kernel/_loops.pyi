@@ -81,6 +81,7 @@ def discrete_flips(
     table: Any, prior: float, price: float, node: int, parents: Ints, others: Ints, out: Floats
 ) -> bool: ...
 def discrete_lattices(table: Any, prior: float, price: float, nodes: Ints, candidates: Ints, out: Floats) -> bool: ...
+def subset_sums(value: Floats, power: Ints) -> bool: ...
 def layers(sum: Floats, power: Ints, best: Ints, within: Floats, earlier: Floats, total: Floats) -> bool: ...
 def mechanisms(
     moments: Floats,
@@ -104,8 +105,9 @@ def mechanism_scores(
     parents: Ints,
     fixed: int,
     wanted: Bools | None,
+    known: Floats | None,
     out: Floats,
-    groups: Ints,
+    groups: Ints | None,
     tolerances: Floats,
     without: Floats | None,
 ) -> bool: ...
@@ -113,7 +115,12 @@ def chain(
     first: Ints,
     free: Ints,
     begin: Ints,
-    log_sum: Floats,
+    value: Floats,
+    power: Ints,
+    set_first: Ints,
+    sets: Ints,
+    set_value: Floats,
+    set_power: Ints,
     near_first: Ints,
     near: Ints,
     reach: Floats,

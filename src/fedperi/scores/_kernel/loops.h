@@ -99,7 +99,8 @@ typedef struct {
 } Sites;
 
 int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, int fixed, int open,
-                     const uint8_t *wanted, double *out, int64_t *labels, double *taus, double *without);
+                     const uint8_t *wanted, const double *known, double *out, int64_t *labels, double *taus,
+                     double *without);
 
 /* discrete.c */
 typedef struct Discrete Discrete; /* a table of categories */
@@ -124,6 +125,7 @@ int discrete_lattices(const Discrete *table, Judge judge, const int64_t *nodes, 
 #define MOST_REDRAWN 6             /* nodes whose parents are drawn together */
 #define NO_POWER (-((int64_t)1 << 55)) /* where no parent set, or no DAG, is allowed */
 
+void subset_sums(double *value, int64_t *power, size_t sets);
 int layers(ptrdiff_t p, const double *sum, const int64_t *power, const int64_t *best, double *within, double *earlier,
            double *total);
 
@@ -131,8 +133,12 @@ typedef struct {
     ptrdiff_t p;
     const int64_t *first;             /* of the candidates of each node, and one more */
     const int64_t *free;              /* the candidates */
-    const int64_t *begin;             /* of the tables of each node, and one more */
-    const double *log_sum;            /* logarithms of summed weights: by level, by place in the lattice */
+    const int64_t *begin;             /* of the sums of each node, and one more */
+    const double *value;              /* summed weights, value * 2^power, by place in the lattice */
+    const int64_t *power;
+    const int64_t *set_first, *set;   /* sets with a weight, by node, the best first */
+    const double *set_value;          /* their weights */
+    const int64_t *set_power;
     const int64_t *near_first, *near; /* nodes that are redrawn together with each node */
     const double *reach;              /* probabilities of them, added up */
     const double *sizes;              /* probabilities of the sizes of blocks, added up */

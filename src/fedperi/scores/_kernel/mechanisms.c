@@ -13,6 +13,8 @@
 #define LEAST_GAIN 1e-7
 #define NEAR 3.0 /* nats: a move that seems to lose no more may gain */
 #define NOT_CUT SIZE_MAX
+#define LANES 8 /* sites that are fitted side by side */
+#define AT_ONCE 64 /* of this number of sites one leaves its group at a time */
 #define CONSTANT 1e-10 /* share of a column's spread over all sites below which it is constant at one of them */
 
 typedef struct {
@@ -43,6 +45,16 @@ typedef struct {
     double tau;            /* how far sites may lie apart and still share a mechanism */
     int64_t *members;      /* [site]: how many sites a group has; 0 if it was joined to another */
     ptrdiff_t *list;       /* [site]: groups that may be joined */
+    ptrdiff_t blocks;      /* of LANES sites each; the last one may have room */
+    ptrdiff_t local[MOST_COLUMNS]; /* columns of the family at hand, among those of the largest */
+    double *cells;         /* [block, cell of the largest family, lane]: moments of the sites */
+    double *lanes;         /* [block, cell, lane]: the same for the family at hand, weighted, if spreads are shared */
+    double *factor;        /* [cell, lane]: factors of the sites of a block */
+    double *least, *around; /* [site, rounded up]: pivots that count for nothing; squares, then fits around a group */
+    double *leaving;       /* [site]: what it gains by leaving its group */
+    ptrdiff_t *leavers;    /* [site / AT_ONCE, and one more] */
+    double *log_n, *log_c; /* [site], [tolerance, site]: logarithms of rows, and of what tolerance divides them by */
+    ptrdiff_t at;          /* of the tolerance at hand */
 } Work;
 
 static inline double larger(double a, double b) { return a > b ? a : b; }
@@ -81,11 +93,10 @@ static ptrdiff_t residual_squares(const double *packed, double *root, ptrdiff_t 
     return rank;
 }
 
-/* Squares of a column around what a factor predicts for it, in other moments: v'Av, where v is (-weights, 1). */
-static double squares_around(const double *packed, const double *root, ptrdiff_t column, double *v)
+/* Weights (-weights, 1) of the regression of a column on those before it, from a factor. */
+static void weights_of(const double *root, ptrdiff_t column, double *v)
 {
     const double *row = root + triangle(column);
-    double total = 0.0;
     for (ptrdiff_t i = column - 1; i >= 0; i--) {
         double sum = row[i];
         for (ptrdiff_t j = i + 1; j < column; j++)
@@ -93,6 +104,13 @@ static double squares_around(const double *packed, const double *root, ptrdiff_t
         v[i] = -sum * root[triangle(i) + i];
     }
     v[column] = 1.0;
+}
+
+/* Squares of a column around what a factor predicts for it, in other moments: v'Av, where v is (-weights, 1). */
+static double squares_around(const double *packed, const double *root, ptrdiff_t column, double *v)
+{
+    double total = 0.0;
+    weights_of(root, column, v);
     for (ptrdiff_t i = 0; i <= column; i++) {
         const double *from = packed + triangle(i);
         double sum = 0.5 * from[i] * v[i];
@@ -101,6 +119,63 @@ static double squares_around(const double *packed, const double *root, ptrdiff_t
         total += 2.0 * sum * v[i];
     }
     return larger(total, 0.0);
+}
+
+/* `residual_squares` of LANES sites side by side, by the same operations. Cells lie LANES apart. */
+VECTORS static void residual_lanes(const double *cells, const ptrdiff_t *local, ptrdiff_t size, ptrdiff_t last,
+                                   const double *least, double *restrict root, double *restrict left,
+                                   double *restrict rank)
+{
+    for (int lane = 0; lane < LANES; lane++)
+        rank[lane] = 0.0;
+    for (ptrdiff_t i = 0; i < size; i++) {
+        double *row = root + triangle(i) * LANES, pivot[LANES];
+        const double *from = cells + triangle(local[i]) * LANES;
+        for (int lane = 0; lane < LANES; lane++)
+            pivot[lane] = from[local[i] * LANES + lane];
+        for (ptrdiff_t j = 0; j < i; j++) {
+            const double *other = root + triangle(j) * LANES, *begin = from + local[j] * LANES;
+            double sum[LANES];
+            for (int lane = 0; lane < LANES; lane++)
+                sum[lane] = begin[lane];
+            for (ptrdiff_t l = 0; l < j; l++)
+                for (int lane = 0; lane < LANES; lane++)
+                    sum[lane] -= row[l * LANES + lane] * other[l * LANES + lane];
+            for (int lane = 0; lane < LANES; lane++) {
+                double value = sum[lane] * other[j * LANES + lane];
+                row[j * LANES + lane] = value;
+                pivot[lane] -= value * value;
+            }
+        }
+        if (i >= size - last)
+            for (int lane = 0; lane < LANES; lane++)
+                left[(i - (size - last)) * LANES + lane] = larger(pivot[lane], 0.0);
+        double regressor = i < size - last ? 1.0 : 0.0;
+        for (int lane = 0; lane < LANES; lane++) {
+            double inverse = 1.0 / sqrt(larger(pivot[lane], TINY));
+            row[i * LANES + lane] = pivot[lane] > least[lane] ? inverse : 0.0;
+            rank[lane] += pivot[lane] > least[lane] ? regressor : 0.0;
+        }
+    }
+}
+
+/* v'Av in the moments of LANES sites. */
+VECTORS static void squares_lanes(const double *cells, ptrdiff_t column, const double *v, double *restrict out)
+{
+    double total[LANES] = {0.0};
+    for (ptrdiff_t i = 0; i <= column; i++) {
+        const double *from = cells + triangle(i) * LANES;
+        double sum[LANES];
+        for (int lane = 0; lane < LANES; lane++)
+            sum[lane] = 0.5 * from[i * LANES + lane] * v[i];
+        for (ptrdiff_t j = 0; j < i; j++)
+            for (int lane = 0; lane < LANES; lane++)
+                sum[lane] += from[j * LANES + lane] * v[j];
+        for (int lane = 0; lane < LANES; lane++)
+            total[lane] += 2.0 * sum[lane] * v[i];
+    }
+    for (int lane = 0; lane < LANES; lane++)
+        out[lane] = larger(total[lane], 0.0);
 }
 
 /* Parameters that are compared: strengths, means, what the node's own columns are to each other, and the spread. */
@@ -123,33 +198,57 @@ static void gather(const Work *work, ptrdiff_t site, double *packed)
 static void choose(Work *work, const int64_t *parents, int count, size_t set)
 {
     const int64_t *first = work->sites->first;
-    ptrdiff_t at = 0;
+    ptrdiff_t at = 0, place = 0;
     work->parents = parents;
     work->set = set;
+    work->local[at] = place;
     work->columns[at++] = 0;
     for (int t = 0; t < count; t++)
-        if (set >> t & 1)
-            for (int64_t c = first[parents[t]]; c < first[parents[t] + 1]; c++)
+        for (int64_t c = first[parents[t]]; c < first[parents[t] + 1]; c++) {
+            place++;
+            if (set >> t & 1) {
+                work->local[at] = place;
                 work->columns[at++] = c;
+            }
+        }
     work->regressors = at;
-    for (int64_t c = first[work->node]; c < first[work->node] + work->own; c++)
+    for (int64_t c = first[work->node]; c < first[work->node] + work->own; c++) {
+        work->local[at] = ++place;
         work->columns[at++] = c;
+    }
 }
 
-/* What one site says of a family by itself: log-likelihood, parameters and the variances left over. */
-static double fit_alone(Work *work, ptrdiff_t site, double *parameters_of, double *variance)
+/* Gather the moments of the largest family, by lanes; and what does not depend on the family. */
+static void gather_cells(Work *work)
+{
+    const Sites *sites = work->sites;
+    ptrdiff_t cells = triangle(work->regressors + work->own);
+    for (ptrdiff_t k = 0; k < work->blocks * LANES; k++) {
+        double *to = work->cells + k / LANES * cells * LANES + k % LANES;
+        work->least[k] = k < sites->count ? CONSTANT * sites->n[k] : 0.0;
+        if (k < sites->count)
+            gather(work, k, work->joint);
+        for (ptrdiff_t cell = 0; cell < cells; cell++)
+            to[cell * LANES] = k < sites->count ? work->joint[cell] : 0.0;
+    }
+    for (ptrdiff_t k = 0; k < sites->count; k++) {
+        work->log_n[k] = log(sites->n[k]);
+        for (ptrdiff_t t = 0; t < sites->tolerances; t++)
+            work->log_c[t * sites->count + k] = log(1.0 + sites->n[k] * sites->tolerance[t] * sites->tolerance[t]);
+    }
+}
+
+/* What one site says of a family by itself, from residual squares in `variance`: the log-likelihood. The squares become
+   the variances left over. */
+static double fit_alone(const Work *work, ptrdiff_t site, double *variance)
 {
     const Sites *sites = work->sites;
     double n = sites->n[site], sum = 0.0;
-    gather(work, site, work->joint);
-    ptrdiff_t rank = residual_squares(work->joint, work->root, work->regressors + work->own, work->own, CONSTANT * n,
-                                      variance);
     for (ptrdiff_t j = 0; j < work->own; j++) {
         double least = sites->floor[site * sites->columns + sites->first[work->node] + j];
         variance[j] = larger(variance[j] / n, least);
         sum += log(variance[j]);
     }
-    *parameters_of = parameters(work, rank);
     return -0.5 * n * (sum + (double)work->own);
 }
 
@@ -299,6 +398,25 @@ static double fit_around(Work *work, ptrdiff_t site, double rows)
     return total;
 }
 
+/* The same of all listed sites; those of other sites mean nothing. */
+static void fits_around(Work *work, const ptrdiff_t *list, ptrdiff_t count, double rows)
+{
+    if (!work->sites->spread[work->node]) {
+        for (ptrdiff_t x = 0; x < count; x++)
+            work->around[list[x]] = fit_around(work, list[x], rows);
+        return;
+    }
+    double variance = larger(work->left[0] / rows, TINY), logarithm = log(variance);
+    weights_of(work->root, work->regressors, work->weights);
+    for (ptrdiff_t block = 0; block < work->blocks; block++)
+        squares_lanes(work->lanes + block * work->packed * LANES, work->regressors, work->weights,
+                      work->around + block * LANES);
+    for (ptrdiff_t x = 0; x < count; x++) {
+        ptrdiff_t k = list[x];
+        work->around[k] = -(0.5 * (work->own_rows[k] * logarithm + work->around[k] / variance));
+    }
+}
+
 /* Add up the moments of the listed sites. Their score as a group; its factors and residual squares stay. */
 static double score_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
 {
@@ -354,46 +472,65 @@ static void settle(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *
     memcpy(work->sums + group * stride, work->joint, (size_t)stride * sizeof(double));
 }
 
-/* Which of the listed sites gains most by leaving their group, which was scored last; -1 if none seems to. Without a
-   site of n of N rows the mechanism of the others lies N / (N - n) times as far from it, as a mean does. */
-static ptrdiff_t most_apart(Work *work, const ptrdiff_t *list, ptrdiff_t count, double rows)
+/* Which of the listed sites gain most by leaving their group, which was scored last: at most some, those that gain most
+   first. Returns how many. Without a site of n of N rows the mechanism of the others lies N / (N - n) times as far from
+   it, as a mean does. */
+static ptrdiff_t most_apart(Work *work, const ptrdiff_t *list, ptrdiff_t count, double rows, ptrdiff_t most,
+                            ptrdiff_t *leavers)
 {
-    double best = 0.0, price = 0.5 * parameters(work, work->regressors);
-    ptrdiff_t out = -1;
+    double price = 0.5 * parameters(work, work->regressors);
+    ptrdiff_t found = 0;
+    fits_around(work, list, count, rows);
     for (ptrdiff_t x = 0; x < count; x++) {
-        ptrdiff_t k = list[x];
+        ptrdiff_t k = list[x], place = found;
         if (work->alone[k] == TOO_FEW)
             continue;
         double farther = rows / (rows - work->own_rows[k]);
-        double apart = work->own_fit[k] - work->own_fixed[k] - fit_around(work, k, rows);
+        double apart = work->own_fit[k] - work->own_fixed[k] - work->around[k];
         double gain = work->alone[k] - work->own_fit[k] + farther * apart + price * log(farther);
-        if (gain > best) {
-            best = gain;
-            out = x;
-        }
+        work->leaving[k] = gain;
+        if (!(gain > 0.0))
+            continue;
+        while (place > 0 && gain > work->leaving[leavers[place - 1]])
+            place--;
+        if (place == most)
+            continue;
+        found += found < most;
+        memmove(leavers + place + 1, leavers + place, (size_t)(found - 1 - place) * sizeof(ptrdiff_t));
+        leavers[place] = k;
     }
-    return out;
+    return found;
 }
 
-/* Take sites out of the group of all, one after the other, the one that gains most by it first, while one gains. The
-   group that is left is settled, and comes first in the list. Returns how many groups there are. */
+/* Take sites out of the group of all, those that gain most by it first, while some gain: one after the other, or a few
+   at a time where there are many. The group that is left is settled, and comes first in the list. Returns how many
+   groups there are. */
 static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
 {
-    ptrdiff_t inside = count;
+    ptrdiff_t inside = count, *leavers = work->leavers, single = 0;
     double rows, fixed, score = score_listed(work, list, inside, &rows, &fixed);
     while (inside > 1) {
-        ptrdiff_t out = most_apart(work, list, inside, rows);
-        if (out < 0)
+        ptrdiff_t most = single || inside < 2 * AT_ONCE ? 1 : inside / AT_ONCE;
+        ptrdiff_t out = most_apart(work, list, inside, rows, most, leavers);
+        if (!out)
             break;
-        ptrdiff_t leaves = list[out];
-        list[out] = list[--inside];
-        list[inside] = leaves;
-        double before = score;
+        double before = score, after = 0.0;
+        for (ptrdiff_t x = 0; x < out; x++) {
+            ptrdiff_t at = 0;
+            while (list[at] != leavers[x])
+                at++;
+            list[at] = list[--inside];
+            list[inside] = leavers[x];
+            after += work->alone[leavers[x]];
+        }
         score = score_listed(work, list, inside, &rows, &fixed);
         score = inside > 1 ? score : work->own_score[list[0]];
-        if (score + work->alone[leaves] <= before) {
-            inside++; /* it seemed to gain, and does not */
-            break;
+        if (score + after <= before) { /* they seemed to gain, and do not */
+            inside += out;
+            if (out == 1)
+                break;
+            single = 1;
+            score = score_listed(work, list, inside, &rows, &fixed);
         }
     }
     if (inside < 2)
@@ -436,11 +573,12 @@ static void weigh_moves(Work *work, const ptrdiff_t *sites, ptrdiff_t count, con
             continue;
         double rows = work->rows[group];
         score_group(work, work->sums + group * work->parts * work->packed, rows, 0.0);
+        fits_around(work, sites, count, rows);
         for (ptrdiff_t x = 0; x < count; x++) {
             ptrdiff_t k = sites[x];
             int inside = labels[k] == group;
             double other = inside ? rows - work->own_rows[k] : rows + work->own_rows[k];
-            double apart = work->own_fit[k] - work->own_fixed[k] - fit_around(work, k, rows);
+            double apart = work->own_fit[k] - work->own_fixed[k] - work->around[k];
             double sign = inside ? -1.0 : 1.0;
             work->gain[k * stride + group] =
                 other > 0.0 ? work->own_fit[k] - apart * rows / other - sign * price * log(other / rows) : 0.0;
@@ -524,17 +662,29 @@ static void find_groups(Work *work, int64_t *labels)
         move_sites(work, sites, all, labels);
 }
 
-/* What each site says of a family by itself: [site], so many numbers apart. */
+/* What each site says of a family by itself: [site]. */
 typedef struct {
     const double *alone, *cut, *likelihood, *parameters, *variance;
     const uint32_t *left; /* parents that a site is left with where it is cut off */
-    size_t stride;
 } Fits;
 
 static double score_declared(const Work *work, const Fits *fits, ptrdiff_t site)
 {
-    size_t at = (size_t)site * fits->stride;
+    size_t at = (size_t)site;
     return larger(fits->alone[at], fits->cut[at] + work->sites->price_cut);
+}
+
+/* Moments of a site for the family at hand, weighted: as they are listed for one site, and by lanes. */
+static void weigh_cells(Work *work, ptrdiff_t site, double shared, double *sums)
+{
+    ptrdiff_t lane = site % LANES, block = site / LANES, size = work->regressors + work->own;
+    const double *cells = work->cells + block * work->packed * LANES + lane;
+    double *to = work->lanes + block * work->packed * LANES + lane;
+    for (ptrdiff_t i = 0; i < size; i++) {
+        const double *from = cells + triangle(work->local[i]) * LANES;
+        for (ptrdiff_t j = 0; j <= i; j++, to += LANES)
+            *to = *sums++ = from[work->local[j] * LANES] * shared;
+    }
 }
 
 /* Prepare every site as a group of its own, for one tolerance. Returns the score of those that declare the node a
@@ -543,8 +693,9 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
 {
     const Sites *sites = work->sites;
     double total = 0.0;
+    const double *log_c = work->log_c + work->at * sites->count;
     for (ptrdiff_t k = 0; k < sites->count; k++) {
-        size_t at = (size_t)k * fits->stride;
+        size_t at = (size_t)k;
         double c = 1.0 + sites->n[k] * work->tau * work->tau;
         work->members[k] = 0;
         labels[k] = k;
@@ -564,15 +715,13 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
         work->own_cut[k] = !few && fits->cut[at] > fits->alone[at] - sites->price_own ? fits->left[at] : NOT_CUT;
         work->cut[k] = work->own_cut[k];
         work->own_rows[k] = work->rows[k] = sites->n[k] * shared;
-        work->fixed[k] = few ? 0.0 : -0.5 * fits->parameters[at] * log(c);
+        work->fixed[k] = few ? 0.0 : -0.5 * fits->parameters[at] * log_c[k];
         work->own_fit[k] = fits->likelihood[at] + work->fixed[k];
         double *sums = work->single + k * work->parts * work->packed;
         const double *left = fits->variance + at * (size_t)work->own;
         if (sites->spread[work->node]) {
             work->fixed[k] += (1.0 - shared) * fits->likelihood[at];
-            gather(work, k, sums);
-            for (ptrdiff_t cell = 0; cell < triangle(size_of(work, 0)); cell++)
-                sums[cell] *= shared;
+            weigh_cells(work, k, shared, sums);
         } else {
             work->fixed[k] += fits->likelihood[at] + 0.5 * sites->n[k] * shared * (double)work->own;
             gather(work, k, work->joint);
@@ -586,14 +735,24 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
     return total;
 }
 
-/* Add up the groups, but for one. One of them has all parents, free of charge: `refund` is what that gives. */
-static double add_groups(const Work *work, ptrdiff_t but, double *refund)
+/* List the first sites of the groups. */
+static ptrdiff_t list_groups(const Work *work, ptrdiff_t *list)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t k = 0; k < work->sites->count; k++)
+        if (work->members[k])
+            list[count++] = k;
+    return count;
+}
+
+/* Add up the listed groups, but for one. One of them has all parents, free of charge: `refund` is what that gives. */
+static double add_groups(const Work *work, const ptrdiff_t *list, ptrdiff_t count, ptrdiff_t but, double *refund)
 {
     double total = 0.0;
-    for (ptrdiff_t k = 0; k < work->sites->count; k++)
-        if (work->members[k] && k != but) {
-            total += work->value[k];
-            *refund = larger(*refund, work->score[k] - work->value[k]);
+    for (ptrdiff_t x = 0; x < count; x++)
+        if (list[x] != but) {
+            total += work->value[list[x]];
+            *refund = larger(*refund, work->score[list[x]] - work->value[list[x]]);
         }
     return total;
 }
@@ -604,7 +763,7 @@ static double score_family(Work *work, const Fits *fits, int64_t *labels)
     double refund = -HUGE_VAL, total = prepare(work, fits, labels);
     if (work->sites->share)
         find_groups(work, labels);
-    total += add_groups(work, -1, &refund);
+    total += add_groups(work, work->list, list_groups(work, work->list), -1, &refund);
     return refund == -HUGE_VAL ? total : total + refund;
 }
 
@@ -625,13 +784,20 @@ static double join_others(Work *work, const int64_t *labels, ptrdiff_t but, ptrd
     return best;
 }
 
+static void choose_tolerance(Work *work, double tau)
+{
+    work->tau = tau;
+    for (work->at = 0; work->at < work->sites->tolerances - 1 && work->sites->tolerance[work->at] != tau;)
+        work->at++;
+}
+
 /* Scores of a family without each of the sites in turn, if the other sites stay in the groups in which they are. */
 static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64_t *room, double tau, double *out)
 {
     const Sites *sites = work->sites;
     ptrdiff_t count = sites->count, stride = work->parts * work->packed;
     double everywhere = -HUGE_VAL, declared, total;
-    work->tau = tau;
+    choose_tolerance(work, tau);
     declared = prepare(work, fits, room);
     for (ptrdiff_t k = 0; k < count; k++)
         if (work->members[k] && labels[k] == k && sites->share) {
@@ -642,7 +808,8 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
                     work->list[inside++] = other;
             settle(work, work->list, inside, room);
         }
-    total = declared + add_groups(work, -1, &everywhere);
+    ptrdiff_t *groups = work->leavers + count / AT_ONCE + 1, found = list_groups(work, groups);
+    total = declared + add_groups(work, groups, found, -1, &everywhere);
     for (ptrdiff_t k = 0; k < count; k++) {
         ptrdiff_t group = (ptrdiff_t)labels[k];
         double refund = -HUGE_VAL, left = total, price = price_of(sites, tau, count - 1);
@@ -653,7 +820,7 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
             out[k] -= score_declared(work, fits, k);
             continue;
         }
-        left = declared + add_groups(work, group, &refund);
+        left = declared + add_groups(work, groups, found, group, &refund);
         if (work->members[group] > 1) {
             double rows = work->rows[group] - work->own_rows[k], score, value;
             size_t cut = NOT_CUT;
@@ -666,7 +833,7 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
             value = score - sites->price_own;
             value = rest < 0 ? value_cut(work, work->joint, rows, value, work->cut[group], &cut) : work->alone[rest];
             if (rest >= 0)
-                score = fits->alone[(size_t)rest * fits->stride];
+                score = fits->alone[rest];
             if (rest >= 0 && value == TOO_FEW) /* it must join others, if there are any */
                 left += join_others(work, labels, group, rest);
             else {
@@ -680,18 +847,18 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
 
 /* What a tolerance can reach at most: every site alone, or in a group whose mechanism is just its own. Prices below
    zero are a bonus for every group. */
-static double most_possible(const Work *work, const Fits *fits, double tau)
+static double most_possible(const Work *work, const Fits *fits)
 {
     const Sites *sites = work->sites;
     double total = larger(sites->price_own, sites->price_cut);
     double bonus = larger(0.0, larger(-sites->price_own, -sites->price_cut));
     for (ptrdiff_t k = 0; k < sites->count; k++) {
-        size_t at = (size_t)k * fits->stride;
+        size_t at = (size_t)k;
         if (sites->constant[k * sites->variables + work->node])
             continue;
         if (fits->alone[at] == TOO_FEW)
             return HUGE_VAL;
-        double shared = fits->likelihood[at] - 0.5 * fits->parameters[at] * log(1.0 + sites->n[k] * tau * tau);
+        double shared = fits->likelihood[at] - 0.5 * fits->parameters[at] * work->log_c[work->at * sites->count + k];
         total += larger(shared, larger(fits->alone[at], fits->cut[at] + sites->price_cut)) + bonus;
     }
     return total;
@@ -705,8 +872,8 @@ static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int6
     double best = -HUGE_VAL;
     for (ptrdiff_t t = 0; t < sites->tolerances; t++) {
         double price = price_of(sites, sites->tolerance[t], sites->count);
-        work->tau = sites->tolerance[t];
-        if (t && best >= most_possible(work, fits, work->tau) - price)
+        choose_tolerance(work, sites->tolerance[t]);
+        if (t && best >= most_possible(work, fits) - price)
             continue;
         double found = score_family(work, fits, room) - price;
         if (found > best) {
@@ -726,6 +893,7 @@ static void forget_work(Work *work)
     free(work->members);
     free(work->list);
     free(work->cut);
+    free(work->cells);
 }
 
 static int make_work(Work *work, ptrdiff_t widest)
@@ -736,10 +904,21 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->sums = malloc(2 * count * stride * sizeof(double));
     work->gain = malloc(count * (count + 9) * sizeof(double));
     work->members = malloc(2 * count * sizeof(int64_t));
-    work->list = malloc(count * sizeof(ptrdiff_t));
+    work->list = malloc((2 * count + count / AT_ONCE + 2) * sizeof(ptrdiff_t)); /* and `leavers`, and groups */
     work->cut = malloc(2 * count * sizeof(size_t));
-    if (!work->root || !work->sums || !work->gain || !work->members || !work->list || !work->cut)
+    work->blocks = (work->sites->count + LANES - 1) / LANES;
+    size_t places = (size_t)work->blocks * LANES, logs = (size_t)(work->sites->tolerances + 2) * count;
+    work->cells = calloc(2 * places * part + part * LANES + 2 * places + logs, sizeof(double));
+    if (!work->root || !work->sums || !work->gain || !work->members || !work->list || !work->cut || !work->cells)
         return NO_MEMORY;
+    work->lanes = work->cells + places * part;
+    work->factor = work->lanes + places * part;
+    work->least = work->factor + part * LANES;
+    work->around = work->least + places;
+    work->log_n = work->around + places;
+    work->leaving = work->log_n + count;
+    work->log_c = work->leaving + count;
+    work->leavers = work->list + count;
     work->own_cut = work->cut + count;
     work->joint = work->root + stride;
     work->some = work->joint + stride + part;
@@ -758,7 +937,7 @@ static int make_work(Work *work, ptrdiff_t widest)
     return 0;
 }
 
-/* What single sites say of all subsets of the parents: [site, subset]. */
+/* What single sites say of all subsets of the parents: [subset, site]. */
 typedef struct {
     int all;               /* parents */
     size_t subsets, cells; /* of the parents; sites times subsets */
@@ -809,12 +988,19 @@ static void fit_sites(Work *work, Subsets *table, size_t set)
 {
     const Sites *sites = work->sites;
     size_t own = (size_t)work->own;
+    double left[MOST_COLUMNS * LANES], rank[LANES];
     for (ptrdiff_t k = 0; k < sites->count; k++) {
-        size_t empty = (size_t)k * table->subsets, at = empty + set;
+        size_t empty = (size_t)k, at = set * (size_t)sites->count + empty;
+        if (k % LANES == 0)
+            residual_lanes(work->cells + k * work->packed, work->local, work->regressors + work->own, work->own,
+                           work->least + k, work->factor, left, rank);
         if (sites->constant[k * sites->variables + work->node])
             continue;
-        table->likelihood[at] = fit_alone(work, k, table->parameters + at, table->variance + at * own);
-        table->alone[at] = table->likelihood[at] - 0.5 * table->parameters[at] * log(sites->n[k]);
+        for (size_t j = 0; j < own; j++)
+            table->variance[at * own + j] = left[j * LANES + (size_t)k % LANES];
+        table->parameters[at] = parameters(work, (ptrdiff_t)rank[k % LANES]);
+        table->likelihood[at] = fit_alone(work, k, table->variance + at * own);
+        table->alone[at] = table->likelihood[at] - 0.5 * table->parameters[at] * work->log_n[k];
         if (sites->n[k] < 2.0 * (double)(work->regressors + work->own)) {
             table->alone[at] = TOO_FEW; /* it could fit anything: its spread is that without parents */
             table->likelihood[at] = table->likelihood[empty];
@@ -824,7 +1010,7 @@ static void fit_sites(Work *work, Subsets *table, size_t set)
         table->fewer_left[at] = table->left[at] = 0;
         for (int t = 0; t < table->all; t++)
             if (set >> t & 1) {
-                size_t one = set ^ (size_t)1 << t, there = empty + one;
+                size_t one = set ^ (size_t)1 << t, there = one * (size_t)sites->count + empty;
                 int itself = table->alone[there] > table->fewer[there];
                 double found = itself ? table->alone[there] : table->fewer[there];
                 if (found > table->fewer[at]) {
@@ -856,10 +1042,11 @@ static int passed_over(Subsets *table, size_t set)
 
 /* Scores of a node for its `fixed` first parents joined with every subset of the `open` others. Sets that are not in
    `wanted`, if it is given, are passed over with all their supersets; so are, if nothing is fixed, sets that are far
-   behind one of their subsets. Of every site, in each set, the group it is in; the tolerance; and the scores without
-   each site, if they are wanted. */
+   behind one of their subsets. Sets whose score is `known`, and not a NaN, are not scored again. Of every site, in each
+   other set, the group it is in; the tolerance; and the scores without each site, if they are wanted. */
 int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, int fixed, int open,
-                     const uint8_t *wanted, double *out, int64_t *labels, double *taus, double *without)
+                     const uint8_t *wanted, const double *known, double *out, int64_t *labels, double *taus,
+                     double *without)
 {
     int all = fixed + open, fault = 0;
     Work work = {.sites = sites, .node = node};
@@ -876,6 +1063,8 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
         fault = NO_MEMORY;
         goto done;
     }
+    choose(&work, parents, all, table.subsets - 1);
+    gather_cells(&work);
     size_t always = ((size_t)1 << fixed) - 1, shown = (size_t)1 << open;
     for (size_t set = 0; set < table.subsets; set++) {
         size_t at = set >> fixed;
@@ -883,7 +1072,7 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
         if (asked) {
             out[at] = -HUGE_VAL;
             taus[at] = 0.0;
-            for (ptrdiff_t k = 0; k < count; k++)
+            for (ptrdiff_t k = 0; k < count && labels; k++)
                 labels[at * (size_t)count + (size_t)k] = k;
             for (ptrdiff_t k = 0; k < count && without; k++)
                 without[(size_t)k * shown + at] = -HUGE_VAL;
@@ -896,12 +1085,13 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
         fit_sites(&work, &table, set);
         if (!asked || (wanted && !wanted[at]))
             continue;
-        Fits fits = {table.alone + set,      table.cut + set,
-                     table.likelihood + set, table.parameters + set,
-                     table.variance + set * (size_t)work.own, table.left + set,
-                     table.subsets};
-        int64_t *found = labels + at * (size_t)count;
-        out[at] = score_tolerant(&work, &fits, found, table.groups, taus + at);
+        size_t begin = set * (size_t)count;
+        Fits fits = {table.alone + begin,      table.cut + begin,
+                     table.likelihood + begin, table.parameters + begin,
+                     table.variance + begin * (size_t)work.own, table.left + begin};
+        int64_t *found = labels ? labels + at * (size_t)count : table.groups + count;
+        int again = !known || isnan(known[at]);
+        out[at] = again ? score_tolerant(&work, &fits, found, table.groups, taus + at) : known[at];
         if (without) {
             leave_out(&work, &fits, found, table.groups, taus[at], table.scores);
             for (ptrdiff_t k = 0; k < count; k++)

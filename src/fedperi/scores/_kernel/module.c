@@ -9,7 +9,7 @@
 #include "loops.h"
 
 #ifndef MOST_ARRAYS
-#define MOST_ARRAYS 12 /* that one call may take: `order` takes most */
+#define MOST_ARRAYS 16 /* that one call may take: `chain` takes most */
 #endif
 
 typedef struct {
@@ -544,14 +544,15 @@ static PyObject *py_mechanisms(PyObject *self, PyObject *args)
     return lend(lent, MECHANISMS, accepted);
 }
 
-/* (mechanisms, node, parents, how many of them are fixed, wanted or None, out, groups, tolerances, without or None) */
+/* (mechanisms, node, parents, how many of them are fixed, wanted or None, known or None, out, groups or None,
+   tolerances, without or None) */
 static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *o[6];
+    PyObject *capsule, *o[7];
     long long node;
     int fixed;
     Arrays arrays = {0};
-    if (!PyArg_ParseTuple(args, "OLOiOOOOO", &capsule, &node, o, &fixed, o + 1, o + 2, o + 3, o + 4, o + 5))
+    if (!PyArg_ParseTuple(args, "OLOiOOOOOO", &capsule, &node, o, &fixed, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6))
         return NULL;
     const Lent *lent = PyCapsule_GetPointer(capsule, MECHANISMS);
     const int64_t *parents = lent ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
@@ -566,44 +567,71 @@ static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
         return ended(&arrays, OUT_OF_RANGE);
     Py_ssize_t subsets = (Py_ssize_t)1 << (count - fixed);
     const uint8_t *wanted = NULL;
+    const double *known = NULL;
     double *out, *taus, *without = NULL;
-    int64_t *groups;
+    int64_t *groups = NULL;
     if ((o[1] != Py_None && !(wanted = take(&arrays, o[1], 'b', 1, subsets, -1))) ||
-        !(out = take(&arrays, o[2], 'D', 1, subsets, -1)) ||
-        !(groups = take(&arrays, o[3], 'I', 2, subsets, sites->count)) ||
-        !(taus = take(&arrays, o[4], 'D', 1, subsets, -1)) ||
-        (o[5] != Py_None && !(without = take(&arrays, o[5], 'D', 2, sites->count, subsets))))
+        (o[2] != Py_None && !(known = take(&arrays, o[2], 'd', 1, subsets, -1))) ||
+        !(out = take(&arrays, o[3], 'D', 1, subsets, -1)) ||
+        (o[4] != Py_None && !(groups = take(&arrays, o[4], 'I', 2, subsets, sites->count))) ||
+        !(taus = take(&arrays, o[5], 'D', 1, subsets, -1)) ||
+        (o[6] != Py_None && !(without = take(&arrays, o[6], 'D', 2, sites->count, subsets))))
         return refused(&arrays);
-    RETURN_WITHOUT_GIL(mechanism_scores(sites, node, parents, fixed, (int)count - fixed, wanted, out, groups, taus, without));
+    RETURN_WITHOUT_GIL(mechanism_scores(sites, node, parents, fixed, (int)count - fixed, wanted, known, out, groups, taus,
+                                        without));
 }
 
-/* (first, free, begin, log_sum, near_first, near, reach, sizes, random, now, sums, sweeps). What the arrays hold is
-   trusted: search/chains.py made them. Their shapes are not. */
+/* (value, power): sums over subsets, in place. */
+static PyObject *py_subset_sums(PyObject *self, PyObject *args)
+{
+    PyObject *o[2];
+    Arrays arrays = {0};
+    double *value;
+    int64_t *power;
+    if (!PyArg_ParseTuple(args, "OO", o, o + 1) || !(value = take(&arrays, o[0], 'D', 1, -1, -1)))
+        return refused(&arrays);
+    Py_ssize_t sets = length(&arrays, 0);
+    if (!(power = take(&arrays, o[1], 'I', 1, sets, -1)))
+        return refused(&arrays);
+    if (sets < 1 || sets & (sets - 1)) /* not the subsets of anything */
+        return ended(&arrays, OUT_OF_RANGE);
+    subset_sums(value, power, (size_t)sets);
+    return ended(&arrays, 0);
+}
+
+/* (first, free, begin, value, power, set_first, sets, set_value, set_power, near_first, near, reach, sizes, random,
+   now, sums, sweeps). What the arrays hold is trusted: search/chains.py made them. Their shapes are not. */
 static PyObject *py_chain(PyObject *self, PyObject *args)
 {
-    PyObject *o[11];
+    PyObject *o[16];
     Arrays arrays = {0};
     Chain made;
     long long sweeps;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOL", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, o + 8, o + 9,
-                          o + 10, &sweeps))
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOOOOL", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, o + 8, o + 9,
+                          o + 10, o + 11, o + 12, o + 13, o + 14, o + 15, &sweeps))
         return NULL;
-    if (!(made.now = take(&arrays, o[9], 'I', 1, -1, -1)))
+    if (!(made.now = take(&arrays, o[14], 'I', 1, -1, -1)))
         return refused(&arrays);
     made.p = length(&arrays, 0);
     if (!(made.first = take(&arrays, o[0], 'i', 1, made.p + 1, -1)) ||
         !(made.begin = take(&arrays, o[2], 'i', 1, made.p + 1, -1)) ||
-        !(made.near_first = take(&arrays, o[4], 'i', 1, made.p + 1, -1)))
+        !(made.set_first = take(&arrays, o[5], 'i', 1, made.p + 1, -1)) ||
+        !(made.near_first = take(&arrays, o[9], 'i', 1, made.p + 1, -1)))
         return refused(&arrays);
-    Py_ssize_t candidates = made.first[made.p], sums = made.begin[made.p], near = made.near_first[made.p];
-    if (candidates < 0 || sums < 0 || near < 0) /* which would pass for any length */
+    Py_ssize_t candidates = made.first[made.p], sums = made.begin[made.p], near = made.near_first[made.p],
+               sets = made.set_first[made.p];
+    if (candidates < 0 || sums < 0 || near < 0 || sets < 0) /* which would pass for any length */
         return ended(&arrays, OUT_OF_RANGE);
     if (!(made.free = take(&arrays, o[1], 'i', 1, candidates, -1)) ||
-        !(made.log_sum = take(&arrays, o[3], 'd', 1, sums, -1)) ||
-        !(made.near = take(&arrays, o[5], 'i', 1, near, -1)) || !(made.reach = take(&arrays, o[6], 'd', 1, near, -1)) ||
-        !(made.sizes = take(&arrays, o[7], 'd', 1, MOST_REDRAWN, -1)) ||
-        !(made.random = take(&arrays, o[8], 'I', 1, 4, -1)) ||
-        !(made.sums = take(&arrays, o[10], 'D', 1, candidates, -1)))
+        !(made.value = take(&arrays, o[3], 'd', 1, sums, -1)) ||
+        !(made.power = take(&arrays, o[4], 'i', 1, sums, -1)) || !(made.set = take(&arrays, o[6], 'i', 1, sets, -1)) ||
+        !(made.set_value = take(&arrays, o[7], 'd', 1, sets, -1)) ||
+        !(made.set_power = take(&arrays, o[8], 'i', 1, sets, -1)) ||
+        !(made.near = take(&arrays, o[10], 'i', 1, near, -1)) ||
+        !(made.reach = take(&arrays, o[11], 'd', 1, near, -1)) ||
+        !(made.sizes = take(&arrays, o[12], 'd', 1, MOST_REDRAWN, -1)) ||
+        !(made.random = take(&arrays, o[13], 'I', 1, 4, -1)) ||
+        !(made.sums = take(&arrays, o[15], 'D', 1, candidates, -1)))
         return refused(&arrays);
     RETURN_WITHOUT_GIL(chain(&made, sweeps));
 }
@@ -626,6 +654,7 @@ static PyMethodDef methods[] = {
     {"discrete_lattices", py_discrete_lattices, METH_VARARGS, NULL},
     {"mechanisms", py_mechanisms, METH_VARARGS, NULL},
     {"mechanism_scores", py_mechanism_scores, METH_VARARGS, NULL},
+    {"subset_sums", py_subset_sums, METH_VARARGS, NULL},
     {"layers", py_layers, METH_VARARGS, NULL},
     {"chain", py_chain, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -2,10 +2,8 @@
 
 #include "loops.h"
 
-#include <math.h>
 #include <string.h>
 
-#define LN2 0.6931471805599453
 #define LANES 8 /* sums of a dot product that run side by side */
 
 /* Two to the power of something that is not positive. What is too small for a double is zero. */
@@ -16,6 +14,22 @@ static inline double two_to(int64_t power)
         double value;
     } number = {power < -1022 ? 0 : (uint64_t)(power + 1023) << 52};
     return number.value;
+}
+
+/* Replace the weight of each set, value * 2^power, by the sum over its subsets. */
+void subset_sums(double *value, int64_t *power, size_t sets)
+{
+    for (size_t step = 1; step < sets; step *= 2)
+        for (size_t s = 0; s < sets; s++) {
+            size_t one = s ^ step;
+            if (!(s & step))
+                continue;
+            if (power[one] > power[s]) {
+                value[s] = value[one] + value[s] * two_to(power[s] - power[one]);
+                power[s] = power[one];
+            } else
+                value[s] = value[one] * two_to(power[one] - power[s]) + value[s];
+        }
 }
 
 typedef struct {
@@ -245,7 +259,6 @@ int layers(ptrdiff_t p, const double *sum, const int64_t *power, const int64_t *
 
 #define MOST_STATES 729 /* three to the power of MOST_REDRAWN */
 #define BLOCK_SETS 64   /* two to the power of it */
-#define OPTIONS 8       /* two to the power of the bits of a parent set that are drawn at a time */
 
 typedef struct {
     const Chain *chain;
@@ -356,38 +369,37 @@ static int choice(Walk *walk, const double *weight, int count)
     return last;
 }
 
-/* Draw a parent set within a place, but not within another one if `other` is not -1; -1 if there is none. The tables of
-   sums have a level for every few bits: below a level, sums are over all subsets; above it, the set is as given. */
+/* Add up weights of the sets within a place, but not within another one, the best first, until there is more than
+   `wanted`. Weights are relative to 2^power. Returns the last set that was added; -1 if there is none. */
+static int64_t scan(const Chain *chain, int64_t node, int64_t within, int64_t other, int64_t power, double wanted,
+                    double *sum)
+{
+    int64_t last = -1;
+    *sum = 0.0;
+    for (int64_t at = chain->set_first[node]; at < chain->set_first[node + 1] && *sum <= wanted; at++) {
+        int64_t set = chain->set[at];
+        if (set & ~within || (other >= 0 && !(set & ~other)))
+            continue;
+        double weight = chain->set_value[at] * two_to(chain->set_power[at] - power);
+        if (weight > 0.0) {
+            last = set;
+            *sum += weight;
+        }
+    }
+    return last;
+}
+
+/* Draw a parent set within a place, but not within another one if `other` is not -1; -1 if there is none. Few sets have
+   most of the weight, so that few are looked at. */
 static int64_t draw(Walk *walk, int64_t node, int64_t within, int64_t other)
 {
     const Chain *chain = walk->chain;
-    int64_t m = chain->first[node + 1] - chain->first[node], size = (int64_t)1 << m, high = 0;
-    const double *table = chain->log_sum + chain->begin[node];
-    double total = table[within];
-    for (int64_t top = m; top > 0;) {
-        int64_t low = top > 3 ? top - 3 : 0, below = ((int64_t)1 << low) - 1;
-        int64_t bits = within >> low & (((int64_t)1 << (top - low)) - 1);
-        double weight[OPTIONS] = {0.0};
-        table += size;
-        for (int64_t x = bits;; x = (x - 1) & bits) {
-            int64_t set = high | x << low;
-            weight[x] = exp(table[set | (within & below)] - total);
-            if (other >= 0 && !(set & ~other)) {
-                weight[x] -= exp(table[set | (other & below)] - total);
-                if (!(weight[x] > 0.0))
-                    weight[x] = 0.0;
-            }
-            if (!x)
-                break;
-        }
-        int x = choice(walk, weight, OPTIONS);
-        if (x < 0)
-            return -1;
-        high |= (int64_t)x << low;
-        total = table[high | (within & below)];
-        top = low;
-    }
-    return other >= 0 && !(high & ~other) ? -1 : high;
+    int64_t here = chain->begin[node] + within, there = chain->begin[node] + other, power = chain->power[here];
+    double chance = uniform(walk->random), total = chain->value[here], sum;
+    if (other >= 0)
+        total -= chain->value[there] * two_to(chain->power[there] - power);
+    int64_t set = scan(chain, node, within, other, power, chance * total, &sum);
+    return sum > chance * total ? set : scan(chain, node, within, other, power, chance * sum, &sum); /* rounding */
 }
 
 /* Choose nodes that are near each other, whatever the DAG is. Returns how many. */
@@ -432,10 +444,9 @@ static void weigh_block(Walk *walk, int count)
                 walk->best[s] = power > walk->best[s] ? power : walk->best[s];
                 continue;
             }
-            double log_sum = chain->log_sum[chain->begin[walk->block[at]] + walk->within[at][s]];
-            double whole = log_sum > -HUGE_VAL ? floor(log_sum / LN2) : 0.0;
-            walk->power[s * k + at] = log_sum > -HUGE_VAL ? (int64_t)whole : NO_POWER;
-            walk->sum[s * k + at] = exp(log_sum - whole * LN2);
+            int64_t place = chain->begin[walk->block[at]] + walk->within[at][s];
+            walk->sum[s * k + at] = chain->value[place];
+            walk->power[s * k + at] = chain->power[place];
         }
         if (walk->best[s] < NO_POWER / 2)
             walk->best[s] = NO_POWER;
@@ -510,11 +521,12 @@ static void record(Walk *walk)
         walk->block[0] = node;
         possible(walk, 1);
         int64_t within = walk->within[0][0];
-        const double *log_sum = chain->log_sum + chain->begin[node];
+        const double *value = chain->value + chain->begin[node];
+        const int64_t *power = chain->power + chain->begin[node];
         double *sums = chain->sums + chain->first[node];
         for (int64_t left = within, bit = 1; left; left >>= 1, bit <<= 1, sums++)
             if (left & 1)
-                *sums += 1.0 - exp(log_sum[within ^ bit] - log_sum[within]);
+                *sums += 1.0 - value[within ^ bit] * two_to(power[within ^ bit] - power[within]) / value[within];
     }
 }
 

@@ -37,16 +37,31 @@ def statement_text(held: AnswerSource, channel: str, key: Any = None) -> str:
     InputError
         If the owner has not said at which price, the budget is exhausted, or the disclosure checks forbid it.
     """
-    from ...privacy.statement import sign_statement, write_statement
+    from ...privacy.release.signature import public_text
+    from ...privacy.statement import read_statement, sign_statement, write_statement
 
-    name = f"statement {channel} {held.identity}"
     with held.place.locked():
-        kept = held.place.kept(name)
+        kept = kept_statement(held, channel)
         if kept is None:
             statement = make_statement(held, channel)
             kept = write_statement(statement if key is None else sign_statement(statement, key))
-            held.place.keep(name, kept)
+            held.place.keep(_key(held, channel), kept)
+        elif key is not None:
+            # The site has a new key: what it says is the same to the last digit, and nothing is drawn or paid.
+            statement = read_statement(kept, "the statement that this site has kept")
+            if statement.signature is None or statement.signature.key != public_text(key):
+                kept = write_statement(sign_statement(statement, key))
+                held.place.keep(_key(held, channel), kept)
     return kept
+
+
+def kept_statement(held: AnswerSource, channel: str) -> str | None:
+    """Return the text of the statement that was made before, or None."""
+    return held.place.kept(_key(held, channel))
+
+
+def _key(held: AnswerSource, channel: str) -> str:
+    return f"statement {channel} {held.identity}"
 
 
 def statement_words(held: AnswerSource, channel: str) -> str:

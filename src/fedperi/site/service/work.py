@@ -16,19 +16,22 @@ from ...errors import InputError
 from ...protocol import wire
 from ...protocol.fields import Refused, shown
 from ...protocol.messages import Question
-from ...protocol.policy import CHANNEL_WORDS, Exhausted, SitePolicy
+from ...protocol.policy import Exhausted, SitePolicy
 from ...protocol.questions import Answers, write_answers
 from ...protocol.requests import Asking, Closing, Hello, Message, Opening, Stating
 from ...protocol.steps import Beginning, StepRequest
 from ...protocol.wire import Record
 from ..log import SiteLog
 from ..respondent import Respondent
+from ..tally import SiteTally
+from .dry import would_send
 from .given import Account
 from .runs import Runs
 from .source import AnswerSource
-from .stating import check_channel, statement_text, statement_words
+from .statement_side import StatementSide
+from .stating import check_channel
 from .steps import StepSide
-from .words import IN_THE_LOG, asked_words, promise_words, spent_words
+from .words import IN_THE_LOG, asked_words, spent_words
 
 if TYPE_CHECKING:
     from ...privacy import Privacy, Release
@@ -60,12 +63,14 @@ class SiteWork:
         Noise, and its price. The site decides about it alone.
     policy : SitePolicy
         What is allowed.
-    key : private key, optional
-        Signs the site's statement.
+    key : callable, optional
+        Returns the private key that signs the site's statement; its owner may replace it while the site runs.
     finished : callable, optional
         Called when the coordinator has the statement: the site has said all, and may go.
     approve : callable, optional
         Gets what is about to be sent, in words, and says whether it may be.
+    later_for : str, optional
+        Where the coordinator is: the site's statement waits in the store until its owner approves it for this one.
     tell : callable, optional
         Gets every line of the log.
 
@@ -93,9 +98,10 @@ class SiteWork:
         penalty: float = 1.0,
         privacy: Privacy | None = None,
         policy: SitePolicy | None = None,
-        key: Any = None,
+        key: Callable[[], Any] | None = None,
         finished: Callable[[], None] = lambda: None,
         approve: Callable[[str], bool] | None = None,
+        later_for: str | None = None,
         tell: Callable[[str], None] | None = None,
     ) -> None:
         self.policy = policy or SitePolicy()
@@ -115,26 +121,34 @@ class SiteWork:
         self.name, self.place = self.held.name, self.held.place
         check_channel(self.held, self.policy.channel)
         self.card = replace(self.held.card, bootstrap=self.policy.bootstrap, channel=self.policy.channel)
-        self._key = key
-        self._stated_here = False
         self._finished = finished
+        self.tally = SiteTally()
         self.log = SiteLog(self.place.path / "log.txt")
         self._runs = Runs(self.place, self.held.identity)
         self.account = Account(self.place, self.held.identity, self.policy)
+        self._later = later_for is not None
+        people = None if approve is None else self._ask_people
+        self._statement = StatementSide(self.held, self.policy, key, people, later_for)
         self._steps = StepSide(self.held, self.policy, self._runs, self.account, self._ask_people)
         self._run: tuple[str, Respondent] | None = None
 
     @property
     def stated(self) -> bool:
         """Whether the site has given its statement since it was started."""
-        return self._stated_here
+        return self._statement.stated
 
     def reply(self, kind: str, record: Mapping[str, Any]) -> Record:
         """Answer a message of the coordinator, with any content; every message leaves a line in the log.
 
-        Reasons that may name values of the table stay at the site: the coordinator is told that the site cannot
-        answer, and the log has the rest.
+        Only questions that are repeated about a statement that waits for its owner do not. Reasons that may name values
+        of the table stay at the site: the coordinator is told that the site cannot answer, and the log has the rest.
         """
+        with self.tally.answering(kind if kind in wire.KINDS else "other"):
+            out = self._reply(kind, record)
+        self.tally.add(sent=wire.size(out), refusals="refused" in out)
+        return out
+
+    def _reply(self, kind: str, record: Mapping[str, Any]) -> Record:
         run = "?"
         try:
             message = wire.read(kind, record, p=len(self.card.columns))
@@ -148,48 +162,20 @@ class SiteWork:
             return self._refuse(run, kind, str(error), IN_THE_LOG)
         except Exception as error:  # a defect of ours must not become an answer, nor end the site
             return self._refuse(run, kind, f"a defect of fedperi, {type(error).__name__}: {error}", IN_THE_LOG)
-        self._write(run, f"{words} Sent {wire.size(out)} bytes.")
+        if words:
+            self._write(run, f"{words} Sent {wire.size(out)} bytes.")
         return out
 
     def dry_run(self) -> list[str]:
         """Say in words what this site would send if it were asked; nothing is drawn, paid or sent."""
-        columns = ", ".join(column.name for column in self.card.columns)
-        lines = [
-            f"Site {self.name!r} would tell the coordinator:",
-            f"  on hello: its name; the columns {columns}, their kinds, and levels and bounds that a schema declares; "
-            f"that it takes them as {self.card.data!r} with a penalty of {self.card.penalty:g}; "
-            + ("that it answers without noise" if self.card.promise is None else promise_words(self.card.promise)),
-            f"  on state: {CHANNEL_WORDS[self.policy.channel] if self.policy.channel != 'regrets' else 'nothing'}",
-            "  on open: nothing, this site answers no questions"
-            if self.policy.channel != "regrets"
-            else "  on open: "
-            + ("its noisy number of rows" if self.card.promise else "its number of rows")
-            + ", its declared targets, and what its privacy ledger says",
-            "  on ask: regrets, one number for each candidate set of parents; no row, no value of a column"
-            if self.policy.channel == "regrets"
-            else "  on ask: nothing",
-            "  on begin and step: "
-            + (f"what {', '.join(self.policy.methods)} sends, NOT PRIVATE" if self.policy.methods else "nothing"),
-            self._given_words(),
-            f"Price: {self.held.price_ahead()}",
-            f"Log: {self.log.path}",
-        ]
-        return [*lines, "Nothing was drawn, paid or sent: this was a dry run."]
-
-    def _given_words(self) -> str:
-        given, policy = self.account.given, self.policy
-        return (
-            f"Over all runs it has answered {len(given.openings)} of at most {policy.most_openings} openings, "
-            f"{len(given.rounds) + given.steps} of {policy.most_messages} messages and {given.numbers} of "
-            f"{policy.most_numbers} numbers; "
-            + ("others may resample its rows." if policy.bootstrap else "it does not resample its rows for others.")
-        )
+        lines = would_send(self.card, self.policy, self.held, self.account, self._later)
+        return [*lines, f"Log: {self.log.path}", "Nothing was drawn, paid or sent: this was a dry run."]
 
     def _answered(self, message: Message) -> tuple[Record, str]:
         if isinstance(message, Hello):
             return wire.write_card(self.card), "told the coordinator our name, columns and privacy promise."
         if isinstance(message, Stating):
-            return self._stated(message)
+            return self._statement.state(message)
         if isinstance(message, Opening):
             return self._opened(message)
         if isinstance(message, Asking):
@@ -197,19 +183,6 @@ class SiteWork:
         if isinstance(message, Beginning):
             return self._steps.begin(message)
         return self._steps.perform(message) if isinstance(message, StepRequest) else self._closed(message)
-
-    def _stated(self, message: Stating) -> tuple[Record, str]:
-        self.policy.check_statement()
-        self.held.check_columns(message.columns)
-        if self.held.fingerprint() != self.held.mark:
-            raise Refused("the table has changed since this site was started: restart the site")
-        channel = self.policy.channel
-        what = "noisy means and covariances" if channel == "release" else "EXACT means and covariances, NOT PRIVATE"
-        shown = statement_words(self.held, channel) if self._approve is not None else ""
-        self._ask_people(message.run, f"send this site's one statement: {what}. {shown}", self.held.quote_opening)
-        text = statement_text(self.held, channel, self._key)
-        self._stated_here = True
-        return wire.write_statement(text), f"gave our statement: {what}."
 
     def _opened(self, message: Opening) -> tuple[Record, str]:
         settings, questions = message.settings, message.questions
@@ -261,9 +234,11 @@ class SiteWork:
         )
 
     def _closed(self, message: Closing) -> tuple[Record, str]:
-        if self._stated_here:
+        if self.stated:
             self._finished()
             return wire.write_farewell(), "closed: the coordinator has our statement, and asks nothing more."
+        if self.policy.channel != "regrets" and not self.policy.methods:
+            return wire.write_farewell(), f"closed ({message.why}); our statement was not asked for, or not given."
         numbers = self._runs.state(message.run)["numbers"]
         known = self._run is not None and self._run[0] == message.run
         privacy = self._run[1].privacy if known and self._run is not None else None

@@ -103,13 +103,12 @@ def shared_rows(tables: Sequence[tuple[str, RowHashes]], schema: Schema) -> list
         return []  # rows of categories repeat by nature
     # Of large tables some rows are compared, chosen by their hashes: the same rows at all sites.
     every = max([1, *(hashes.seen // COMPARED for _, hashes in tables)])
-    rows = {site: hashes.different(every) for site, hashes in tables}
     copies = {site: hashes.copies for site, hashes in tables}
     pairs = []
     for (one, a), (other, b) in combinations(tables, 2):
         if a.content == b.content:
             continue  # said of the whole tables
-        both = every * len(np.intersect1d(rows[one], rows[other], assume_unique=True))
+        both = a.shared_with(b, every)
         fewer = min(a.seen, b.seen)
         # As many may be equal by chance as repeat within a site.
         if both >= max(SHARED_ROWS, SHARED * fewer) + 3 * max(copies[one], copies[other]):

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import InputError
+from ..embedding import CURVES, Embedding, common_embedding
 from ..infer import SchemaLike, as_schema, unify
 from ..missing.leaving import NOTHING, LeftOut, gaps_here, leave_out
+from ..moments import Moments
 from ..preparing.opening import Opening
 from ..readers.kept_rows import Memory
 from ..schema import Schema
+from ..statistics import Statistics
 from ..survey import FirstReading, Part, Tell, read_once
 from ..table import Source, Table, named_sources
 from .determined import REFUSED, determined_everywhere, determined_here
-from .doubts import copies, doubts, explained, odd_columns, one_per_problem
+from .doubts import copies, doubts, explained, odd_columns, one_per_problem, said_better, unless_accepted
 from .faults import constant_everywhere, constants_here, faults
 from .findings import Finding, quoted
 from .profile import Missing
+from .suspects import sorted_alone
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -144,14 +148,17 @@ def check(
     said = {one.columns for one in left.findings if one.level == "error"}
     found += unreadable + [one for one in differing if one.columns not in said] + _same_content(tables)
     odd = odd_columns([(table.name, reading) for table, reading in known], agreed, given, how.accept)
-    found += _sites(known, agreed, strict or len(known) < 2)  # one table is all sites together
+    at_sites = _sites(known, agreed, strict or len(known) < 2)  # one table is all sites together
+    found += at_sites.findings
+    alone = sorted_alone(at_sites.statistics, {table.name: reading.looks for table, reading in known})
+    odd = [*unless_accepted(alone, how.accept), *(one for one in odd if not said_better(one, alone))]
     found = [*(one for one in one_per_problem(found) if not explained(one, odd)), *odd]
     ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
     summaries = tuple(
         SiteSummary(table.name, table.origin, reading.profile.total, reading.hashes.incomplete, len(table.columns))
         for table, reading in tables
     )
-    return CheckReport(summaries, agreed, tuple(ranked), tuple(table for table, _ in tables))
+    return CheckReport(summaries, agreed, tuple(ranked), tuple(map(at_sites.enriched, tables)))
 
 
 def _kept(table: Table, reading: FirstReading, left: LeftOut) -> Surveyed:
@@ -189,9 +196,25 @@ def _failed(name: str, error: InputError) -> Finding:
     return Finding("error", name, (), message, remedy)
 
 
-def _sites(tables: list[Surveyed], schema: Schema, strict: bool) -> list[Finding]:
+class _Sites(NamedTuple):
+    """What was found at single sites; statistics and moments by site, where they were needed for it."""
+
+    findings: list[Finding]
+    statistics: dict[str, Statistics]
+    embedded: dict[str, tuple[Embedding, Moments]]
+
+    def enriched(self, one: Surveyed) -> Table:
+        """Return a table with all that is known of it."""
+        table, reading = one
+        return replace(table, first_reading=replace(reading, embedded=self.embedded.get(table.name)))
+
+
+def _sites(tables: list[Surveyed], schema: Schema, strict: bool) -> _Sites:
     """List what is wrong or doubtful at single sites and, unless it is `strict`, at all of them together."""
     found: list[Finding] = []
+    statistics: dict[str, Statistics] = {}
+    embedded: dict[str, tuple[Embedding, Moments]] = {}
+    common = None if strict else _embedding_of_a_run(tables, schema)
     faulty, exact = set[str](), False
     for table, reading in tables:
         profile, missing = reading.profile, reading.missing
@@ -202,10 +225,24 @@ def _sites(tables: list[Surveyed], schema: Schema, strict: bool) -> list[Finding
         found += errors + odd + doubts(profile, schema, missing, strict)
         found += copies(profile, schema, reading.hashes)
         own = {name for error in (*errors, *odd) for name in error.columns}
-        some, exactly = determined_here(table, reading, schema, own, strict=strict)
-        found, exact = found + some, exact or exactly
+        here = determined_here(table, reading, schema, own, strict=strict, common=common)
+        found, exact = [*found, *here.findings], exact or here.exact
+        if here.statistics is not None:
+            statistics[table.name] = here.statistics
+        if here.moments is not None and common is not None:
+            embedded[table.name] = (common, here.moments)
         faulty |= {name for error in errors for name in error.columns}
-    return found if strict else _of_all(found, tables, schema, faulty, exact)
+    found = found if strict else _of_all(found, tables, schema, faulty, exact)
+    return _Sites(found, statistics, embedded)
+
+
+def _embedding_of_a_run(tables: list[Surveyed], schema: Schema) -> Embedding | None:
+    """Return how M-PERI will embed rows; None where something is wrong, so that there will be no run."""
+    profiles = [reading.profile for _, reading in tables]
+    wrong = any(faults(reading.profile, schema, reading.missing, constants=False) for _, reading in tables)
+    if wrong or not schema.columns or constant_everywhere(profiles, schema):
+        return None
+    return common_embedding(schema, profiles, "nonlinear", CURVES)
 
 
 def _of_all(

@@ -138,7 +138,11 @@ def _levels(levels: tuple[str, ...] | None) -> str:
     if levels is None:
         return ""
     few = 4  # levels shown; all of them are in the schema file
-    return f" ({', '.join(levels)})" if len(levels) <= few else f" ({', '.join(levels[: few - 1])}, ... {len(levels)})"
+    return (
+        f" ({', '.join(levels)})"
+        if len(levels) <= few
+        else f" ({', '.join(levels[: few - 1])}, ... {len(levels)} levels)"
+    )
 
 
 def _findings(report: CheckReport) -> RenderableType:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
 
 from ...errors import InputError
 from ..embedding import Embedding, common_embedding, fit_embedding
 from ..encode import read_rows
 from ..moments import Moments, merge, stream_moments
 from ..schema import Schema
-from ..statistics import embedded_statistics
+from ..statistics import Statistics, embedded_statistics
+from ..summary.own import own_columns
 from ..survey import FirstReading
 from ..table import CHUNK, Table
 from .collinear import Dependence, dependences
@@ -20,30 +24,56 @@ REFUSED = "; --method iperi refuses it"
 DROP = "drop one of them"
 
 
+class Determined(NamedTuple):
+    """What was found at one site, whether some columns determine others exactly, and what it was found from.
+
+    That are statistics of the sound columns and, if all columns were embedded as at the other sites, their moments.
+    """
+
+    findings: Sequence[Finding] = ()
+    exact: bool = False
+    statistics: Statistics | None = None
+    moments: Moments | None = None
+
+
 def determined_here(
-    table: Table, reading: FirstReading, schema: Schema, faulty: set[str], *, strict: bool
-) -> tuple[list[Finding], bool]:
-    """Near-collinear columns of one site, among those without a fault, and whether some determine others exactly.
+    table: Table,
+    reading: FirstReading,
+    schema: Schema,
+    faulty: set[str],
+    *,
+    strict: bool,
+    common: Embedding | None = None,
+) -> Determined:
+    """Near-collinear columns of one site, among those without a fault.
 
     If `strict`, exact dependence is an error. If not, it is a warning here: `determined_everywhere` looks at all sites.
+    If rows must be read again, they are embedded as `common` says, if it is given: then a run need not read them.
     """
     sound = Schema(tuple(column for column in schema.columns if column.name not in faulty))
     discrete = all(column.kind == "categorical" for column in sound.columns)
     if len(sound.columns) < 2 or _gaps(reading, sound):
-        return [], False  # moments of incomplete rows are estimated by the run, which looks at all sites together
+        return Determined()  # of incomplete rows the run estimates moments, and looks at all sites together
     try:
-        embedding = fit_embedding(sound, reading.profile, "mixed", 1)
-        moments = _moments(table, reading, sound, embedding)
-        dependent = dependences(embedded_statistics(moments, embedding, reading.profile))
+        embedding, whole = fit_embedding(sound, reading.profile, "mixed", 1), None
+        moments = _known(reading, sound)
+        if moments is None and common is not None and not _gaps(reading, schema):
+            whole = _moments(table, reading, schema, common)
+            own = own_columns(common, reading.profile, set(sound.names))
+            moments = Moments(whole.n, whole.mean[own], whole.scatter[np.ix_(own, own)])
+        if moments is None:
+            moments = _moments(table, reading, sound, embedding)
+        statistics = embedded_statistics(moments, embedding, reading.profile)
+        dependent = dependences(statistics)
     except InputError:  # values that do not fit the schema: reported already
-        return [], False
+        return Determined()
     found = []
     for item in dependent:
         # A residual variance of zero has no logarithm: scores and tests refuse it. Counts of categories can bear it.
         level: Level = "error" if item.exact and strict and not discrete else "warning"
         refused = REFUSED if item.exact and not strict and not discrete else ""
         found.append(Finding(level, table.name, item.names, _said(item), f"{DROP}{refused}", "determined"))
-    return found, any(item.exact for item in dependent)
+    return Determined(found, any(item.exact for item in dependent), statistics, whole)
 
 
 def determined_everywhere(
@@ -67,7 +97,8 @@ def determined_everywhere(
         return []
     try:
         embedding = common_embedding(sound, [reading.profile for _, reading in tables], "mixed", 1)
-        whole = reduce(merge, (_moments(table, reading, sound, embedding) for table, reading in tables))
+        parts = (_known(reading, sound) or _moments(table, reading, sound, embedding) for table, reading in tables)
+        whole = reduce(merge, parts)
         dependent = dependences(embedded_statistics(whole, embedding, tables[0][1].profile))
     except InputError:
         return []
@@ -83,12 +114,14 @@ def _gaps(reading: FirstReading, schema: Schema) -> bool:
     return reading.missing in ("auto", "em") and any(reading.profile.columns[name].missing for name in schema.names)
 
 
+def _known(reading: FirstReading, schema: Schema) -> Moments | None:
+    """Return the moments of plain numbers, which the first reading found."""
+    numbers = all(column.kind == "continuous" for column in schema.columns)
+    return reading.moments.result(schema.names) if numbers and reading.moments is not None else None
+
+
 def _moments(table: Table, reading: FirstReading, schema: Schema, embedding: Embedding) -> Moments:
-    """Return the moments of the embedded rows; those of plain numbers are known from the first reading."""
-    if reading.moments is not None and all(column.kind == "continuous" for column in schema.columns):
-        known = reading.moments.result(schema.names)
-        if known is not None:
-            return known
+    """Return the moments of the embedded rows."""
     if table.engine is not None:
         return table.engine.moments(table, embedding, reading.profile, reading.missing)
     return stream_moments(

@@ -50,17 +50,32 @@ def odd_columns(
     found += [one for one in unit_findings(middles) if (one.site, one.columns[0]) not in swapped]
     found += order_findings(looks, measured)
     found += shared_rows([(site, reading.hashes) for site, reading in readings], measured)
-    found = [_unless_accepted(one, accepted) for one in found]
+    found = unless_accepted(found, accepted)
     return [*found, *codes_taken(schema, given), *number_notes(measured, given, looks), *sorted_notes(looks, measured)]
 
 
-def _unless_accepted(finding: Finding, accepted: Collection[str]) -> Finding:
-    """Make an error about columns that were all accepted a warning; of others, say how to accept them."""
-    if finding.level != "error":
-        return finding
-    if all(name in accepted for name in finding.columns):
-        return replace(finding, level="warning")
-    return replace(finding, remedy=f"{finding.remedy}; if all is right, --accept {','.join(finding.columns)}")
+def unless_accepted(found: Sequence[Finding], accepted: Collection[str]) -> list[Finding]:
+    """Make errors about columns that were all accepted warnings; of others, say how to accept them.
+
+    Examples
+    --------
+    >>> print(unless_accepted([Finding("error", "lyon", ("age",), "too high", "look it up")], ())[0])
+    site 'lyon', column 'age': too high; look it up; if all is right, --accept age
+    """
+
+    def accept(finding: Finding) -> Finding:
+        if finding.level != "error":
+            return finding
+        if all(name in accepted for name in finding.columns):
+            return replace(finding, level="warning")
+        return replace(finding, remedy=f"{finding.remedy}; if all is right, --accept {','.join(finding.columns)}")
+
+    return [accept(finding) for finding in found]
+
+
+def said_better(finding: Finding, alone: Sequence[Finding]) -> bool:
+    """Whether a note on a column in order is said by an error about the same column, which was sorted by itself."""
+    return finding.problem == "sorted" and finding.level == "note" and any(finding.columns == o.columns for o in alone)
 
 
 def explained(finding: Finding, odd: Sequence[Finding]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +9,6 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from .profile import TableProfile
 
 REMEMBERED = 2_000_000  # rows whose hashes are kept to find copies: 16 MB; later rows are not looked at
 
@@ -41,6 +38,7 @@ class RowHashes:
         self._rows = 0
         self._sum = 0
         self._parts: list[NDArray[np.integer[Any]]] = []
+        self._different: dict[int, NDArray[np.integer[Any]]] = {}
 
     def add(self, frame: pd.DataFrame) -> None:
         """Take in the next rows."""
@@ -51,6 +49,7 @@ class RowHashes:
         # read as integers depends on its other rows.
         plain = {name: _plain(frame[name]) for name in sorted(frame.columns)}
         hashes = pd.util.hash_pandas_object(pd.DataFrame(plain), index=False).to_numpy(dtype=np.uint64)
+        self._different.clear()
         self._rows += len(hashes)
         self._sum = (self._sum + int(hashes.sum())) % 2**64
         rest = REMEMBERED - self.seen
@@ -74,27 +73,29 @@ class RowHashes:
         >>> len(hashes.different())
         2
         """
-        parts = [part[part % np.uint64(every) == 0] if every > 1 else part for part in self._parts]
-        return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.uint64)
+        if every not in self._different:
+            parts = [part[part % np.uint64(every) == 0] if every > 1 else part for part in self._parts]
+            self._different[every] = np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.uint64)
+        return self._different[every]
+
+    def shared_with(self, other: RowHashes, every: int = 1) -> int:
+        """Count the different rows that another table has too, or estimate it from one row in `every`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> some, others = RowHashes(), RowHashes()
+        >>> some.add(pd.DataFrame({"a": [1.5, 2.5, 2.5]}))
+        >>> others.add(pd.DataFrame({"a": [2.5, 3.5]}))
+        >>> some.shared_with(others)
+        1
+        """
+        return every * len(np.intersect1d(self.different(every), other.different(every), assume_unique=True))
 
     @property
     def content(self) -> tuple[int, int]:
         """Numbers that are equal for two tables with the same rows, in whatever order."""
         return self._rows, self._sum
-
-
-def known_rows(profile: TableProfile) -> RowHashes:
-    """Stand in for hashes where rows stay in a database: equal tables are told by what is known of all columns."""
-    hashes = RowHashes()
-    hashes.incomplete = profile.dropped or max((column.missing for column in profile.columns.values()), default=0)
-    known = [
-        (name, one.missing, *(f"{x:.9g}" for x in (one.low, one.high, one.origin + one.offset, one.scale)))
-        for name, one in sorted(profile.columns.items())
-    ]
-    hashes.seen = profile.total
-    hashes._rows = profile.total
-    hashes._sum = int.from_bytes(sha256(repr(known).encode()).digest()[:8])
-    return hashes
 
 
 def _plain(column: pd.Series[Any]) -> object:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,17 @@ CODES = (-99999, -9999, -999, -998, -997, -99, -98, -97, -9, -8, -7, -1, 0, 9, 9
 """Numbers that are usual as codes for "not known", "refused" or "does not apply"."""
 
 
+FIRST_DATE, LAST_DATE = 19000101, 21001231
+
+
 @dataclass(frozen=True, eq=False)
 class NumberLook:
     """What a closer look at the finite numbers of one column found.
 
     ``low`` and ``high`` are the edges of the range, with the rows that hold them and the next value inside.
-    ``inner_low`` and ``inner_high`` are the edges without `CODES`. ``sample`` is sorted.
+    ``inner_low`` and ``inner_high`` are the edges without `CODES`. ``sample`` is sorted; ``distinct`` says that none of
+    its values occurs twice, ``dates`` that all may be dates such as 20240131. ``rising`` and ``falling`` are about the
+    order of the rows, and false where rows have none.
     """
 
     n: int
@@ -48,6 +53,8 @@ class NumberLook:
     codes: Mapping[int, int]
     sample: Floats
     whole: bool
+    distinct: bool
+    dates: bool
     rising: bool
     falling: bool
 
@@ -127,7 +134,7 @@ class _Scan:
             self.sample, self.stride = self.sample[::2], 2 * self.stride
 
     def result(self) -> NumberLook:
-        low, high = self.low, self.high
+        low, high, sample = self.low, self.high, np.sort(self.sample)
         return NumberLook(
             self.n,
             low.value,
@@ -138,8 +145,10 @@ class _Scan:
             -high.following,
             *self.inner,
             MappingProxyType(dict(self.codes)),
-            np.sort(self.sample),
+            sample,
             self.whole,
+            len(np.unique(sample)) == len(sample),
+            bool(may_be_dates(sample).all()),
             self.rising,
             self.falling,
         )
@@ -183,6 +192,19 @@ class Looks:
     def result(self) -> dict[str, NumberLook]:
         """Return what was found of every column that holds numbers and nothing else."""
         return {name: scan.result() for name, scan in self._scans.items() if name not in self._words and scan.n}
+
+
+def may_be_dates(values: Any) -> Any:
+    """Say of which numbers, whole ones, may be dates written as year, month and day.
+
+    Examples
+    --------
+    >>> may_be_dates(np.array([20240131.0, 20241301.0])).tolist()
+    [True, False]
+    """
+    month, day = (values // 100) % 100, values % 100
+    inside = (values >= FIRST_DATE) & (values <= LAST_DATE)
+    return inside & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
 
 
 def spread_of(values: Floats) -> tuple[float, float]:

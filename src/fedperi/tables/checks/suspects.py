@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ..infer import MAX_CODES
 from ..preparing.obvious import names_an_identifier
 from ..schema import Schema
+from ..statistics import Statistics
 from .findings import Finding, quoted
-from .looks import Floats, NumberLook
+from .looks import NumberLook
 from .sentinels import Looked
 
 COLLISIONS = 10.0
@@ -18,6 +19,9 @@ COLLISIONS = 10.0
 
 ORDERED = 30
 """Rows from which on it is no chance that a column is in order; with fewer than ten different values it may be."""
+
+RELATED, CLEARLY = 3.0, 5.0
+"""Standard errors up to which a column is unrelated to another one, and from which on two sites differ in that."""
 
 LEAVE_OUT = 'leave it out: --exclude {0}, or kind = "ignore" in the schema'
 
@@ -36,7 +40,7 @@ def identifier_findings(name: str, looks: Looked) -> list[Finding]:
     """
     if names_an_identifier(name):
         message = "the name of the column says that it identifies cases or places"
-    elif looks and all(look.whole and _distinct(look.sample) for look in looks.values()) and _telling(looks):
+    elif looks and all(look.whole and look.distinct for look in looks.values()) and _telling(looks):
         message = "whole numbers of which none occurs twice: probably an identifier"
     else:
         return []
@@ -55,7 +59,7 @@ def date_findings(name: str, looks: Looked) -> list[Finding]:
     >>> print(date_findings("visit", {"lyon": looks.result()["visit"]})[0])
     column 'visit': whole numbers that are dates, year month day: their differences are no days; turn them into ...
     """
-    if not looks or not all(look.whole and _dates(look.sample) for look in looks.values()):
+    if not looks or not all(look.whole and _dates(look) for look in looks.values()):
         return []
     message = "whole numbers that are dates, year month day: their differences are no days"
     remedy = f"turn them into days since a fixed date, or {LEAVE_OUT.format(name)}"
@@ -119,6 +123,54 @@ def sorted_notes(looks: Mapping[str, Looked], schema: Schema) -> list[Finding]:
     ]
 
 
+def sorted_alone(statistics: Mapping[str, Statistics], looks: Mapping[str, Mapping[str, NumberLook]]) -> list[Finding]:
+    """Name single columns that are in order at a site, and unrelated to all others there but not elsewhere.
+
+    Whole rows that are sorted keep their relations. A column that was sorted by itself has none left.
+
+    Parameters
+    ----------
+    statistics : mapping of str to Statistics
+        By site, where rows are complete.
+    looks : mapping of str to mapping of str to NumberLook
+        By site and column.
+    """
+    found = []
+    for site, here in statistics.items():
+        names = [name for name in here.names if name in looks[site] and _in_order(looks[site][name])]
+        others = [other for name, other in statistics.items() if name != site]
+        if len(names) != 1 or not others:
+            continue
+        lost = _lost(names[0], here, others)
+        if lost:
+            message = f"in order, and unrelated to all other columns, although elsewhere it depends on {quoted(lost)}"
+            remedy = "probably it was sorted by itself, which breaks rows: compare with the source"
+            found.append(Finding("error", site, (names[0],), message, remedy, "sorted"))
+    return found
+
+
+def _lost(name: str, here: Statistics, others: Sequence[Statistics]) -> list[str]:
+    """Return the columns of numbers that one depends on at the other sites; none if it depends on some here."""
+    lost = []
+    for other in here.names:
+        if other == name or here.kinds[here.names.index(other)] != "continuous":
+            continue
+        if abs(_fisher(here, name, other)) * np.sqrt(here.n) > RELATED:
+            return []
+        known = [some for some in others if other in some.names and name in some.names]
+        rows = sum(some.n for some in known)
+        usual = sum(some.n * _fisher(some, name, other) for some in known) / max(rows, 1)
+        if rows and abs(usual - _fisher(here, name, other)) > CLEARLY * np.sqrt(1 / here.n + 1 / rows):
+            lost.append(other)
+    return lost
+
+
+def _fisher(statistics: Statistics, a: str, b: str) -> float:
+    """Return Fisher's z of the correlation of two numbers."""
+    i, j = (statistics.blocks[statistics.names.index(name)][0] for name in (a, b))
+    return float(np.arctanh(np.clip(statistics.correlation[i, j], -0.999999, 0.999999)))
+
+
 def _in_order_at(looks: Mapping[str, Looked], schema: Schema) -> dict[str, list[str]]:
     """Return the columns that are in order, by site."""
     sites: dict[str, list[str]] = {}
@@ -133,18 +185,11 @@ def _in_order(look: NumberLook) -> bool:
     return look.n >= ORDERED and (look.rising or look.falling) and len(np.unique(look.sample)) > MAX_CODES
 
 
-def _distinct(sample: Floats) -> bool:
-    return len(np.unique(sample)) == len(sample)
-
-
 def _telling(looks: Looked) -> bool:
     """Whether measurements that spread so would repeat: of n values, 0.14 n^2 / spread pairs are equal by chance."""
     spreads = [(len(look.sample), float(look.sample.std())) for look in looks.values()]
     return sum(0.14 * n * n / max(spread, 0.14) for n, spread in spreads) > COLLISIONS
 
 
-def _dates(sample: Floats) -> bool:
-    if len(sample) < 10 or sample[0] < 19000101 or sample[-1] > 21001231:
-        return False
-    month, day = sample // 100 % 100, sample % 100
-    return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all()) and len(np.unique(sample)) > 2
+def _dates(look: NumberLook) -> bool:
+    return look.dates and look.n >= 10 and len(np.unique(look.sample)) > 2

@@ -12,6 +12,12 @@ from ...errors import InputError
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.]*)://", re.IGNORECASE)
 _CONNECTION = re.compile(r"--\s*connection:\s*(\S+)\s*")
+_DIALECTS = {"postgresql": "postgres", "pyspark": "spark", "mssql": "tsql", "impala": "hive"}
+"""How the parser of queries names a dialect, where addresses name it otherwise."""
+
+_TELLS = re.compile("pass|pwd|token|key|secret|credential", re.IGNORECASE)
+"""Options of an address whose values are secrets."""
+
 _EXAMPLE = "postgresql://host/database?table=visits"
 
 
@@ -54,8 +60,21 @@ class Address:
         """What must not appear in any message."""
         parts = urlsplit(self.url)
         password = parts.password or ""
-        options = [value for key, value in parse_qsl(parts.query) if "pass" in key.lower() or "token" in key.lower()]
+        options = [value for key, value in parse_qsl(parts.query) if _TELLS.search(key)]
         return tuple(one for one in {password, unquote(password), *options} if one)
+
+    def hidden(self, text: str) -> str:
+        """Return what an engine said without the secrets, and without the name of the user.
+
+        Examples
+        --------
+        >>> parse_url("postgresql://ann:secret@host/clinic?table=visits").hidden('user "ann" cannot log in by secret')
+        'user "***" cannot log in by ***'
+        """
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        user = unquote(urlsplit(self.url).username or "")
+        return re.sub(rf"(?<!\w){re.escape(user)}(?!\w)", "***", text) if user else text
 
 
 def is_url(text: str) -> bool:
@@ -132,7 +151,7 @@ def _check_query(path: Path, query: str, scheme: str) -> None:
             f"{str(path)!r} is a query, which needs Ibis; pip install 'ibis-framework[duckdb,postgres]' (the extra "
             "'sql' brings it)"
         ) from None
-    dialect = "postgres" if scheme == "postgresql" else scheme
+    dialect = _DIALECTS.get(scheme, scheme)
     try:
         statements = [one for one in sqlglot.parse(query, read=dialect) if one is not None]
     except (sqlglot.errors.SqlglotError, ValueError):

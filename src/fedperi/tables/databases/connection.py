@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from ...errors import InputError
 from .address import Address
@@ -14,18 +15,30 @@ MOST_AGGREGATES = 500
 """Numbers that one query asks for. PostgreSQL allows 1,664 per query, and other engines slow down with more."""
 
 
+Prepare = Callable[[Any], Any]
+"""Takes an expression of rows, and returns one with cells changed."""
+
+
 class Connection:
     """A connection to a database while questions are asked.
 
     Every question is an aggregate: `ask` is the only way to an answer, and refuses one with more rows than expected.
     """
 
-    def __init__(self, address: Address, backend: Any) -> None:
-        self._address, self._backend = address, backend
+    def __init__(self, address: Address, backend: Any, prepare: Prepare | None = None) -> None:
+        self._address, self._backend, self._prepare = address, backend, prepare
+
+    def beside(self, address: Address, prepare: Prepare | None) -> Connection:
+        """Return the same connection, for another table of the same database."""
+        return Connection(address, self._backend, prepare)
 
     @property
     def rows(self) -> Any:
-        """The table, as an expression: nothing is fetched."""
+        """The table, with cells changed as a schema says, as an expression: nothing is fetched."""
+        return self._stored if self._prepare is None else self._prepare(self._stored)
+
+    @property
+    def _stored(self) -> Any:
         address = self._address
         with _said(address, "does not let us see the table"):
             if address.query is not None:
@@ -43,47 +56,46 @@ class Connection:
 
     def sums(self, rows: Any) -> dict[str, Any]:
         """Count rows (``n``); add up columns ``e0``, ``e1``, ... (``s0``, ...) and their products (``p0_1``, ...)."""
-        q = len(rows.columns)
-        if self._address.scheme not in _CONNECT:
-            sums = {f"s{i}": rows[f"e{i}"].sum() for i in range(q)}
-            products = {f"p{i}_{j}": (rows[f"e{i}"] * rows[f"e{j}"]).sum() for i in range(q) for j in range(i, q)}
-            return self.numbers(rows, {"n": rows.count(), **sums, **products})
-        # Thousands of sums: to compile them one by one takes Ibis longer than a million rows take the engine.
-        terms = _sums(q)
-        names, answer = list(terms), dict[str, Any]()
-        with _said(self._address, "refused a question"):
-            source = self._backend.compile(rows)
-            for start in range(0, len(names), MOST_AGGREGATES):
-                part = names[start : start + MOST_AGGREGATES]
-                asked = ", ".join(terms[name] for name in part)
-                found = self._backend.con.execute(f"SELECT {asked} FROM ({source}) AS embedded").fetchone()
-                answer |= dict(zip(part, found, strict=True))
-        return answer
+        return self._added_up(rows, [], len(rows.columns), 1)[0]
 
     def grouped_sums(self, rows: Any, keys: list[str], q: int, most: int) -> list[dict[str, Any]]:
         """Return what `sums` does for each combination of the columns `keys`, of which there may be `most`."""
-        terms = _sums(q)
-        if self._address.scheme not in _CONNECT:
-            raise InputError(
-                f"{self._address.shown!r}: sums of incomplete rows are made in DuckDB and PostgreSQL; here use "
-                "--missing drop, or a query that has no gaps"
-            )
-        names, group = list(terms), ", ".join(keys)
-        answer: dict[tuple[Any, ...], dict[str, Any]] = {}
-        with _said(self._address, "refused a question"):
-            source = self._backend.compile(rows)
-            for start in range(0, len(names), MOST_AGGREGATES):
-                part = [*keys, *names[start : start + MOST_AGGREGATES]]
-                asked = ", ".join(f"{terms.get(name, name)} AS {name}" for name in part)
-                query = f"SELECT {asked} FROM ({source}) AS embedded GROUP BY {group} LIMIT {most + 1}"
-                for found in self._backend.con.execute(query).fetchall():
-                    answer.setdefault(found[: len(keys)], {}).update(zip(part, found, strict=True))
+        answer = self._added_up(rows, keys, q, most)
         if len(answer) > most:
             raise InputError(
                 f"{self._address.shown!r}: gaps come in more than {most} patterns; use --missing drop, or leave out "
                 "columns with many gaps"
             )
+        return answer
+
+    def _added_up(self, rows: Any, keys: list[str], q: int, most: int) -> list[dict[str, Any]]:
+        names, answer = list(_sums(q)), dict[tuple[Any, ...], dict[str, Any]]()
+        ask = self._ask_in_sql if self._backend.name in _FETCH else self._ask_by_ibis
+        with _said(self._address, "refused a question"):
+            for start in range(0, len(names), MOST_AGGREGATES):
+                for found in ask(rows, keys, names[start : start + MOST_AGGREGATES], q, most + 1):
+                    answer.setdefault(tuple(found[key] for key in keys), {}).update(found)
         return list(answer.values())
+
+    def _ask_in_sql(self, rows: Any, keys: list[str], names: list[str], q: int, most: int) -> list[dict[str, Any]]:
+        """Ask for some sums. To compile thousands by Ibis takes longer than a million rows take the engine."""
+        terms, part = _sums(q), [*keys, *names]
+        asked = ", ".join(f"{terms.get(name, name)} AS {name}" for name in part)
+        group = f" GROUP BY {', '.join(keys)} LIMIT {most}" if keys else ""
+        query = f"SELECT {asked} FROM ({self._backend.compile(rows)}) AS embedded{group}"
+        return [dict(zip(part, found, strict=True)) for found in _FETCH[self._backend.name](self._backend, query)]
+
+    def _ask_by_ibis(self, rows: Any, keys: list[str], names: list[str], q: int, most: int) -> list[dict[str, Any]]:
+        sums = {f"s{i}": (i,) for i in range(q)} | {f"p{i}_{j}": (i, j) for i in range(q) for j in range(i, q)}
+
+        def asked(name: str) -> Any:
+            if name == "n":
+                return rows.count()
+            first, *second = (rows[f"e{at}"] for at in sums[name])
+            return (first * second[0] if second else first).sum()
+
+        terms = {name: asked(name) for name in names}
+        return self.ask(rows.group_by(keys).aggregate(**terms) if keys else rows.aggregate(**terms), most)
 
     def numbers(self, rows: Any, questions: dict[str, Any]) -> dict[str, Any]:
         """Return aggregates of all rows by name, a few hundred per query."""
@@ -95,8 +107,11 @@ class Connection:
 
 
 @contextmanager
-def connected(address: Address) -> Iterator[Connection]:
-    """Connect for some questions. The connection can only read, and ends afterwards."""
+def connected(address: Address, prepare: Prepare | None = None) -> Iterator[Connection]:
+    """Connect for some questions. The connection can only read, and ends afterwards.
+
+    Questions are about what `prepare` makes of the table.
+    """
     try:
         import ibis
     except ImportError:
@@ -108,9 +123,10 @@ def connected(address: Address) -> Iterator[Connection]:
     with _said(address, "cannot be reached", reason=True):
         backend = connect(ibis, address)
     try:
-        yield Connection(address, backend)
+        yield Connection(address, backend, prepare)
     finally:
-        backend.disconnect()
+        if address.scheme not in _STAY_OPEN:
+            backend.disconnect()
 
 
 def _sums(q: int) -> dict[str, str]:
@@ -144,11 +160,40 @@ def _postgresql(ibis: Any, address: Address) -> Any:
     return ibis.postgres.from_connection(connection)
 
 
+def _spark(ibis: Any, address: Address) -> Any:
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+    parts = urlsplit(address.url)
+    # Progress bars of Spark would run into ours.
+    options = {"spark.ui.showConsoleProgress": "false", "spark.ui.enabled": "false", **dict(parse_qsl(parts.query))}
+    if folder := parts.path.lstrip("/"):
+        options["spark.sql.warehouse.dir"] = str(Path("/" + folder if parts.path.startswith("/") else folder))
+    session = SparkSession.builder.config(conf=SparkConf().setAll(list(options.items()))).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return ibis.pyspark.connect(session)
+
+
 def _other(ibis: Any, address: Address) -> Any:
     return ibis.connect(address.url)
 
 
-_CONNECT: dict[str, Callable[[Any, Address], Any]] = {"duckdb": _duckdb, "postgresql": _postgresql}
+_CONNECT: dict[str, Callable[[Any, Address], Any]] = {
+    "duckdb": _duckdb,
+    "postgresql": _postgresql,
+    "pyspark": _spark,
+}
+
+_STAY_OPEN = ("pyspark",)
+"""Engines that take long to start, and end with this process. A session of Spark may be the user's own."""
+
+
+_FETCH: dict[str, Callable[[Any, str], list[Any]]] = {
+    "duckdb": lambda backend, query: list(backend.con.execute(query).fetchall()),
+    "postgres": lambda backend, query: list(backend.con.execute(query).fetchall()),
+    "pyspark": lambda backend, query: list(backend.raw_sql(query).collect()),
+}
+"""How engines, as Ibis names them, answer a query in SQL. Others are asked through Ibis."""
 
 
 def _query_types(backend: Any, address: Address) -> Any:
@@ -173,12 +218,15 @@ def _said(address: Address, what: str, *, reason: bool = False) -> Iterator[None
         yield
     except InputError:
         raise
+    except ImportError:
+        part = {"postgresql": "postgres"}.get(address.scheme, address.scheme)
+        raise InputError(
+            f"{address.shown!r} needs a part of Ibis that is not installed; pip install 'ibis-framework[{part}]'"
+        ) from None
     except Exception as error:
         words = ""
         if reason:
-            words = str(error).strip().partition("\n")[0]
-            for secret in address.secrets:
-                words = words.replace(secret, "***")
+            words = address.hidden(str(error).strip().partition("\n")[0])
         kind = type(error).__name__
         raise InputError(
             f"the database of {address.shown!r} {what} ({kind}{': ' * bool(words)}{words}); check the address, the "

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from ...errors import InputError
+from ..checks.duplicates import RowHashes
+from ..checks.looks import NumberLook
 from ..checks.profile import Missing, TableProfile
 from ..embedding import Embedding
 from ..missing.patterns import Patterns
 from ..moments import Moments
+from ..preparing.preparation import Preparation
 from ..schema import Schema
 from ..table import Table
 from .address import Address, parse_url, read_query
-from .connection import connected
+from .connection import Connection, Prepare, connected
+from .looks import looks_of
 from .moments import moments_of
 from .patterns import patterns_of
+from .prepared import prepared_rows
 from .profile import profile_of
+from .repeats import repeats_of
 
 
 @dataclass(frozen=True)
@@ -28,24 +35,42 @@ class Engine:
     ----------
     address : Address
         Where the table is.
+    preparations : tuple of Preparation
+        What is done to its cells before anything is computed.
     """
 
     address: Address
+    preparations: tuple[Preparation, ...] = ()
+
+    def looks(self, table: Table) -> dict[str, NumberLook]:
+        """Take a closer look at the columns of numbers, as `fedperi.tables.checks.looks.Looks` does."""
+        with self._asked(table) as connection:
+            return looks_of(connection, table.columns)
+
+    def repeats(self, table: Table, profile: TableProfile) -> RowHashes:
+        """Say how many rows repeat and how many lack a value, as `fedperi.tables.checks.duplicates.RowHashes` does."""
+        return repeats_of(self.address, self._prepare(table), table.columns, profile)
 
     def profile(self, table: Table, missing: Missing, schema: Schema | None) -> TableProfile:
         """Describe the columns of a table, as `fedperi.tables.checks.profile.scan` does."""
-        with connected(self.address) as connection:
+        with self._asked(table) as connection:
             return profile_of(connection, table.name, table.columns, missing, schema)
 
     def moments(self, table: Table, embedding: Embedding, profile: TableProfile, missing: Missing) -> Moments:
         """Return the moments of a table's embedded rows."""
-        with connected(self.address) as connection:
+        with self._asked(table) as connection:
             return moments_of(connection, table.name, table.columns, embedding, profile, missing)
 
     def patterns(self, table: Table, embedding: Embedding, profile: TableProfile) -> Patterns:
         """Return the sums of a table's embedded rows per pattern of gaps."""
-        with connected(self.address) as connection:
+        with self._asked(table) as connection:
             return patterns_of(connection, table.name, table.columns, embedding, profile)
+
+    def _asked(self, table: Table) -> AbstractContextManager[Connection]:
+        return connected(self.address, self._prepare(table))
+
+    def _prepare(self, table: Table) -> Prepare:
+        return lambda rows: prepared_rows(rows, self.preparations, table.name)
 
 
 def open_url(text: str) -> Table:

@@ -93,10 +93,7 @@ def refuse_under_noise(schema: Schema | None) -> None:
 
 def _changed(table: Table, preparations: Sequence[Preparation]) -> Table:
     if table.engine is not None:
-        raise InputError(
-            f"site {table.name!r}, column {preparations[0].name!r}: the rows stay in a database, so missing_values, "
-            "rename and scale belong into a view or a query there (NULLIF, CASE); leave them out of the schema"
-        )
+        return replace(table, engine=replace(table.engine, preparations=tuple(preparations)), first_reading=None)
     read = table._read
     words = frozenset(one.name for one in preparations if one.rename)
 

@@ -13,7 +13,7 @@ from ...option_values import DATA, check_one_of
 from ..checks.faults import constant_everywhere, faults
 from ..checks.findings import Finding, raise_errors
 from ..checks.profile import Missing, TableProfile
-from ..embedding import Block, Curve, Data, Embedding, OneHot, common_embedding, two_values
+from ..embedding import CURVES, Block, Curve, Data, Embedding, OneHot, common_embedding, two_values
 from ..encode import read_rows
 from ..infer import SchemaLike, as_schema, unify
 from ..missing.leaving import NOTHING, LeftOut, leave_out, too_much
@@ -23,16 +23,13 @@ from ..survey import FirstReading, for_each_table, read_all
 from ..table import CHUNK, Source, Table, open_tables
 from .alike import present_levels
 from .incomplete import Incomplete, incomplete_moments
+from .own import own_columns
 from .qualities import covariance_of
 from .summary import Summary
 from .units import one_hot_unit
 
 DEGREE = 3
 """Highest degree of the polynomials for ``data="nonlinear"``."""
-
-CURVES = 2
-"""The same for ``data="auto"``, where curves are not what scores are made of: they only show what depends on straight
-lines (`Summary.straight`)."""
 
 
 def summaries(
@@ -95,11 +92,13 @@ def _summaries(
         if missing in ("auto", "em") and any(profile.columns[name].missing for name in agreed.names):
             return _summary(table.name, agreed, embedding, incomplete_moments(table, agreed, embedding, profile), kinds)
         moments = reading.moments.result(agreed.names) if numbers and reading.moments is not None else None
+        if moments is None and not alone:
+            moments = reading.embedded_as(embedding)
         if moments is None and table.engine is not None:
             moments = table.engine.moments(table, embedding, reading.profile, missing)
         if moments is None:
             rows = (embedding.embed(frame, table.name) for frame in read_rows(table, agreed, CHUNK, missing))
-            moments = _with_own_columns(rows, _own_columns(embedding, profile)) if alone else stream_moments(rows)
+            moments = _withown_columns(rows, own_columns(embedding, profile)) if alone else stream_moments(rows)
         return _summary(table.name, agreed, embedding, Incomplete(moments, None, profile.dropped), kinds)
 
     made = for_each_table(jobs, opened, summarise, read)
@@ -107,7 +106,7 @@ def _summaries(
     return [replace(made[0], remarks=tuple(map(str, left.findings))), *made[1:]]
 
 
-def _with_own_columns(chunks: Iterable[NDArray[np.float64]], own: Sequence[int]) -> Moments:
+def _withown_columns(chunks: Iterable[NDArray[np.float64]], own: Sequence[int]) -> Moments:
     """Return the moments of all columns; those of the site's own columns as its own statistics have them.
 
     How a sum is rounded depends on the columns beside it. Scores of this site alone (`statistics_of`) use its own
@@ -121,19 +120,6 @@ def _with_own_columns(chunks: Iterable[NDArray[np.float64]], own: Sequence[int])
     found.mean[own] = exact.mean
     found.scatter[np.ix_(own, own)] = exact.scatter
     return found
-
-
-def _own_columns(embedding: Embedding, profile: TableProfile) -> list[int]:
-    """Columns that `fit_embedding` would choose at this site: its own levels without the first, and no curves."""
-    own: list[int] = []
-    for block, columns in zip(embedding.blocks, embedding.positions, strict=True):
-        if isinstance(block, OneHot):
-            counts = profile.columns[block.column.name].counts(block.column.levels or ())
-            present = [level for level, count in enumerate(counts) if count][1:]
-            own += [column for column, level in zip(columns, block.shown, strict=True) if level in present]
-        else:
-            own.append(columns[0])
-    return own
 
 
 def _left_out(profiles: Sequence[TableProfile], missing: Missing, alone: bool) -> LeftOut:

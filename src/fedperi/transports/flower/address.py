@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ...errors import InputError
@@ -27,7 +28,9 @@ class Address:
     ca : Path, optional
         Certificate of the authority that signed the coordinator's certificate; without it, those of the system.
     key : Path, optional
-        The site's private key, in OpenSSH's format.
+        The site's private key, in OpenSSH's format or PKCS8.
+    passphrase : Path, optional
+        File with the passphrase of that key.
     insecure : bool
         Neither encrypt nor authenticate.
     """
@@ -36,6 +39,7 @@ class Address:
     ca: Path | None = None
     key: Path | None = None
     insecure: bool = False
+    passphrase: Path | None = None
 
     @property
     def host(self) -> str:
@@ -69,8 +73,19 @@ class Address:
                 raise InputError(f"{option} {str(path)!r}: there is no such file")
 
 
-def check_reachable(address: Address) -> None:
+@dataclass(frozen=True)
+class Own:
+    """Where the coordinator's own SuperLink is, by whom its certificate is signed, and for which name it is issued."""
+
+    address: str
+    root: bytes | None
+    name: str
+
+
+def check_reachable(address: Address) -> datetime | None:
     """Open a connection, and see whether at its other end is who should be there; tell what is wrong in words.
+
+    Returns when the certificate of the other end will end; None without TLS.
 
     Raises
     ------
@@ -82,10 +97,11 @@ def check_reachable(address: Address) -> None:
     try:
         with socket.create_connection((address.host, address.port), timeout=10) as plain:
             if address.insecure:
-                return
+                return None
             context = ssl.create_default_context(cafile=None if address.ca is None else str(address.ca))
-            with context.wrap_socket(plain, server_hostname=address.host):
-                return
+            with context.wrap_socket(plain, server_hostname=address.host) as secure:
+                shown = secure.getpeercert() or {}
+                return datetime.fromtimestamp(ssl.cert_time_to_seconds(str(shown["notAfter"])), UTC)
     except ssl.SSLCertVerificationError as error:
         raise InputError(
             f"the certificate of {address.coordinator} is not accepted ({error.verify_message}): give the "
@@ -105,3 +121,19 @@ def check_reachable(address: Address) -> None:
         raise Away(f"the host {address.host!r} is not known") from None
     except OSError as error:
         raise Away(f"{address.coordinator} cannot be reached ({error.strerror or error})") from None
+
+
+def check_free(host: str, port: int) -> None:
+    """Raise if the coordinator cannot listen here."""
+    import socket
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise InputError(
+                f"cannot listen at {host}:{port} ({error.strerror or error}): choose another --address, or stop what "
+                "listens there"
+            ) from None

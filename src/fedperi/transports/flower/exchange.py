@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -86,7 +86,7 @@ class Exchange:
     grid : Grid
         The grid.
     keys : mapping of bytes to str, optional
-        Public keys of the sites and their names.
+        Public keys of the sites and their names; they may change at any time.
     limits : Limits
         How long to wait.
     note : callable
@@ -155,7 +155,11 @@ class Exchange:
             if (waiting or away) and time.monotonic() > look + 1:
                 look = time.monotonic()
                 self._tell_of_late()
-                again = {site: records[site] for site in self._restarted({*waiting.values(), *away})}
+                for site in self._withdrawn({*waiting.values(), *away}):
+                    waiting = {key: other for key, other in waiting.items() if other != site}
+                    away.discard(site)
+                    out[site] = "was shut out: its key was withdrawn"
+                again = {site: records[site] for site in self._restarted({*waiting.values(), *away}, away)}
                 if again:
                     waiting = {key: site for key, site in waiting.items() if site not in again}
                     away -= set(again)
@@ -181,19 +185,31 @@ class Exchange:
             raise LinkLost(f"the coordinator's own SuperLink did not take the {kind!r} messages: see its log")
         return dict(zip(keys, sites, strict=True))
 
-    def _restarted(self, waiting: set[str], tell: bool = True) -> list[str]:
-        """Sites that connected again since we looked last: what they were asked was lost with the old connection."""
+    def _restarted(self, waiting: set[str], away: Collection[str] = (), tell: bool = True) -> list[str]:
+        """Sites that connected again since we looked last: what they were asked was lost with the old connection.
+
+        Those that were away are back as soon as they are listed: after a short cut they need no new connection.
+        """
         found = []
         for info in self._nodes():
             for site in waiting:
                 peer = self.peers[site]
                 since = str(info.last_activated_at)
-                if info.node_id == peer.node and since != peer.since:
-                    self.peers[site] = Peer(peer.node, peer.label, since)
+                if self._is_of(info, site) and (since != peer.since or site in away):
+                    self.peers[site] = Peer(info.node_id, peer.label, since)
                     if tell:
                         self._note(f"{peer.label} is back (restarted, or after a network cut); asking it again.")
                     found.append(site)
         return found
+
+    def _is_of(self, info: Any, site: str) -> bool:
+        """Whether a node is that of a site: by its number, or, if the site got another key, by the name of that."""
+        named = None if self._keys is None else self._keys.get(bytes(info.public_key))
+        return info.node_id == self.peers[site].node if named is None else named == site
+
+    def _withdrawn(self, sites: set[str]) -> set[str]:
+        """Sites of these that have no key any more."""
+        return set() if self._keys is None else sites - set(self._keys.values())
 
     def _tell_of_late(self) -> None:
         for peer in self.online():

@@ -9,13 +9,16 @@ when a new version of Flower changes one, that test fails first, and this module
 from __future__ import annotations
 
 import hashlib
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
+
+from .address import Own
+from .live.certificate import renewing_context
+from .live.repeat import quietly, repeated
 
 KEY_HEADER = "flwr-public-key"
 """Header that holds the public key of a node, base64."""
@@ -49,7 +52,9 @@ def run_superlink(wrap: Callable[[Any], Any]) -> None:
     def run(app: Any, **options: Any) -> None:
         # No proxy headers: any client could otherwise claim to be this machine. No line in the log for every
         # look for messages: sites look several times a second.
-        ours = {"proxy_headers": False, "access_log": False, "timeout_keep_alive": KEPT}
+        ours: dict[str, Any] = {"proxy_headers": False, "access_log": False, "timeout_keep_alive": KEPT}
+        if options.get("ssl_certfile"):
+            ours["ssl_context_factory"] = renewing_context
         serve(wrap(app), **{**options, **ours})
 
     uvicorn.run = run
@@ -59,16 +64,25 @@ def run_superlink(wrap: Callable[[Any], Any]) -> None:
 # -- the coordinator's side ----------------------------------------------------------------------------------------
 
 
-def register_node(address: str, root: bytes | None, name: str, key: bytes) -> None:
-    """Tell a SuperLink the public key of a site, which may then connect. `root` is the authority's certificate."""
+def register_node(own: Own, name: str, key: bytes) -> int:
+    """Tell a SuperLink the public key of a site, which may then connect, and return the number of its node."""
     from flwr.proto.control_pb2 import RegisterNodeRequest
     from flwr.supercore.control import ControlHttpClient
 
-    with _client(ControlHttpClient, address, root, "flwr CLI") as client:
-        client.RegisterNode(RegisterNodeRequest(public_key=key, name=name))
+    with _client(ControlHttpClient, own, "flwr CLI") as client:
+        return int(client.RegisterNode(RegisterNodeRequest(public_key=key, name=name)).node_id)
 
 
-def start_run(address: str, root: bytes | None, files: Mapping[str, str]) -> bool:
+def unregister_node(own: Own, node: int) -> None:
+    """Tell a SuperLink that a site may not connect any more."""
+    from flwr.proto.control_pb2 import UnregisterNodeRequest
+    from flwr.supercore.control import ControlHttpClient
+
+    with _client(ControlHttpClient, own, "flwr CLI") as client:
+        client.UnregisterNode(UnregisterNodeRequest(node_id=node))
+
+
+def start_run(own: Own, files: Mapping[str, str]) -> bool:
     """Begin a run with an app bundle made of these files; return whether the SuperLink did."""
     from flwr.cli.build import build_fab_from_files
     from flwr.common.serde import fab_to_proto, user_config_to_proto
@@ -78,12 +92,12 @@ def start_run(address: str, root: bytes | None, files: Mapping[str, str]) -> boo
 
     bundle = build_fab_from_files({name: text.encode() for name, text in files.items()})[0]
     fab = fab_to_proto(Fab(hashlib.sha256(bundle).hexdigest(), bundle, {}))
-    with _client(ControlHttpClient, address, root, "flwr CLI") as client:
+    with _client(ControlHttpClient, own, "flwr CLI") as client:
         request = StartRunRequest(fab=fab, override_config=user_config_to_proto({}), federation="", app_spec="")
         return bool(client.StartRun(request).run_id)
 
 
-def acquire_task(address: str, root: bytes | None, secret: bytes, seconds: float) -> str | None:
+def acquire_task(own: Own, secret: bytes, seconds: float) -> str | None:
     """Take the task of a run that was begun, and return its token; None if there was none in time."""
     from flwr.proto.runtime_pb2 import AcquireTaskRequest
     from flwr.supercore.interceptors import SuperExecAuthHttpInterceptor
@@ -91,7 +105,7 @@ def acquire_task(address: str, root: bytes | None, secret: bytes, seconds: float
 
     only_we = SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods=frozenset({ACQUIRE_TASK}))
     end = time.monotonic() + seconds
-    with _client(RuntimeHttpClient, address, root, "SuperExec", only_we) as client:
+    with _client(RuntimeHttpClient, own, "SuperExec", only_we) as client:
         while time.monotonic() < end:
             taken = client.AcquireTask(AcquireTaskRequest(supported_task_types=[SERVER_TASK]))
             if taken.HasField("task"):
@@ -101,7 +115,7 @@ def acquire_task(address: str, root: bytes | None, secret: bytes, seconds: float
 
 
 @contextmanager
-def open_grid(address: str, root: bytes | None, token: str) -> Iterator[Any]:
+def open_grid(own: Own, token: str) -> Iterator[Any]:
     """Give the grid of a task, keep the task alive, and report its end."""
     import httpx
     from flwr.common.constant import SubStatus
@@ -111,18 +125,19 @@ def open_grid(address: str, root: bytes | None, token: str) -> Iterator[Any]:
     from flwr.supercore.task_identity import TaskIdentity
     from flwr.superlink.grid import HttpGrid
 
-    grid = HttpGrid(address, root is None, root, token=token)
+    grid = HttpGrid(own.address, own.root is None, own.root, token=token)
     # Flower's own retries never end, and answer a lost authorization with a signal to this process.
     grid._retry_invoker = RetryInvoker(
         lambda: exponential(max_delay=2), httpx.TransportError, max_tries=None, max_time=10
     )
     client = grid._runtime_client
+    _expect(client, own)
     task = client.PullTaskInput(PullTaskInputRequest())
     TaskIdentity.task_id, TaskIdentity.run_id = task.task_id, task.run.run_id
     TaskIdentity.node_id = task.context.node_id
     grid.set_run(run_from_proto(task.run))
     status, details = SubStatus.FAILED, "stopped"
-    with _repeated(TASK_HEARTBEAT, lambda: client.SendTaskHeartbeat(SendTaskHeartbeatRequest())):
+    with repeated(TASK_HEARTBEAT, lambda: client.SendTaskHeartbeat(SendTaskHeartbeatRequest())):
         try:
             yield grid
             status, details = SubStatus.COMPLETED, ""
@@ -134,15 +149,27 @@ def open_grid(address: str, root: bytes | None, token: str) -> Iterator[Any]:
                 grid.close()
 
 
-def _client(of: Any, address: str, root: bytes | None, component: str, *interceptors: Any) -> Any:
+def _client(of: Any, own: Own, component: str, *interceptors: Any) -> Any:
     from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 
-    return of.from_server_address(
-        server_address=address,
-        insecure=root is None,
-        root_certificates=root,
+    client = of.from_server_address(
+        server_address=own.address,
+        insecure=own.root is None,
+        root_certificates=own.root,
         interceptors=[RuntimeVersionHttpInterceptor(component_name=component), *interceptors],
     )
+    _expect(client, own)
+    return client
+
+
+def _expect(client: Any, own: Own) -> None:
+    """Have a client compare the certificate with the name it is issued for, whatever the address it connects to."""
+
+    def name(request: Any) -> None:
+        request.extensions = {**request.extensions, "sni_hostname": own.name}
+
+    if own.root is not None:
+        client._client.event_hooks = {"request": [name]}
 
 
 # -- a site's side -------------------------------------------------------------------------------------------------
@@ -197,12 +224,12 @@ def kept_alive(client: Any, node: Any, interval: float, unregister: bool) -> Ite
 
     beat = SendNodeHeartbeatRequest(node=node, heartbeat_interval=interval)
     try:
-        with _repeated(interval / 3, lambda: client.SendNodeHeartbeat(beat)):
+        with repeated(interval / 3, lambda: client.SendNodeHeartbeat(beat)):
             yield
     finally:
-        _quietly(lambda: client.DeactivateNode(DeactivateNodeRequest(node_id=node.node_id)))
+        quietly(lambda: client.DeactivateNode(DeactivateNodeRequest(node_id=node.node_id)))
         if unregister:
-            _quietly(lambda: client.UnregisterNode(UnregisterNodeFleetRequest(node_id=node.node_id)))
+            quietly(lambda: client.UnregisterNode(UnregisterNodeFleetRequest(node_id=node.node_id)))
 
 
 def pull_message(client: Any, node: Any) -> Any:
@@ -270,30 +297,3 @@ def error_text(response: str) -> str | None:
 
     told = FlowerError.from_json(response)
     return None if told is None else f"{told.code}: {told.message}"
-
-
-# -- both ----------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _repeated(seconds: float, call: Callable[[], object]) -> Iterator[None]:
-    """Call again and again in the background."""
-    done = threading.Event()
-
-    def repeat() -> None:
-        while not done.wait(seconds):
-            _quietly(call)
-
-    threading.Thread(target=repeat, daemon=True).start()
-    try:
-        yield
-    finally:
-        done.set()
-
-
-def _quietly(call: Callable[[], object]) -> None:
-    """Call, and let it fail: a heartbeat or a farewell that nobody hears needs no remedy."""
-    import httpx
-
-    with suppress(httpx.HTTPError, RuntimeError):
-        call()

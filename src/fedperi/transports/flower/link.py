@@ -24,11 +24,21 @@ from typing import Any, TypeVar
 
 from ...errors import InputError
 from ...names import visible
-from ...pki.certificates import check_unshared, need_cryptography
+from ...pki.certificates import (
+    check_not_ended,
+    check_unshared,
+    need_cryptography,
+    reached_as,
+    read_certificate,
+    warnings_of,
+)
 from . import QUIET, inner, need_flower
+from .address import Own, check_free
 from .bundle import FILES
 from .exchange import LinkLost
 from .guard import REFUSED_KEY
+from .live.certificate import RENEWED
+from .live.site_keys import followed
 
 T = TypeVar("T")
 
@@ -62,42 +72,16 @@ class Certificates:
             raise InputError(
                 f"--cert {str(self.certificate)!r} and --key {str(self.key)!r} do not fit together: {error}"
             ) from None
+        need_cryptography("reading certificates")
+        check_not_ended(self.certificate)
 
+    def name(self, here: str) -> str:
+        """The name for which the certificate is accepted, where it is reached at `here`."""
+        return reached_as(read_certificate(self.certificate), here)
 
-def read_site_keys(folder: Path) -> dict[str, bytes]:
-    """Read the public keys of sites: every ``NAME.pub`` is that of the site of that name.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     read_site_keys(Path(folder))
-    Traceback (most recent call last):
-    ...
-    fedperi.errors.InputError: there is no key of a site (NAME.pub) in ...
-    """
-    files = sorted(folder.glob("*.pub"))
-    if not files:
-        raise InputError(f"there is no key of a site (NAME.pub) in {str(folder)!r}; `fedperi keys` makes them")
-    need_flower()
-    need_cryptography("reading the keys of sites")
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    keys: dict[str, bytes] = {}
-    for path in files:
-        try:
-            key = serialization.load_ssh_public_key(path.read_bytes())
-        except (ValueError, UnsupportedAlgorithm, OSError):
-            key = None
-        if not isinstance(key, ec.EllipticCurvePublicKey):
-            raise InputError(f"{str(path)!r} is no public key of a site (ECDSA, OpenSSH's format)")
-        keys[path.stem] = key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    same = [name for name, key in keys.items() if list(keys.values()).count(key) > 1]
-    if same:
-        raise InputError(f"the sites {', '.join(same)} have one key: make each its own")
-    return keys
+    def ending(self) -> list[str]:
+        """Lines about those that end soon."""
+        return warnings_of([self.certificate, self.ca])
 
 
 @contextmanager
@@ -118,16 +102,16 @@ def superlink(
     certificates : Certificates, optional
         For TLS and the authentication of sites; without them neither.
     site_keys : mapping of str to bytes
-        Names of sites and their public keys (PEM); empty without TLS.
+        Names of sites and their public keys (PEM); empty without TLS. Those of a `SiteKeys` may change meanwhile.
     log : Path, optional
         Where the SuperLink's log is added to.
     note : callable
-        Gets a line of words about every key that is refused.
+        Gets a line of words about every key that is refused, added or withdrawn, and about certificates.
     """
     need_flower()
     if certificates is not None:
         certificates.check()
-    _check_free(host, port)
+    check_free(host, port)
     here = "::1" if ":" in host else "127.0.0.1" if host in ("0.0.0.0", "localhost") else host
     with tempfile.TemporaryDirectory(prefix="fedperi-link-") as folder:
         home, secret = Path(folder), secrets.token_bytes(32)
@@ -137,11 +121,11 @@ def superlink(
         follower.start()
         try:
             at = f"[{here}]:{port}" if ":" in here else f"{here}:{port}"
-            _wait_until_up(process, here, port, certificates, output)
-            control = Control(at, certificates, secret)
-            for name, key in site_keys.items():
-                control.register(name, key)
-            yield control
+            name = here if certificates is None else certificates.name(here)
+            _wait_until_up(process, here, port, certificates, name, output)
+            control = Control(Own(at, None if certificates is None else certificates.ca.read_bytes(), name), secret)
+            with followed(site_keys, control, note, list if certificates is None else certificates.ending):
+                yield control
         finally:
             _stop(process)
             follower.join(timeout=5)
@@ -170,22 +154,13 @@ def _follow(process: subprocess.Popen[bytes], output: Path, note: Callable[[str]
             sink.flush()
             if line.startswith(REFUSED_KEY.encode()) and line not in told and len(told) < MOST_TOLD:
                 told.add(line)
-                note(
-                    " ".join(visible(line.decode(errors="replace")).split()) + ": not one of --keys, or a wrong clock."
-                )
+                note(f"{_plain(line)}: not one of --keys, or a wrong clock.")
+            elif line.startswith(RENEWED.encode()):
+                note(f"{_plain(line)}; new connections get it.")
 
 
-def _check_free(host: str, port: int) -> None:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise InputError(
-                f"cannot listen at {host}:{port} ({error.strerror or error}): choose another --address, or stop what "
-                "listens there"
-            ) from None
+def _plain(line: bytes) -> str:
+    return " ".join(visible(line.decode(errors="replace")).split())
 
 
 def _start(
@@ -232,7 +207,12 @@ def _hand_over(secret: bytes, home: Path) -> tuple[tuple[int, ...], str]:
 
 
 def _wait_until_up(
-    process: subprocess.Popen[bytes], here: str, port: int, certificates: Certificates | None, output: Path
+    process: subprocess.Popen[bytes],
+    here: str,
+    port: int,
+    certificates: Certificates | None,
+    name: str,
+    output: Path,
 ) -> None:
     end = time.monotonic() + START
     while time.monotonic() < end:
@@ -243,13 +223,13 @@ def _wait_until_up(
             with socket.create_connection((here, port), timeout=2) as plain:
                 if certificates is not None:
                     context = ssl.create_default_context(cafile=str(certificates.ca))
-                    context.wrap_socket(plain, server_hostname=here).close()
+                    context.wrap_socket(plain, server_hostname=name).close()
                 return
         except ssl.SSLCertVerificationError as error:
             raise InputError(
-                f"the coordinator's own processes reach it at {here}, and its certificate is not accepted there "
-                f"({error.verify_message}): it must be signed by the authority of --ca and hold the address {here} "
-                "besides the public host name, as those of `fedperi keys` do"
+                f"the coordinator's certificate is not accepted, as that of {name} ({error.verify_message}): it "
+                "must be signed by the authority of --ca; if others lie between the two, --cert holds their "
+                "certificates too, its own first"
             ) from None
         except OSError:
             time.sleep(0.1)
@@ -274,26 +254,39 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 class Control:
     """What the coordinator tells its SuperLink."""
 
-    def __init__(self, address: str, certificates: Certificates | None, secret: bytes) -> None:
-        self._address, self._secret = address, secret
-        self._root = None if certificates is None else certificates.ca.read_bytes()
+    def __init__(self, own: Own, secret: bytes) -> None:
+        self._own, self._secret = own, secret
+        self._nodes: dict[str, int] = {}
 
     def register(self, name: str, key: bytes) -> None:
         """Let the site of this key connect."""
-        import httpx
+        self._nodes[name] = _accepted(name, lambda: inner.register_node(self._own, name, key))
 
-        try:
-            inner.register_node(self._address, self._root, name, key)
-        except httpx.HTTPError as error:
-            raise InputError(f"the key of site {name!r} was not accepted by the SuperLink: {error}") from None
+    def withdraw(self, name: str) -> None:
+        """Shut a site out: nothing that its key signs is answered any more."""
+        if name in self._nodes:
+            _accepted(name, lambda: inner.unregister_node(self._own, self._nodes[name]))
+            del self._nodes[name]
 
     @contextmanager
     def grid(self) -> Iterator[Any]:
         """Begin a run, take its task, and give its grid."""
-        if not inner.start_run(self._address, self._root, FILES):
+        if not inner.start_run(self._own, FILES):
             raise InputError("the SuperLink did not begin a run")
-        token = inner.acquire_task(self._address, self._root, self._secret, START)
+        token = inner.acquire_task(self._own, self._secret, START)
         if token is None:
             raise InputError(f"the SuperLink gave no task within {START:g} s")
-        with inner.open_grid(self._address, self._root, token) as grid:
+        with inner.open_grid(self._own, token) as grid:
             yield grid
+
+
+def _accepted(name: str, call: Callable[[], T]) -> T:
+    import httpx
+
+    try:
+        return call()
+    except httpx.HTTPError as error:
+        response = getattr(error, "response", None)
+        said = str(error) if response is None else inner.error_text(response.text) or str(error)
+        more = "; one that was withdrawn is accepted again after a restart" if "IN_USE" in said.upper() else ""
+        raise InputError(f"the key of site {name!r} was not accepted by the SuperLink ({said}){more}") from None

@@ -13,9 +13,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from ...errors import InputError, TemporaryError
-from ...pki.certificates import read_site_key
+from ...pki.certificates import OwnKey, ending
 from ...protocol import wire
 from ...protocol.fields import Refused
 from ...site.service.work import SiteWork
@@ -34,6 +35,8 @@ have noticed yet that this site was killed and restarted, which takes two heartb
 UNTOLD = 5.0
 """Seconds for which nothing is said of a key that is refused: a coordinator that just starts is registering it."""
 
+DAY = 86400.0
+
 LONGEST_PAUSE = 15.0
 """Seconds between two attempts to connect, at most."""
 
@@ -46,6 +49,7 @@ def serve(
     note: Callable[[str], None],
     stop: threading.Event | None = None,
     poll: float = 0.25,
+    key: OwnKey | None = None,
 ) -> None:
     """Answer messages until stopped; connect again whenever the connection is lost.
 
@@ -64,6 +68,8 @@ def serve(
         Ends the site when set.
     poll : float
         Seconds between two looks for messages.
+    key : OwnKey, optional
+        The site's key, if others use it too; else that of the address.
 
     Raises
     ------
@@ -74,20 +80,25 @@ def serve(
     """
     address.check()
     need_flower()
-    key = None if address.key is None else read_site_key(address.key)
+    if key is None and address.key is not None:
+        key = OwnKey(address.key, address.passphrase)
     stop = stop or threading.Event()
-    patience = _Patience(wait, note)
+    patience, lifetime = _Patience(wait, note), _Lifetime(note)
     while not stop.is_set():
         session = _Session()
         try:
-            check_reachable(address)
-            with connected(address, key) as node:
+            lifetime.watch(check_reachable(address))
+            with connected(address, None if key is None else key.next()) as node:
+                if key is not None:
+                    key.accepted()
                 note(f"connected to {address.coordinator} as site {work.name!r}, waiting for messages.")
                 patience.restart()
+                work.tally.reached()
                 session.connected = True
                 _answer_all(work, node, stop, poll, session)
             return
         except (Unauthorized, Away) as error:
+            work.tally.lost()
             over = Away(f"the run is over; waiting for the next one at {address.coordinator}")
             unheard = _UNHEARD if session.connected and not session.heard else ""
             patience.use(over if session.closed else error, unheard)
@@ -104,6 +115,20 @@ class _Session:
     connected: bool = False
     heard: bool = False
     closed: bool = False
+
+
+class _Lifetime:
+    """Says once a day that the coordinator's certificate ends soon, so that its owner hears it from several sides."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._note, self._said = note, float("-inf")
+
+    def watch(self, until: datetime | None) -> None:
+        """Take note of the end of the certificate that was just seen."""
+        words = None if until is None else ending("the coordinator's certificate", until)
+        if words is not None and time.monotonic() > self._said + DAY:
+            self._said = time.monotonic()
+            self._note(f"{words}: tell the people there.")
 
 
 class _Patience:
@@ -154,6 +179,7 @@ def _answer_all(work: SiteWork, node: FleetNode, stop: threading.Event, poll: fl
             message = node.receive()
         except RunOver:
             continue
+        work.tally.reached()
         if message is None:
             stop.wait(poll if time.monotonic() < busy + BUSY else 8 * poll)
             continue
@@ -169,6 +195,7 @@ def _answer_all(work: SiteWork, node: FleetNode, stop: threading.Event, poll: fl
         except Refused as error:
             reply = wire.refusal(str(error))
         else:
+            work.tally.add(received=wire.size(record))
             reply = work.reply(kind, record)
             session.closed = kind == "close"
         with suppress(RunOver):

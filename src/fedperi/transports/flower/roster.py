@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from ...coordinator.agreement import Wishes, agree_most
+from ...coordinator.agreement import Disagreement, Wishes, agree_most
 from ...coordinator.record import Journal
 from ...errors import InputError, TemporaryError
 from ...protocol import wire
@@ -58,15 +58,26 @@ class Roster:
         note: Callable[[str], None],
         done: Collection[str] = (),
     ) -> None:
-        self._keys, self._wishes, self._journal, self._limits, self._note = keys, wishes, journal, limits, note
-        self.wanted, self.least = sites, sites if min_sites is None else min_sites
+        self._keys, self._wishes, self._journal, self._limits, self.note = keys, wishes, journal, limits, note
         self._done = frozenset(done)
+        self._sites, self._least = sites, sites if min_sites is None else min_sites
+        self._all = keys is not None and sites == len(set(keys.values()) - self._done)
         if not (0 if done else 1) <= self.least <= sites:
             raise InputError(f"of {sites} sites between 1 and {sites} can be required, not {min_sites}")
         self.net = Exchange(grid, keys, limits, note)
         self.columns: tuple[Column, ...] | None = None
         self.data = "auto"
         self.dropped: list[dict[str, str]] = []
+
+    @property
+    def wanted(self) -> int:
+        """How many sites to wait for: where all with a key were wanted, as many as have one now."""
+        return len(set((self._keys or {}).values()) - self._done) if self._all else self._sites
+
+    @property
+    def least(self) -> int:
+        """How many are enough: where all were needed, all of those."""
+        return self.wanted if self._least == self._sites else self._least
 
     def connect(self, penalty: float | None = None) -> tuple[Column, ...]:
         """Wait for the sites, the first time, and find out whether they fit together, and what the run expects."""
@@ -93,7 +104,7 @@ class Roster:
                 f"the run that is resumed continued without {', '.join(self._journal.lost)}, and {self.least} sites "
                 "are needed: allow fewer (--min-sites), or begin a new run (--journal)"
             )
-        self._note(f"{len(self.net.peers)} sites take part: {', '.join(self.net.peers)}.")
+        self.note(f"{len(self.net.peers)} sites take part: {', '.join(self.net.peers)}.")
         self.columns = columns
         return columns
 
@@ -116,7 +127,10 @@ class Roster:
     def _agree(self, cards: dict[str, Card], penalty: float | None) -> tuple[Column, ...]:
         """Find the columns of the run; a site that does not fit the others drops out, if enough are left."""
         in_order = sorted(cards.values(), key=lambda card: card.site)
-        columns, others = agree_most(in_order, self._wishes, penalty, self.least)
+        try:
+            columns, others = agree_most(in_order, self._wishes, penalty, self.least)
+        except InputError as error:
+            raise Disagreement(str(error), in_order) from None
         for label in [label for label, card in cards.items() if card.site in others]:
             self._drop(label, others[cards.pop(label).site], lost=False)
         self.data = next(card.data for card in in_order if card.site not in others)
@@ -156,7 +170,7 @@ class Roster:
             raise kind(f"{why}; {few} (--min-sites allows fewer)")
         self.dropped.append({"site": site, "why": why})
         self._journal.lose(site, why)
-        self._note(f"{why}; continuing with {len(self.net.peers)} sites.")
+        self.note(f"{why}; continuing with {len(self.net.peers)} sites.")
 
     def _check_name(self, label: str, card: Card) -> None:
         if self._keys is not None and card.site != label:
@@ -181,7 +195,7 @@ class Roster:
                 who = ", ".join(self._absent(labels)) or "the others"
                 missing = f"; waiting for {who} until {clock(end)}" if len(peers) < self.wanted else ""
                 connected = f"{': ' * bool(labels)}{', '.join(labels)}"
-                self._note(f"{len(peers)} of {self.wanted} sites connected{connected}{missing}.")
+                self.note(f"{len(peers)} of {self.wanted} sites connected{connected}{missing}.")
             if len(peers) > self.wanted and self._keys is None:
                 raise InputError(
                     f"{len(peers)} nodes are connected and {self.wanted} sites are wanted: without keys it is not "
@@ -200,5 +214,5 @@ class Roster:
                 f"{self.least} are needed; start the others, wait longer (--timeout), or allow fewer (--min-sites)"
             )
         self.dropped += [{"site": site, "why": "did not connect in time"} for site in self._absent(labels)]
-        self._note(f"continuing with {len(peers)} of {self.wanted} sites.")
+        self.note(f"continuing with {len(peers)} of {self.wanted} sites.")
         return peers

@@ -1,0 +1,70 @@
+"""The methods of this package as contenders, with controls and limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .contender import Fit, Found, Problem
+
+
+def method(name: str, **options: Any) -> Fit:
+    """A method of the package, made when it is needed; curved data get its non-linear form if it has one."""
+
+    def fit(problem: Problem) -> Found:
+        import fedperi as fp
+
+        more: dict[str, Any] = {}
+        if problem.curved and name == "NotearsADMM":
+            more = {"model": "mlp"}
+        elif problem.curved and name in ("MPERI", "IPERI", "PERI"):
+            more = {"data": "nonlinear"}
+        sites = problem.named
+        result = getattr(fp, name)(progress=False, **options, **more).fit(sites)
+        places = {site: k for k, site in enumerate(sites)}
+        named = frozenset((places[one.site], one.variable) for one in result.differences or ())
+        return Found(result.graph, result.rounds, named=named if name == "MPERI" else None, result=result)
+
+    return fit
+
+
+def best_alone(local: str) -> Fit:
+    """The best single site, chosen with the truth."""
+
+    def fit(problem: Problem) -> Found:
+        import fedperi as fp
+
+        dag = problem.truth.dag
+        graphs = [getattr(fp, local)(table) for table in problem.named.values()]
+        return Found(min(graphs, key=lambda graph: (fp.shd(graph, dag), -fp.f1(graph, dag))))
+
+    return fit
+
+
+def pooled_ges(problem: Problem) -> Found:
+    """Our own GES on all rows in one table."""
+    import fedperi as fp
+
+    from ...methods.controls import pooled_table
+
+    return Found(fp.ges(pooled_table(problem.named)))
+
+
+def oracle_cpdag(problem: Problem) -> Found:
+    """What observational data can tell."""
+    return Found(problem.truth.cpdag)
+
+
+def oracle_phi(problem: Problem) -> Found:
+    """What missing edges can tell, closed under Meek's rules."""
+    import fedperi as fp
+
+    return Found(fp.meek_closure(problem.truth.phi_cpdag))
+
+
+def oracle_targets(problem: Problem) -> Found:
+    """What can be told if the targets are known: the I-CPDAG."""
+    import fedperi as fp
+
+    targets = problem.truth.targets
+    named = frozenset((k, variable) for k, some in enumerate(targets) for variable in some)
+    return Found(fp.i_cpdag(problem.truth.dag, targets), named=named)

@@ -1,0 +1,93 @@
+"""How good a graph is, and what a method says about sites: plain numbers for one line of cells.jsonl."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..graph.pdag import PDAG
+    from .contenders import Found
+    from .settings import Setting, World
+
+
+def graph_measures(graph: PDAG, truth: PDAG) -> dict[str, Any]:
+    """SHD, F1 and directions: right, wrong (reversed, or no edge there) and open (edges without direction).
+
+    The distance of adjustment is gadjid's, by ancestors, as a share of the ordered pairs; None if gadjid refuses the
+    graph, which is then neither a DAG nor a CPDAG, or is not installed.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> found = graph_measures(fp.PDAG.from_edges([("A", "B")]), fp.PDAG.from_edges([("B", "A")]).reordered(["A", "B"]))
+    >>> found["shd"], found["right"], found["wrong"], found["open"]
+    (2, 0, 1, 0)
+    """
+    import fedperi as fp
+
+    graph = graph.reordered(truth.names)
+    try:
+        distance: float | None = fp.adjustment_distance(graph, truth)[0]
+    except InputError:
+        distance = None
+    return {
+        "shd": fp.shd(graph, truth),
+        "f1": fp.f1(graph, truth),
+        "skeleton_f1": fp.skeleton_f1(graph, truth),
+        "edges": len(graph),
+        "true_edges": len(truth),
+        "right": len(graph.directed & truth.directed),
+        "wrong": len(graph.directed - truth.directed),
+        "open": len(graph.undirected),
+        "adjustment": distance,
+    }
+
+
+def policy_measures(found: Found, world: World, setting: Setting) -> dict[str, Any]:
+    """Policies that are named, and differences that are named and are no policies.
+
+    They are pairs of site and variable; for methods that do not say where, variables.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.benchmark.contenders import Found
+    >>> from fedperi.benchmark.settings import SETTINGS
+    >>> sim = fp.simulate(4, clients=3, samples=10, intervention="shift")
+    >>> right = frozenset((k, name) for k, some in enumerate(sim.targets) for name in some)
+    >>> policy_measures(Found(sim.dag, named=right), sim, SETTINGS["shift"])
+    {'policies': 2, 'named': 2, 'named_wrongly': 0}
+    """
+    true = {(k, name) for k, some in enumerate(world.targets) for name in some if name not in setting.ignored}
+    if found.named is not None:
+        said: set[Any] = {pair for pair in found.named if pair[1] not in setting.ignored}
+        return {"policies": len(true), "named": len(said & true), "named_wrongly": len(said - true)}
+    if found.changing is not None:
+        changed = {name for _, name in true}
+        said = {name for name in found.changing if name not in setting.ignored}
+        return {"policies": len(changed), "named": len(said & changed), "named_wrongly": len(said - changed)}
+    return {}
+
+
+def stated_directions(found: Found, truth: PDAG) -> dict[str, Any]:
+    """List the likelier direction of each pair, if its probability is one half or more: how likely, and is it right.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.benchmark.contenders import Found
+    >>> sim = fp.simulate(3, clients=3, samples=500, intervention="shift")
+    >>> result = fp.MPERI().fit(sim.sites)
+    >>> stated_directions(Found(result.graph, result=result), sim.dag)["stated"][0]
+    [..., 1]
+    """
+    if found.result is None or not found.result.probable:
+        return {}
+    stated = []
+    for a, b, forward, backward, _ in found.result.probabilities.itertuples(index=False):
+        chance, pair = max((forward, (a, b)), (backward, (b, a)))
+        if chance >= 0.5:
+            stated.append([round(float(chance), 4), int(pair in truth.directed)])
+    return {"stated": stated}

@@ -1,0 +1,87 @@
+"""Two methods on the same simulations: means over seeds that both have, never over different ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from .contenders import CONTENDERS
+from .grid import Cell
+
+OURS = ("mperi", "mperi-75")
+SAME = 1e-9
+Simulated = tuple[object, ...]
+
+
+class Pair(NamedTuple):
+    """Means of two methods over the simulations that both solved.
+
+    Attributes
+    ----------
+    runs : int
+        How many these are.
+    first, other : float
+        The means.
+    error : float
+        The standard error of the mean difference; not a number if there is one simulation.
+    """
+
+    runs: int
+    first: float
+    other: float
+    error: float
+
+
+def by_simulation(fits: Iterable[Cell]) -> dict[str, dict[Simulated, Cell]]:
+    """Sort fits that did not fail by method and simulation."""
+    out: dict[str, dict[Simulated, Cell]] = {}
+    for row in fits:
+        if "error" not in row:
+            key = tuple(row[name] for name in ("setting", "p", "clients", "samples", "seed"))
+            out.setdefault(row["method"], {})[key] = row
+    return out
+
+
+def pair(found: Mapping[str, Mapping[Simulated, Cell]], first: str, other: str, metric: str) -> Pair | None:
+    """Compare two methods; None if they have no simulation in common.
+
+    Examples
+    --------
+    >>> where = {"setting": "cut", "p": 3, "clients": 4, "samples": 9}
+    >>> scores = [("mperi", 0, 1), ("peri", 0, 3), ("peri", 1, 9)]
+    >>> fits = [{**where, "method": m, "seed": s, "shd": x} for m, s, x in scores]
+    >>> pair(by_simulation(fits), "mperi", "peri", "shd")
+    Pair(runs=1, first=1.0, other=3.0, error=nan)
+    """
+    mine, theirs = found.get(first, {}), found.get(other, {})
+    common = [key for key in mine if key in theirs]
+    if not common:
+        return None
+    a, b = ([float(some[key][metric]) for key in common] for some in (mine, theirs))
+    gaps = [x - y for x, y in zip(a, b, strict=True)]
+    count, mean = len(gaps), math.fsum(gaps) / len(gaps)
+    spread = math.fsum((gap - mean) ** 2 for gap in gaps)
+    error = math.sqrt(spread / (count - 1) / count) if count > 1 else math.nan
+    return Pair(count, math.fsum(a) / count, math.fsum(b) / count, error)
+
+
+def better(fits: Iterable[Cell], first: str, metric: str = "shd", sign: int = 1) -> list[tuple[str, Pair]]:
+    """List the federated methods that have a better mean than `first` on the same simulations, the best one first.
+
+    The two confidences of M-PERI are no rivals of each other.
+    """
+    found = by_simulation(fits)
+    pairs = [(name, pair(found, first, name, metric)) for name in found if _rival(name, first)]
+    lost = [(name, one) for name, one in pairs if one is not None and sign * (one.first - one.other) > SAME]
+    return sorted(lost, key=lambda entry: sign * (entry[1].other - entry[1].first))
+
+
+def ratio(fits: Sequence[Cell], method: str) -> tuple[int, int]:
+    """Right and wrong directions of a method in all its fits together."""
+    mine = [row for row in fits if row["method"] == method and "error" not in row]
+    return sum(row["right"] for row in mine), sum(row["wrong"] for row in mine)
+
+
+def _rival(name: str, first: str) -> bool:
+    return CONTENDERS[name].kind == "federated" and name != first and not (name in OURS and first in OURS)

@@ -1,0 +1,152 @@
+"""Tables of the survey: settings as rows, methods as columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from ..contenders import CONTENDERS
+from ..grid import Cell
+from ..settings import SETTINGS
+from ..tables import without_numbers
+from .numbers import calibration
+
+BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+Entry = Callable[[Cell], str]
+
+
+def wide(rows: Sequence[Cell], entry: Entry, methods: Sequence[str], best: str | None = None) -> str:
+    """Write a table with a row for each setting; `best` is the number of which the lowest federated one is in bold.
+
+    A number from fewer seeds than the most in the row says from how many.
+
+    Examples
+    --------
+    >>> where = {"setting": "cut", "p": 5, "failed": 0}
+    >>> found = [("mperi", 5, 1.0), ("peri", 2, 3.0)]
+    >>> rows = [{**where, "method": name, "cells": cells, "shd": shd} for name, cells, shd in found]
+    >>> print(wide(rows, lambda row: f"{row['shd']:.1f}", ["mperi", "peri"], "shd"))
+    | setting | seeds | M-PERI | PERI |
+    |---|---|---|---|
+    | cut | 5 | **1.0** | 3.0 (2) |
+    <BLANKLINE>
+    """
+    shown = [name for name in methods if any(row["method"] == name for row in rows)]
+    lines = ["| setting | seeds | " + " | ".join(CONTENDERS[name].label for name in shown) + " |"]
+    lines.append("|" + "---|" * (len(shown) + 2))
+    for name in [name for name in SETTINGS if any(row["setting"] == name for row in rows)]:
+        mine = {row["method"]: row for row in rows if row["setting"] == name}
+        most = max((row["cells"] for row in mine.values()), default=0)
+        low = _lowest(mine.values(), best) if best else math.nan
+        cells = [_cell(mine.get(method), entry, most, best, low) for method in shown]
+        lines.append(f"| {name} | {most} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def shd(row: Cell) -> str:
+    """The mean SHD."""
+    return f"{row['shd']:.2f}"
+
+
+def directions(row: Cell) -> str:
+    """Directions right / wrong / open, means per run."""
+    return f"{row['right']:.1f} / {row['wrong']:.1f} / {row['open']:.1f}"
+
+
+def adjustment(row: Cell) -> str:
+    """The distance of adjustment, if gadjid accepts all graphs."""
+    if not row["adjusted"]:
+        return "-"
+    part = "" if row["adjusted"] == row["cells"] else f" ({row['adjusted']} of {row['cells']})"
+    return f"{row['adjustment']:.3f}{part}"
+
+
+def policies(row: Cell) -> str:
+    """Recall and precision of policies."""
+    if "recall" not in row:
+        return "-"
+    recall, precision = (f"{row[name]:.0%}" if not math.isnan(row[name]) else "-" for name in ("recall", "precision"))
+    return f"{recall} / {'-' if SETTINGS[row['setting']].all_differ else precision}"
+
+
+def seconds(rows: Sequence[Cell]) -> str:
+    """Write mean and largest mean CPU seconds by number of variables."""
+    sizes = sorted({row["p"] for row in rows})
+    lines = ["| CPU seconds of one fit | " + " | ".join(f"p = {p}" for p in sizes) + " |"]
+    lines.append("|" + "---|" * (len(sizes) + 1))
+    for name, one in CONTENDERS.items():
+        mine = [row for row in rows if row["method"] == name and row["cells"]]
+        if mine and one.kind != "oracle":
+            entries = []
+            for p in sizes:
+                some = [row for row in mine if row["p"] == p]
+                fits = sum(row["cells"] for row in some)
+                mean = sum(row["cpu_s"] * row["cells"] for row in some) / fits if fits else math.nan
+                entries.append(f"{mean:.2g}" if fits else "-")
+            lines.append(f"| {one.label} | {' | '.join(entries)} |")
+    return "\n".join(lines) + "\n"
+
+
+def stated(fits: Sequence[Cell]) -> str:
+    """Write how often directions are right that M-PERI states with some probability, by kind of setting."""
+    lines = ["| stated | count | mean stated | share right |", "|---|---|---|---|"]
+    for low, high, count, mean, right in calibration(fits, BINS):
+        if count:
+            lines.append(f"| {low:g} to {high:g} | {count} | {mean:.3f} | {right:.3f} |")
+    return "\n".join(lines) + "\n"
+
+
+def stated_by_setting(fits: Sequence[Cell]) -> str:
+    """Write the same for each setting, of all directions stated with .5 or more, and with .9 or more."""
+    lines = [
+        "| setting | count | mean stated | share right | count, .9 or more | mean stated | share right |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in SETTINGS:
+        mine = [row for row in fits if row["setting"] == name]
+        every, sure = calibration(mine, (0.5, 1.0))[0], calibration(mine, (0.9, 1.0))[0]
+        if every[2]:
+            told = [f"{count} | {mean:.3f} | {right:.3f}" for _, _, count, mean, right in (every, sure)]
+            lines.append(f"| {name} | {' | '.join(told)} |")
+    return "\n".join(lines) + "\n"
+
+
+def long(rows: Sequence[Cell]) -> str:
+    """Write every row with all its numbers and its command."""
+    lines = [
+        "| setting | p | method | seeds | SHD | F1 | right | wrong | open | adjustment | policies: recall / precision "
+        "| CPU s | command |",
+        "|" + "---|" * 13,
+    ]
+    for row in rows:
+        start = f"| {row['setting']} | {row['p']} | {CONTENDERS[row['method']].label} | {row['cells']} | "
+        if not row["cells"]:
+            lines.append(f"{start}{without_numbers(row)} |  |  |  |  |  |  |  | `{row['command']}` |")
+            continue
+        failed = f" ({row['failed']} failed)" if row["failed"] else ""
+        lines.append(
+            f"{start}{row['shd']:.2f} ± {row['shd_ci']:.2f}{failed} | {row['f1']:.3f} | {row['right']:.2f} "
+            f"| {row['wrong']:.2f} | {row['open']:.2f} | {adjustment(row)} | {policies(row)} | {row['cpu_s']:.3g} "
+            f"| `{row['command']}` |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _cell(row: Cell | None, entry: Entry, most: int, best: str | None, low: float) -> str:
+    if row is None or not row["cells"]:
+        return "-" if row is None else without_numbers(row)
+    text = entry(row)
+    if text == "-":
+        return text
+    if best and CONTENDERS[row["method"]].kind == "federated" and math.isclose(row[best], low, abs_tol=1e-9):
+        text = f"**{text}**"
+    return text if row["cells"] == most else f"{text} ({row['cells']})"
+
+
+def _lowest(rows: object, best: str) -> float:
+    found = [
+        row[best]
+        for row in rows  # type: ignore[attr-defined]
+        if row["cells"] and CONTENDERS[row["method"]].kind == "federated"
+    ]
+    return min(found, default=math.nan)

@@ -1,0 +1,1 @@
+"""What one command alone needs, `run` or `release`."""

@@ -1,0 +1,90 @@
+"""`fedperi release --exact`: a table's exact summary as one file, once its owner has seen what it reveals."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ....errors import InputError
+from ..options import listed
+from ..say import say
+
+if TYPE_CHECKING:
+    from ....tables.summary.summary import Summary
+
+
+def release_exactly(
+    file: str, out: Path | None, key: Any, options: dict[str, Any], *, yes: bool, dry_run: bool, as_json: bool
+) -> None:
+    """Summarise a table exactly, check it for disclosure, show what it reveals, ask, and write it.
+
+    Parameters
+    ----------
+    file : str
+        The table.
+    out : path, optional
+        Where to write.
+    key : private key, optional
+        Signs the file.
+    options : dict
+        Those of the command: schema, data, missing, name, targets.
+    yes : bool
+        Whether the owner has confirmed on the command line.
+    dry_run, as_json : bool
+    """
+    from ....privacy.exact.file import sign_summary
+    from ....privacy.exact.reveals import sections
+    from ....privacy.statement import save_statement
+
+    summary = _summary(file, options)
+    if key is not None:
+        summary = sign_summary(summary, key)
+    if as_json:
+        if not (yes or dry_run):
+            raise InputError("--json asks nobody: add --yes to confirm that exact statistics may be written")
+    else:
+        for section in sections(summary):
+            say(section.heading)
+            for paragraph in section.paragraphs:
+                say(f"  {paragraph}")
+    if dry_run:
+        say("Nothing was written: this was a dry run.")
+        return
+    if out is None:
+        raise InputError("give the file to write: --out h1.fedperi (or --dry-run to see what it reveals)")
+    if not yes:
+        _confirm(summary)
+    save_statement(summary, out)
+    say(f"Wrote {str(out)!r}: exact statistics, NOT PRIVATE.")
+
+
+def _summary(file: str, options: dict[str, Any]) -> Summary:
+    from ....site.service.stating import exact_summary
+    from ....tables.infer import as_schema
+    from ....tables.table import open_table
+
+    table = open_table(file, options["name"])
+    targets = None if options["targets"] is None else tuple(dict.fromkeys(listed(options["targets"])))
+    for target in targets or ():
+        if target not in table.columns:
+            raise InputError(
+                f"--targets: there is no column {target!r}; there are {', '.join(map(repr, table.columns))}"
+            )
+    schema = as_schema(options["schema"])
+    return replace(exact_summary(table, schema, options["data"], options["missing"], targets), targets=targets)
+
+
+def _confirm(summary: Summary) -> None:
+    """Ask the person at the terminal; no answer is a no."""
+    if not sys.stdin.isatty():
+        raise InputError(
+            "exact statistics are written only after a person has confirmed it: add --yes, or use a terminal"
+        )
+    try:
+        answer = input(f"Write exact statistics of {summary.n:g} rows? Type 'exact' to confirm: ").strip()
+    except EOFError:
+        answer = ""
+    if answer != "exact":
+        raise InputError("not confirmed; nothing was written")

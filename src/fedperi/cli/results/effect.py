@@ -1,0 +1,161 @@
+"""`fedperi effect`: how strong a cause is, at each site and in common, from the results of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ...errors import InputError
+from ...strict import write_json
+from .. import app
+from ..common.say import say
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ...methods.effects.estimates import Effects
+    from ...methods.effects.records import Effect
+
+
+@app.command()
+def effect(
+    directory: Path = typer.Argument(..., metavar="DIR", help="A directory that `fedperi run` wrote with M-PERI."),
+    cause: str | None = typer.Option(None, metavar="NAME", help="The variable that would be changed."),
+    effect: str | None = typer.Option(None, metavar="NAME", help="The variable on which it has an effect."),
+    as_json: bool = typer.Option(False, "--json", help="Print the numbers as JSON and nothing else."),
+) -> None:
+    """Show how strong a cause is; without --cause or --effect, list the effects of all arrows."""
+    from ...methods import load
+    from ...methods.effects.table import effects_of
+    from ...report.console import console as terminal
+
+    found = effects_of(load(directory))
+    if found is None:
+        raise InputError(
+            f"{str(directory)!r} has no summaries.json, which effects are computed from: run M-PERI again with --out, "
+            "or ask for the file"
+        )
+    rows = found.of(cause, effect) if cause is not None and effect is not None else _listed(found, cause, effect)
+    if as_json:
+        say(write_json([_plain(one) for one in rows], indent=1))
+    elif cause and effect:
+        _say_one(terminal(), found, rows)
+    else:
+        _say_all(terminal(), rows, cause, effect)
+
+
+def _listed(found: Effects, cause: str | None, effect: str | None) -> list[Effect]:
+    """Effects in common: those of one cause, those on one effect, or those of all arrows."""
+    for name in (cause, effect):
+        if name is not None:
+            found.index(name)
+    pairs = [pair for pair in found.pairs() if cause in (None, pair[0]) and effect in (None, pair[1])]
+    rows = [one for pair in pairs for one in found.of(*pair) if one.pooled]
+    return [one for one in rows if one.direct is not None] if cause is None and effect is None else rows
+
+
+def _say_one(console: Console, found: Effects, rows: Sequence[Effect]) -> None:
+    from rich.text import Text
+
+    from ...methods.effects.words import sentences
+
+    last = rows[-1]
+    console.print(Text(f"Effect of {last.cause} on {last.effect} ({last.unit})", style="bold"))
+    if last.path:
+        console.print(_sites(rows))
+        console.print()
+    for sentence in sentences(rows, found.moments):
+        console.print(sentence)
+    if not last.path and found.of(last.effect, last.cause)[-1].path:
+        console.print(f"The other way round there is one: --cause {last.effect} --effect {last.cause}.")
+
+
+def _sites(rows: Sequence[Effect]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from ...methods.effects.words import interval, number
+
+    levels = len({(one.cause_level, one.effect_level) for one in rows}) > 1
+    notes = list(dict.fromkeys(one.note for one in rows if one.note))
+    table = Table(box=None, pad_edge=False, header_style="bold", caption="\n".join(f"* {note}" for note in notes))
+    table.caption_justify, table.caption_style = "left", "dim"
+    for heading in ("Site", *(("Level",) if levels else ())):
+        table.add_column(heading)
+    for heading in ("Total", "95 % interval", "Direct", "95 % interval"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in rows:
+        direct = "-" if one.direct is None else number(one.direct.value)
+        level = (Text(_level(one)),) if levels else ()
+        cells = (number(one.total.value), interval(one.total), direct, interval(one.direct))
+        style = "bold" if one.pooled else ""
+        place = "In common" if one.pooled else f"{one.site}{' *' * bool(one.note)}"
+        table.add_row(Text(place), *level, *cells, style=style)
+    return table
+
+
+def _level(one: Effect) -> str:
+    parts = [
+        f"{name} = {level}" for name, level in ((one.cause, one.cause_level), (one.effect, one.effect_level)) if level
+    ]
+    return ", ".join(parts)
+
+
+def _say_all(console: Console, rows: Sequence[Effect], cause: str | None, effect: str | None) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from ...methods.effects.words import IF_RIGHT, interval, number
+
+    if not rows:
+        console.print(
+            f"In the graph no directed path leads from {cause}: it has no effect."
+            if cause is not None
+            else f"In the graph no directed path leads to {effect}: nothing has an effect on it."
+            if effect is not None
+            else "There are no effects: the graph has no edge."
+        )
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("Cause", "Effect"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("Arrow", "Total", "95 % interval", "Direct", "I^2"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    for one in rows:
+        direct = "-" if one.direct is None else number(one.direct.value)
+        share = one.total.share
+        table.add_row(
+            Text(_named(one.cause, one.cause_level)),
+            Text(_named(one.effect, one.effect_level)),
+            number(round(one.probability, 2)),
+            number(one.total.value),
+            interval(one.total),
+            direct,
+            "-" if share != share else f"{share:.0%}",
+            "open" if one.open else "",
+        )
+    console.print(table)
+    console.print(f"\nEffects in common, per unit of the cause. Arrow: its probability. {IF_RIGHT}")
+
+
+def _named(name: str, level: str) -> str:
+    return f"{name} = {level}" if level else name
+
+
+def _plain(one: Effect) -> dict[str, Any]:
+    """One effect as JSON takes it: what is not known is null."""
+    record: dict[str, Any] = one._asdict()
+    record["probability"] = _or_null(one.probability)
+    for kind in ("direct", "total"):
+        if record[kind] is not None:
+            record[kind] = {key: _or_null(value) for key, value in record[kind]._asdict().items()}
+    return record
+
+
+def _or_null(value: float) -> float | None:
+    return value if value == value else None

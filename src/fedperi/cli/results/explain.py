@@ -1,0 +1,25 @@
+"""`fedperi explain`: everything that a result says about two variables, in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from .. import app
+
+
+@app.command()
+def explain(
+    directory: Path = typer.Argument(..., metavar="DIR", help="A directory that `fedperi run` wrote."),
+    first: str = typer.Argument(..., metavar="A", help="A variable."),
+    second: str = typer.Argument(..., metavar="B", help="Another variable."),
+) -> None:
+    """Say everything about two variables: how sure, what changes it, how strong, what sites do differently."""
+    from ...methods import load
+    from ...report.console import console as terminal
+    from ...report.explain import explain as sentences
+
+    console = terminal()
+    for sentence in sentences(load(directory), first, second):
+        console.print(sentence)

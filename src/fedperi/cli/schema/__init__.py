@@ -1,0 +1,1 @@
+"""`fedperi schema`: one schema for all sites, before anybody connects."""

@@ -1,0 +1,129 @@
+"""`fedperi schema merge` and `accept`: sites propose, the coordinator merges, owners accept. No table is needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...errors import InputError
+from .. import app
+from ..common import arguments as arg
+from ..common.options import listed
+from ..common.say import say
+
+if TYPE_CHECKING:
+    from ...coordinator.proposals import Proposal
+    from ...tables.schema import Schema
+
+schema = typer.Typer(no_args_is_help=True, help="Agree on one schema for all sites; no table is needed.")
+app.add_typer(schema, name="schema")
+
+
+@schema.command("merge")
+def merge_command(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILES", help="One schema file per site, called like the site; SITE=FILE names it."),
+    ],
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Where to write the agreed schema.")] = None,
+    leave_out: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to leave out at all sites.")] = None,
+    as_json: arg.AsJson = False,
+) -> None:
+    """Merge what sites propose: one schema, or what they must settle first. Exit code 2 if there are conflicts."""
+    from ...coordinator.proposals import merge
+    from ...strict import write_json
+
+    target = None if out is None else _new(out)
+    merged = merge([_proposal(text) for text in files], listed(leave_out))
+    if as_json:
+        columns = {column.name: column.kind for column in merged.schema.columns}
+        told = {"agreed": columns, "conflicts": merged.conflicts, "remarks": merged.remarks}
+        say(write_json(told, indent=2))
+    else:
+        _show("Settled by a rule; look whether it is right", merged.remarks)
+        _show("The sites must settle first", merged.conflicts)
+        agreed, open_ones = len(merged.schema.columns), len(merged.conflicts)
+        say(f"{agreed} column{'s' * (agreed != 1)} agreed on, {open_ones} conflict{'s' * (open_ones != 1)}.")
+    if merged.conflicts:
+        if target is not None:
+            raise InputError(f"{out!r} was not written: there are conflicts")
+        raise typer.Exit(2)
+    if target is not None:
+        merged.schema.to_file(target)
+        if not as_json:
+            say(f"Wrote {out}: each owner accepts it by `fedperi schema accept {out} --schema THEIRS --out NEW`.")
+
+
+@schema.command("accept")
+def accept_command(
+    agreed: Annotated[str, typer.Argument(metavar="FILE", help="The agreed schema, as the coordinator sent it.")],
+    own: Annotated[str, typer.Option("--schema", metavar="FILE", help="The schema that this site has now.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="Where to write the accepted one: a new file.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Accept without being asked.")] = False,
+) -> None:
+    """Accept an agreed schema at a site: shows what changes, and writes a file for `fedperi site --schema`."""
+    from ...coordinator.proposals import accepted
+    from ...tables.schema import Schema
+
+    target = _new(out)
+    made, changes = accepted(Schema.from_file(own), _only_columns(agreed))
+    _show("What changes at this site", changes)
+    if not changes:
+        say("Nothing changes at this site.")
+    if not yes:
+        _ask()
+    made.to_file(target)
+    say(f"Wrote {out}. Look at it with `fedperi check TABLE --schema {out}`, then start the site with --schema {out}.")
+
+
+def _only_columns(agreed: str) -> Schema:
+    """Read an agreed schema; it says what columns are, and may not say what is done to a site's cells."""
+    from ...tables.schema import Schema
+
+    read = Schema.from_file(agreed)
+    if read.preparations:
+        names = ", ".join(one.name for one in read.preparations)
+        raise InputError(
+            f"{agreed!r} would change the cells of {names} (ignore, missing_values, rename or scale): an agreed schema "
+            "says what columns are, and how a site prepares its cells is for the site's own file"
+        )
+    return read
+
+
+def _ask() -> None:
+    if not sys.stdin.isatty():
+        raise InputError("there is no terminal to ask at: look at what changes, and repeat the command with --yes")
+    if input("Accept it? [y]es, [n]o: ").strip().lower() not in ("y", "yes"):
+        raise InputError("nothing was written")
+
+
+def _proposal(text: str) -> Proposal:
+    from ...coordinator.proposals import Proposal
+    from ...names import check_name
+    from ...tables.schema import Schema
+
+    site, named, file = text.partition("=")
+    file = file if named else text
+    site = site if named else Path(text).stem
+    check_name(site, f"the site of {file!r}")
+    return Proposal(site, Schema.from_file(file))
+
+
+def _new(name: str) -> Path:
+    from ...tables.schema_file import checked_path
+
+    target = checked_path(name)
+    if target.exists():
+        raise InputError(f"--out: {name!r} is there already; remove it, or choose another name")
+    return target
+
+
+def _show(title: str, lines: Iterable[str]) -> None:
+    for at, line in enumerate(lines):
+        if at == 0:
+            say(f"{title}:")
+        say(f"  {line}")

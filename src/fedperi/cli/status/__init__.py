@@ -1,0 +1,1 @@
+"""The status pages of `fedperi site` and `fedperi coordinate`."""

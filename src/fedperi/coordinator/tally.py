@@ -1,0 +1,186 @@
+"""What a coordinator counts while it runs, for its status page and for monitors; another thread reads it at any moment.
+
+It holds nothing that the run needs: a run without a status page fills it in, and nobody looks.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, cast
+
+from ..strict import is_number
+
+if TYPE_CHECKING:
+    from .record import Journal
+
+SILENT = 180.0
+"""Seconds without a sign of life, while the run waits for sites or statements, after which it counts as stuck. Sites
+whose owner has not decided yet are asked once a minute."""
+
+SHOWN = 200
+"""Lines about the run that are shown."""
+
+WAITING, ASKING, COMPUTING, DONE = "waiting for sites", "asking sites", "computing", "done"
+
+
+class Counts(Protocol):
+    """What has been exchanged."""
+
+    rounds: int
+    sent: int
+    received: int
+
+
+@dataclass(frozen=True)
+class SiteState:
+    """One site: whether it is connected, when it was seen last, what it stated, the epsilon that it has spent."""
+
+    site: str
+    connected: bool
+    seen: float | None
+    stated: str
+    epsilon: float | None
+    waits: bool
+    dropped: str
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """A run at one moment."""
+
+    run: str
+    begun: float
+    phase: str
+    alive: bool
+    wanted: int
+    sites: tuple[SiteState, ...]
+    contact: float | None
+    rounds: int
+    sent: int
+    received: int
+    refused_keys: int
+    edges: tuple[tuple[str, ...], ...]
+    place: str
+    log: tuple[str, ...]
+
+
+@dataclass
+class RunTally:
+    """Counts since the coordinator was started.
+
+    Parameters
+    ----------
+    wanted : int
+        How many sites are to take part.
+    names : collection of str
+        The sites that have a key.
+
+    Examples
+    --------
+    >>> tally = RunTally(2, ["east", "north"])
+    >>> tally.reached(["east"])
+    >>> [(one.site, one.connected) for one in tally.status().sites]
+    [('east', True), ('north', False)]
+    """
+
+    wanted: int
+    names: Collection[str] = ()
+    run: str = ""
+    phase: str = "starting"
+    begun: float = field(default_factory=time.time)
+    waiting: tuple[str, ...] = ()
+    dropped: Sequence[Mapping[str, str]] = ()
+    traffic: Counts | None = None
+    stated: Callable[[], Mapping[str, tuple[str, float | None]]] = dict
+    refused_keys: int = 0
+    edges: tuple[tuple[str, ...], ...] = ()
+    place: str = ""
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[str, float] = {}
+        self._online: frozenset[str] = frozenset()
+        self._lines: deque[str] = deque(maxlen=SHOWN)
+        self._contact: float | None = None
+        self._beat = time.monotonic()
+
+    def reached(self, online: Collection[str] | None = None) -> None:
+        """Note that the link has just answered, and who is connected if that is known."""
+        now = time.time()
+        with self._lock:
+            self._beat, self._contact = time.monotonic(), now
+            if online is not None:
+                self._online = frozenset(online)
+                self._seen |= dict.fromkeys(online, now)
+
+    def note(self, line: str, refused_key: bool = False) -> None:
+        """Take a line about the run."""
+        with self._lock:
+            self._lines.append(line)
+            self.refused_keys += refused_key
+
+    @property
+    def alive(self) -> bool:
+        """Whether the run goes on; a long computation is no standstill."""
+        return self.phase not in (WAITING, ASKING) or time.monotonic() - self._beat < SILENT
+
+    def status(self) -> RunStatus:
+        """Return how the run stands."""
+        stated = self.stated()
+        dropped = {one["site"]: one["why"] for one in tuple(self.dropped)}
+        counts = self.traffic
+        with self._lock:
+            online, seen, lines, contact = self._online, dict(self._seen), tuple(self._lines), self._contact
+        # Computing, nobody is asked who is there, and sites that have given their statement have gone.
+        current = frozenset() if self.phase in (COMPUTING, DONE) else online
+        sites = tuple(
+            SiteState(
+                name,
+                name in current,
+                seen.get(name),
+                *stated.get(name, ("", None)),
+                name in self.waiting,
+                dropped.get(name, ""),
+            )
+            for name in sorted({*self.names, *seen, *stated, *dropped})
+        )
+        return RunStatus(
+            run=self.run,
+            begun=self.begun,
+            phase=self.phase,
+            alive=self.alive,
+            wanted=self.wanted,
+            sites=sites,
+            contact=contact,
+            rounds=0 if counts is None else counts.rounds,
+            sent=0 if counts is None else counts.sent,
+            received=0 if counts is None else counts.received,
+            refused_keys=self.refused_keys,
+            edges=self.edges,
+            place=self.place,
+            log=lines[::-1],
+        )
+
+
+def told_so_far(journal: Journal) -> dict[str, tuple[str, float | None]]:
+    """What each site that answers questions said last about its privacy: in words, and the epsilon that it has spent.
+
+    Examples
+    --------
+    >>> from fedperi.coordinator.record import Journal
+    >>> told_so_far(Journal())
+    {}
+    """
+    found: dict[str, tuple[str, float | None]] = {}
+    for settings in journal.settings:
+        for site in journal.sites(settings):
+            told = journal.privacy(settings, site)
+            ledger = None if told is None else told.get("ledger")
+            epsilon = ledger.get("spent") if isinstance(ledger, dict) else (told or {}).get("epsilon")
+            words = "answers without noise, NOT PRIVATE" if told is None else "answers with noise"
+            found[site] = (words, float(cast(float, epsilon)) if is_number(epsilon) else None)
+    return found

@@ -1,0 +1,76 @@
+"""A result as files in a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...disk import write_whole
+from ...errors import InputError
+from ...strict import write_json
+
+if TYPE_CHECKING:
+    from ..result import Result
+
+SUMMARIES = "summaries.json"
+"""The sites' numbers in a saved result, in a file of their own: effects need them, and not everyone may have them."""
+
+
+def files_of(result: Result) -> dict[str, str]:
+    """The files of a result, by name."""
+    from ...report import render_report
+    from ..tables import edge_csv
+    from .result_file import graph_files
+
+    files = {
+        "result.json": result.to_json(),
+        "manifest.json": write_json(result.manifest, indent=1),
+        "report.html": render_report(result),
+        "edges.csv": edge_csv(result),
+        **graph_files(result.graph),
+    }
+    return files if result.moments is None else {**files, SUMMARIES: result.moments.to_json()}
+
+
+def save(result: Result, directory: str | Path, overwrite: bool) -> Path:
+    """Write the files of a result; without `overwrite` never over one that is there."""
+    return save_files(files_of(result), directory, overwrite)
+
+
+def save_files(files: Mapping[str, str], directory: str | Path, overwrite: bool) -> Path:
+    """Write files by name into a directory; without `overwrite` never over one that is there."""
+    folder = Path(directory)
+    taken = sorted(name for name in files if (folder / name).exists())
+    if taken and not overwrite:
+        more = " and other files of a result" if len(taken) > 1 else ""
+        raise InputError(
+            f"{str(folder)!r} already holds {taken[0]}{more}; give another directory, or overwrite=True to replace "
+            "what is there"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            # A reader never sees half a file. The exact numbers of sites are for their owner alone.
+            write_whole(folder / name, text.encode(), 0o600 if name == SUMMARIES else 0o644)
+        if overwrite and SUMMARIES not in files:
+            (folder / SUMMARIES).unlink(missing_ok=True)  # it would be read with this result, and is another's
+    except OSError as error:
+        raise InputError(f"cannot write the result to {str(folder)!r}: {error.strerror or error}") from None
+    return folder
+
+
+def file_of(directory: str | Path) -> Path:
+    """Return the result.json of a directory; a file is that file itself."""
+    folder = Path(directory)
+    return folder / "result.json" if folder.is_dir() else folder
+
+
+def read_text_of(directory: str | Path) -> str:
+    """Read a saved result as text."""
+    file = file_of(directory)
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise InputError(f"cannot read the result {str(file)!r}: {reason}") from None

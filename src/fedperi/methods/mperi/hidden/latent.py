@@ -1,0 +1,163 @@
+"""A hidden common cause of a few variables: what the tables say about it, row by row, without a row.
+
+In a linear model with Gaussian residuals a hidden cause, given the columns, has a mean that is linear in them and a
+variance that is the same in all rows. So the moments of the columns and of the hidden cause follow from the moments of
+the columns, and every family with the hidden cause can be scored like any other (structural EM of Friedman, 1998). The
+scores of the families plus the entropy of the hidden cause never exceed the score of the model without seeing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....scores.mechanisms import CONSTANT, Mechanisms
+from ....tables.summary.summary import Summary
+from .versions import columns_of
+
+Floats = NDArray[np.float64]
+
+WEAKEST, STRONGEST = 0.2, 0.9
+"""Correlations with the hidden cause between which the first guess lies."""
+
+REFINED = 50
+"""Steps of the first guess."""
+
+
+class Cause(NamedTuple):
+    """What each site's columns tell of the hidden cause.
+
+    Attributes
+    ----------
+    weights : array, shape (K, q + 1)
+        Its mean given the columns, constant first, in the units of `Mechanisms.moments`.
+    variance : array, shape (K,)
+        Its variance given the columns.
+    """
+
+    weights: Floats
+    variance: Floats
+
+
+def first_guess(mechanisms: Mechanisms, effects: Sequence[int], others: Sequence[int]) -> Cause:
+    """Guess the hidden cause from what the effects have in common.
+
+    Its strengths are those of one factor of the residuals, given other variables. These may be its causes: then each
+    has effects in proportion to the strengths. The median of the ratios is taken, so that one of three effects may
+    depend on it directly, too.
+    """
+    before, own = [0, *columns_of(mechanisms, others)], [int(mechanisms.first[v]) for v in effects]
+    pooled, rows = mechanisms.moments.sum(axis=0), float(mechanisms.n.sum())
+    slopes = np.linalg.lstsq(pooled[np.ix_(before, before)], pooled[np.ix_(before, own)], rcond=CONSTANT)[0]
+    left = (pooled[np.ix_(own, own)] - pooled[np.ix_(own, before)] @ slopes) / rows
+    scale = np.sqrt(np.maximum(np.diag(left), CONSTANT))
+    loadings = _one_factor(left / np.outer(scale, scale))
+    strengths, noise = loadings * scale, (1 - loadings**2) * scale**2
+    told = strengths**2 / noise
+    of_others = np.array([_weighted_median(ratio, told) for ratio in slopes / strengths])
+    of_others[0] = 0.0
+    precision = 1 + float(told.sum())
+    weights = np.zeros(mechanisms.moments.shape[1])
+    weights[own] = strengths / noise / precision
+    weights[before] += (of_others - (slopes - np.outer(of_others, strengths)) @ (strengths / noise)) / precision
+    sites = len(mechanisms.n)
+    return Cause(np.tile(weights, (sites, 1)), np.full(sites, 1 / precision))
+
+
+def _one_factor(correlation: Floats) -> Floats:
+    """Correlations of a few variables with the factor that they share, by EM from a rough start."""
+    others = len(correlation) - 1
+    signs = np.where(np.linalg.eigh(correlation)[1][:, -1] < 0, -1.0, 1.0)
+    shared = np.abs(correlation - np.eye(others + 1)).sum(axis=1) / others
+    out = np.sqrt(np.clip(shared, WEAKEST**2, STRONGEST**2)) * signs
+    for _ in range(REFINED):
+        noise = 1 - out**2
+        precision = 1 + float((out**2 / noise).sum())
+        weights = out / noise / precision
+        with_it = correlation @ weights
+        out = np.clip(with_it / np.sqrt(weights @ with_it + 1 / precision), -STRONGEST, STRONGEST)
+    return np.asarray(np.where(np.abs(out) < CONSTANT, CONSTANT, out))
+
+
+def _weighted_median(values: Floats, weights: Floats) -> float:
+    order = np.argsort(values)
+    up_to = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(up_to, up_to[-1] / 2)])
+
+
+def completed(parts: Sequence[Summary], mechanisms: Mechanisms, cause: Cause) -> tuple[Mechanisms, float]:
+    """Add the hidden cause to the summaries, as the last variable; also what its entropy counts, in nats."""
+    slopes = cause.weights[:, 1:] / mechanisms.unit
+    levels = cause.weights[:, 0] - slopes @ mechanisms.origin
+    q = len(mechanisms.unit)
+    out = []
+    for part, level, slope, variance in zip(parts, levels, slopes, cause.variance, strict=True):
+        across = part.covariance @ slope
+        covariance = np.empty((q + 1, q + 1))
+        covariance[:q, :q], covariance[q, :q], covariance[:q, q] = part.covariance, across, across
+        covariance[q, q] = slope @ across + variance
+        out.append(
+            Summary(
+                part.site,
+                (*part.names, "hidden cause"),
+                (*part.blocks, (q,)),
+                part.n,
+                np.append(part.mean, level + slope @ part.mean),
+                covariance,
+                kinds=(*part.kinds, "continuous"),
+                targets=part.targets,
+            )
+        )
+    whole = Mechanisms(out)
+    return whole, float((whole.n * (1 + np.log(cause.variance / whole.unit[-1] ** 2))).sum()) / 2
+
+
+def improved(
+    mechanisms: Mechanisms,
+    cause: Cause,
+    families: Mapping[int, tuple[Sequence[int], Sequence[int]]],
+    own: Sequence[int],
+) -> Cause:
+    """One step of EM.
+
+    Parameters
+    ----------
+    mechanisms : Mechanisms
+        Without the hidden cause.
+    cause : Cause
+    families : mapping
+        For every effect of the hidden cause, its other causes, and the group of every site.
+    own : sequence of int
+        Causes of the hidden cause.
+    """
+    moments, n, last = mechanisms.moments, mechanisms.n, mechanisms.moments.shape[1]
+    whole = np.empty((len(n), last + 1, last + 1))
+    across = np.einsum("kij,kj->ki", moments, cause.weights)
+    whole[:, :last, :last], whole[:, last, :last], whole[:, :last, last] = moments, across, across
+    whole[:, last, last] = np.einsum("ki,ki->k", across, cause.weights) + n * cause.variance
+    above = [0, *columns_of(mechanisms, own)]
+    slopes, spread = _regression(whole.sum(axis=0), above, last, float(n.sum()))
+    precision, weights = np.full(len(n), 1 / spread), np.zeros((len(n), last))
+    weights[:, above] = slopes / spread
+    for effect, (others, groups) in families.items():
+        before, column = [0, *columns_of(mechanisms, others)], int(mechanisms.first[effect])
+        varies = ~mechanisms.constant[:, effect]
+        for group in set(groups):
+            some = np.flatnonzero((np.array(groups) == group) & varies)
+            if not len(some):
+                continue
+            fit, noise = _regression(whole[some].sum(axis=0), [*before, last], column, float(n[some].sum()))
+            strength = fit[-1] / noise
+            precision[some] += strength * fit[-1]
+            weights[some, column] += strength
+            weights[np.ix_(some, before)] -= strength * fit[:-1]
+    # Its unit is free: the standard deviation given its causes.
+    return Cause(weights / precision[:, None] / np.sqrt(spread), 1 / precision / spread)
+
+
+def _regression(moments: Floats, before: list[int], own: int, rows: float) -> tuple[Floats, float]:
+    fit = np.linalg.lstsq(moments[np.ix_(before, before)], moments[before, own], rcond=CONSTANT)[0]
+    return fit, max(float(moments[own, own] - moments[own, before] @ fit) / rows, CONSTANT)

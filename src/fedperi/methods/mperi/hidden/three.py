@@ -1,0 +1,83 @@
+"""A hidden common cause of three variables: does it explain them better than any arrows between them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from ....graph import bits
+from ....graph.pdag import PDAG
+from ....tables.summary.summary import Summary
+from ..wording import listed
+from .neighbourhood import Comparison, Neighbourhood
+from .sign import Sign
+from .versions import Versions
+
+ONE_CAUSE = 2.0
+"""Nats by which a hidden common cause must be ahead of the best DAG."""
+
+
+def common_cause_of_three(said: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
+    """Find three numbers that a hidden common cause explains better than the best DAG around them.
+
+    Three correlations alone do not tell: one factor explains any of them. But what causes the hidden cause, or changes
+    at a site, reaches all three through it, in proportion, and costs parameters only once. Of sets that overlap in two
+    variables the strongest is reported.
+
+    Parameters
+    ----------
+    said : sequence of Summary
+        One per site, with polynomials if effects may be curved: curved effects of a common cause that was seen would
+        look like a hidden one.
+    dag : PDAG
+        A DAG that agrees with the graph of the run, with the variables in the order of the summaries.
+    """
+    parents, children = bits.columns(dag.adjacency), bits.rows(dag.adjacency)
+    usable = [v for v, kind in enumerate(said[0].kinds) if kind == "continuous"]
+    found = []
+    for three in candidates(parents, children, usable):
+        hood = Neighbourhood.of(three, parents, children)
+        gain = Comparison(hood, Versions.of(said, hood.variables)).gain()
+        if gain > ONE_CAUSE:
+            found.append((gain, three))
+    named: list[set[int]] = []
+    for gain, three in sorted(found, reverse=True):
+        if all(len(before & set(three)) < 2 for before in named):
+            named.append(set(three))
+            names = tuple(dag.names[v] for v in three)
+            yield Sign(
+                names,
+                gain,
+                f"{listed(names)} may have a hidden common cause: it would explain them better than arrows between "
+                f"them ({gain:.0f} nats).",
+            )
+
+
+def candidates(parents: Sequence[int], children: Sequence[int], usable: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """List sets of three that a hidden cause could explain with no more parameters than a DAG.
+
+    The DAG has edges between them, and each other variable that is joined with several of them may have its edge with
+    the hidden cause instead. Against that stand three edges of the hidden cause.
+
+    Examples
+    --------
+    >>> list(candidates([0b000, 0b001, 0b011], [0b110, 0b100, 0b000], [0, 1, 2]))      # all joined
+    [(0, 1, 2)]
+    >>> list(candidates([0b000, 0b001, 0b010], [0b010, 0b100, 0b000], [0, 1, 2]))      # a chain
+    []
+    """
+    joined = [above | below for above, below in zip(parents, children, strict=True)]
+    numbers = sum(1 << v for v in usable)
+    seen = set()
+    for middle in usable:
+        for pair in combinations(bits.members(joined[middle] & numbers), 2):
+            three = tuple(sorted((middle, *pair)))
+            if three in seen:
+                continue
+            seen.add(three)
+            inside = sum(1 << v for v in three)
+            edges = 2 + (joined[pair[0]] >> pair[1] & 1)
+            near = (joined[three[0]] | joined[three[1]] | joined[three[2]]) & ~inside
+            saved = sum(max(0, (joined[v] & inside).bit_count() - 1) for v in bits.members(near))
+            if edges + saved >= 3:
+                yield three

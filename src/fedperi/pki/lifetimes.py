@@ -1,0 +1,57 @@
+"""What is in a folder of keys and certificates, and how long it holds."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+
+from ..errors import InputError
+from .certificates import days_left, ending, fingerprint, names_in, read_certificate
+
+
+def overview(place: Path) -> list[str]:
+    """Describe the certificates and keys of a folder, or one file, in lines; nothing secret is in them.
+
+    Examples
+    --------
+    >>> overview(Path("nowhere"))
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: there is nothing at 'nowhere': give a folder of keys, or one of its files
+    """
+    if not place.exists():
+        raise InputError(f"there is nothing at {str(place)!r}: give a folder of keys, or one of its files")
+    files = [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.is_file())
+    lines: list[str] = []
+    for path in files:
+        name = str(path if place.is_file() else path.relative_to(place))
+        if path.suffix in (".pem", ".crt", ".cer"):
+            lines += _of_certificate(path, name)
+        elif path.suffix == ".pub":
+            lines.append(f"{name}: public key of a site, {_public_print(path)}; valid until it is withdrawn")
+        elif path.suffix == ".key":
+            how = "encrypted" if b"ENCRYPTED" in path.read_bytes() else "NOT encrypted"
+            lines.append(f"{name}: private key, {how}")
+    if not lines:
+        raise InputError(f"{str(place)!r} holds neither certificates (.pem) nor keys (.pub, .key)")
+    return lines
+
+
+def _of_certificate(path: Path, name: str) -> list[str]:
+    certificate = read_certificate(path)
+    until = certificate.not_valid_after_utc
+    hosts, addresses = names_in(certificate)
+    who = f" for {', '.join((*hosts, *addresses))}" if hosts or addresses else ""
+    title = certificate.subject.rfc4514_string()
+    line = f"{name}: certificate{who} ({title}), until {until:%Y-%m-%d}, {days_left(until)} days left"
+    return [line, f"  SHA-256 {fingerprint(certificate)}", *filter(None, [ending(name, until)])]
+
+
+def _public_print(path: Path) -> str:
+    """Name a public key as ``ssh-keygen -l`` does."""
+    try:
+        digest = hashlib.sha256(base64.b64decode(path.read_text(encoding="utf-8").split()[1])).digest()
+    except (ValueError, IndexError):
+        raise InputError(f"{str(path)!r} is no public key of a site (ECDSA, OpenSSH's format)") from None
+    return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")

@@ -1,0 +1,143 @@
+"""Five questions that everybody asks of a causal graph, each answered in a few sentences, with numbers of the run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..methods.certainty import WORDS
+from ..methods.effects.words import listed
+
+if TYPE_CHECKING:
+    from ..methods.effects.estimates import Effects
+    from ..methods.result import Result
+    from .edges import ShownEdge
+    from .hidden import Suspicion
+    from .mechanisms import GradedEdge, MechanismView
+    from .totals import Total
+
+MOST = 3
+"""Examples of each kind."""
+MOST_SITES = 8
+
+
+class Answer(NamedTuple):
+    """A question, its answer, and where on the page more is said."""
+
+    question: str
+    sentences: tuple[str, ...]
+    place: str
+    more: str
+
+
+def answers(
+    edges: Sequence[ShownEdge],
+    view: MechanismView,
+    effects: Effects | None,
+    totals: Sequence[Total],
+    result: Result,
+) -> tuple[Answer, ...]:
+    """Answer the five questions; `totals` are the effects that the page lists."""
+    arrows = [(edge, graded) for edge, graded in zip(edges, view.edges, strict=True) if edge.marks["closed"] != "line"]
+    changed = _changed(arrows, view.suspected, bool(result.privacy))
+    return (
+        Answer("How sure?", _sure(edges, view), "h-edges", "All edges"),
+        Answer("How strong, in which direction?", _strong(arrows, effects), "h-effects", "All effects"),
+        Answer("What does each site do differently?", _different(view, result), "h-differences", "Site by site"),
+        Answer(
+            "What would change this?",
+            changed,
+            "h-assumptions",
+            "What this rests on",
+        ),
+        Answer("What to adjust for?", _adjust(effects, totals), "h-effects", "For every cause and effect"),
+    )
+
+
+def _sure(edges: Sequence[ShownEdge], view: MechanismView) -> tuple[str, ...]:
+    if not edges:
+        return ("No edge was found.",)
+    count = Counter(graded.sure.word for graded in view.edges if graded.sure is not None)
+    told = [f"{word.word} for {count[word.word]}" for word in WORDS if count[word.word]]
+    out = [f"{len(edges)} edge{'s' * (len(edges) != 1)}. The direction is {listed(told)}."] if told else []
+    if view.pairs:
+        a, b, chance = view.pairs[0]
+        out.append(f"Of the pairs without an edge, {a} and {b} come closest to one: probability {chance:.2f}.")
+    return tuple(out)
+
+
+def _strong(arrows: Sequence[tuple[ShownEdge, GradedEdge]], effects: Effects | None) -> tuple[str, ...]:
+    """The arrows that carry most, in standard deviations within sites."""
+    if effects is None:
+        return ("This cannot be said without what the sites told (summaries.json).",)
+    sized, by_level = [], []
+    for edge, graded in arrows:
+        said = graded.effects[0][1]
+        if not said.direct:
+            levels = [f"{place.removeprefix('In common: ')}: {direct}" for place, direct, _ in said.places if direct]
+            by_level += [f"{edge.first} → {edge.second}, {'; '.join(levels)}."] if levels else []
+        spread = effects.moments.deviation(edge.second)
+        if said.direct and spread > 0:
+            size = abs(said.value) * effects.moments.deviation(edge.first) / spread
+            sized.append((size, f"{edge.first} → {edge.second}: {said.direct}, {said.unit}"))
+    strongest = sorted(sized, key=lambda one: -one[0])[:MOST]
+    shown = [*(f"{words}." for _, words in strongest), *by_level][:MOST]
+    if not shown:
+        return ("No arrow with a strength that the sites can tell.",) if arrows else ("No arrow.",)
+    some = "The strongest arrows, by standard deviations" if len(sized) > len(shown) else "Arrows"
+    return (f"{some}, with 95 % intervals:", *shown)
+
+
+def _different(view: MechanismView, result: Result) -> tuple[str, ...]:
+    if not view.sites:
+        return ("Nothing that shows in the data.",)
+    out = []
+    for site in list(view.sites)[:MOST_SITES]:
+        found = [f"{one.variable} ({one.kind})" for one in result.differences if one.site == site]
+        out.append(f"{site}: {listed(found)}.")
+    if len(view.sites) > MOST_SITES:
+        out.append(f"{len(view.sites) - MOST_SITES} more sites are in the matrix.")
+    if view.alike:
+        out.append(f"{listed(view.alike)}: nothing that shows.")
+    return tuple(out)
+
+
+def _changed(
+    arrows: Sequence[tuple[ShownEdge, GradedEdge]], suspected: Sequence[Suspicion], noisy: bool
+) -> tuple[str, ...]:
+    out = []
+    shaky = [(edge, graded) for edge, graded in arrows if graded.flips]
+    known = sum(not graded.tried for _, graded in arrows)
+    if arrows:
+        firm = len(arrows) - len(shaky) - known
+        out.append(f"{firm} of {len(arrows)} arrow{'s' * (len(arrows) != 1)}: nothing that was tried.")
+    if known:
+        out.append(f"{known} of them: only other background knowledge.")
+    out += [f"{edge.first} → {edge.second}: {'; '.join(graded.flips)}." for edge, graded in shaky[:MOST]]
+    if len(shaky) > MOST:
+        out.append(f"{len(shaky) - MOST} more arrows change, see the table of edges.")
+    if suspected:
+        pairs = ", ".join(listed(one.variables) for one in suspected[:MOST])
+        more = "" if len(suspected) <= MOST else f", and {len(suspected) - MOST} more"
+        out.append(f"A hidden common cause: there are signs of one for {pairs}{more}.")
+    else:
+        seen = "under noise no sign of one can be seen" if noisy else "no sign of one was found"
+        out.append(f"A hidden common cause would change it too; {seen}.")
+    return tuple(out)
+
+
+def _adjust(effects: Effects | None, totals: Sequence[Total]) -> tuple[str, ...]:
+    if effects is None:
+        return ("This cannot be said without what the sites told (summaries.json).",)
+    if not totals:
+        return ("In the graph nothing has an effect on anything.",)
+    from .totals import NONE
+
+    needed = [one for one in totals if one.adjust != NONE]
+    examples = sorted(needed, key=lambda one: (len(one.notes), -abs(one.value)))[:MOST]
+    said = [f"For the effect of {one.cause} on {one.effect}: {one.adjust}." for one in examples]
+    free = len(totals) - len(needed)
+    if free:
+        said.append(f"For {free} of {len(totals)} effects: nothing.")
+    return ("It depends on the effect that you ask about.", *said)

@@ -1,0 +1,115 @@
+"""What a run of M-PERI assumed and did, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...methods.mperi.directions import OVERWHELMING, TEMPER, allowed_doubt
+from ..grades import count_grades, what_they_rest_on
+
+if TYPE_CHECKING:
+    from ...methods.result import Result
+
+
+class Assumption(NamedTuple):
+    """An assumption: its name, what it says, what happens where it fails."""
+
+    name: str
+    says: str
+    fails: str
+
+
+SHARED = (
+    Assumption(
+        "One graph, without cycles",
+        "All sites share one acyclic graph. A site may do some things differently: another level, another spread, "
+        "other strengths, or no influence of some causes at all. No site has an edge of its own.",
+        "An edge of one site alone is taken for chance, or enters the common graph, depending on its strength.",
+    ),
+    Assumption(
+        "Most mechanisms are the same at most sites",
+        "For each variable, many sites do it in the same way; which ones need not be known. Sites differ in few "
+        "mechanisms, and independently of each other.",
+        "Comparing mechanisms says little about directions. A warning says so if little is shared. A difference that "
+        "all sites share in the same way does not show.",
+    ),
+)
+
+MODELS = {
+    "nonlinear": "Each variable is a smooth function of its causes, the effects of which add up, with Gaussian noise. "
+    "Categories enter as indicators.",
+    "linear": "Each variable is a linear function of its causes plus Gaussian noise, in the same units at all sites.",
+    "auto": "Each variable is a linear function of its causes plus Gaussian noise, in the same units at all sites. "
+    "Categories enter as indicators, an approximation.",
+}
+
+SHARING = {
+    "auto": "Sites could share the mechanism of a variable within a tolerance that the data chose",
+    "exact": "Sites could share the mechanism of a variable exactly",
+    "none": "No two sites shared a mechanism, so that only influences that are missing at a site gave directions",
+}
+
+
+def form_of_relations(method: Mapping[str, Any]) -> Assumption:
+    """Say what M-PERI takes relations to be."""
+    return Assumption(
+        "The form of the relations",
+        MODELS.get(str(method.get("data")), MODELS["auto"]),
+        "Curved relations look different at sites with different patients: differences may be reported that are none, "
+        "and directions may be wrong.",
+    )
+
+
+def how_mechanisms_were_compared(result: Result) -> list[str]:
+    """Describe the method, for the methods section of a paper.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> result = fp.MPERI().fit(fp.simulate(["a", "b"], clients=3, samples=500, seed=1).sites)
+    >>> how_mechanisms_were_compared(result)[0]
+    'Each site gave one statement: its row count and the means and covariances of its columns. No rows left a site.'
+    """
+    method = result.method
+    exact = result.sampling.get("exact", True)
+    summed = "summed over all acyclic graphs" if exact else "estimated from samples of acyclic graphs"
+    return [
+        "Each site gave one statement: its row count and the means and covariances of its columns"
+        f"{', with the noise that was said' if result.privacy else ''}. No rows left a site.",
+        "How each variable depends on its causes (its mechanism) was compared between the sites with a Gaussian BIC. "
+        f"{SHARING.get(str(method.get('sharing')), SHARING['auto'])}.",
+        f"Probabilities of edges were {summed}, with all sites, with each site left out, and with rows that count for "
+        f"a third; stated is their mean, with odds raised to the power {TEMPER:g}. Pairs are joined if the stated "
+        f"probability of an edge is at least one half. They are directed {when_directed(method)}",
+    ]
+
+
+def when_directed(method: Mapping[str, Any]) -> str:
+    """Say when an edge gets an arrow, with the numbers that `confidence` stands for.
+
+    Examples
+    --------
+    >>> print(when_directed({"confidence": 0.95}))
+    if the direction has a probability of at least 0.99 with all sites and 0.9 with rows that count for a third, ...
+    """
+    confidence = float(method.get("confidence", 0.95))
+    whole, third = 1 - allowed_doubt(confidence), max(1 - 2 * (1 - confidence), 0.0)
+    return (
+        f"if the direction has a probability of at least {whole:.4g} with all sites and {third:.4g} with rows that "
+        "count for a third, and needs one site at most, or more sites if there is hardly any doubt "
+        f"({OVERWHELMING:g}); also if background knowledge says so, or the other direction would close a cycle."
+    )
+
+
+def what_mechanisms_showed(result: Result) -> str:
+    """Count what was found, for the methods section of a paper."""
+    confirmed, resting, lines = count_grades(result)
+    sites = len({one.site for one in result.differences})
+    edges = len(result.graph)
+    return (
+        f"The graph has {edges} edge{'s' * (edges != 1)}: {confirmed} with a direction that holds whichever site is "
+        f"left out, {resting} with one that rests on {what_they_rest_on(result)}, and {lines} with an open direction. "
+        f"{len(result.differences)} mechanism{'s' * (len(result.differences) != 1)} differed from those of most sites, "
+        f"at {sites} site{'s' * (sites != 1)}."
+    )

@@ -1,0 +1,194 @@
+"""What a run did, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
+from ..privacy import Promise, promises
+from ..privacy_words import methods_sentences, redrawn, rows_in_all
+from .mechanisms import how_mechanisms_were_compared, what_mechanisms_showed
+
+if TYPE_CHECKING:
+    from ...methods.result import Result
+
+PAPER = "F. Baldo and C. K. Assaad. Regret-Based Federated Causal Discovery with Unknown Interventions. 2026."
+OURS = ("I-PERI", "PERI")
+SCORES = {
+    "linear": "the linear-Gaussian BIC",
+    "nonlinear": "a Gaussian BIC on Legendre polynomials of degree 1 to 3, with indicators for categories",
+    "mixed": "a Gaussian BIC with indicators for categories",
+    "discrete": "the multinomial BIC",
+    "auto": "BIC (linear-Gaussian for continuous columns, multinomial for categories, with indicators for a mix)",
+}
+# What a site can answer with noise is a Gaussian score of moments; counts of categories are not among them.
+NOISY_SCORES = {**SCORES, "auto": "a Gaussian BIC, with indicators for categories"}
+RELEASED_SCORES = "a Gaussian BIC of the columns as each site released them"
+MASKINGS = {
+    "adaptive": "A site judged a candidate parent set by the part of it that its own data support, so that an edge "
+    f"removed there by an intervention cost little: {INTERVENTION_PRICE:g} nat for a variable with no influences left, "
+    f"{PARTIAL_PRICE:g} nats for one that kept some of them.",
+    "consensus": "A site judged a candidate parent set by the part of it that its own graph has, which it "
+    "learned with {local}.",
+    "none": "A site judged a candidate parent set as a whole, as there should be no interventions.",
+}
+AGGREGATES = {
+    "sum": "the sum of the sites' regrets",
+    "worst": "the largest regret of any site, then the next largest, and so on",
+}
+
+
+def methods_text(result: Result) -> str:
+    """Describe a run as in the methods section of a paper, with its numbers.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> from fedperi.report.paper.methods import methods_text
+    >>> result = fp.IPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
+    >>> print(methods_text(result))
+    Causal structure was estimated with I-PERI (Baldo and Assaad, 2026) ...
+    """
+    method, told = result.method, promises(result)
+    regrets = [round(regret, 1) + 0.0 for regret in result.regrets.values()]
+    parts = [
+        _who(result, told),
+        *methods_sentences(told),
+        *(_how(result, told) if method.get("name") in OURS else ()),
+        *(how_mechanisms_were_compared(result) if result.groups else ()),
+        "Background knowledge restricted the search." if method.get("knowledge") else "",
+        what_mechanisms_showed(result) if result.groups else _found(result),
+        f"Final regrets of the sites were {_range(regrets)} nats." if regrets else "",
+        _resampled(result, told),
+        "The run was interrupted before its end." if not result.complete else "",
+        f"A bound cut the search short: {'; '.join(method['stopped'])}." if method.get("stopped") else "",
+        f"The random seed was {method['seed']}." if "seed" in method else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _resampled(result: Result, told: list[Promise]) -> str:
+    if not result.replicates:
+        return ""
+    if any(one.noisy for one in told):
+        drawn = f"parametric bootstrap samples: {redrawn(told)}"
+    elif result.method.get("name") == "M-PERI":
+        drawn = "parametric bootstrap samples, drawn from normal distributions with the sites' means and covariances"
+    else:
+        drawn = "bootstrap samples drawn within each site"
+    return f"The stability of edges was assessed with {result.replicates} {drawn}."
+
+
+def _who(result: Result, told: list[Promise]) -> str:
+    name = result.method.get("name", "a federated method")
+    version = result.manifest.get("fedperi")
+    rows = [site["n"] for site in result.manifest.get("sites", ()) if site.get("n") is not None]
+    counted = f" with {sum(rows):,} rows in total ({_range(rows)} each)" if rows else ""
+    if told:
+        noisy = [one.rows for one in told if one.rows is not None]
+        counted = (
+            f" with {total} rows in total (noisy counts, {_range(noisy)} each)" if (total := rows_in_all(told)) else ""
+        )
+    source = " (Baldo and Assaad, 2026)" if name in OURS else ""
+    return (
+        f"Causal structure was estimated with {name}{source} as implemented in fedperi"
+        f"{f' {version}' if version else ''}. {_count(len(result.sites), 'site')}{counted} took part, and "
+        f"{_count(len(result.graph.names), 'variable')} were studied."
+    )
+
+
+def _how(result: Result, told: list[Promise]) -> list[str]:
+    method = result.method
+    return [
+        "No rows left a site: sites answered questions about candidate sets of causes with regrets, that is, how much "
+        "worse than at the site's own optimum a variable is explained by them, in nats.",
+        f"Local scores were {_score(method, told)}{_penalty(method)}.",
+        MASKINGS.get(str(method.get("masking")), "").format(local=_local(method)),
+        f"The search minimised {AGGREGATES.get(str(method.get('aggregate')), AGGREGATES['sum'])}, over acyclic graphs, "
+        f"in {_count(result.rounds, 'round')} of communication and with {result.queries:,} regrets from each site.",
+    ]
+
+
+def _found(result: Result) -> str:
+    edges, directed = len(result.graph), len(result.graph.directed)
+    common, phi = len(result.cpdag.directed), len(result.phi_cpdag.directed)
+    if not result.regrets:
+        return f"The graph has {_count(edges, 'edge')}, {directed} of them directed."
+    text = f"The common graph (CPDAG) has {_count(edges, 'edge')}, {common} of them directed."
+    if result.method.get("name") == "I-PERI":
+        text += (
+            f" Differences between sites directed {phi - common} more (Phi-CPDAG), and Meek's rules {directed - phi} "
+            f"more, so that {directed} of {edges} edges have a direction."
+        )
+    return text
+
+
+def citation(version: str) -> str:
+    """How to cite the paper and the software.
+
+    Examples
+    --------
+    >>> from fedperi.report.paper.methods import citation
+    >>> print(citation("0.1"))
+    F. Baldo and C. K. Assaad. Regret-Based Federated Causal Discovery with Unknown Interventions. 2026.
+    The fedperi developers. fedperi: federated causal discovery with unknown interventions. Version 0.1. Apache-2.0.
+    """
+    software = "The fedperi developers. fedperi: federated causal discovery with unknown interventions."
+    return f"{PAPER}\n{software} Version {version}. Apache-2.0."
+
+
+def bibtex(version: str, method: str) -> str:
+    """BibTeX entries for the software and, for methods of the paper, for the paper.
+
+    Examples
+    --------
+    >>> bibtex("0.1", "M-PERI").splitlines()[0]
+    '@software{fedperi,'
+    """
+    software = [
+        "@software{fedperi,",
+        "  author  = {{The fedperi developers}},",
+        "  title   = {fedperi: federated causal discovery with unknown interventions},",
+        f"  version = {{{version}}},",
+        "  license = {Apache-2.0},",
+        "}",
+    ]
+    paper = [
+        "@misc{baldo2026regret,",
+        "  author = {Baldo, F. and Assaad, C. K.},",
+        "  title  = {Regret-Based Federated Causal Discovery with Unknown Interventions},",
+        "  year   = {2026},",
+        "}",
+    ]
+    return "\n".join([*software, *(paper if method in (*OURS, "M-PERI") else ())])
+
+
+def _score(method: Mapping[str, Any], told: list[Promise]) -> str:
+    data = str(method.get("data"))
+    exact = SCORES.get(data, SCORES["auto"])
+    if not any(one.noisy for one in told):
+        return exact
+    noisy = NOISY_SCORES.get(data, NOISY_SCORES["auto"]) if method.get("privacy") else RELEASED_SCORES
+    return noisy if all(one.noisy for one in told) else f"{noisy}, and at sites without noise {exact}"
+
+
+def _local(method: Mapping[str, Any]) -> str:
+    local = method.get("local")
+    if local == "pc":
+        return f"PC (level {method.get('alpha', 0.01):g})"
+    return "GES" if local == "ges" else f"the function {local}"
+
+
+def _penalty(method: Mapping[str, Any]) -> str:
+    penalty = method.get("penalty", 1.0)
+    return "" if penalty == 1 else f", with a price of edges multiplied by {penalty:g}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _range(values: list[Any]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

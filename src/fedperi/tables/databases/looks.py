@@ -1,0 +1,208 @@
+"""A closer look at the numbers of a database's table, by aggregate queries: what the checks need, and no row.
+
+The engine counts codes, finds the edges of the range, and counts values in intervals. Values spread over these
+intervals stand in for the sample of a file: the checks only use its quartiles, its tails, and its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..checks.looks import CODES, FIRST_DATE, LAST_DATE, SAMPLE, Floats, NumberLook, may_be_dates, spread_of
+from .columns import Stored, cleaned, stored_columns
+from .connection import Connection
+
+INTERVALS, REACH = 256, 8.0
+"""Intervals in which values are counted, over so many standard deviations on both sides: sixteen per deviation."""
+
+WIDE, HEAVY, FEW = 0.125, 0.005, 4
+"""An interval is divided again if it is wider than this share of the spread, and holds more than this share of the rows
+and more than a few: one value far away may have made all others fall into one."""
+
+DIVISIONS = 12
+"""Divisions of a column's intervals at most."""
+
+COMPARED = 1_000_000
+"""Rows among which equal values are counted, of a column that may be an identifier."""
+
+_EQUAL = 1e-12  # numbers this near are one: a number that is written into a query may lose its last digit
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Interval:
+    rows: int
+    low: float
+    high: float
+
+
+def looks_of(connection: Connection, names: Sequence[str]) -> dict[str, NumberLook]:
+    """Look at the columns of numbers as `fedperi.tables.checks.looks.Looks` does while a file passes."""
+    source = connection.rows
+    columns = [one for one in stored_columns(source, names) if one.storage in ("integer", "number")]
+    if not columns:
+        return {}
+    rows = _finite(source, columns)
+    first = _asked(connection, rows, columns, _ranges)
+    columns = [column for column in columns if first[column.place]["n"]]
+    edges = _asked(connection, rows, columns, lambda value, place: _edges(value, first[place]))
+    looks = {}
+    for one in columns:
+        values = _finite(source, [one])  # a question about one column is written faster without the others
+        looks[one.name] = _look(connection, values, one.place, first[one.place] | edges[one.place])
+    return looks
+
+
+def _finite(source: Any, columns: Sequence[Stored]) -> Any:
+    rows = cleaned(source, columns, drop=False)
+    return rows.select(**{one.place: rows[one.place].isinf().ifelse(None, rows[one.place]) for one in columns})
+
+
+def _asked(connection: Connection, rows: Any, columns: Sequence[Stored], questions: Any) -> dict[str, dict[str, Any]]:
+    """Ask the same questions about all columns; return the answers by column."""
+    asked = {
+        f"{name}_{column.place}": question
+        for column in columns
+        for name, question in questions(rows[column.place], column.place).items()
+    }
+    answers = connection.numbers(rows, asked) if asked else {}
+    found: dict[str, dict[str, Any]] = {column.place: {} for column in columns}
+    for key, answer in answers.items():
+        name, _, place = key.rpartition("_")
+        found[place][name] = answer
+    return found
+
+
+def _ranges(value: Any, _: str) -> dict[str, Any]:
+    coded = value.isin([float(code) for code in CODES])
+    inner = coded.ifelse(None, value)
+    whole = (value == value.floor()).ifelse(1, 0)
+    return {
+        "n": value.count(),
+        "low": value.min(),
+        "high": value.max(),
+        "whole": whole.min(),
+        "coded": coded.ifelse(1, 0).sum(),
+        "inner_low": inner.min(),
+        "inner_high": inner.max(),
+        "mean": inner.mean(),
+        "deviation": inner.std(how="pop"),
+    }
+
+
+def _edges(value: Any, facts: Facts) -> dict[str, Any]:
+    step = _EQUAL * max(abs(facts["low"]), abs(facts["high"]))
+    at_low, at_high = value <= facts["low"] + step, value >= facts["high"] - step
+    asked = {
+        "low_rows": at_low.ifelse(1, 0).sum(),
+        "above": at_low.ifelse(None, value).min(),
+        "high_rows": at_high.ifelse(1, 0).sum(),
+        "below": at_high.ifelse(None, value).max(),
+    }
+    if facts["whole"] and facts["low"] >= FIRST_DATE and facts["high"] <= LAST_DATE:
+        asked["dates"] = (may_be_dates(value) | value.isnull()).ifelse(1, 0).min()
+    return asked
+
+
+def _look(connection: Connection, rows: Any, place: str, facts: Facts) -> NumberLook:
+    codes = _codes(connection, rows, place) if facts["coded"] else {}
+    inner = _intervals(connection, rows, place, facts) if facts["n"] > sum(codes.values()) else []
+    sample = _spread_over([*inner, *(_Interval(count, code, code) for code, count in codes.items())], facts["whole"])
+    return NumberLook(
+        n=int(facts["n"]),
+        low=float(facts["low"]),
+        low_rows=int(facts["low_rows"]),
+        above=float(np.inf if facts["above"] is None else facts["above"]),
+        high=float(facts["high"]),
+        high_rows=int(facts["high_rows"]),
+        below=float(-np.inf if facts["below"] is None else facts["below"]),
+        inner_low=float(facts["inner_low"]) if inner else np.inf,
+        inner_high=float(facts["inner_high"]) if inner else -np.inf,
+        codes=MappingProxyType(codes),
+        sample=sample,
+        whole=bool(facts["whole"]),
+        distinct=_distinct(connection, rows, place, facts, sample),
+        dates=bool(facts.get("dates")),
+        rising=False,
+        falling=False,
+    )
+
+
+def _codes(connection: Connection, rows: Any, place: str) -> dict[int, int]:
+    """Count the rows of each code."""
+    some = rows.filter(rows[place].isin([float(code) for code in CODES]))
+    found = connection.ask(some.group_by(value=some[place]).aggregate(rows=some.count()), len(CODES))
+    return {int(one["value"]): int(one["rows"]) for one in found}
+
+
+def _intervals(connection: Connection, rows: Any, place: str, facts: Facts) -> list[_Interval]:
+    """Count the values that are no codes in intervals; divide again those that say too little."""
+    inner = rows.filter(rows[place].notnull() & ~rows[place].isin([float(code) for code in CODES]))
+    middle, reach = float(facts["mean"]), REACH * float(facts["deviation"] or 0.0)
+    low, high = max(float(facts["inner_low"]), middle - reach), min(float(facts["inner_high"]), middle + reach)
+    found = _counted(connection, inner, place, low, high)
+    for _ in range(DIVISIONS):
+        total = sum(one.rows for one in found)
+        _, spread = spread_of(_spread_over(found, whole=False))
+        wide = [one for one in found if one.high - one.low > WIDE * spread > 0 and one.rows > max(FEW, HEAVY * total)]
+        if not wide:
+            break
+        one = max(wide, key=lambda interval: interval.rows)
+        step = _EQUAL * max(abs(one.low), abs(one.high))
+        part = inner.filter(inner[place].between(one.low - step, one.high + step))
+        finer = _counted(connection, part, place, one.low, one.high)
+        if len(finer) < 2:
+            break
+        found = [other for other in found if other is not one] + finer
+    return found
+
+
+def _counted(connection: Connection, rows: Any, place: str, low: float, high: float) -> list[_Interval]:
+    """Count the values in intervals of one width between two limits, and those outside, with their ranges."""
+    value, width = rows[place], (high - low) / INTERVALS
+    if width > 0:
+        share = (value - low) / width
+        at = (share < 0).ifelse(-1, (share > INTERVALS).ifelse(INTERVALS, share.floor()))
+    else:
+        at = (value < low).ifelse(-1, (value > low).ifelse(1, 0))
+    some = rows.select(at=at, value=value)
+    question = some.group_by("at").aggregate(rows=some.count(), low=some.value.min(), high=some.value.max())
+    found = connection.ask(question, INTERVALS + 2)
+    return [_Interval(int(one["rows"]), float(one["low"]), float(one["high"])) for one in found]
+
+
+def _spread_over(intervals: Sequence[_Interval], whole: bool) -> Floats:
+    """Return values spread evenly over intervals, at most `SAMPLE` of them, in order."""
+    if not intervals:
+        return np.empty(0)
+    ordered = sorted(intervals, key=lambda one: one.low)
+    counts = np.array([one.rows for one in ordered])
+    lows, highs = np.array([one.low for one in ordered]), np.array([one.high for one in ordered])
+    ends = np.cumsum(counts)
+    size = min(int(ends[-1]), SAMPLE)
+    ranks = ((np.arange(size) + 0.5) * (ends[-1] / size)).astype(np.int64)
+    at = np.searchsorted(ends, ranks, side="right")
+    share = (ranks - (ends - counts)[at]) / np.maximum(counts[at] - 1, 1)
+    values: Floats = lows[at] + share * (highs - lows)[at]
+    return np.sort(np.rint(values) if whole else values)
+
+
+def _distinct(connection: Connection, rows: Any, place: str, facts: Facts, sample: Floats) -> bool:
+    """Whether so few whole numbers are equal that a sample of `SAMPLE` rows would have no two that are.
+
+    Where there are more than `COMPARED` rows, equal ones are counted among the smallest values.
+    """
+    n = int(facts["n"])
+    if not facts["whole"] or facts["high"] - facts["low"] + 1 < n:  # more rows than values
+        return False
+    value = rows[place]
+    if n > COMPARED:
+        value = (value <= float(sample[len(sample) * COMPARED // n])).ifelse(value, None)
+    found = connection.numbers(rows, {"rows": value.count(), "different": value.nunique()})
+    equal = (found["rows"] - found["different"]) * n / max(found["rows"], 1)
+    return bool(equal * (min(n, SAMPLE) / n) ** 2 < 1)

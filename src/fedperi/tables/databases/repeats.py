@@ -1,0 +1,83 @@
+"""Repeated, shared and incomplete rows of a database's table, by aggregate queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from hashlib import sha256
+from operator import or_
+from typing import Any
+
+from ..checks.duplicates import REMEMBERED, RowHashes
+from ..checks.profile import TableProfile
+from .address import Address
+from .columns import cleaned, indicator, stored_columns
+from .connection import Connection, Prepare, connected
+
+
+class EngineRows(RowHashes):
+    """What is known of the rows of a table that stays in a database, in place of their hashes.
+
+    Rows that two tables share can be counted where both are in one database; elsewhere it is not known.
+
+    Parameters
+    ----------
+    address : Address
+        Where the table is.
+    prepare : callable
+        What is done to its cells.
+    profile : TableProfile
+        What the columns hold.
+    incomplete, copies : int
+        Rows that lack a value, and rows that repeat an earlier one.
+    """
+
+    def __init__(self, address: Address, prepare: Prepare, profile: TableProfile, incomplete: int, copies: int) -> None:
+        super().__init__()
+        self.seen, self.incomplete = profile.total, incomplete
+        self._address, self._prepare, self._copies = address, prepare, copies
+        self._names = tuple(sorted(profile.columns))
+        known = [
+            (name, one.missing, *(f"{x:.9g}" for x in (one.low, one.high, one.origin + one.offset, one.scale)))
+            for name, one in sorted(profile.columns.items())
+        ]
+        self._content = profile.total, int.from_bytes(sha256(repr(known).encode()).digest()[:8])
+
+    @property
+    def copies(self) -> int:
+        """The rows that repeat an earlier one."""
+        return self._copies
+
+    @property
+    def content(self) -> tuple[int, int]:
+        """Numbers that are equal for two tables of which the same is known."""
+        return self._content
+
+    def shared_with(self, other: RowHashes, every: int = 1) -> int:
+        """Count the different rows that another table of the same database has too; none where it cannot be known."""
+        if not isinstance(other, EngineRows) or (other._address.url, other._names) != (self._address.url, self._names):
+            return 0
+        if max(self.seen, other.seen) > REMEMBERED:
+            return 0
+        with connected(self._address, self._prepare) as connection:
+            theirs = _cleaned(connection.beside(other._address, other._prepare), self._names)
+            both = _cleaned(connection, self._names).intersect(theirs)
+            return int(connection.numbers(both, {"n": both.count()})["n"])
+
+
+def repeats_of(address: Address, prepare: Prepare, names: Sequence[str], profile: TableProfile) -> EngineRows:
+    """Count the rows that lack a value and, of a table that is not too large, those that repeat an earlier one."""
+    with connected(address, prepare) as connection:
+        rows, copies = _cleaned(connection, names), 0
+        lacking = reduce(or_, (rows[column].isnull() for column in rows.columns))
+        found = connection.numbers(rows, {"incomplete": indicator(lacking).sum()})
+        if profile.total <= REMEMBERED:
+            different = rows.distinct()
+            copies = profile.total - int(connection.numbers(different, {"n": different.count()})["n"])
+    return EngineRows(address, prepare, profile, int(found["incomplete"] or 0), copies)
+
+
+def _cleaned(connection: Connection, names: Sequence[str]) -> Any:
+    """Return an expression of the rows, with the columns in the order of their names."""
+    source = connection.rows
+    return cleaned(source, stored_columns(source, sorted(names)), drop=False)
