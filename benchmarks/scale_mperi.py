@@ -41,7 +41,7 @@ from fedperi.tables.reading import Reading
 STAGES = ("statements", "_look", "posterior_runs", "hidden_causes")
 SIZES = ((20, 1000), (50, 1000), (100, 1000), (200, 5000))
 SITES = ((20, 1), (20, 3), (20, 10), (20, 30), (20, 100), (20, 300), (20, 1000), (50, 1000))
-THOUSAND = {"variables": 1000, "clients": 10, "samples": 5000, "seed": 0, "edges": 1000}
+THOUSAND = {"variables": 1000, "clients": 10, "samples": 5000, "seed": 0, "edges": 1000, "shield_colliders": False}
 HEAD = ("p", "K", "n", "seed", "CPU s", "summaries", "search", "probabilities", "hidden causes", "rest", "products")
 MORE = ("fits", "families", "skeleton F1", "SHD (Phi-CPDAG's)", "chains differ")
 LEAST = 0.05
@@ -215,7 +215,14 @@ def samples(seeds: int) -> None:
     for p in (20, 50):
         for seed in range(seeds):
             effective.append((p, seed, *effective_numbers(lattices_of(p, 10, seed), p, seed)))
-    head = ("p", "seed", "open edges", "effective samples per CPU s: median", "least", "CPU s until chains differ by 0.1")
+    head = (
+        "p",
+        "seed",
+        "open edges",
+        "effective samples per CPU s: median",
+        "least",
+        "CPU s until chains differ by 0.1",
+    )
     markdown("Four chains from random orders, ten sites", head, effective)
 
 

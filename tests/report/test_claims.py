@@ -19,7 +19,9 @@ from fedperi.methods.mperi.hidden import find_signs
 from fedperi.methods.mperi.runs import THIRD
 from fedperi.methods.parts import Robustness
 from fedperi.report import render_report
+from fedperi.report.grades import what_they_rest_on
 from fedperi.report.hidden import suspicions
+from fedperi.report.matrix import SHORT
 from fedperi.report.mechanisms import NOTABLE, STRONG, WEAK
 from fedperi.report.paper.methods import methods_text
 from fedperi.scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
@@ -107,7 +109,7 @@ def test_how_strong(result: Result, page: str) -> None:
 def test_what_sites_do_differently(result: Result, page: str) -> None:
     text = part(page, "h-short")
     for site in result.sites:
-        found = [f"{one.variable} ({one.kind})" for one in result.differences if one.site == site]
+        found = [f"{one.variable} ({SHORT[one.kind]})" for one in result.differences if one.site == site]
         said = re.search(rf"(?<![\w,]){site}[^:.]*: ([^.]*)\.", text)
         assert said is not None
         assert all(one in said.group(1) for one in found) and (said.group(1) == "nothing that shows") == (not found)
@@ -141,8 +143,11 @@ def test_total_effects_and_what_to_adjust_for(result: Result, page: str) -> None
             assert f"Depends on open directions: {number(row.total_least)} to {number(row.total_most)}." in text
     free = (common["adjustment"] == "").sum()
     assert f"For {free} of {len(common)} effects: nothing." in short
-    for cause, effect, adjust in re.findall(r"For the effect of (\w+) on (\w+): ([^.]*)\.", short):
+    examples = re.findall(r"For the effect of (\w+) on (\w+)(, in the most probable graph)?: ([^.]*)\.", short)
+    assert examples
+    for cause, effect, depends, adjust in examples:
         row = common.set_index(["cause", "effect"]).loc[(cause, effect)]
+        assert bool(row.open) == bool(depends)
         assert " and ".join(row.adjustment.rsplit(", ", 1)) == adjust
 
 
@@ -196,6 +201,23 @@ def test_what_a_direction_rests_on(robust: tuple[str, str, tuple[str, ...]], sai
     start = page.index(f'id="edge-{k}"')
     entry = words_of(page[start : page.index('<div class="entry"', start)])
     assert said in entry and silent not in entry
+
+
+@pytest.mark.parametrize(
+    ("grades", "said"),
+    [
+        ([("one site", "Lyon")], "one site"),
+        ([("one site", "")], "one site"),
+        ([("one site", "Lyon"), ("one site", "Lyon and Metz")], "few sites"),
+        ([("straight lines", "")], "straight lines"),
+        ([("one site", "Lyon"), ("straight lines", "")], "one site or straight lines"),
+        ([("confirmed", "")], "one site"),
+    ],
+)
+def test_what_the_others_rest_on(grades: list[tuple[str, str]], said: str) -> None:
+    ends = (("age", "dose"), ("dose", "stroke"))
+    made = by_hand(robustness=tuple(Robustness(*ends[k], *one, ()) for k, one in enumerate(grades)))
+    assert what_they_rest_on(made) == said
 
 
 def test_nothing_is_said_to_be_tried_for_open_edges() -> None:
@@ -254,6 +276,6 @@ def test_names_with_commas_and_ands_are_found_again() -> None:
 
 
 def test_docs_have_the_same_words_and_limits() -> None:
-    text = (DOCS / "report.md").read_text(encoding="utf-8")
+    text = next(DOCS.rglob("report.md")).read_text(encoding="utf-8")
     for word in WORDS[:-1]:
         assert re.search(rf"\| {word.word} \| {word.least:g} (or more|to)", text)

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import fedperi as fp
+from fedperi.methods.mperi.oracle import ScoreOracle
 from fedperi.scores import _kernel as kernel
 from fedperi.scores import mechanisms_numpy
 from fedperi.scores.mechanisms import SKEPTICAL, USUAL, Mechanisms, Prices
+from fedperi.scores.mechanisms_groups import AT_ONCE
 from fedperi.tables.summary.summaries import summaries
 from fedperi.tables.summary.summary import Summary
 
@@ -54,6 +56,33 @@ def test_loops_agree_with_numpy(kind: str, sites: int, prices: Prices) -> None:
         np.testing.assert_array_equal(tolerances, expected[2])
         for one, other in zip(groups, expected[1], strict=True):
             assert partition(one) == partition(other)
+
+
+@pytest.mark.skipif(kernel.kind() == "numpy", reason="no compiled loops here")
+def test_loops_agree_with_numpy_where_several_sites_leave_at_a_time() -> None:
+    sites = 2 * AT_ONCE + 12
+    sim = fp.simulate(4, clients=sites, samples=100, seed=2, intervention="shift", shift=2.0)
+    mechanisms = Mechanisms(summaries(sim.sites), tolerances=(0.0,))
+    moved = {frozenset(partition(mechanisms.groups(node, ())[0])) for node in range(4)}
+    assert max(map(len, moved)) > 1  # some do leave
+    for node in range(2):
+        parents = np.array([(node + 1) % 4])
+        scores, groups, _ = mechanisms._scores(node, parents, ())
+        expected = mechanisms_numpy.score_families(mechanisms, node, parents, 1)
+        np.testing.assert_allclose(scores, expected[0], rtol=0, atol=1e-7)
+        assert partition(groups[0]) == partition(expected[1][0])
+
+
+@pytest.mark.parametrize("kind", ["cut", "clinic"])
+def test_known_scores_are_taken_as_they_are(kind: str) -> None:
+    mechanisms = Mechanisms(summaries(tables(kind, 4, seed=1)))
+    whole = mechanisms.lattice(0, (), (1, 2, 3))
+    some = np.where(np.arange(8) % 3, np.nan, whole)
+    assert mechanisms.lattice(0, (), (1, 2, 3), known=some).tolist() == whole.tolist()
+    oracle = ScoreOracle(Mechanisms(summaries(tables(kind, 4, seed=1))))
+    asked = [(np.array([0]), np.empty((1, 0), dtype=np.int64), np.array([free])) for free in ([1, 2, 3, 4, 5],) * 2]
+    first, again = oracle.regrets(asked)
+    assert first.tolist() == again.tolist() == (-mechanisms.lattice(0, (), (1, 2, 3, 4, 5)))[None, None].tolist()
 
 
 def best_partition(mechanisms: Mechanisms, node: int, parents: list[int], tau: float) -> float:

@@ -173,7 +173,9 @@ def test_questions_about_what_waits_fill_no_log(tmp_path: Path) -> None:
         waiting(site)
     said = site.log.path.read_text()
     assert said.count("asks for our statement") == 1
-    assert f"It waits for the owner: fedperi approve north {read_item(site.place).request.code}." in said
+    assert (
+        f"It waits for the owner: fedperi approve north {read_item(site.place).request.code} --store {tmp_path}" in said
+    )
     closed = site.reply("close", wire.write(Closing("r1", "stopped by the coordinator")))
     assert "refused" not in closed and not site.stated
     assert "closed (stopped by the coordinator); our statement was not asked for, or not given." in (
@@ -236,8 +238,8 @@ def test_commands_name_what_is_wrong(tmp_path: Path) -> None:
     for arguments, words in (
         (("approve", "south", code, *where), "nothing was asked of a site 'south' in 'store': compare the name"),
         (("approve", "north", "0" * 12, *where), f"is not what waits now, which is {code}"),
-        (("approve", "north", *where), f"repeat the code, as in `fedperi approve north {code}`"),
-        (("refuse", "north", *where), f"repeat the code, as in `fedperi refuse north {code}`"),
+        (("approve", "north", *where), f"repeat the code, as in `fedperi approve north {code} --store "),
+        (("refuse", "north", *where), f"repeat the code, as in `fedperi refuse north {code} --store "),
         (("site", "x.csv", "--approve", "--approve-later"), "give one of the two"),
     ):
         done = fedperi_here(*arguments, cwd=tmp_path)

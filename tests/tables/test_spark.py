@@ -46,7 +46,7 @@ TABLES = {"north": frame(1), "south": frame(2)}
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Any]:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import SparkSession  # type: ignore[import-not-found,unused-ignore]
 
     options = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.master": "local[2]"}
     spark = SparkSession.builder.config(map=options).getOrCreate()

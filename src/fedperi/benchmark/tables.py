@@ -18,6 +18,8 @@ Printed = Mapping[str, Mapping[int, Mapping[str, Number]]]
 def comparison_table(rows: Sequence[Cell], metric: str, axis: str, label: str, printed: Printed | None = None) -> str:
     """Write a Markdown table of one metric: mean ± half of the 95 % interval; printed numbers as they are printed.
 
+    One seed has no interval.
+
     Examples
     --------
     >>> rows = [{"method": "peri", "p": 3, "cells": 2, "failed": 0, "shd": 3.0, "shd_ci": 0.2}]
@@ -112,7 +114,8 @@ def _entry(row: Cell | None, metric: str, best: float) -> str:
     text = f"{mean:.{digits}f}"
     strong = f"**{text}**" if math.isclose(mean, best, abs_tol=1e-9) else text
     failed = f" ({row['failed']} failed)" if row["failed"] else ""
-    return f"{strong} ± {reach:.{digits}f}{failed}"
+    interval = f" ± {reach:.{digits}f}" if row["cells"] > 1 else ""
+    return f"{strong}{interval}{failed}"
 
 
 def _best(rows: Sequence[Cell], metric: str) -> float:

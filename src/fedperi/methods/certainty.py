@@ -20,7 +20,7 @@ WORDS = (
     Word(0.0, "open", "open"),
 )
 """By the stated probability of a direction. On seeds that were not used to choose the limits, the share of directions
-that were right was 0.985, 0.940, 0.809 and 0.532 (docs/guides/report.md#how-sure-is-an-edge)."""
+that were right was 0.985, 0.940, 0.809 and 0.532 (report.md#how-sure-is-an-edge in the documentation)."""
 
 
 def how_sure(probability: float, directed: bool | None = None) -> Word:

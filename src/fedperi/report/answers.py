@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..methods.certainty import WORDS
 from ..methods.effects.words import listed
+from .matrix import SHORT
 
 if TYPE_CHECKING:
     from ..methods.effects.estimates import Effects
@@ -94,7 +95,7 @@ def _different(view: MechanismView, result: Result) -> tuple[str, ...]:
         return ("Nothing that shows in the data.",)
     out = []
     for site in list(view.sites)[:MOST_SITES]:
-        found = [f"{one.variable} ({one.kind})" for one in result.differences if one.site == site]
+        found = [f"{one.variable} ({SHORT[one.kind]})" for one in result.differences if one.site == site]
         out.append(f"{site}: {listed(found)}.")
     if len(view.sites) > MOST_SITES:
         out.append(f"{len(view.sites) - MOST_SITES} more sites are in the matrix.")
@@ -135,8 +136,11 @@ def _adjust(effects: Effects | None, totals: Sequence[Total]) -> tuple[str, ...]
     from .totals import NONE
 
     needed = [one for one in totals if one.adjust != NONE]
-    examples = sorted(needed, key=lambda one: (len(one.notes), -abs(one.value)))[:MOST]
-    said = [f"For the effect of {one.cause} on {one.effect}: {one.adjust}." for one in examples]
+    examples = sorted(needed, key=lambda one: (not one.value, one.open, len(one.notes), -abs(one.value)))[:MOST]
+    said = [
+        f"For the effect of {one.cause} on {one.effect}{', in the most probable graph' * one.open}: {one.adjust}."
+        for one in examples
+    ]
     free = len(totals) - len(needed)
     if free:
         said.append(f"For {free} of {len(totals)} effects: nothing.")

@@ -57,7 +57,7 @@ def what_they_rest_on(result: Result) -> str:
     'one site'
     """
     sites = [one.site for one in result.robustness if one.grade == "one site"]
-    several = any(site and site not in result.sites for site in sites)
+    several = any(one not in result.sites and sum(site in one for site in result.sites) > 1 for one in sites)
     bent = any(one.grade == "straight lines" for one in result.robustness)
     parts = ["few sites" if several else "one site"] if sites or not bent else []
     return " or ".join([*parts, *(["straight lines"] if bent else [])])

@@ -32,6 +32,8 @@ class Total:
         What to adjust for: the variables, or "nothing".
     notes : tuple of str
         What else must be known: open directions, sites that differ.
+    open : bool
+        Whether the effect depends on open directions.
     """
 
     of: str
@@ -43,6 +45,7 @@ class Total:
     unit: str
     adjust: str
     notes: tuple[str, ...]
+    open: bool
 
 
 def total_effects(effects: Effects) -> tuple[Total, ...]:
@@ -83,6 +86,7 @@ def _total(one: Effect) -> Total:
         one.unit,
         listed(one.adjustment) or NONE,
         tuple(notes),
+        one.open,
     )
 
 

@@ -172,7 +172,7 @@ class Walk:
         return found if added > chance * total else self._scan(node, within, other, power, chance * added)[0]
 
     def _scan(self, node: int, within: int, other: int | None, power: int, wanted: float) -> tuple[int | None, float]:
-        """Add up the weights of such sets, the best first, until there is more than wanted; the last one, and the sum."""
+        """Add up the weights of such sets, the best first, until it is more than wanted; the last one, and the sum."""
         last, total = None, 0.0
         for place, value, own in self.sets[node]:
             if total > wanted:

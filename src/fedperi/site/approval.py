@@ -63,9 +63,9 @@ class Request:
         """A short name of exactly this, for a person to repeat."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode("utf-8", "replace")).hexdigest()[:12]
 
-    def command(self, verb: str) -> str:
-        """Write the command that decides about exactly this."""
-        return f"fedperi {verb} {shlex.quote(self.site)} {self.code}"
+    def command(self, verb: str, store: Path) -> str:
+        """Write the command that decides about exactly this, wherever it is given."""
+        return f"fedperi {verb} {shlex.quote(self.site)} {self.code} --store {shlex.quote(str(store.resolve()))}"
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Item:
     decision, decided, by : str
         "approved", "refused" or, so far, ""; when that was, and by which account.
     sent, digest : str
-        When the statement was handed over, and the SHA-256 of its text; empty until then.
+        When the statement was handed over, and the SHA-256 of its text without its signature; empty until then.
 
     Examples
     --------

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
@@ -38,6 +39,7 @@ class SiteStatus:
     """A site at one moment; `problem` says what on its disk cannot be read, `log` has time, run and words of a line."""
 
     site: str
+    store: Path
     channel: str
     private: bool
     begun: float
@@ -84,6 +86,7 @@ def site_status(work: SiteWork) -> SiteStatus:
         problem = str(error)
     return SiteStatus(
         site=work.name,
+        store=work.place.path.parent,
         channel=work.policy.channel,
         private=work.card.promise is not None,
         begun=tally.begun,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from .checks.findings import quoted
 from .checks.profile import ColumnProfile, TableProfile
-from .encode import codes, numbers
+from .encode import codes, numbers, side_by_side
 from .levels import number_of, style_of
 from .schema import Column, Schema
 
@@ -174,7 +174,7 @@ class Embedding:
 
     def embed(self, rows: pd.DataFrame, site: str) -> Values:
         """Return the embedded rows, one column per position."""
-        return np.hstack([block.embed(rows[block.column.name], site) for block in self.blocks])
+        return side_by_side([block.embed(rows[block.column.name], site) for block in self.blocks])
 
     def embed_incomplete(self, rows: pd.DataFrame, site: str) -> Values:
         """Return the embedded rows, with NaN in all columns of a variable whose value is missing.
@@ -194,7 +194,7 @@ class Embedding:
             if there.any():
                 part[there] = block.embed(series[there], site)
             parts.append(part)
-        return np.hstack(parts)
+        return side_by_side(parts)
 
 
 def common_embedding(schema: Schema, profiles: Sequence[TableProfile], data: Data, degree: int) -> Embedding:

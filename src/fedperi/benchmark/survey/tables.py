@@ -124,8 +124,9 @@ def long(rows: Sequence[Cell]) -> str:
             lines.append(f"{start}{without_numbers(row)} |  |  |  |  |  |  |  | `{row['command']}` |")
             continue
         failed = f" ({row['failed']} failed)" if row["failed"] else ""
+        interval = f" ± {row['shd_ci']:.2f}" if row["cells"] > 1 else ""
         lines.append(
-            f"{start}{row['shd']:.2f} ± {row['shd_ci']:.2f}{failed} | {row['f1']:.3f} | {row['right']:.2f} "
+            f"{start}{row['shd']:.2f}{interval}{failed} | {row['f1']:.3f} | {row['right']:.2f} "
             f"| {row['wrong']:.2f} | {row['open']:.2f} | {adjustment(row)} | {policies(row)} | {row['cpu_s']:.3g} "
             f"| `{row['command']}` |"
         )

@@ -66,7 +66,7 @@ def _decide(name: str, code: str | None, store: str | None, decision: str, verb:
     if code is None:
         for line in _shown(item):
             say(line)
-        _confirm(question, item.request.command(verb))
+        _confirm(question, item.request.command(verb, place.path.parent))
     for line in _shown(decide(place, code or item.request.code, decision, _account())):
         say(line)
 

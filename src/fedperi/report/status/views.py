@@ -91,7 +91,7 @@ def _site_asks(status: SiteStatus) -> tuple[tuple[str, ...], ...]:
                 f"Asked by {request.asker}, run {status.item.run}, {status.item.asked}.",
                 f"Would send: {request.what.rstrip('.')}.",
                 f"Price: {request.price}",
-                f"{request.command('approve')}\n{request.command('refuse')}",
+                "\n".join(request.command(verb, status.store) for verb in ("approve", "refuse")),
             )
         )
     return tuple(asks)

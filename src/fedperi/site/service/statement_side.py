@@ -97,10 +97,11 @@ class StatementSide:
             if item.decision == REFUSED:
                 raise Refused(NOT_APPROVED)
             if item.waits:
+                command = request.command("approve", held.place.path.parent)
                 other = before is not None and before != item and before.decision == APPROVED and not before.sent
                 return wire.pending(), (
                     f"asks for our statement: {what}. {'Not what was approved: it has changed since. ' * other}"
-                    f"It waits for the owner: {request.command('approve')}."
+                    f"It waits for the owner: {command}"
                 )
             text = self._text(channel)
             desk.sent(item, text)

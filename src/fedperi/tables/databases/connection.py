@@ -161,8 +161,8 @@ def _postgresql(ibis: Any, address: Address) -> Any:
 
 
 def _spark(ibis: Any, address: Address) -> Any:
-    from pyspark import SparkConf
-    from pyspark.sql import SparkSession
+    from pyspark import SparkConf  # type: ignore[import-not-found,unused-ignore]
+    from pyspark.sql import SparkSession  # type: ignore[import-not-found,unused-ignore]
 
     parts = urlsplit(address.url)
     # Progress bars of Spark would run into ours.
