@@ -1,5 +1,7 @@
 """Chores, each in an environment of its own: ``nox -l`` lists them, ``nox -s lint`` runs one."""
 
+import os
+import tarfile
 from pathlib import Path
 from shutil import rmtree
 
@@ -98,25 +100,70 @@ def wheel(session: nox.Session) -> None:
     session.run("abi3audit", "--strict", str(wheels[-1]))
 
 
+EPOCH = {"SOURCE_DATE_EPOCH": "1700000000"}
+USED = "import fedperi as fp; from fedperi.scores import _kernel; assert _kernel.kind() == '{}', _kernel.kind(); "
+RUN = "assert fp.MPERI(progress=False).fit(fp.simulate(4, clients=3, samples=200).sites).graph"
+
+
 @nox.session
 def release(session: nox.Session) -> None:
-    """Build twice and compare the wheels, run the demo from the wheel, and install without a compiler."""
-    session.install("build")
+    """Build twice, compare and check; install the wheel, and the sources with and without a compiler, and use each."""
+    session.install("build", "twine", "setuptools>=77")
     folder = Path(session.create_tmp()).resolve() / "release"
     rmtree(folder, ignore_errors=True)  # of an earlier run
-    folder.mkdir()
-    built = []
     for turn in ("first", "second"):
-        out = folder / turn
-        session.run("python", "-m", "build", "--outdir", str(out), env={"SOURCE_DATE_EPOCH": "1700000000"})
-        built.append(next(out.glob("*.whl")))
-    if built[0].read_bytes() != built[1].read_bytes():
-        session.error("two builds of the same sources gave different wheels")
-    kind = "from fedperi.scores import _kernel; assert _kernel.kind() == '{}', _kernel.kind()"
+        session.run("python", "-m", "build", "--outdir", str(folder / turn), env=EPOCH)
+    _assert_equal(session, folder)
+    built = [str(path) for path in sorted((folder / "first").iterdir())]
+    session.run("twine", "check", "--strict", *built)
+    (sdist,), (wheel,) = ([name for name in built if name.endswith(end)] for end in (".tar.gz", ".whl"))
     with session.chdir(folder):  # not the sources, which Python would import instead
-        session.install(str(built[0]))
-        session.run("python", "-c", kind.format("compiled"))
+        session.install("--force-reinstall", "--no-cache-dir", wheel)
+        session.run("python", "-c", USED.format("compiled") + RUN)
         session.run("fedperi", "demo", "--out", str(folder / "demo"), env=ENVIRONMENT)
-        sdist = next((folder / "first").glob("*.tar.gz"))
-        session.install("--force-reinstall", "--no-deps", "--no-cache-dir", str(sdist), env={"CC": "/bin/false"})
-        session.run("python", "-c", kind.format("numpy"))
+        again = ("--force-reinstall", "--no-deps", "--no-cache-dir", sdist)
+        session.install(*again)
+        session.run("python", "-c", USED.format("compiled") + RUN)
+        session.install(*again, env={"CC": "/bin/false"})
+        session.run("python", "-c", USED.format("numpy") + RUN)
+
+
+def _assert_equal(session: nox.Session, folder: Path) -> None:
+    """Compare the wheels byte by byte, and the sources by what is in them: their archive holds the time of packing."""
+    names = sorted(path.name for path in (folder / "first").iterdir())
+    if len(names) != 2 or names != sorted(path.name for path in (folder / "second").iterdir()):
+        session.error(f"expected one wheel and one archive of sources from each build, got {names}")
+    for name in names:
+        first, second = (folder / turn / name for turn in ("first", "second"))
+        if name.endswith(".whl") and first.read_bytes() != second.read_bytes():
+            session.error(f"two builds of the same sources gave different wheels: {name}")
+        if name.endswith(".tar.gz") and _members(first) != _members(second):
+            session.error(f"two builds of the same sources packed different files: {name}")
+
+
+def _members(archive: Path) -> dict[str, bytes]:
+    with tarfile.open(archive) as packed:
+        return {one.name: packed.extractfile(one).read() for one in packed if one.isfile()}
+
+
+@nox.session
+def licences(session: nox.Session) -> None:
+    """Write docs/reference/licences.md, and build/sbom.json: what an installation brings, from its own metadata."""
+    session.install("cyclonedx-bom")
+    used = Path(session.create_tmp()).resolve() / "used"  # an environment with nothing but what users install
+    rmtree(used, ignore_errors=True)
+    session.run("python", "-m", "venv", "--without-pip", str(used))
+    python = str(used / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    extras = ".[files,sql,flower,metrics,networkx,accounting]"
+    session.run("python", "-m", "pip", "--python", python, "install", extras)
+    session.run(python, "docs/site/licences.py", "docs/reference/licences.md", external=True)
+    Path("build").mkdir(exist_ok=True)
+    bill = ("--pyproject", "pyproject.toml", "--of", "JSON", "-o", "build/sbom.json")
+    session.run("cyclonedx-py", "environment", python, *bill)
+
+
+@nox.session
+def neighbours(session: nox.Session) -> None:
+    """Run the programs of the page for users of other tools, with DoWhy and pgmpy, and with R where it is installed."""
+    session.install(".[test]", "dowhy", "pgmpy")
+    session.run("pytest", "tests/project/test_other_tools.py", "-rs", env=ENVIRONMENT)

@@ -2,7 +2,7 @@
 
 Three tables. `shares`: random DAGs, directions beyond the common CPDAG and SHD over the limit's, for several shares at
 once (0: nothing is left out). `limits` and `options`: the demo's graph when assumptions fail, and with other options
-(docs/paper-methods.md); means a run of right and wrong directions, missing and false edges.
+(docs/explanation/paper-methods.md); means a run of right and wrong directions, missing and false edges.
 
 Run: OPENBLAS_NUM_THREADS=1 python benchmarks/iperi_directions.py [--first 0] [--count 30] [--tables limits,options]
      OPENBLAS_NUM_THREADS=1 python benchmarks/iperi_directions.py --first 100 --count 100 --tables shares
@@ -142,7 +142,7 @@ def with_feedback(seed: int, site: int) -> pd.DataFrame:
 
 
 def limits(seeds: range) -> None:
-    head("docs/paper-methods.md, when an assumption fails")
+    head("docs/explanation/paper-methods.md, when an assumption fails")
     ours = fp.IPERI()
     usual = simulated(seeds)
     own, same = ({"shared_mechanisms": shared} for shared in (False, True))
@@ -174,7 +174,7 @@ def declared(sim: fp.Simulation, targets: Iterable[Any]) -> list[fp.Site]:
 
 
 def options(seeds: range) -> None:
-    head("docs/paper-methods.md, choosing options")
+    head("docs/explanation/paper-methods.md, choosing options")
     ours = fp.IPERI()
     usual = simulated(seeds)
     curves, codes = simulated(seeds, mechanism="nonlinear"), simulated(seeds, discretize=3)

@@ -1,4 +1,4 @@
-"""M-PERI when an assumption fails: the table of docs/limits.md.
+"""M-PERI when an assumption fails: the table of docs/explanation/limits.md.
 
 The demo's graph (7 variables, 10 edges, every collider shielded), five sites of 1,000 rows, four with a policy of any
 kind on one variable. Means per run: directions of true edges that are right, wrong and open, missing and false edges,

@@ -1,4 +1,4 @@
-"""M-PERI from private releases: docs/results-private.md.
+"""M-PERI from private releases: docs/results/private.md.
 
 Total epsilon 1, delta 1e-6. Simulated sites share their mechanisms; in every other run targets are cut off, in the
 others they are shifted. Five sites, public bounds of -10 to 10. Beside M-PERI without noise, I-PERI with and without,

@@ -17,7 +17,8 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
-import reference  # noqa: E402  (a module beside this file, which mkdocs does not put on the path)
+import notebooks  # noqa: E402  (modules beside this file, which mkdocs does not put on the path)
+import reference  # noqa: E402
 
 PROJECT = ("ARCHITECTURE.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")
 """Pages outside docs/, which the site shows in a folder of their own."""
@@ -46,10 +47,15 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add generated pages, and files from outside docs/ that pages link to."""
+    """Add generated pages, notebooks as pages, and files from outside docs/ that pages link to."""
     files.append(File.generated(config, "reference/commands.md", content=reference.commands()))
     files.append(File.generated(config, "reference/python.md", content=reference.names()))
     files.append(File.generated(config, COLOURS, content=_colours()))
+    for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        text, pictures = notebooks.page(notebook)
+        files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
+        for name, picture in pictures.items():
+            files.append(File.generated(config, f"notebooks/{name}", content=picture))
     for name in PROJECT:
         files.append(File.generated(config, PLACES[name], content=(ROOT / name).read_text(encoding="utf-8")))
     for name in _other_targets(files):
@@ -95,6 +101,8 @@ def _target(link: str, origin: str, here: str) -> str:
         return link
     path = normpath(f"{Path(origin).parent.as_posix()}/{name}")
     goal = PLACES.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else None)
+    if goal is not None and goal.endswith(".ipynb") and not here.startswith("notebooks/"):
+        goal = goal.removesuffix(".ipynb") + ".md"  # the page that shows what the notebook does
     return link if goal is None else relpath(goal, Path(here).parent.as_posix()) + mark + heading
 
 

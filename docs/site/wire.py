@@ -1,4 +1,4 @@
-"""Write docs/wire-format.md from the code that reads messages: ``python docs/site/wire.py``.
+"""Write docs/reference/wire-format.md from the code that reads messages: ``python docs/site/wire.py``.
 
 Every message is written by its own writer and read by its own reader, and what the reader takes is noted, with its
 limits. So the page cannot say anything else than what is checked. A field without a meaning below is an error.
@@ -24,7 +24,7 @@ from fedperi.protocol.steps import Beginning, StepRequest, read_step_reply, writ
 from fedperi.tables.schema import Column
 from fedperi.transports.flower import guard, inner, records
 
-PAGE = Path(__file__).parents[1] / "wire-format.md"
+PAGE = Path(__file__).parents[1] / "reference" / "wire-format.md"
 
 Row = tuple[str, str]
 

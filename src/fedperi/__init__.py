@@ -135,7 +135,7 @@ __all__ = [
 
 
 _PACKAGES = ("graph", "privacy", "tables")
-"""Packages whose names are public too (docs/api.md): `fedperi.tables.infer_schema` works without another import."""
+"""Packages whose names are public too: `fedperi.tables.infer_schema` works without another import."""
 
 
 def __getattr__(name: str) -> Any:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from .errors import InputError
 
 DATA = ("auto", "linear", "nonlinear", "discrete", "mixed")
-"""How columns are taken; see docs/site.md."""
+"""How columns are taken; see docs/explanation/site.md."""
 
 COMPLETE = ("error", "drop")
 """What to do with rows in which a value is missing, where complete rows are needed."""
 
 MISSING = ("auto", "em", *COMPLETE)
-"""The same where moments are enough, which EM estimates from incomplete rows; see docs/missing.md."""
+"""The same where moments are enough, which EM estimates from incomplete rows; see docs/guides/missing.md."""
 
 
 def check_one_of(option: str, value: object, legal: Sequence[str]) -> None:

@@ -60,7 +60,7 @@ def test_a_package_that_is_not_installed_is_named_with_the_reason(
     assert "| GnIES | 0 | not installed |" in done.stdout and "| PERI | 1 | " in done.stdout
     assert (
         "- GnIES, 1 fit (seed 0): not installed (ModuleNotFoundError: No module named 'no_such_package'): "
-        "pip install 'fedperi[peers]'"
+        "the extra 'peers' brings it"
     ) in done.stdout
     # It is no failed fit: with the package installed it runs.
     assert "gnies" not in (tmp_path / "cells.jsonl").read_text()

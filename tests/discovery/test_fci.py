@@ -70,7 +70,7 @@ def test_rule_5_finds_undirected_edges() -> None:
 
 
 def test_as_causallearn_or_as_the_truth() -> None:
-    """60 DAGs with up to ten variables seen: equal to causal-learn's, but for its mistakes (docs/hidden-causes.md).
+    """60 DAGs with up to ten variables seen: as causal-learn's, but for its mistakes (docs/guides/hidden-causes.md).
 
     It leaves out some tails, and it sets some tails that are not invariant. No arrowhead differs, and our marks never
     contradict the true MAG.

@@ -724,7 +724,8 @@ def test_without_networkx_the_error_says_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(fp.InputError) as caught:
         HAND.to_networkx()
-    assert str(caught.value) == "to_networkx needs networkx, which is not installed: pip install 'fedperi[networkx]'"
+    remedy = "pip install networkx (the extra 'networkx' brings it)"
+    assert str(caught.value) == f"to_networkx needs networkx, which is not installed; {remedy}"
     assert_same(fp.PDAG.from_gml(HAND.to_gml()), HAND)
 
 

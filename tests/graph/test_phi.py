@@ -160,7 +160,7 @@ def test_i_cpdag_of_an_unknown_target_is_an_error() -> None:
         fp.i_cpdag(TRIANGLE, [["Z"]])
 
 
-# -- the graphical criterion against the definition; docs/theory.md reports what this shows -------------------------
+# -- the graphical criterion against the definition; docs/explanation/theory.md reports what this shows ----------------
 
 
 def all_dags(names: tuple[str, ...]) -> Iterator[fp.PDAG]:

@@ -25,8 +25,8 @@ from fedperi.pki.keys import make_keys
 HOST = "coordinator.example.org"
 ADD = {"sites": ["west"]}
 BEGIN = {"hosts": [HOST]}
-PAGE = Path(__file__).parents[2] / "docs" / "deployment.md"
-DEPLOY = PAGE.parent.parent / "deploy"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "deployment.md"
+DEPLOY = PAGE.parents[2] / "deploy"
 
 
 @pytest.fixture
@@ -474,7 +474,7 @@ def test_without_cryptography_the_remedy_is_named(tmp_path: Path, monkeypatch: p
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(InputError, match=re.escape("pip install 'fedperi[keys]'")):
+    with pytest.raises(InputError, match=re.escape("pip install cryptography (the extra 'keys' brings it)")):
         make_keys(tmp_path / "keys", hosts=[HOST])
     assert not (tmp_path / "keys").exists()
 

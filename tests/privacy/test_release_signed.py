@@ -162,7 +162,7 @@ def test_without_cryptography_a_signed_file_is_refused_with_the_remedy(
     for name in [name for name in sys.modules if name.startswith("cryptography")] + ["cryptography"]:
         monkeypatch.setitem(sys.modules, name, None)
     assert read_release(write_release(release), "x").signature is None
-    with pytest.raises(InputError, match=r"is signed, and to check .* pip install 'fedperi\[keys\]'"):
+    with pytest.raises(InputError, match=r"is signed, and to check .* pip install cryptography \(the extra 'keys' "):
         read_release(text, "h1.fedperi")
 
 

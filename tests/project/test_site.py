@@ -1,30 +1,18 @@
 """The reference of the site is complete, and the site refuses requests to other hosts."""
 
-import importlib.util
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import click
 import pytest
 import typer
+from helpers.site import ROOT, site_module
 
 import fedperi as fp
 from fedperi.cli import app
-
-ROOT = Path(__file__).parents[2]
-
-
-def site_module(name: str) -> ModuleType:
-    """Load a module of docs/site, which is no package."""
-    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / "docs" / "site" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_every_command_and_option_is_in_the_reference() -> None:
@@ -45,6 +33,29 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert shown == set(fp.__all__) - {"__version__"}
 
 
+def answers_are_two_clicks_away(place: Path) -> None:
+    """From the text of the first page to the question, and from there to the page that shows how."""
+    asked = {
+        "how-do-i-forbid-an-edge": "tutorials/knowledge.html",
+        "what-leaves-a-site": "explanation/threat-model.html",
+        "how-sure-is-an-arrow": "guides/report.html#how-sure-is-an-edge",
+        "how-do-i-cite-it": "project/CITATION.cff.txt",
+        "how-do-i-add-a-site-later": "tutorials/network.html#add-a-site-later",
+    }
+    first, questions = (_article(place / name) for name in ("index.html", "faq.html"))
+    for heading, answer in asked.items():
+        assert f'href="faq.html#{heading}"' in first, heading
+        section = questions.split(f'id="{heading}"')[1].split("<h2")[0]
+        assert f'href="{answer}"' in section, (heading, section)
+        name, _, part = answer.partition("#")
+        assert (place / name).is_file() and (not part or f'id="{part}"' in _article(place / name)), answer
+
+
+def _article(page: Path) -> str:
+    """What is written on a page, without the navigation around it."""
+    return page.read_text(encoding="utf-8").split("<article")[1].split("</article>")[0]
+
+
 def test_the_site_is_built_and_asks_no_other_host(tmp_path: Path) -> None:
     pytest.importorskip("mkdocstrings", reason="the site needs pip install '.[docs]'")
     for name in ("mkdocs.yml", "docs", "deploy", "src", "tests/data", *site_module("hooks").PROJECT, "CITATION.cff"):
@@ -54,8 +65,12 @@ def test_the_site_is_built_and_asks_no_other_host(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
     done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    # The same check sees a request when there is one.
-    with (tmp_path / "docs" / "faq.md").open("a", encoding="utf-8") as page:
-        page.write('\n<img src="https://example.org/x.png">\n')
-    done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode != 0 and "faq.html asks another host" in done.stdout + done.stderr
+    pictures = sorted(path.name for path in (tmp_path / "build" / "site" / "notebooks").glob("*.png"))
+    assert pictures == ["methods-1.png", "private-1.png", "sachs-1.png"]
+    answers_are_two_clicks_away(tmp_path / "build" / "site")
+    # The check that runs after each build sees a request when there is one.
+    place = tmp_path / "build" / "site"
+    page = place / "faq.html"
+    page.write_text(page.read_text(encoding="utf-8") + '<img src="https://example.org/x.png">', encoding="utf-8")
+    with pytest.raises(Exception, match=r"faq\.html asks another host"):
+        site_module("hooks").on_post_build({"site_dir": str(place)})

@@ -1,4 +1,4 @@
-"""docs/wire-format.md is what the code that reads messages says."""
+"""docs/reference/wire-format.md is what the code that reads messages says."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def generator() -> ModuleType:
 
 
 def test_the_page_is_current(generator: ModuleType) -> None:
-    assert (DOCS / "wire-format.md").read_text(encoding="utf-8") == generator.page(), "run python docs/site/wire.py"
+    page = DOCS / "reference" / "wire-format.md"
+    assert page.read_text(encoding="utf-8") == generator.page(), "run python docs/site/wire.py"
 
 
 def test_every_message_and_every_field_of_it_is_on_the_page(generator: ModuleType) -> None:

@@ -257,7 +257,7 @@ def test_every_new_direction_of_a_run_has_its_share(monkeypatch: pytest.MonkeyPa
 def test_shares_count_under_the_adaptive_mask_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask for more than any direction can have: the default directs nothing by differences, the paper's mask as before.
 
-    docs/paper-methods.md has the measurement: under consensus, shares made hardly any difference.
+    docs/explanation/paper-methods.md has the measurement: under consensus, shares made hardly any difference.
     """
     sim = fp.simulate(6, 4, 1000, shared_mechanisms=False, seed=2)
     methods = fp.IPERI(), fp.IPERI(masking="consensus", local="pc")

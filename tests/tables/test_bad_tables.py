@@ -547,7 +547,7 @@ ACCEPTABLE = ("sentinel", "impossible", "unit", "swapped", "sorted")
 
 
 AMBIGUOUS = ("zero at two sites", "nearly a sum")
-"""What nobody can tell from a column that is meant (docs/tables.md, "What is said, and let through")."""
+"""What nobody can tell from a column that is meant (docs/guides/tables.md, "What is said, and let through")."""
 
 
 @pytest.mark.parametrize("bad", CATALOGUE, ids=lambda bad: bad.what)

@@ -123,7 +123,7 @@ def _found(name: str, cells: list[Cell], out: Path, *, jobs: int, note: Note | N
     able = [cell for cell in cells if cell.get("method") not in missing]
     found = run_grid(able, work, out, jobs=jobs, note=note, saved=saved)
     found += [
-        {**cell, "error": f"not installed ({missing[cell['method']]}): pip install 'fedperi[peers]'"}
+        {**cell, "error": f"not installed ({missing[cell['method']]}): the extra 'peers' brings it"}
         for cell in cells
         if cell.get("method") in missing
     ]

@@ -201,7 +201,7 @@ def _greeting(made: SiteWork, given: Mapping[str, Any]) -> list[str]:
         lines.append("NOT PRIVATE: what it gives carries no noise (--epsilon, --bounds).")
     if made.policy.methods:
         allowed = ", ".join(made.policy.methods)
-        lines.append(f"NOT PRIVATE: {allowed} may run here, and tell much of a table (docs/baselines.md).")
+        lines.append(f"NOT PRIVATE: {allowed} may run here, and tell much of a table (docs/explanation/baselines.md).")
     return lines
 
 

@@ -128,7 +128,8 @@ def adjustment_distance(
     try:
         import gadjid
     except ImportError:
-        raise InputError("adjustment_distance needs gadjid: pip install 'fedperi[metrics]'") from None
+        remedy = "pip install gadjid (the extra 'metrics' brings it)"
+        raise InputError(f"adjustment_distance needs gadjid; {remedy}") from None
     a, b = aligned(guess, truth)
     distance = getattr(gadjid, f"{strategy}_aid")
     try:

@@ -48,8 +48,8 @@ def phi_equivalent(dag1: PDAG, client_dags1: Iterable[PDAG], dag2: PDAG, client_
     """Whether two DAGs with their clients are Phi-Markov equivalent, by the paper's graphical criterion.
 
     Theorem "Characterization": same adjacencies, same v-structures, and the same v-structures that appear at some
-    client but not in the DAG. The families may have different sizes and targets. docs/theory.md says how this
-    criterion relates to the definition by d-separations, with counterexamples.
+    client but not in the DAG. The families may have different sizes and targets. docs/explanation/theory.md says how
+    this criterion relates to the definition by d-separations, with counterexamples.
 
     Parameters
     ----------

@@ -112,9 +112,9 @@ class Result:
     def effects(self) -> pd.DataFrame:
         """How strong causes are: a row per pair of cause and effect and per site, and one for the effect in common.
 
-        Columns and computation: docs/effects.md. All pairs with a directed path are listed. Effects are causal only if
-        the graph is right: `probability` is that of the arrow. Empty if the sites' summaries are not at hand: for
-        methods other than M-PERI, and for saved results without their summaries.json.
+        Columns and computation: docs/guides/effects.md. All pairs with a directed path are listed. Effects are causal
+        only if the graph is right: `probability` is that of the arrow. Empty if the sites' summaries are not at hand:
+        for methods other than M-PERI, and for saved results without their summaries.json.
 
         Examples
         --------
@@ -139,7 +139,7 @@ class Result:
         """How probable each direction is, and no edge: one row per pair (a, b, forward, backward, none).
 
         The numbers already allow for what the model leaves out: a site that misleads, rows that are less informative
-        than they seem (docs/method.md). Empty for methods that compare no mechanisms.
+        than they seem (docs/explanation/method.md). Empty for methods that compare no mechanisms.
 
         Examples
         --------

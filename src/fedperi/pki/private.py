@@ -225,4 +225,5 @@ def need_cryptography(what: str = "making keys") -> None:
     try:
         import cryptography.x509  # noqa: F401
     except ImportError:
-        raise InputError(f"{what} needs the package cryptography: pip install 'fedperi[keys]'") from None
+        remedy = "pip install cryptography (the extra 'keys' brings it)"
+        raise InputError(f"{what} needs the package cryptography; {remedy}") from None

@@ -24,7 +24,7 @@ PARTIAL_PRICE = 3.0
 Without a price, every weak edge that a site's BIC happens to miss passes for an intervention; with ten sites there are
 several such in every run, and each can invent a v-structure. The prices are prior odds of about 1 to 3 and 1 to 20, and
 do not grow with n, while the gain from a true removal is half the logarithm of n an edge: in the limit they change
-nothing. docs/paper-methods.md has the experiment that chose them.
+nothing. docs/explanation/paper-methods.md has the experiment that chose them.
 """
 
 

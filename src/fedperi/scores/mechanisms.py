@@ -38,7 +38,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 TOLERANCES = (0.0, 0.03, 0.1)
-"""Tolerances to choose from. docs/method.md has the experiment."""
+"""Tolerances to choose from. docs/explanation/method.md has the experiment."""
 
 
 class Prices(NamedTuple):
@@ -72,7 +72,7 @@ USUAL = Prices(1.0, 1.0, 3.0, 1.0)
 
 SKEPTICAL = Prices(-2.0, -2.0, 0.0, 1.0)
 """Prices where little is shared: every site that joins a group pays 3 nats more than usual. With few shared mechanisms,
-most of those that look alike do so by chance (docs/method.md has the experiment)."""
+most of those that look alike do so by chance (docs/explanation/method.md has the experiment)."""
 
 CONSTANT = 1e-10
 """Share of a column's variance over all sites below which it is constant at one of them."""

@@ -27,7 +27,7 @@ from .families import ParentSets
 Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.75
-"""Share that a direction must have. docs/paper-methods.md has the experiment that chose it."""
+"""Share that a direction must have. docs/explanation/paper-methods.md has the experiment that chose it."""
 
 MOST_PARTS = 5000
 """Parts of one undirected component that are looked at. A component that has more is not weighed: its shares are zero,

@@ -91,7 +91,7 @@ class Server:
     moved: float = np.inf
 
     def step(self, answers: Sequence[Floats], l1: float, l2: float, faithful: bool) -> Server:
-        """One round: minimise over the common parameters, then update multipliers. See docs/baselines.md."""
+        """One round: minimise over the common parameters, then update multipliers (docs/explanation/baselines.md)."""
         # Adding the smallest first, not even the last bit depends on the order of the sites.
         own = np.sort(np.stack(answers), axis=0)
         smooth = _Smooth(self, own, l2)

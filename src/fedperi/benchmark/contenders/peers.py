@@ -1,6 +1,7 @@
 """Packages that a user would take instead. All of them see the rows of all sites in one place.
 
-`pip install "fedperi[peers]"` installs them. Where one is missing, tables say so and leave it out.
+The extra `peers` brings them (`pip install ".[peers]"` in the folder of this package).
+Where one is missing, tables say so and leave it out.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def show_plan(console: Console, report: CheckReport, method: Any) -> None:
         _plan_of_regrets(console, report.schema, method)
     else:
         console.print("Each site would compute with its rows and exchange numbers with the coordinator, in rounds.")
-        console.print("No row leaves a site; but this method is NOT PRIVATE (docs/baselines.md).")
+        console.print("No row leaves a site; but this method is NOT PRIVATE (docs/explanation/baselines.md).")
 
 
 def said_columns(schema: Schema, data: str) -> int:
@@ -128,7 +128,8 @@ def _plan_of_regrets(console: Console, schema: Schema, method: IPERI) -> None:
     p = len(schema.names)
     console.print("Each site would be told these settings, and be asked in rounds for regrets:")
     console.print("how much worse than at its own best a variable is explained by candidate parents.")
-    console.print("No row leaves a site; but regrets without noise tell much of a table (docs/paper-methods.md).")
+    console.print("No row leaves a site; but regrets without noise tell much of a table:")
+    console.print("docs/explanation/paper-methods.md")
     if p <= FULL:
         console.print(f"  1 round:  {p} variables x {1 << (p - 1)} parent sets = {p << (p - 1)} numbers")
     else:

@@ -37,7 +37,7 @@ def to_networkx(graph: PDAG) -> nx.DiGraph:
         import networkx as nx
     except ImportError:
         raise InputError(
-            "to_networkx needs networkx, which is not installed: pip install 'fedperi[networkx]'"
+            "to_networkx needs networkx, which is not installed; pip install networkx (the extra 'networkx' brings it)"
         ) from None
     out = nx.DiGraph()
     out.add_nodes_from(graph.names)

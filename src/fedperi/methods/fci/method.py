@@ -45,7 +45,7 @@ class FCI(Parameters):
     max_depth : int, optional
         The largest conditioning set. Without it, as large as the graph and the number of rows allow.
     data : {"auto", "linear", "discrete", "mixed"}
-        How columns are taken, see docs/site.md. Categories become indicators.
+        How columns are taken, see docs/explanation/site.md. Categories become indicators.
     schema : Schema or path, optional
         Types of columns, where they should not be inferred.
     missing : {"auto", "em", "error", "drop"}

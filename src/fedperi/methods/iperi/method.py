@@ -51,7 +51,7 @@ class IPERI(Parallel):
         How a site learns its own graph, for ``masking="consensus"``. A callable gets the site's statistics (or its
         table, if it has the attribute ``wants_table``) and returns a PDAG.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
-        How columns are taken, see docs/site.md.
+        How columns are taken, see docs/explanation/site.md.
     privacy : Privacy, optional
         Differential privacy: noise at every site, at a price that its ledger keeps. Without it, answers are exact.
     knowledge : Knowledge or path, optional
@@ -73,7 +73,7 @@ class IPERI(Parallel):
     jobs : int, optional
         How many sites are processed in parallel, in threads, if their tables are here; the result is the same to the
         last bit. If not given, as many as there are cores if there are many variables and sites, or long files;
-        otherwise one, since more would gain nothing (docs/scale.md).
+        otherwise one, since more would gain nothing (docs/results/scale.md).
 
     Examples
     --------

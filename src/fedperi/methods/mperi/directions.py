@@ -20,7 +20,7 @@ Bools = NDArray[np.bool_]
 
 TEMPER = 0.7
 """Power on the odds of an edge, and of its direction. Chosen so that what is said with probability p is right in a
-share p of cases, over data that follow the model and data that do not (docs/method.md)."""
+share p of cases, over data that follow the model and data that do not (docs/explanation/method.md)."""
 
 KEPT = 0.5
 """Share of its weight that a direction must keep when a site is left out, to be confirmed by the others."""

@@ -68,7 +68,7 @@ class MPERI(Seeded):
     Parameters
     ----------
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
-        How columns are taken, see docs/site.md. Categories become indicators.
+        How columns are taken, see docs/explanation/site.md. Categories become indicators.
     knowledge : Knowledge or path, optional
         Edges that must or must not be there, and tiers.
     privacy : Privacy, optional
@@ -77,15 +77,15 @@ class MPERI(Seeded):
     schema : Schema or path, optional
         Types of columns, where they should not be inferred.
     missing : {"auto", "em", "error", "drop"}
-        What to do with rows that lack a value, see docs/missing.md. Auto: estimate moments from incomplete rows by EM,
-        and leave out columns (or sites) that lack more than half of their values. With privacy: as "error".
+        What to do with rows that lack a value, see docs/guides/missing.md. Auto: estimate moments from incomplete rows
+        by EM, and leave out columns (or sites) that lack more than half of their values. With privacy: as "error".
     sharing : {"auto", "exact", "none"}
         How alike two sites must be to share a mechanism: within a tolerance that the data choose; exactly; or no two
         sites share any, so that only arrows that are cut off at a site give directions, as in the paper.
     confidence : float
         Probability that a direction must have in the run with all sites for the graph to show it; between 0.5 and 1. It
         must also survive further runs. The probabilities that a result states are more cautious: they allow for these
-        runs, and for rows that are not quite what the model says (docs/method.md).
+        runs, and for rows that are not quite what the model says (docs/explanation/method.md).
     seed : int
         Random seed for the search, for samples beyond 12 variables, and for the bootstrap.
     progress : bool, optional

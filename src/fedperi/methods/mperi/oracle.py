@@ -19,7 +19,7 @@ MOST_CANDIDATES = 13
 
 MOST_LIKELY_NEIGHBOURS = 10
 """How many neighbours a variable has a priori, at most. Fewer made wrong arrows: an edge that is missed by a narrow
-margin leaves a collider behind that is not there (docs/method.md)."""
+margin leaves a collider behind that is not there (docs/explanation/method.md)."""
 
 
 def edge_price(p: int) -> float:

@@ -1,6 +1,6 @@
 """From noisy moments back to statistics: everything here looks at a release only, so it costs no privacy.
 
-The steps, each of them measured (docs/privacy.md has the experiment):
+The steps, each of them measured (docs/guides/privacy.md has the experiment):
 
 - centre, and give every eigenvalue at least the size of the noise's: a covariance again;
 - undo the clipping: for elliptical data, clipping rows to a ball keeps the eigenvectors and shrinks large eigenvalues

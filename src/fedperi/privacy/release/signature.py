@@ -82,7 +82,8 @@ def verify(message: str, signature: Signature) -> bool:
         from cryptography.hazmat.primitives.serialization import load_ssh_public_key
     except ImportError:
         raise InputError(
-            "is signed, and to check a signature the package cryptography is needed: pip install 'fedperi[keys]'"
+            "is signed, and to check a signature the package cryptography is needed; pip install cryptography (the "
+            "extra 'keys' brings it)"
         ) from None
     try:
         key: Any = load_ssh_public_key(signature.key.encode())

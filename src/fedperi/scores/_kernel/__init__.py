@@ -19,7 +19,7 @@ SLOWER = (
     "20 times as long with 5 variables and 340 times with 8; I-PERI takes 2 to 4 times as long with 20 to 100. "
     "Install fedperi from a wheel, or where there is a C compiler"
 )
-"""CPU times on simulated tables of 4 to 10 sites (docs/scale.md)."""
+"""CPU times on simulated tables of 4 to 10 sites (docs/results/scale.md)."""
 
 
 class NoLoops:

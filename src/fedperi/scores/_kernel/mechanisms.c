@@ -2,7 +2,7 @@
 
    A family is a node and a set of parents. At every site the node is regressed on its parents; sites whose regressions
    agree are joined into groups, each of which pays for one set of parameters instead of one per site. A site, or a
-   group of them, may use fewer parents: a policy cut the others off. docs/method.md derives the score. */
+   group of them, may use fewer parents: a policy cut the others off. docs/explanation/method.md derives the score. */
 
 #include "loops.h"
 

@@ -11,8 +11,8 @@ from ..checks.profile import TableProfile
 from ..schema import Schema
 
 MOST_MISSING = 0.5
-"""Share of missing values in a column of a site up to which EM estimates its moments; docs/missing.md says why, by
-judgement after an experiment. Beyond, they would be more model than data."""
+"""Share of missing values in a column of a site up to which EM estimates its moments; docs/guides/missing.md says why,
+by judgement after an experiment. Beyond, they would be more model than data."""
 
 
 @dataclass(frozen=True)

@@ -253,10 +253,10 @@ class Summary:
             The schema that the sites share. Levels and, for ``data="nonlinear"``, bounds must be declared there if the
             summaries of several sites are to be compared; `summaries` does without, since it sees all tables.
         data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
-            How columns are taken, see docs/site.md.
+            How columns are taken, see docs/explanation/site.md.
         missing : {"auto", "em", "error", "drop"}
-            What to do with rows in which a value is missing, see docs/missing.md. Auto: estimate moments by EM if no
-            column lacks more than half of its values.
+            What to do with rows in which a value is missing, see docs/guides/missing.md. Auto: estimate moments by EM
+            if no column lacks more than half of its values.
         name : str, optional
             The site's name.
 

@@ -1,4 +1,4 @@
-"""The federation over a network, carried by Flower (the extra ``fedperi[flower]``).
+"""The federation over a network, carried by Flower (the extra ``flower``).
 
 `transport` puts the protocol of `fedperi.protocol.wire` on a Flower grid; `node` and `link` are what `fedperi site` and
 `fedperi coordinate` run; `fedperi.cli.flower_apps` is the same for people who run Flower themselves. Only `inner`
@@ -20,6 +20,8 @@ QUIET = {
 TESTED = ">=1.41,<1.42"
 """Versions of Flower whose inner interfaces are those that we use; the same range as in pyproject.toml."""
 
+INSTALL = f"pip install 'flwr{TESTED}' httpx uvicorn cryptography (the extra 'flower' brings them)"
+
 
 def need_flower() -> None:
     """Raise unless Flower is installed, in a version that fedperi is tested with.
@@ -29,7 +31,7 @@ def need_flower() -> None:
     >>> try:
     ...     need_flower()
     ... except InputError as error:
-    ...     assert "fedperi[flower]" in str(error)
+    ...     assert "the extra 'flower'" in str(error)
     """
     import os
     from importlib.metadata import version
@@ -39,12 +41,12 @@ def need_flower() -> None:
         import flwr  # noqa: F401
     except ImportError:
         raise InputError(
-            "the network needs Flower, which is not installed: pip install 'fedperi[flower]' (or exchange release "
-            "files, which need no network: fedperi release)"
+            f"the network needs Flower, which is not installed; {INSTALL}, or exchange release files, which need no "
+            "network: fedperi release"
         ) from None
     found = version("flwr")
     if found.split(".")[:2] != TESTED.removeprefix(">=").partition(",")[0].split("."):
         raise InputError(
-            f"Flower {found} is installed, and this fedperi is tested with flwr{TESTED}: pip install "
-            "'fedperi[flower]', or use a newer fedperi"
+            f"Flower {found} is installed, and this fedperi is tested with flwr{TESTED}; {INSTALL}, or "
+            "use a newer fedperi"
         )

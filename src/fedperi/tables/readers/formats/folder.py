@@ -84,7 +84,7 @@ def _files(folder: Path) -> list[Path]:
         if path.is_dir() and "=" in path.name:
             raise InputError(
                 f"{str(path)!r}: the name of the folder holds the value of a column; write the dataset without "
-                "partitions, or query it with DuckDB (docs/tables.md)"
+                "partitions, or query it with DuckDB (docs/guides/tables.md)"
             )
         if path.is_file():
             found.append(path)

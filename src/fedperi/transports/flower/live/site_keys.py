@@ -184,7 +184,8 @@ def _read(folder: Path) -> dict[str, _Key]:
         from cryptography.hazmat.primitives.asymmetric import ec
     except ImportError:
         raise InputError(
-            "reading the keys of sites needs the package cryptography: pip install 'fedperi[keys]'"
+            "reading the keys of sites needs the package cryptography; pip install cryptography (the extra 'keys' "
+            "brings it)"
         ) from None
     keys: dict[str, _Key] = {}
     for path in sorted(folder.glob("*.pub")):
