@@ -155,3 +155,8 @@ def test_the_old_spelling_of_a_site_still_works_and_says_what_to_write(tmp_path:
     ):
         done = fedperi("site", *arguments, "--dry-run", cwd=tmp_path)
         assert (done.returncode, done.stderr) == (2, f"error: {message}\n")
+
+
+def test_python_m_is_the_command_line() -> None:
+    done = subprocess.run([sys.executable, "-m", "fedperi", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"fedperi {fp.__version__}"

@@ -1,0 +1,5 @@
+"""`python -m fedperi` is the command line, for where the script is not on the path."""
+
+from .cli import main
+
+main()
