@@ -38,9 +38,6 @@ MAX_STRANGE = 1 << 16
 """Bytes of one request without a key that has connected before. To connect takes a few hundred bytes; what is larger
 comes from sites. So strangers share little memory, however many they are."""
 
-PIECE_OF_TLS = 1 << 15
-"""Bytes that are read from a connection at a time; Python takes 256 KiB."""
-
 CONNECT = FOR_SITES + "activate-node"
 
 REFUSED_KEY = "fedperi refused a key: "
@@ -202,17 +199,9 @@ def _open_more_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _read_little_at_once() -> None:
-    """Have Python's TLS read in small pieces: each connection, a stranger's too, takes several of them in memory."""
-    from asyncio import sslproto
-
-    sslproto.SSLProtocol.max_size = PIECE_OF_TLS
-
-
 def main() -> None:
     """Run the SuperLink with the guard in front."""
     _end_with_parent()
-    _read_little_at_once()
     _open_more_files()
     run_superlink(guarded)
 

@@ -48,8 +48,8 @@ def run_superlink(wrap: Callable[[Any], Any]) -> None:
 
     def run(app: Any, **options: Any) -> None:
         # No proxy headers: any client could otherwise claim to be this machine. No line in the log for every look for
-        # messages. Python's own loop: uvloop takes a megabyte for each connection that sends, a stranger's too.
-        options |= {"proxy_headers": False, "access_log": False, "timeout_keep_alive": KEPT, "loop": "asyncio"}
+        # messages: sites look several times a second.
+        options |= {"proxy_headers": False, "access_log": False, "timeout_keep_alive": KEPT}
         if options.get("ssl_certfile"):
             options["ssl_context_factory"] = renewing_context
         serve(wrap(app), **options)
