@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 import fedperi as fp
 from fedperi.benchmark.exactness import ROWS, SETTINGS, case, oracle_sites
-from fedperi.coordinator.coordinator import Coordinator, InProcess
+from fedperi.coordinator.coordinator import Coordinator
 from fedperi.graph import bits
 from fedperi.graph.knowledge import unconstrained
 from fedperi.methods.iperi.oracle import CoordinatorOracle
 from fedperi.protocol.messages import Settings
 from fedperi.search.families import ParentSets
 from fedperi.search.worst import EDGE_PRICE, site_regrets
+from fedperi.transports.in_process import InProcess
 
 METHODS = tuple(fp.IPERI(masking=masking, aggregate=aggregate) for masking, aggregate in SETTINGS)
 

@@ -26,10 +26,11 @@ import time
 from typing import Any
 
 import numpy as np
-from mperi_cases import able, markdown, solve
-from mperi_peers import PEERS, TooSlowError, within
+from mperi_cases import PEERS, able, markdown, solve
 
 import fedperi as fp
+from fedperi.benchmark.contenders import TooSlowError
+from fedperi.benchmark.contenders.limits import within
 from fedperi.graph.knowledge import unconstrained
 from fedperi.methods.mperi import method, runs
 from fedperi.methods.mperi.statements import named_entries, statements
