@@ -69,9 +69,9 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def site(session: nox.Session) -> None:
-    """Build the documentation site in build/site; a broken link or a request to another host is an error."""
+    """Build the site of this version in build/site, beside those of other versions; a broken link is an error."""
     session.install("-e", ".[docs]")
-    session.run("mkdocs", "build", "--strict", env={"NO_MKDOCS_2_WARNING": "1"})
+    session.run("python", "docs/site/versions.py", "build/site", env={"NO_MKDOCS_2_WARNING": "1"})
 
 
 @nox.session

@@ -1,5 +1,6 @@
 """The reference of the site is complete, and the site refuses requests to other hosts."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -74,3 +75,15 @@ def test_the_site_is_built_and_asks_no_other_host(tmp_path: Path) -> None:
     page.write_text(page.read_text(encoding="utf-8") + '<img src="https://example.org/x.png">', encoding="utf-8")
     with pytest.raises(Exception, match=r"faq\.html asks another host"):
         site_module("hooks").on_post_build({"site_dir": str(place)})
+
+
+def test_versions_stand_beside_each_other(tmp_path: Path) -> None:
+    versions = site_module("versions")
+    assert versions.series(fp.__version__).startswith("0.2")
+    for name in ("0.2", "0.10", "0.11.dev", "assets"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").write_text("")
+    assert versions.write_list(tmp_path) == ["0.10", "0.2", "0.11.dev"]
+    listed = json.loads((tmp_path / "versions.json").read_text())
+    assert [one["version"] for one in listed if one["aliases"] == ["latest"]] == ["0.10"]
+    assert 'url=0.10/index.html"' in (tmp_path / "index.html").read_text()
