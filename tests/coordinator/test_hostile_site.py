@@ -38,8 +38,12 @@ MEGA = 1 << 20
 
 
 def answered(headers: list[tuple[bytes, bytes]], chunks: Iterator[bytes], here: bool = False) -> tuple[list[int], int]:
-    """Send a request through the guard to an application that reads all of it: the statuses, and the bytes it got."""
-    from fedperi.transports.flower.guard import guarded
+    """Send a request of a site that has connected through the guard to an application that reads all of it.
+
+    Returns the statuses, and the bytes that the application got.
+    """
+    from fedperi.transports.flower.guard import CONNECT, guarded
+    from fedperi.transports.flower.inner import KEY_HEADER
 
     got, told = [0], []
 
@@ -62,9 +66,17 @@ def answered(headers: list[tuple[bytes, bytes]], chunks: Iterator[bytes], here: 
         if "status" in message:
             told.append(message["status"])
 
-    scope = {"type": "http", "path": "/v1/fleet/push-object", "client": ("192.0.2.7", 1), "headers": headers}
-    scope |= {"client": ("127.0.0.1", 1)} if here else {}
-    asyncio.run(guarded(inside)(scope, receive, send))
+    async def nothing() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def run() -> None:
+        app, key = guarded(inside), (KEY_HEADER.encode(), b"key of north")
+        scope = {"type": "http", "path": CONNECT, "client": ("127.0.0.1" if here else "192.0.2.7", 1)}
+        await app(scope | {"headers": [key]}, nothing, send)
+        assert told.pop() == 200
+        await app(scope | {"path": "/v1/fleet/push-object", "headers": [key, *headers]}, receive, send)
+
+    asyncio.run(run())
     return told, got[0]
 
 

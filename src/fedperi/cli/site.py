@@ -87,7 +87,7 @@ def site(
         raise InputError("--approve asks here, --approve-later waits for a command: give one of the two")
     given = {**context.params, **table_and_type(table, data, data_type, note)}
     given["privacy"] = _privacy(given)
-    given["own_key"] = None if key is None else _own_key(key, passphrase_file)
+    given["own_key"] = None
     asking = _Approval() if approve else None
     stop = threading.Event()
     if dry_run:
@@ -96,6 +96,7 @@ def site(
             say(line)
         return
     address = _address(coordinator, ca, key, insecure, force_insecure, note)
+    given["own_key"] = None if key is None else _own_key(key, passphrase_file)
     for line in _ending(ca):
         note(line)
     made = _work(given, asking, note, stop)
