@@ -70,8 +70,10 @@ def _say_one(console: Console, found: Effects, rows: Sequence[Effect]) -> None:
         console.print()
     for sentence in sentences(rows, found.moments):
         console.print(sentence)
-    if not last.path and found.of(last.effect, last.cause)[-1].path:
-        console.print(f"The other way round there is one: --cause {last.effect} --effect {last.cause}.")
+    reverse = None if last.path else found.of(last.effect, last.cause)[-1]
+    if reverse is not None and reverse.path:
+        sure = "there is one" if reverse.path > 0.995 else f"there may be one (probability {reverse.path:.2f})"
+        console.print(f"The other way round {sure}: --cause {last.effect} --effect {last.cause}.")
 
 
 def _sites(rows: Sequence[Effect]) -> Table:
