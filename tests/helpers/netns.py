@@ -45,8 +45,7 @@ class Away:
     def lose(self, share: float) -> None:
         """Lose a share of the packets of each direction; skip the test where the kernel cannot."""
         for chain in ("INPUT", "OUTPUT"):
-            every = ["--mode", "nth", "--every", str(round(1 / share)), "--packet", "0"]  # not by chance
-            rule = ["-A", chain, "-m", "statistic", *every, "-j", "DROP"]
+            rule = ["-A", chain, "-m", "statistic", "--mode", "random", "--probability", str(share), "-j", "DROP"]
             _need(*self.command("iptables", *rule))
 
 

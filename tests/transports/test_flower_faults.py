@@ -309,7 +309,7 @@ def test_a_site_that_comes_after_the_run_has_begun_is_told_and_waits_for_the_nex
     holding = ready(pilot.site("west", data="south", label="begun-west", store="begun-store", talking=True))
     late = ready(pilot.site("south", label="begun-south", store="begun-store"))
     late.send(signal.SIGSTOP)
-    coordinator = pilot.coordinate("--sites", 4, "--min-sites", 3, timeout=12, label="begun", out="begun")
+    coordinator = pilot.coordinate("--sites", 4, "--min-sites", 3, timeout=20, label="begun", out="begun")
     holding.approve_until("directions of edges")
     assert "continuing with 3 of 4 sites." in coordinator.said
     late.send(signal.SIGCONT)

@@ -51,7 +51,10 @@ def far_site(pilot: Pilot, away: Away, name: str, talking: bool = False) -> Runn
 
 
 def test_a_network_that_loses_packets_and_is_cut_for_a_while(pilot: Pilot) -> None:
-    """All sites are on the other side of a cable that loses one packet of five, and is pulled while one is asked."""
+    """All sites are on the other side of a cable that loses one packet of five, and is pulled while one is asked.
+
+    The coordinator's last word may be lost: a site that does not hear it waits for the next run.
+    """
     with another_network() as away:
         make_keys(pilot.folder / "far", addresses=[away.here], sites=NAMES)
         away.lose(0.1)  # each way, at both hooks: one of five round trips is hit
@@ -68,7 +71,7 @@ def test_a_network_that_loses_packets_and_is_cut_for_a_while(pilot: Pilot) -> No
         assert coordinator.done() == 0, coordinator.said + south.said
         is_of_files(pilot)
         for site in (*others, south):
-            assert site.done() == 0, site.said
+            assert site.alive or site.done() == 0, site.said
             assert "Traceback" not in site.said
 
 

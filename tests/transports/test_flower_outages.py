@@ -152,11 +152,20 @@ def test_clocks_may_differ_by_minutes_and_more_is_named(
     address = Address(f"localhost:{port}", keys / "sites/east/ca.pem", keys / "sites/east/east.key")
     key = read_site_key(keys / "sites/east/east.key")
     said: list[str] = []
+
+    def connects() -> bool:
+        """Try as a site does: the connection before may not be forgotten yet."""
+        try:
+            with connected(address, key):
+                return True
+        except Unauthorized as error:
+            assert "clock" not in str(error)
+            return False
+
     with superlink("127.0.0.1", port, own, SiteKeys(keys / "coordinator/sites"), None, said.append):
         for ahead in (200, -200):
             monkeypatch.setattr(signing, "now", lambda ahead=ahead: date.now() + timedelta(seconds=ahead))
-            with connected(address, key):
-                pass
+            wait_until(connects)
         monkeypatch.setattr(signing, "now", lambda: date.now() + timedelta(seconds=900))
         monkeypatch.setattr(time, "time", lambda real=time.time: real() + 900)
         with pytest.raises(Unauthorized, match=r"clock is 9.. s ahead of the coordinator's"), connected(address, key):

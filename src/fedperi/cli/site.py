@@ -87,16 +87,16 @@ def site(
         raise InputError("--approve asks here, --approve-later waits for a command: give one of the two")
     given = {**context.params, **table_and_type(table, data, data_type, note)}
     given["privacy"] = _privacy(given)
-    given["own_key"] = None
     asking = _Approval() if approve else None
     stop = threading.Event()
     if dry_run:
+        given["own_key"] = _own_key(key, passphrase_file)
         lines = [*_work(given, asking, note, stop).dry_run(), *_noticed(given, name)]
         for line in lines:
             say(line)
         return
     address = _address(coordinator, ca, key, insecure, force_insecure, note)
-    given["own_key"] = None if key is None else _own_key(key, passphrase_file)
+    given["own_key"] = _own_key(key, passphrase_file)
     for line in _ending(ca):
         note(line)
     made = _work(given, asking, note, stop)
@@ -146,10 +146,10 @@ def _asker(given: Mapping[str, Any]) -> str:
     return f"{where} (authority {sha256(Path(given['ca']).read_bytes()).hexdigest()[:16]})"
 
 
-def _own_key(path: Path, passphrase: Path | None) -> OwnKey:
+def _own_key(path: Path | None, passphrase: Path | None) -> OwnKey | None:
     from ..pki.certificates import OwnKey
 
-    return OwnKey(Path(path), passphrase)
+    return None if path is None else OwnKey(Path(path), passphrase)
 
 
 def _ending(ca: Path | None) -> list[str]:

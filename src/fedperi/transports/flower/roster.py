@@ -186,12 +186,12 @@ class Roster:
     def _gather(self) -> list[Peer]:
         """Wait until as many sites are connected as are wanted; for as few as are enough when time is up."""
         end = time.monotonic() + self._limits.connect
-        seen: list[str] | None = None
+        seen: tuple[int, list[str]] | None = None  # how many are wanted may change: keys are added and withdrawn
         while True:
             peers = [peer for peer in self.net.online() if peer.label not in self._done]
             labels = sorted(peer.label for peer in peers)
-            if labels != seen:
-                seen = labels
+            if (self.wanted, labels) != seen:
+                seen = (self.wanted, labels)
                 who = ", ".join(self._absent(labels)) or "the others"
                 missing = f"; waiting for {who} until {clock(end)}" if len(peers) < self.wanted else ""
                 connected = f"{': ' * bool(labels)}{', '.join(labels)}"
