@@ -52,7 +52,7 @@ def far_site(pilot: Pilot, away: Away, name: str, talking: bool = False) -> Runn
 
 @pytest.mark.skipif(
     not os.environ.get("FEDPERI_LOSSY"),
-    reason="about one run of four fails, for a reason that is not known yet; FEDPERI_LOSSY=1 runs it",
+    reason="fails now and then, for a reason that is not known yet; FEDPERI_LOSSY=1 runs it",
 )
 def test_a_network_that_loses_packets_and_is_cut_for_a_while(pilot: Pilot) -> None:
     """All sites are on the other side of a cable that loses one packet of five, and is pulled while one is asked.
