@@ -17,7 +17,7 @@ from fedperi.methods.effects.words import number
 from fedperi.methods.mperi.directions import OVERWHELMING, TEMPER, allowed_doubt
 from fedperi.methods.mperi.hidden import find_signs
 from fedperi.methods.mperi.runs import THIRD
-from fedperi.methods.parts import Robustness
+from fedperi.methods.parts import Difference, Robustness
 from fedperi.report import render_report
 from fedperi.report.grades import what_they_rest_on
 from fedperi.report.hidden import suspicions
@@ -110,9 +110,18 @@ def test_what_sites_do_differently(result: Result, page: str) -> None:
     text = part(page, "h-short")
     for site in result.sites:
         found = [f"{one.variable} ({SHORT[one.kind]})" for one in result.differences if one.site == site]
+        assert not any({*one.parents} & {*result.graph.neighbors(one.variable)} for one in result.differences)
         said = re.search(rf"(?<![\w,]){site}[^:.]*: ([^.]*)\.", text)
         assert said is not None
         assert all(one in said.group(1) for one in found) and (said.group(1) == "nothing that shows") == (not found)
+
+
+def test_a_difference_of_a_link_without_direction_names_no_cause() -> None:
+    said = "At Lyon, age does not depend on smoker; whether smoker is a cause of it is open."
+    page = render_report(by_hand(differences=(Difference("Lyon", "age", "cut", 9.0, said, ("smoker",)),)))
+    assert "age (linked with smoker in another way, directions open)" in part(page, "h-short")
+    page = render_report(by_hand(differences=(Difference("Lyon", "dose", "cut", 9.0, "", ("age",)),)))
+    assert f"dose ({SHORT['cut']})" in part(page, "h-short")
 
 
 def test_what_would_change_it(result: Result, page: str) -> None:

@@ -32,6 +32,16 @@ def test_the_files_as_published_give_a_careful_graph(published: fp.Result) -> No
     assert "estimated from incomplete rows by EM" in said
 
 
+def test_a_difference_says_which_causes_have_an_open_edge(published: fp.Result) -> None:
+    told = [one for one in published.differences if one.parents]
+    doubtful = [one for one in told if {*one.parents} & {*published.graph.neighbors(one.variable)}]
+    assert doubtful
+    for one in told:
+        open_ones = [name for name in one.parents if name in published.graph.neighbors(one.variable)]
+        assert one.words.endswith(" of it is open.") == bool(open_ones)
+        assert all(name in one.words.partition("; whether ")[2] for name in open_ones)
+
+
 def test_the_code_for_missing_cholesterol_is_named() -> None:
     report = check([HEART / f"{site}.csv" for site in SITES], strict=False, missing="auto")
     (found,) = [finding for finding in report.findings if finding.problem == "sentinel"]

@@ -12,6 +12,7 @@ from .matrix import SHORT
 
 if TYPE_CHECKING:
     from ..methods.effects.estimates import Effects
+    from ..methods.parts import Difference
     from ..methods.result import Result
     from .edges import ShownEdge
     from .hidden import Suspicion
@@ -95,13 +96,20 @@ def _different(view: MechanismView, result: Result) -> tuple[str, ...]:
         return ("Nothing that shows in the data.",)
     out = []
     for site in list(view.sites)[:MOST_SITES]:
-        found = [f"{one.variable} ({SHORT[one.kind]})" for one in result.differences if one.site == site]
+        found = [f"{one.variable} ({_short(one, result)})" for one in result.differences if one.site == site]
         out.append(f"{site}: {listed(found)}.")
     if len(view.sites) > MOST_SITES:
         out.append(f"{len(view.sites) - MOST_SITES} more sites are in the matrix.")
     if view.alike:
         out.append(f"{listed(view.alike)}: nothing that shows.")
     return tuple(out)
+
+
+def _short(one: Difference, result: Result) -> str:
+    """Say what differs; where no arrow says what is a cause, no more than that the link is another one."""
+    if one.parents and set(one.parents) <= set(result.graph.neighbors(one.variable)):
+        return f"linked with {listed(one.parents)} in another way, directions open"
+    return SHORT[one.kind]
 
 
 def _changed(

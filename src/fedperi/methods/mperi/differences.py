@@ -7,14 +7,14 @@ not say: the largest is called the usual way, and all others are described again
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...graph import bits
+from ...graph import PDAG, bits
 from ...scores.mechanisms import USUAL, Mechanisms
 from ..parts import Difference, Groups
 from .bends import alike_but_for_bends
@@ -32,7 +32,7 @@ LEAST_EVIDENCE = 2.0
 
 
 def find_differences(
-    mechanisms: Mechanisms, dag: Sequence[int], curved: Mechanisms | None = None
+    mechanisms: Mechanisms, dag: Sequence[int], curved: Mechanisms | None = None, graph: PDAG | None = None
 ) -> tuple[list[Groups], list[Difference]]:
     """Describe every variable of a DAG: groups of sites, and how sites outside the largest group differ.
 
@@ -45,6 +45,8 @@ def find_differences(
     curved : Mechanisms, optional
         The sites with polynomials beside numbers. A site that is like the others if effects may be curved does not
         differ: straight lines through a curve change with the patients.
+    graph : PDAG, optional
+        What is stated of the DAG. The words of a difference say which of its causes have an open edge there.
 
     Examples
     --------
@@ -61,7 +63,8 @@ def find_differences(
     """
     groups, found = [], []
     for node, into in enumerate(dag):
-        some, described = _one_variable(mechanisms, node, tuple(bits.members(into)), curved)
+        undecided = graph.neighbors(mechanisms.names[node]) if graph is not None else ()
+        some, described = _one_variable(mechanisms, node, tuple(bits.members(into)), curved, undecided)
         groups.append(some)
         found += described
     return groups, sorted(found, key=lambda one: (mechanisms.sites.index(one.site), -one.evidence))
@@ -77,7 +80,11 @@ class _Fit:
 
 
 def _one_variable(
-    mechanisms: Mechanisms, node: int, parents: tuple[int, ...], curved: Mechanisms | None
+    mechanisms: Mechanisms,
+    node: int,
+    parents: tuple[int, ...],
+    curved: Mechanisms | None,
+    undecided: Collection[str],
 ) -> tuple[Groups, list[Difference]]:
     names, sites = mechanisms.names, mechanisms.sites
     constant = [k for k in range(len(sites)) if mechanisms.constant[k, node]]
@@ -103,7 +110,7 @@ def _one_variable(
         if evidence >= LEAST_EVIDENCE:  # else a rare level, which a small site lacks by chance
             found.append(Difference(sites[k], names[node], "constant", evidence, words))
     for other in fits[1:]:
-        found += _describe_group(mechanisms, node, parents, fits[0], other, tau)
+        found += _describe_group(mechanisms, node, parents, fits[0], other, tau, undecided)
     groups = tuple(tuple(sites[k] for k in fit.sites) for fit in fits)
     return Groups(names[node], groups, tuple(sites[k] for k in constant)), found
 
@@ -172,7 +179,13 @@ def _pooled_score(
 
 
 def _describe_group(
-    mechanisms: Mechanisms, node: int, parents: tuple[int, ...], usual: _Fit, other: _Fit, tau: float
+    mechanisms: Mechanisms,
+    node: int,
+    parents: tuple[int, ...],
+    usual: _Fit,
+    other: _Fit,
+    tau: float,
+    undecided: Collection[str],
 ) -> list[Difference]:
     together = _fit(mechanisms, node, parents, tuple(sorted(usual.sites + other.sites)), tau)
     evidence = usual.score + other.score - together.score
@@ -184,7 +197,7 @@ def _describe_group(
             mechanisms.names[node],
             change.kind,
             float(share),
-            describe(mechanisms.sites[k], mechanisms.names[node], change),
+            describe(mechanisms.sites[k], mechanisms.names[node], change, undecided),
             change.parents,
         )
         for k in other.sites

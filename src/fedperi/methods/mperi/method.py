@@ -182,7 +182,7 @@ class MPERI(Seeded):
         chances = stated(runs)
         graph, robust = find_graph(constraints, runs, chances, self.confidence)
         dag = member_of(graph, found.parents)
-        groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent)
+        groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent, graph)
         return _Stages(found, runs, chances, graph, dag, robust, groups, differences)
 
     def _with_stability(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ..parts import Kind
@@ -38,8 +38,8 @@ class Change(NamedTuple):
     share: bool
 
 
-def describe(site: str, variable: str, change: Change) -> str:
-    """Say how a variable differs at a site.
+def describe(site: str, variable: str, change: Change, undecided: Collection[str] = ()) -> str:
+    """Say how a variable differs at a site; and if what it is compared with may as well be its effect, say that too.
 
     Examples
     --------
@@ -51,26 +51,33 @@ def describe(site: str, variable: str, change: Change) -> str:
     'At Lyon, dose depends on weight less strongly than elsewhere (0.2 instead of 0.8 per unit).'
     >>> describe("Lyon", "crp", Change("spread", (), (), None, 2.0, None, False))
     'At Lyon, crp varies 2 times as much as elsewhere.'
+    >>> describe("Lyon", "sex", Change("cut", ("chol",), ("chol",), None, None, None, True), {"chol"})
+    'At Lyon, sex does not depend on chol; whether chol is a cause of it is open.'
     """
+    named = change.parents if change.kind in ("cut", "strengths") else change.causes
+    open_ones = [name for name in named if name in undecided]
+    doubt = f"; whether {listed(open_ones)} {_are(open_ones)} of it is open" if open_ones else ""
+    return f"At {site}, {_said(variable, change)}{doubt}."
+
+
+def _said(variable: str, change: Change) -> str:
     given = f", for the same {listed(change.causes)}" if change.causes else ""
     if change.kind == "cut":
-        said = f"{variable} does not depend on {listed(change.parents)}"
-        return f"At {site}, {said}{_and_spread(change)}."
+        return f"{variable} does not depend on {listed(change.parents)}{_and_spread(change)}"
+    if change.kind == "strengths" and change.slopes is not None:
+        return f"{variable} depends on {change.parents[0]} {_compared(*change.slopes)}"
     if change.kind == "strengths":
-        said = f"{variable} depends on {listed(change.parents)} differently than elsewhere"
-        if change.slopes is not None:
-            said = f"{variable} depends on {change.parents[0]} {_compared(*change.slopes)}"
-        return f"At {site}, {said}."
+        return f"{variable} depends on {listed(change.parents)} differently than elsewhere"
     if change.kind == "shifted" and change.step is not None:
         way = (
             ("more" if change.step > 0 else "less") + " frequent"
             if change.share
             else ("higher" if change.step > 0 else "lower")
         )
-        return f"At {site}, {variable} is {way} by {abs(change.step):.2g} than elsewhere{given}{_and_spread(change)}."
+        return f"{variable} is {way} by {abs(change.step):.2g} than elsewhere{given}{_and_spread(change)}"
     if change.kind == "shifted":
-        return f"At {site}, the level of {variable} differs from elsewhere{given}."
-    return f"At {site}, {variable} varies {_times(change.ratio)} as elsewhere{given}."
+        return f"the level of {variable} differs from elsewhere{given}"
+    return f"{variable} varies {_times(change.ratio)} as elsewhere{given}"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -82,6 +89,10 @@ def listed(names: Sequence[str]) -> str:
     ('a', 'a and b', 'a, b and c')
     """
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is a cause" if len(names) == 1 else "are causes"
 
 
 def _and_spread(change: Change) -> str:
