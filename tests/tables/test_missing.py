@@ -234,3 +234,23 @@ def test_the_four_hospitals_of_the_heart_study_run_by_one_command(tmp_path: Path
         assert any(one.startswith(f"Column '{name}': missing in") for one in result.warnings)
     assert not [effect for _, effect in result.graph.directed if effect in ("age", "sex")]
     assert ("switzerland", "chol", "constant") in {(one.site, one.variable, one.kind) for one in result.differences}
+
+
+@pytest.mark.parametrize("missing", ["auto", "error"])
+def test_a_name_that_a_site_spells_differently_is_refused_not_left_out(missing: Missing) -> None:
+    rng = np.random.default_rng(3)
+    frames = [pd.DataFrame(rng.normal(size=(60, 3)), columns=["Heart rate", "dose", "age"]) for _ in range(3)]
+    frames[1] = frames[1].rename(columns={"Heart rate": "heart_rate", "age": "Age"})
+    errors = [one for one in check(frames, missing=missing).findings if one.level == "error"]
+    assert [one.columns for one in errors] == [("Heart rate", "heart_rate", "age", "Age")]
+    assert "one way at 'site 1', 'site 3', another at 'site 2'" in errors[0].message
+    assert "all sites agree" in refusal(lambda: fp.MPERI(progress=False).fit(frames))
+
+
+def test_two_columns_of_one_site_are_never_spellings_of_one() -> None:
+    frames = [pd.DataFrame({"T": range(40), "t": range(40), "age": range(40)}) for _ in range(2)]
+    left = leave_out([scan(open_table(frame, str(at)), "auto") for at, frame in enumerate(frames)])
+    assert left.findings == ()
+    one_short = [frames[0], frames[1].drop(columns="t")]
+    left = leave_out([scan(open_table(frame, str(at)), "auto") for at, frame in enumerate(one_short)])
+    assert left.columns == ("t",)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...errors import InputError
 from ..embedding import CURVES, Embedding, common_embedding
 from ..infer import SchemaLike, as_schema, unify
-from ..missing.leaving import NOTHING, LeftOut, gaps_here, leave_out
+from ..missing.leaving import LeftOut, gaps_here, leave_out
+from ..missing.spelled import other_spellings
 from ..moments import Moments
 from ..preparing.opening import Opening
 from ..readers.kept_rows import Memory
@@ -141,12 +142,13 @@ def check(
     opened, unreadable = _opened(named, how)
     tables, damaged = _read(opened, given, missing, tell)
     unreadable += damaged
-    left = leave_out([reading.profile for _, reading in tables]) if missing == "auto" else NOTHING
+    profiles = [reading.profile for _, reading in tables]
+    left = leave_out(profiles) if missing == "auto" else LeftOut(findings=tuple(other_spellings(profiles)))
     found += left.findings
     known = [_kept(table, reading, left) for table, reading in tables if table.name not in left.sites]
     agreed, differing = unify([reading.profile for _, reading in known], left.schema(given))
-    said = {one.columns for one in left.findings if one.level == "error"}
-    found += unreadable + [one for one in differing if one.columns not in said] + _same_content(tables)
+    said = {name for one in left.findings if one.level == "error" for name in one.columns}
+    found += unreadable + [one for one in differing if not said.issuperset(one.columns)] + _same_content(tables)
     odd = odd_columns([(table.name, reading) for table, reading in known], agreed, given, how.accept)
     at_sites = _sites(known, agreed, strict or len(known) < 2)  # one table is all sites together
     found += at_sites.findings

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from ..checks.findings import Finding, percent, quoted
 from ..checks.profile import TableProfile
 from ..schema import Schema
+from .spelled import other_spellings
 
 MOST_MISSING = 0.5
 """Share of missing values in a column of a site up to which EM estimates its moments; docs/guides/missing.md says why,
@@ -24,7 +25,8 @@ class LeftOut:
     columns, sites : tuple of str
         Columns that are left out at all sites, and sites that are left out altogether.
     findings : tuple of Finding
-        The same as warnings, with the reason; as errors, and nothing is left out, if fewer than two columns would stay.
+        The same as warnings, with the reason. As errors, and nothing is left out, if fewer than two columns would stay
+        or sites spell the name of a column differently.
     """
 
     columns: tuple[str, ...] = ()
@@ -53,7 +55,8 @@ def leave_out(profiles: Sequence[TableProfile], limit: float = MOST_MISSING) -> 
     """Find columns and sites to leave out until no column of a site lacks more than a share of its values.
 
     A site that has not got a column lacks all of it. Either the column goes or the site does; in each step that of
-    which the fewest values are lost, per column of a site that lacks too many.
+    which the fewest values are lost, per column of a site that lacks too many. Nothing is left out where sites only
+    spell a name differently: that is an error, for then no value is missing.
 
     Examples
     --------
@@ -68,6 +71,8 @@ def leave_out(profiles: Sequence[TableProfile], limit: float = MOST_MISSING) -> 
     >>> print(found.findings[0])
     column 'ca': missing in 100 % of the rows at 'south', and not there at 'west'; the column is left out; to ...
     """
+    if misspelt := other_spellings(profiles):
+        return LeftOut(findings=tuple(misspelt))
     names = list(dict.fromkeys(name for profile in profiles for name in profile.columns))
     lacking = {
         (one.site, name): 1.0 if name not in one.columns else one.columns[name].missing / max(one.total, 1)

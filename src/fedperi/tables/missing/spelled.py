@@ -1,0 +1,49 @@
+"""Columns whose names the sites spell differently: the same column, which would otherwise count as missing."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from ..checks.findings import Finding, quoted
+from ..checks.profile import TableProfile
+
+
+def other_spellings(profiles: Sequence[TableProfile]) -> list[Finding]:
+    """Name columns that some sites spell differently: other capitals, spaces or punctuation.
+
+    Two names are spellings of one if no site has both, and each is absent somewhere.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import open_table
+    >>> from fedperi.tables.checks.profile import scan
+    >>> tables = {"north": pd.DataFrame({"Heart rate": [60, 70]}), "south": pd.DataFrame({"heart_rate": [60, 70]})}
+    >>> print(other_spellings([scan(open_table(table, name), "auto") for name, table in tables.items()])[0])
+    columns 'Heart rate', 'heart_rate': spelled one way at 'north', another at 'south'; rename them so that all ...
+    """
+    spelled: dict[str, dict[str, list[str]]] = {}
+    for profile in profiles:
+        for name in profile.columns:
+            spelled.setdefault(_plain(name), {}).setdefault(name, []).append(profile.site)
+    columns: dict[str, list[str]] = {}
+    for plain, names in spelled.items():
+        if plain and len(names) > 1 and _at_one_site_each(list(names.values())):
+            ways = ", another at ".join(map(quoted, names.values()))
+            columns.setdefault(f"one way at {ways}", []).extend(names)
+    remedy = "rename them so that all sites agree; if these are different columns, leave them out with --exclude"
+    return [
+        Finding("error", None, tuple(names), f"spelled {ways}", remedy, "spelling") for ways, names in columns.items()
+    ]
+
+
+def _plain(name: str) -> str:
+    """Return the letters and digits of a name, without accents or capitals."""
+    letters = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(letter for letter in letters if letter.isalnum())
+
+
+def _at_one_site_each(sites: Sequence[Sequence[str]]) -> bool:
+    everywhere = [site for some in sites for site in some]
+    return len(everywhere) == len(set(everywhere))
