@@ -254,3 +254,21 @@ def test_two_columns_of_one_site_are_never_spellings_of_one() -> None:
     one_short = [frames[0], frames[1].drop(columns="t")]
     left = leave_out([scan(open_table(frame, str(at)), "auto") for at, frame in enumerate(one_short)])
     assert left.columns == ("t",)
+
+
+def test_columns_and_sites_that_are_left_out_are_named_once_each(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    frames = [pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd")) for _ in range(3)]
+    frames[1] = frames[1].rename(columns={name: f"other {name}" for name in "bcd"})
+    report = check(frames, missing="auto")
+    assert [str(one) for one in report.findings if one.level == "warning"] == [
+        "columns 'other b', 'other c', 'other d': not there at 'site 1', 'site 3'; the columns are left out; to keep "
+        "them, leave out these sites",
+        "site 'site 2', columns 'b', 'c', 'd': no values at all; the site is left out; to keep it, leave out these "
+        "columns",
+    ]
+    assert [site.left_out for site in report.sites] == [False, True, False]
+    for at, frame in enumerate(frames):
+        frame.to_csv(tmp_path / f"{at}.csv", index=False)
+    answer = fedperi_here("run", tmp_path, "--out", tmp_path / "out")
+    assert "2 sites, 120 rows, 4 variables; 1 site left out." in answer.stdout

@@ -219,9 +219,11 @@ def _checked(console: Console, files: list[Any], method: Any, how: Opening, *, s
         again = "" if strict else " (`fedperi check` shows it again)"
         raise InputError(f"the tables do not pass the check above; nothing was run{again}")
     doubts = sum(finding.level == "warning" for finding in report.findings)
-    rows = sum(site.rows or 0 for site in report.sites)
+    used = [site for site in report.sites if not site.left_out]
+    without = len(report.sites) - len(used)
     console.print(
-        f"{len(report.sites)} sites, {rows} rows, {len(report.schema.names)} variables."
+        f"{len(used)} sites, {sum(site.rows for site in used)} rows, {len(report.schema.names)} variables"
+        + (f"; {without} site{'s' * (without > 1)} left out." if without else ".")
         + (f" {doubts} warning{'s' * (doubts > 1)}: see `fedperi check`." if doubts else "")
     )
     return report

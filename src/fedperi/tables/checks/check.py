@@ -36,13 +36,14 @@ Surveyed = tuple[Table, FirstReading]
 
 @dataclass(frozen=True)
 class SiteSummary:
-    """One line of the report: a site, its file, its rows, and how many of them lack a value."""
+    """One line of the report: a site, its file, its rows, how many of them lack a value, and whether a run uses it."""
 
     name: str
     origin: str
     rows: int
     incomplete: int
     columns: int
+    left_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,14 @@ def check(
     found = [*(one for one in one_per_problem(found) if not explained(one, odd)), *odd]
     ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
     summaries = tuple(
-        SiteSummary(table.name, table.origin, reading.profile.total, reading.hashes.incomplete, len(table.columns))
+        SiteSummary(
+            table.name,
+            table.origin,
+            reading.profile.total,
+            reading.hashes.incomplete,
+            len(table.columns),
+            table.name in left.sites,
+        )
         for table, reading in tables
     )
     return CheckReport(summaries, agreed, tuple(ranked), tuple(map(at_sites.enriched, tables)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...names import visible
-from .check import CheckReport
+from .check import CheckReport, SiteSummary
 from .findings import Finding, percent, quoted
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def as_dict(report: CheckReport) -> dict[str, Any]:
     >>> import pandas as pd
     >>> from fedperi.tables import check
     >>> as_dict(check([pd.DataFrame({"a": [i / 7 for i in range(50)]})]))["sites"]
-    [{'name': 'site 1', 'origin': 'DataFrame', 'rows': 50, 'incomplete_rows': 0, 'columns': 1}]
+    [{'name': 'site 1', 'origin': 'DataFrame', 'rows': 50, 'incomplete_rows': 0, 'columns': 1, 'left_out': False}]
     """
     return {
         "ok": report.ok,
@@ -35,6 +35,7 @@ def as_dict(report: CheckReport) -> dict[str, Any]:
                 "rows": site.rows,
                 "incomplete_rows": site.incomplete,
                 "columns": site.columns,
+                "left_out": site.left_out,
             }
             for site in report.sites
         ],
@@ -100,18 +101,19 @@ def _sites(report: CheckReport) -> RenderableType:
     for site in report.sites:
         share = f" ({percent(site.incomplete, site.rows)})" if site.incomplete else ""
         cells = (f"{site.rows:,}", f"{site.incomplete:,}{share}", f"{site.columns:,}")
-        table.add_row(Text(site.name), *cells, _verdict(report, site.name))
+        table.add_row(Text(site.name), *cells, _verdict(report, site))
     known = {site.name for site in report.sites}
     for name in dict.fromkeys(f.site for f in report.findings if f.site is not None and f.site not in known):
         table.add_row(Text(name), "-", "-", "-", Text("cannot be read", style=_COLOURS["error"]))
     return table
 
 
-def _verdict(report: CheckReport, site: str) -> RenderableType:
+def _verdict(report: CheckReport, site: SiteSummary) -> RenderableType:
     from rich.text import Text
 
-    count = Counter(finding.level for sites, finding in _merged(report.findings) if site in sites)
-    words = [_count(count[level], level) for level in ("error", "warning") if count[level]]
+    count = Counter(finding.level for sites, finding in _merged(report.findings) if site.name in sites)
+    words = ["left out"] * site.left_out
+    words += [_count(count[level], level) for level in ("error", "warning") if count[level]]
     style = _COLOURS["error"] if count["error"] else _COLOURS["warning"] if words else "green"
     # Where sites contradict each other, neither of them is at fault alone.
     joint = any(finding.level == "error" and finding.site is None for finding in report.findings)

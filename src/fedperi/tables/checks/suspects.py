@@ -187,7 +187,8 @@ def _in_order(look: NumberLook) -> bool:
 
 def _telling(looks: Looked) -> bool:
     """Whether measurements that spread so would repeat: of n values, 0.14 n^2 / spread pairs are equal by chance."""
-    spreads = [(len(look.sample), float(look.sample.std())) for look in looks.values()]
+    with np.errstate(over="ignore"):  # the spread of numbers too large to be squared is infinite: none would repeat
+        spreads = [(len(look.sample), float(look.sample.std())) for look in looks.values()]
     return sum(0.14 * n * n / max(spread, 0.14) for n, spread in spreads) > COLLISIONS
 
 

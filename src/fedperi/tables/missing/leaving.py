@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -14,6 +14,9 @@ from .spelled import other_spellings
 MOST_MISSING = 0.5
 """Share of missing values in a column of a site up to which EM estimates its moments; docs/guides/missing.md says why,
 by judgement after an experiment. Beyond, they would be more model than data."""
+
+Lacking = Mapping[tuple[str, str], float]
+"""By site and column, the share of the rows that have no value there."""
 
 
 @dataclass(frozen=True)
@@ -81,28 +84,18 @@ def leave_out(profiles: Sequence[TableProfile], limit: float = MOST_MISSING) -> 
     }
     rows = {one.site: one.total for one in profiles}
     columns, sites = list(names), list(rows)
-    found = []
-    while True:
-        over = {(site, name) for site in sites for name in columns if lacking[site, name] > limit}
-        if not over:
-            break
-        lost_columns = {
-            name: sum(rows[site] * (1 - lacking[site, name]) for site in sites) / cells
-            for name in columns
-            if (cells := sum(one == name for _, one in over))
-        }
-        lost_sites = {
-            site: rows[site] * sum(1 - lacking[site, name] for name in columns) / cells
-            for site in sites
-            if (cells := sum(one == site for one, _ in over))
-        }
-        column, site = min(lost_columns, key=lost_columns.__getitem__), min(lost_sites, key=lost_sites.__getitem__)
-        if lost_columns[column] <= lost_sites[site]:
+    found: list[Finding] = []
+    reasons: dict[str, list[str]] = {}
+    while over := {(site, name) for site in sites for name in columns if lacking[site, name] > limit}:
+        column, site = _cheapest(over, columns, {site: rows[site] for site in sites}, lacking)
+        if column is not None:
             columns.remove(column)
-            found.append(_column(column, [one for one in profiles if (one.site, column) in over]))
+            why = _why(column, [one for one in profiles if (one.site, column) in over])
+            reasons.setdefault(why, []).append(column)
         else:
             sites.remove(site)
-            found.append(_site(site, [name for name in names if (site, name) in over]))
+            found.append(_site(site, [name for name in columns if (site, name) in over], lacking))
+    found = [_columns(lost, why) for why, lost in reasons.items()] + found
     if len(columns) < min(2, len(names)) or not sites:
         remedy = "give all sites the same columns, or leave out those that lack the most values"
         return LeftOut(findings=tuple(replace(one, level="error", remedy=remedy) for one in found))
@@ -113,7 +106,29 @@ def leave_out(profiles: Sequence[TableProfile], limit: float = MOST_MISSING) -> 
     )
 
 
-def _column(name: str, over: Sequence[TableProfile]) -> Finding:
+def _cheapest(
+    over: Collection[tuple[str, str]], columns: Sequence[str], rows: Mapping[str, int], lacking: Lacking
+) -> tuple[str | None, str]:
+    """Return the column, or else the site, of which the fewest values are lost per pair in ``over`` that goes with it.
+
+    The column is None if it is the site that should go.
+    """
+    lost_columns = {
+        name: sum(rows[site] * (1 - lacking[site, name]) for site in rows) / cells
+        for name in columns
+        if (cells := sum(one == name for _, one in over))
+    }
+    lost_sites = {
+        site: rows[site] * sum(1 - lacking[site, name] for name in columns) / cells
+        for site in rows
+        if (cells := sum(one == site for one, _ in over))
+    }
+    column, site = min(lost_columns, key=lost_columns.__getitem__), min(lost_sites, key=lost_sites.__getitem__)
+    return (column if lost_columns[column] <= lost_sites[site] else None), site
+
+
+def _why(name: str, over: Sequence[TableProfile]) -> str:
+    """Say at which sites a column is missing, and how much of it."""
     absent = [one.site for one in over if name not in one.columns]
     shares = [
         f"in {percent(one.columns[name].missing, one.total)} of the rows at {one.site!r}"
@@ -121,13 +136,22 @@ def _column(name: str, over: Sequence[TableProfile]) -> Finding:
         if name in one.columns
     ]
     words = [f"missing {', '.join(shares)}"] * bool(shares) + [f"not there at {quoted(absent)}"] * bool(absent)
-    remedy = "the column is left out; to keep it, leave out these sites"
-    return Finding("warning", None, (name,), ", and ".join(words), remedy, "missing")
+    return ", and ".join(words)
 
 
-def _site(site: str, names: Sequence[str]) -> Finding:
-    message = f"missing in more than {MOST_MISSING:.0%} of the rows"
-    remedy = "the site is left out; to keep it, leave out these columns"
+def _columns(names: Sequence[str], why: str) -> Finding:
+    remedy = (
+        "the column is left out; to keep it, leave out these sites"
+        if len(names) == 1
+        else "the columns are left out; to keep them, leave out these sites"
+    )
+    return Finding("warning", None, tuple(names), why, remedy, "missing")
+
+
+def _site(site: str, names: Sequence[str], lacking: Lacking) -> Finding:
+    absent = all(lacking[site, name] == 1 for name in names)
+    message = "no values at all" if absent else f"missing in more than {MOST_MISSING:.0%} of the rows"
+    remedy = f"the site is left out; to keep it, leave out {'this column' if len(names) == 1 else 'these columns'}"
     return Finding("warning", site, tuple(names), message, remedy, "missing")
 
 
