@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import fedperi as fp
 from fedperi.graph.knowledge import unconstrained
-from fedperi.methods.mperi.directions import find_graph, tempered, told
+from fedperi.methods.mperi.directions import find_graph, stated, tempered, told
 from fedperi.methods.mperi.oracle import edge_price
 from fedperi.methods.mperi.runs import Run, Runs, worth_a_look
 from fedperi.scores import _kernel as kernel
@@ -172,6 +173,52 @@ def test_grades(third: np.ndarray, without: list[np.ndarray], curves: np.ndarray
     graph, (entry,) = find_graph(unconstrained(("A", "B")), found, arrow(0.9, 0.1), 0.95)
     assert (entry.grade, entry.site) == (grade, site)
     assert bool(graph.directed) == bool(grade)
+
+
+def test_a_direction_that_curves_invert_is_open_unless_no_tolerance_endangers_it() -> None:
+    whole, loosely = arrow(0.999, 0.001), [arrow(0.96, 0.04), arrow(0.995, 0.005)]
+    constraints = unconstrained(("A", "B"))
+    for curves, doubts, directed in (
+        (arrow(0.0, 1.0), loosely[:1], False),
+        (arrow(0.0, 1.0), loosely[1:], True),
+        (arrow(0.0, 1.0), loosely, False),
+        (arrow(0.0, 1.0), [], False),
+        (arrow(0.01, 0.99), loosely[:1], True),
+    ):
+        found = runs(whole, whole, [whole] * 3, curves)
+        found = replace(found, runs=(*found.runs, *(Run("loosely", "tolerance", edges) for edges in doubts)))
+        said = stated(found)
+        graph, (entry,) = find_graph(constraints, found, said, 0.95)
+        assert (len(graph.directed), bool(entry.grade)) == (directed, directed)
+        assert (said[0, 1] > 0.9) == directed and said.sum() > 0.9  # an edge it is all the same
+
+
+def test_an_edge_that_only_straight_lines_need_is_not_drawn() -> None:
+    whole = arrow(0.999, 0.001)
+    found = runs(whole, whole, [whole] * 3, arrow(0.1, 0.2))
+    said = stated(found)
+    assert said.sum() == pytest.approx(0.3)
+    graph, entries = find_graph(unconstrained(("A", "B")), found, said, 0.95)
+    assert not graph.directed and not graph.undirected and entries == []
+
+
+def test_curves_say_nothing_of_directions_that_straight_lines_leave_open() -> None:
+    whole = arrow(0.5, 0.5)
+    assert np.array_equal(
+        stated(runs(whole, whole, [whole] * 3, arrow(0.0, 1.0))), stated(runs(whole, whole, [whole] * 3))
+    )
+
+
+def ward(age: float, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    old = rng.normal(age, 1.0, 2000)
+    return pd.DataFrame({"age": old, "dose": (old - 1) ** 2 / 2 + rng.normal(size=2000)})
+
+
+def test_a_curve_at_sites_with_other_patients_gives_no_arrow_the_wrong_way_and_says_so() -> None:
+    result = fp.MPERI().fit({f"ward {k}": ward(age, k) for k, age in enumerate((0.0, 0.0, 1.0, 2.0, 2.0))})
+    assert result.graph.undirected == {("age", "dose")}
+    assert any("Straight lines give dose -> age, and curves the opposite direction" in said for said in result.warnings)
 
 
 def test_a_direction_that_would_close_a_cycle_is_left_out() -> None:

@@ -11,6 +11,7 @@ from ...tables.checks.units import unit_findings
 from ...tables.summary.summary import Summary
 from ..gaps import gap_sentences
 from ..parts import Groups, Robustness
+from .curved import inverted
 from .runs import Runs
 from .wording import listed
 
@@ -44,6 +45,7 @@ def cautions(parts: Sequence[Summary], groups: Sequence[Groups], runs: Runs, rob
         *_not_converged(runs),
         *_resting(robust),
         *_straight(robust),
+        *_open_for_curves(parts[0].names, runs, robust),
         *_two_ways(groups),
         *_constants(groups),
         *_hidden(parts),
@@ -169,6 +171,19 @@ def _straight(robust: Sequence[Robustness]) -> list[str]:
     return [
         f"If effects may be curved, {_named(bent)} {'are' if len(bent) > 1 else 'is'} no longer ahead of the other "
         f"direction. Straight lines through a curve differ between sites with different patients."
+    ]
+
+
+def _open_for_curves(names: Sequence[str], runs: Runs, robust: Sequence[Robustness]) -> list[str]:
+    """Name the directions that are left open because curves invert them."""
+    doubtful = inverted(runs)
+    pairs = [(edge.a, edge.b) for edge in robust if not edge.grade]
+    found = [f"{a} -> {b}" for pair in pairs for a, b in (pair, pair[::-1]) if doubtful[names.index(a), names.index(b)]]
+    if not found:
+        return []
+    return [
+        f"Straight lines give {_named(found)}, and curves the opposite direction{'s' * (len(found) > 1)}: left open. "
+        "Look at the variables in a plot."
     ]
 
 

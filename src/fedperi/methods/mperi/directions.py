@@ -12,6 +12,7 @@ from ...graph.knowledge import Constraints
 from ...graph.order import descendants, topological_order
 from ...graph.pdag import PDAG
 from ..parts import Robustness
+from .curved import allowing_for_curves, inverted, share
 from .runs import Runs
 from .wording import listed
 
@@ -42,12 +43,12 @@ def stated(runs: Runs) -> Floats:
     """The probabilities that are reported: ``[i, j]`` of i -> j.
 
     The mean of the runs with all sites and without each, which count half, and of the run in which rows count for a
-    third, which counts half; then with odds tempered. Gaussian scores of tables that are not quite Gaussian, curved or
-    confounded claim too much: this is what it took for the numbers to be right.
+    third, which counts half; then with odds tempered, and as far as curves allow. Gaussian scores of tables that are
+    not quite Gaussian, curved or confounded claim too much: this is what it took for the numbers to be right.
     """
     sites = np.mean([run.edges for run in (runs.all, *runs.of("without"))], axis=0)
     third = np.mean([run.edges for run in runs.of("third")], axis=0)
-    return tempered((sites + third) / 2, TEMPER)
+    return allowing_for_curves(tempered((sites + third) / 2, TEMPER), runs)
 
 
 def tempered(edges: Floats, power: float) -> Floats:
@@ -88,9 +89,9 @@ def find_graph(constraints: Constraints, runs: Runs, said: Floats, confidence: f
 
     A direction holds if its doubt with all sites is at most `allowed_doubt`; if it is at most twice the doubt that
     `confidence` leaves when rows count for a third; and if it needs at most one of the sites, or several but beyond all
-    doubt. Where little is shared it must also be ahead with the usual prices, or beyond all doubt. Directions are taken
-    in the order of their probability, and one that would close a cycle is not taken. At last edges are directed whose
-    other direction would close a cycle.
+    doubt. Where little is shared it must also be ahead with the usual prices, or beyond all doubt. Curves must not
+    invert it (`inverted`). Directions are taken in the order of their probability, and one that would close a cycle is
+    not taken. At last edges are directed whose other direction would close a cycle.
     """
     names, whole = constraints.names, runs.all.edges
     p = len(names)
@@ -101,7 +102,8 @@ def find_graph(constraints: Constraints, runs: Runs, said: Floats, confidence: f
     sure = (whole >= 1 - allowed_doubt(confidence)) & (third >= 1 - 2 * (1 - confidence))
     holds = adjacent & sure & ((losses <= 1) | beyond_doubt)
     for run in runs.of("prices"):
-        holds &= (_share(run.edges) >= KEPT) | beyond_doubt
+        holds &= (share(run.edges) >= KEPT) | beyond_doubt
+    holds &= ~inverted(runs)
     known = adjacent & told(constraints)
     arrows = _acyclic(known, holds & ~known.T, whole)
     arrows = _acyclic(arrows, _implied(adjacent, arrows) & (said > 0.5), whole)
@@ -149,19 +151,13 @@ def _implied(adjacent: Bools, arrows: Bools) -> Bools:
 
 def is_lost(edges: Floats) -> Bools:
     """Which directions are no longer ahead in a run: the other way is, or the edge is gone."""
-    lost: Bools = (_share(edges) < KEPT) | (edges + edges.T < 0.5)
+    lost: Bools = (share(edges) < KEPT) | (edges + edges.T < 0.5)
     return lost
 
 
-def _share(edges: Floats) -> Floats:
-    """Share of i -> j among the weight of both directions."""
-    both = edges + edges.T
-    return np.divide(edges, both, out=np.full_like(edges, 0.5), where=both > 1e-12)
-
-
 def _share_of(edges: Floats, pair: tuple[int, int]) -> float:
-    """The same of one direction."""
-    return float(_share(edges[np.ix_(pair, pair)])[0, 1])
+    """Return the share of one direction among the weight of both."""
+    return float(share(edges[np.ix_(pair, pair)])[0, 1])
 
 
 def _looked_at(adjacent: Bools, arrows: Bools, said: Floats) -> list[tuple[int, int]]:
