@@ -316,8 +316,8 @@ def test_sets_that_are_too_large() -> None:
             [[2, 1, 2]],
             "a question has an unknown mark (four are known), or marks a node for itself",
         ),
-        (np.roll(np.eye(3), 1, axis=1), [0], [[0, 1, 2]], "a question holds a graph that is no DAG"),
-        (np.eye(3), [0], [[0, 1, 2]], "a question holds a graph that is no DAG"),
+        (np.roll(np.eye(3), 1, axis=1), [0], [[0, 1, 2]], "a question holds a graph that is not a DAG"),
+        (np.eye(3), [0], [[0, 1, 2]], "a question holds a graph that is not a DAG"),
     ],
 )
 def test_orientations_that_are_no_question(dag: Any, nodes: Any, marks: Any, message: str) -> None:
@@ -483,7 +483,7 @@ def spoken() -> dict[str, Any]:
     "text", ["", "{", "[]", "null", "3", '{"format": "fedperi.transcript", "version": 1}', b"\xff", None]
 )
 def test_text_that_is_no_transcript(text: Any) -> None:
-    with pytest.raises(fp.InputError, match=r"^this is no transcript of fedperi: the text is damaged$"):
+    with pytest.raises(fp.InputError, match=r"^this is not a transcript of fedperi: the text is damaged$"):
         Replay(text)
 
 
@@ -508,7 +508,7 @@ def test_text_that_is_no_transcript(text: Any) -> None:
 def test_damaged_transcripts(damage: Callable[[dict[str, Any]], Any], spoken: dict[str, Any]) -> None:
     record = json.loads(json.dumps(spoken))
     damage(record)
-    with pytest.raises(fp.InputError, match=r"^this is no transcript of fedperi: the text is damaged$"):
+    with pytest.raises(fp.InputError, match=r"^this is not a transcript of fedperi: the text is damaged$"):
         Replay(json.dumps(record))
 
 
@@ -528,9 +528,9 @@ def test_transcripts_of_another_run(spoken: dict[str, Any]) -> None:
     shorter = {**spoken, "rounds": spoken["rounds"][:1]}
     with pytest.raises(fp.InputError, match=r"^the transcript does not hold this question: it belongs to a run with"):
         fp.IPERI().fit(Replay(json.dumps(shorter)))
-    with pytest.raises(fp.InputError, match=r"^this is no transcript of fedperi, version 1$"):
+    with pytest.raises(fp.InputError, match=r"^this is not a transcript of fedperi, version 1$"):
         Replay(json.dumps({**spoken, "version": 2}))
-    with pytest.raises(fp.InputError, match=r"^this is no transcript of fedperi, version 1$"):
+    with pytest.raises(fp.InputError, match=r"^this is not a transcript of fedperi, version 1$"):
         Replay(json.dumps({**spoken, "format": "fedperi.result"}))
 
 

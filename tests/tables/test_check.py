@@ -188,7 +188,7 @@ def test_a_column_that_is_constant_at_one_site_is_a_warning_and_everywhere_an_er
     )
     words = check({"north": site().assign(g="u"), "south": site(seed=1)}).findings
     assert [(one.level, one.columns) for one in words if "the same" in one.message] == [("warning", ("g",))]
-    # Two values at two sites are two policies; one value everywhere is no variable.
+    # Two values at two sites are two policies; one value everywhere is not a variable.
     assert check({"north": north, "south": site(seed=1).assign(a=2.5), "east": site(seed=2)}).ok
     everywhere = check({"north": north, "south": site(seed=1).assign(a=1.5)})
     assert [str(one) for one in everywhere.findings] == [

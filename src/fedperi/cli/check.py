@@ -33,11 +33,16 @@ def check(
     schema: arg.SchemaFile = None,
     missing: Annotated[
         str,
-        typer.Option(metavar="auto|em|drop|error", help="Incomplete rows: use them (mperi), drop or refuse them."),
+        typer.Option(
+            metavar="auto|em|drop|error",
+            help="Incomplete rows: auto and em use them (mperi), drop omits them, error refuses them.",
+        ),
     ] = "auto",
     bounds: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Public limits and levels: also show what a private run would make of rows."),
+        typer.Option(
+            metavar="FILE", help="Public bounds and levels (TOML): also show how a private run would treat the rows."
+        ),
     ] = None,
     columns: arg.Columns = None,
     exclude: arg.Exclude = None,
@@ -46,7 +51,10 @@ def check(
     decimal: arg.DecimalMark = None,
     as_json: arg.AsJson = False,
     write_schema: str | None = typer.Option(
-        None, "--write-schema", metavar="FILE", help="If all is well, write the types to this file, for sites to share."
+        None,
+        "--write-schema",
+        metavar="FILE",
+        help="If there is no error, write the types to this file, for all sites to use.",
     ),
 ) -> None:
     """Check the tables of all sites before a run. Exit code 0 if it would start, 2 if it would fail."""
@@ -100,7 +108,7 @@ def _new_file(name: str) -> Path:
 
     target = checked_path(name)
     if target.exists():
-        raise InputError(f"--write-schema: {name!r} is there already; remove it, or choose another name")
+        raise InputError(f"--write-schema: {name!r} already exists; remove it, or choose another name")
     return target
 
 

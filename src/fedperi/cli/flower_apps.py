@@ -104,7 +104,7 @@ def site_of(config: Mapping[str, Any]) -> SiteWork:
         from ..privacy import Privacy
 
         if "epsilon" not in given:
-            raise InputError(f"--node-config: {next(iter(given))} is about privacy, which needs a price: add epsilon")
+            raise InputError(f"--node-config: {next(iter(given))} concerns privacy, which needs a price: add epsilon")
         protection = Privacy(**given)
     targets, allowed = config.get("targets"), str(config.get("allow") or "")
     return SiteWork(

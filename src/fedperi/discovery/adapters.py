@@ -46,7 +46,7 @@ def causallearn_pc(alpha: float = 0.01, **options: Any) -> CausalLearn:
     Raises
     ------
     InputError
-        When called: if causal-learn is not installed, fails, or returns a graph that is no PDAG, as its PC does when
+        When called: if causal-learn is not installed, fails, or returns a graph that is not a PDAG, as its PC does when
         findings contradict each other.
 
     Examples

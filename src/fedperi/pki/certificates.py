@@ -206,7 +206,7 @@ def read_certificate(path: Path) -> x509.Certificate:
     except FileNotFoundError:
         raise InputError(f"{str(path)!r} is missing: bring it back from your backup") from None
     except ValueError:
-        raise InputError(f"{str(path)!r} is no certificate: bring it back from your backup") from None
+        raise InputError(f"{str(path)!r} is not a certificate: bring it back from your backup") from None
 
 
 def read_ca_key(path: Path, ca: x509.Certificate) -> EllipticCurvePrivateKey:

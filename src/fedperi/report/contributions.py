@@ -21,7 +21,7 @@ class Contribution(NamedTuple):
     regret : float or None
         Its final regret, in nats; None if the method computes none.
     supports, lacks : tuple of str
-        Edges that its own data ask for, and those that they do not.
+        Edges that its own data support, and those that they do not.
     directs : tuple of str
         Edges that have their direction because this site differs.
     targets : tuple of str or None

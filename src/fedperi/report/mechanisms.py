@@ -215,10 +215,10 @@ def _strengths(edge: ShownEdge, effects: Effects) -> tuple[tuple[str, Strength],
 
 
 def _flips(robust: Robustness | None) -> tuple[str, ...]:
-    """What changes an edge. An open edge cannot be left open, and has no arrow to turn round."""
+    """What changes an edge. An open edge has no arrow that could be reversed or become open."""
     if robust is None or robust.grade:
         return () if robust is None else robust.flips
-    other = (flip.replace("the arrow turns round", "the other way is likelier") for flip in robust.flips)
+    other = (flip.replace("the arrow is reversed", "the other direction is more probable") for flip in robust.flips)
     return tuple(flip for flip in other if not flip.endswith("the direction is open"))
 
 

@@ -169,7 +169,7 @@ class OracleSite(Respondent):
             ) from None
         if np.isinf(self._n):
             raise InputError(f"n at site {name!r} must be finite, not {n!r}; 1e10 is large enough for an oracle")
-        score = GaussianScore(self._covariance, self._n, names, site=name)  # raises if the moments are no moments
+        score = GaussianScore(self._covariance, self._n, names, site=name)  # raises if the moments are not moments
         root = np.sqrt(np.diag(self._covariance))
         if np.linalg.eigvalsh(self._covariance / np.outer(root, root))[0] <= 0:
             raise InputError(f"the covariance at site {name!r} is not positive definite: it is of no distribution")

@@ -178,7 +178,7 @@ def _unsupported(name: str, sites: Mapping[str, ColumnProfile]) -> list[Finding]
 
 
 def _odd_text(site: str, profile: ColumnProfile) -> list[Finding]:
-    """Text that is no category: dates, free text, identifiers, and numbers with a word among them. None is shown."""
+    """Text that is not a category: dates, free text, identifiers, and numbers with a word among them. None is shown."""
     if profile.storage not in ("text", "category"):
         return []
     words = [level for level in profile.levels if number_of(level) is None]

@@ -168,9 +168,9 @@ class FedDAG(Seeded):
                 raise
             ended = "interrupted"
         make = _published if self.faithful else _dag
-        graph, told = make(training.strength(), coordinator.names)
+        graph, details = make(training.strength(), coordinator.names)
         used = {option: getattr(plan, option) for option in OPTIONS}
-        method = {**described(self, "FedDAG"), **used, "ended": ended, **told}
+        method = {**described(self, "FedDAG"), **used, "ended": ended, **details}
         return baseline_result(method, coordinator, graph, training.history, complete=ended != "interrupted")
 
     def _schedule(self) -> Schedule:

@@ -35,6 +35,6 @@ def explaining(place: Path, note: Callable[[str], None]) -> Iterator[None]:
             merged.schema.to_file(place / FILE)
             note(
                 f"a schema that would fit all is in {str(place / FILE)!r}: send it to the sites; each owner looks at "
-                "it and accepts it by `fedperi schema accept`."
+                "it and accepts it with `fedperi schema accept`."
             )
         raise

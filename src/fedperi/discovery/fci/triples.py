@@ -29,9 +29,9 @@ class Triples(NamedTuple):
     Attributes
     ----------
     colliders : frozenset
-        The middle one is in no separating set.
+        Triples whose middle node is in no separating set.
     unclear : frozenset
-        Some sets separate with it, and some without it: the tests have too little power to tell.
+        Triples with separating sets both with and without the middle node: the tests have too little power to decide.
     """
 
     colliders: frozenset[Triple]

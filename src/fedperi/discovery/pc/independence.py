@@ -111,7 +111,7 @@ class FisherZ:
         if given.shape[1] > self._max_given:
             raise InputError(
                 f"site {self._site!r}: {self._n} rows allow conditioning sets of up to {self._max_given} "
-                f"variables, not {given.shape[1]}; lower the depth"
+                f"variables, not {given.shape[1]}; reduce max_depth"
             )
         if self._padded.shape[1] == 1:
             column = self._padded[:, 0]

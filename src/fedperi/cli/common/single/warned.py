@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 AnyResult = TypeVar("AnyResult", "Result", "FCIResult")
 
 WORDED = ("sentinel", "impossible", "identifier", "date", "unit", "swapped", "sorted", "shared", "determined")
-"""Problems that are told in a result as the check tells them. The words about others may show levels of few rows,
-which are for the owner of a table: a result names their places only."""
+"""Problems that a result reports in the words of the check. The words about others may show levels with few rows, which
+only the owner of the table may see: for these a result names only the places."""
 
 
 SAID = ("missing", "constant")
@@ -23,7 +23,7 @@ SAID = ("missing", "constant")
 
 
 def with_findings(result: AnyResult, findings: Sequence[Finding]) -> AnyResult:
-    """Return a result with the warnings of the check before its own; what both say of a unit is said once.
+    """Return a result with the warnings of the check before its own; those about units are not repeated.
 
     Examples
     --------
