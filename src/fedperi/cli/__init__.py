@@ -1,4 +1,4 @@
-"""The command line: one module per command. Exit codes: 0 fine, 2 bad input, 1 a defect of ours."""
+"""The command line: one module per command. Exit codes: 0 success, 2 bad input, 1 a defect of fedperi."""
 
 from __future__ import annotations
 

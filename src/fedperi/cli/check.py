@@ -1,4 +1,4 @@
-"""`fedperi check`: would a run work on these tables? Everything that is wrong, and what to do, before anything runs."""
+"""`fedperi check`: would a run work on these tables? Lists all problems and what to do about them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def check(
 def _private(
     tables: list[Table], bounds: str, decimal: str | None, schema: Schema | None, missing: str
 ) -> Iterator[Finding]:
-    """Say what a run with noise would make of the rows, which reads every cell alone and refuses none."""
+    """Say how a run with noise would treat the rows: it reads every cell separately and refuses none."""
     from ..privacy import Privacy
     from ..privacy.owner import owner_findings
     from ..tables import Finding
@@ -122,7 +122,7 @@ def _show(report: CheckReport, after: list[str]) -> None:
 
 
 def _advice(report: CheckReport, missing: str) -> list[str]:
-    """Name the options of this command that the remedies speak of."""
+    """Name the options of this command for the remedies."""
     lines = []
     if missing == "error" and any(site.incomplete for site in report.sites):
         lines.append("To leave incomplete rows out, add --missing drop.")

@@ -47,7 +47,7 @@ DEFAULTS: dict[str, Any] = {
     "bootstrap": 0,
     "seed": 0,
 }
-"""What a journal notes of options that were not given, so that a run resumes only as what it was."""
+"""Values that a journal records for options that were not given, so that a run resumes only with the same options."""
 
 
 @app.command()
@@ -292,5 +292,5 @@ def _keys(
 
 
 def _end_at_terminate() -> None:
-    """Let a SIGTERM end this like Ctrl-C does, so that the SuperLink is stopped."""
+    """Let SIGTERM end the run like Ctrl-C, so that the SuperLink is stopped."""
     signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))

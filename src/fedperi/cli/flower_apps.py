@@ -145,7 +145,7 @@ def find(grid: Any, config: Mapping[str, Any]) -> Any:
     """Run a method on the sites of a grid, as a run's configuration says, and save its result."""
     from ..coordinator.record import Journal
 
-    # The one place where a room below is used: this is the end of the line, like the command line.
+    # The one place that uses a lower room: like the command line, nothing imports this module.
     from ..methods import IPERI, PERI
     from ..tables.infer import as_schema
     from ..transports.flower.drops import through_drops

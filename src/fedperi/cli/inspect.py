@@ -1,4 +1,4 @@
-"""`fedperi inspect`: a release file in plain words, for those who must decide whether it may be sent."""
+"""`fedperi inspect`: a release file in plain words, for those who decide whether it may be sent."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def _checked_sources(
 
 
 def _protected(tables: list[Any], method: Any, how: Opening) -> tuple[list[Table], Any]:
-    """Open tables for a run with noise. They stay whole, because their ledgers know them; the schema leaves out."""
+    """Open tables for a run with noise. They keep all columns, as their ledgers know them; the schema omits some."""
     from ..tables.infer import as_schema
 
     opened = how.open_all(tables)

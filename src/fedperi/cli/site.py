@@ -109,7 +109,7 @@ def site(
 def _work(
     given: Mapping[str, Any], asking: _Approval | None, note: Callable[[str], None], stop: threading.Event
 ) -> SiteWork:
-    """Make what answers, as the options say."""
+    """Make the site's service from the options."""
     from ..protocol.policy import SitePolicy
     from ..site.service.work import SiteWork
 
@@ -137,7 +137,7 @@ def _work(
 
 
 def _asker(given: Mapping[str, Any]) -> str:
-    """Say who will ask: the coordinator's address, and the authority that vouches for it."""
+    """Name the coordinator: its address, and the authority that certifies it."""
     where = given["coordinator"] or "no coordinator"
     if given["ca"] is None or not Path(given["ca"]).is_file():
         return f"{where}"
@@ -160,7 +160,7 @@ def _ending(ca: Path | None) -> list[str]:
 
 
 def _privacy(given: Mapping[str, Any]) -> Privacy | None:
-    """What is promised; where things are kept is no promise, and alone says nothing about privacy."""
+    """The privacy promise; the store is not part of it, and alone does not ask for privacy."""
     alone = given["epsilon"] is None
     about = {**given, "store": None, "mechanism": None, "delta": None} if alone else given
     return make_privacy(about)

@@ -29,7 +29,7 @@ def explain(result: Result, a: str, b: str) -> list[str]:
     Parameters
     ----------
     result : Result
-        Of any method; what it does not know is left out.
+        Of any method; what it does not know is omitted.
     a, b : str
         Two variables.
 

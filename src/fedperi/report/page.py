@@ -1,4 +1,4 @@
-"""The report: one HTML file that holds everything it shows and asks nobody for anything."""
+"""The report: one self-contained HTML file, without any request to a network."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def render_report(result: Result) -> str:
 
 
 def environment() -> Environment:
-    """Return what fills in templates: everything is escaped, and a name that is missing is an error."""
+    """Return the template environment: everything is escaped, and a missing name is an error."""
     import jinja2
 
     folder = files(__package__) / "templates"

@@ -1,4 +1,4 @@
-"""What each site of a result promised about one person's row, at which price, and what its ledger says.
+"""What each site promised about one person's row, at which price, and what its ledger says.
 
 A result may come from a file that anyone could have edited. What cannot be read counts as not private, and what is
 missing is shown as missing.
@@ -18,7 +18,7 @@ MECHANISMS = {"statistics": "noisy statistics, drawn once", "regret": "noise on 
 
 MISSING = "\N{EN DASH}"
 LARGEST = 1e12
-"""Numbers beyond this are none that a run could have."""
+"""Larger numbers cannot come from a run."""
 
 
 class LedgerLine(NamedTuple):
@@ -31,7 +31,7 @@ class LedgerLine(NamedTuple):
 
 
 class LedgerView(NamedTuple):
-    """What a site's ledger says.
+    """The content of a site's ledger.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class LedgerView(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """What one site promised.
+    """The privacy promise of one site.
 
     Attributes
     ----------
@@ -78,8 +78,8 @@ class Promise(NamedTuple):
     epsilon, delta, rho : float or None
         The price of the run.
     rows, worth : int or None
-        The number of rows as far as the noise lets it be known, and how many rows without noise would tell as much (of
-        ``statistics``). Of a site without noise, the exact number.
+        The number of rows as far as the noise lets it be known, and how many rows without noise would be as informative
+        (of ``statistics``). Of a site without noise, the exact number.
     each, sensitivity, bound : float or None
         Of ``regret``: epsilon of one answer, how much one row is taken to change an answer, and how much it is proven
         to change it at most.
@@ -88,7 +88,7 @@ class Promise(NamedTuple):
     used, planned : int or None
         Of ``regret``: answers.
     account : LedgerView or None
-        The ledger, if the site told it.
+        The ledger, if the site reported it.
     """
 
     site: str
@@ -109,7 +109,7 @@ class Promise(NamedTuple):
 
     @property
     def noisy(self) -> bool:
-        """Whether its numbers carry noise, be it of a test."""
+        """Whether its numbers carry noise, even if only test noise."""
         return self.mechanism in ("statistics", "regret")
 
     @property
@@ -193,7 +193,7 @@ def _promise(site: str, record: Mapping[str, Any], counted: int | None) -> Promi
         delta=delta,
         rho=_real(record.get("rho")),
         rows=_count(record.get("rows")) if noisy else exact,
-        # Under "regret" it is told of the release that stays at the site, and not of the answers.
+        # Under "regret" it describes the release that stays at the site, not the answers.
         worth=_count(record.get("worth")) if mechanism == "statistics" else exact,
         each=_real(record.get("epsilon_per_answer")),
         sensitivity=_real(record.get("sensitivity")),

@@ -1,4 +1,4 @@
-"""How strong the arrows of a result are, as the report and `fedperi explain` say it."""
+"""The strengths of the arrows of a result, in the words of the report and of `fedperi explain`."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ class Total:
     value : float
         To sort by.
     shown, unit : str
-        The effect with its 95 % interval, and what it is per what.
+        The effect with its 95 % interval, and its unit.
     adjust : str
         What to adjust for: the variables, or "nothing".
     notes : tuple of str
-        What else must be known: open directions, sites that differ.
+        Caveats: open directions, sites that differ.
     open : bool
         Whether the effect depends on open directions.
     """
@@ -49,7 +49,7 @@ class Total:
 
 
 def total_effects(effects: Effects) -> tuple[Total, ...]:
-    """List the effects of all pairs with a directed path in some DAG; first those that have one in the likeliest.
+    """List the effects of all pairs with a directed path in some DAG; first those with one in the most probable DAG.
 
     Examples
     --------

@@ -212,7 +212,7 @@ class _Training:
         return (self._sampled if self._faithful and not self._linear else certain), certain
 
     def _exchange(self, alpha: float, price: float, steps: int) -> None:
-        """One round: the common parameters go out, sites train for some steps, and the means of theirs come back."""
+        """One round: sites get the common parameters, train for some steps, and return theirs, which are averaged."""
         shapes: dict[str, tuple[int, ...]] = {self._matrix: (self._p, self._p)}
         if self._method.variant == "all-shared":
             shapes["networks"] = (weight_count(self._p),)

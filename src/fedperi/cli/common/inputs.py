@@ -28,7 +28,7 @@ ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".dta", "
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 _PART = re.compile(r"(part|partition|chunk|batch|block|page)[-_.]?\d+\D", re.IGNORECASE)
-"""How programs name the files of one table."""
+"""How programs name the part files of one table."""
 
 _NAMED = re.compile(r"([^=/\\:?*]+)=(.+)", re.DOTALL)
 

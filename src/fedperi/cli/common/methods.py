@@ -94,7 +94,7 @@ def make_method(
 
 
 def make_privacy(options: Mapping[str, Any]) -> Privacy | None:
-    """Make what is promised from the options about privacy; None if there are none.
+    """Make the privacy promise from the options about privacy; None if there are none.
 
     Examples
     --------

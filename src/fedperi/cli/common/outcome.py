@@ -36,7 +36,7 @@ def summarize(console: Console, result: Result, out: Path | None) -> None:
 
 
 def say_mechanisms(console: Console, result: Result) -> None:
-    """Say how sure each edge is, what sites do differently, and what to be careful about."""
+    """Say how certain each edge is, what sites do differently, and what to be careful about."""
     from rich.text import Text
 
     from ...methods.certainty import meaning
@@ -151,7 +151,7 @@ def say_privacy(console: Console, result: Result | FCIResult) -> None:
 
 
 def say_dropped(result: Result, say: Callable[[str], None]) -> None:
-    """Say who did not take part, and what that means."""
+    """Say which sites did not take part, and what that means."""
     if not result.dropped:
         return
     for site, why in result.dropped.items():

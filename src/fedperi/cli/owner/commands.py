@@ -1,4 +1,4 @@
-"""`fedperi pending`, `approve`, `refuse`: the owner of a site decides about its statement, also days later."""
+"""`fedperi pending`, `approve`, `refuse`: the owner of a site decides about its statement, even days later."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _chosen(name: str, code: str | None, store: str | None) -> tuple[Place, Item
 
 
 def _confirm(question: str, command: str) -> None:
-    """Ask at a terminal; without one, what is decided must be named, so that nothing else is decided by mistake."""
+    """Ask at a terminal; without one, the code must be given, so that nothing else is approved by mistake."""
     if not sys.stdin.isatty():
         raise InputError(f"there is no terminal to ask at: repeat the code, as in `{command}`")
     if input(f"{question} [y]es, [n]o: ").strip().lower() not in ("y", "yes"):

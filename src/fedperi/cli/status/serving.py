@@ -1,4 +1,4 @@
-"""Shows how a site or a coordinator stands, at an address of this machine, while it runs (`--status-port`)."""
+"""Serves the status of a running site or coordinator at an address of this machine (`--status-port`)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _CELLS = 1 << 20  # cells of contingency tables, or rows times tests, in memory 
 
 
 class IndependenceTest(Protocol):
-    """What PC asks of a test. Sampled tables and an oracle all satisfy it.
+    """What PC requires of a test. Sampled tables and an oracle satisfy it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a run took for granted, in sentences."""
+"""The assumptions of a run, in sentences."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ BASELINES = {
         ),
     ),
 }
-"""What methods without regrets take for granted, beside what all do."""
+"""Further assumptions of methods without regrets."""
 
 
 def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumption]:
-    """List what a method takes for granted; with `noisy`, from statistics or answers with noise.
+    """List the assumptions of a method; `noisy` if statistics or answers had noise.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the check before a run found, among the warnings of its result: in the terminal, in the report and in files."""
+"""Findings of the check before a run as warnings of its result: in the terminal, in the report and in files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ only the owner of the table may see: for these a result names only the places.""
 
 
 SAID = ("missing", "constant")
-"""Problems of which a result has its own words."""
+"""Problems that a result reports in its own words."""
 
 
 def with_findings(result: AnyResult, findings: Sequence[Finding]) -> AnyResult:
