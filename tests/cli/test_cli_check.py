@@ -78,7 +78,7 @@ def test_mistakes_are_all_shown_errors_first_and_what_to_do(folder: Path) -> Non
         "error    column 'weight': present at 'south' but not at 'north'",
         "           give all sites the same columns",
         "error    column 'arm': text such as 'high', 'low', 'placebo' at 'north' but numbers at 'south'",
-        "           store it alike at all sites, or declare it in a schema",
+        "           store it in the same way at all sites, or declare it in a schema",
         "error    'south', columns 'age', 'weight': 5.0 % of the values are missing (10 of 200)",
         "           fill them, drop the column, leave incomplete rows out (missing=drop), or use M-PERI with",
         "           missing=auto",

@@ -147,7 +147,7 @@ def test_a_run_hands_findings_to_its_result_and_report(folder: Path) -> None:
     assert not (folder / "results").exists()
     done = fedperi_here(*command, "--accept", "sbp", cwd=folder, columns=400)
     assert done.returncode == 0, done.stderr
-    said = "Column 'sbp': the value -999 at 'lyon' (20 of 120 rows) lies apart from all others: probably a code for "
+    said = "Column 'sbp': the value -999 at 'lyon' (20 of 120 rows) is far from all other values: probably a code for "
     said += "missing; if so, declare missing_values = [-999] for sbp in the schema."
     assert said in json.loads((folder / "results/result.json").read_text())["warnings"]
     assert "the value -999 at" in (folder / "results/report.html").read_text()

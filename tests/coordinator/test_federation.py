@@ -582,8 +582,8 @@ def test_sites_that_do_not_fit_together() -> None:
     )
     assert_refused(
         lambda: fit([first, second.assign(X1=np.where(second.X1 > 0, "u", "v"))]),
-        "column 'X1': numbers at 'site 1' but text such as 'u', 'v' at 'site 2'; store it alike at all sites, or "
-        "declare it in a schema",
+        "column 'X1': numbers at 'site 1' but text such as 'u', 'v' at 'site 2'; store it in the same way at all "
+        "sites, or declare it in a schema",
     )
     assert_refused(
         lambda: fit([fp.OracleSite(np.eye(2), 9, ["X0", "Z"], name="theory"), first[["X0", "X1"]]]),
@@ -718,7 +718,7 @@ def test_the_penalty_reaches_the_local_graph_and_is_refused_where_it_means_nothi
     words = pd.DataFrame({"a": ["u", "v"] * 20, "b": ["x", "x", "y", "y"] * 10})
     assert_refused(
         lambda: fit([words], penalty=2.0),
-        "site 'site 1' has categories only, and their score has no price that penalty=2 could multiply; use "
+        "site 'site 1' has categories only, and their score has no penalty term that penalty=2 could multiply; use "
         "data='mixed', or leave penalty at 1",
     )
 

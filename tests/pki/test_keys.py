@@ -389,9 +389,7 @@ def test_damaged_folders_are_explained(pilot: Path, tmp_path: Path, monkeypatch:
     right = key.read_bytes()
     for wrong in ((tmp_path / "other" / "ca" / "ca.key").read_bytes(), b"no key"):
         key.write_bytes(wrong)
-        with pytest.raises(
-            InputError, match=r"is not the key of the CA in coordinator/ca.pem: bring back the right one"
-        ):
+        with pytest.raises(InputError, match=r"is not the key of the CA in coordinator/ca.pem: restore the right one"):
             make_keys(pilot, renew=True)
     key.write_bytes(right)
     if os.name == "posix":
@@ -399,13 +397,13 @@ def test_damaged_folders_are_explained(pilot: Path, tmp_path: Path, monkeypatch:
         with pytest.raises(InputError, match="others on this machine can read the CA's key: chmod 600"):
             make_keys(pilot, renew=True)
     key.unlink()
-    with pytest.raises(InputError, match=r"renewing needs the CA's key, and .* is not there: bring it back from where"):
+    with pytest.raises(InputError, match=r"renewing needs the CA's key, and .* is not there: restore it from where"):
         make_keys(pilot, renew=True)
     (pilot / "coordinator" / "server.pem").write_text("no certificate")
-    with pytest.raises(InputError, match=r"server.pem' is not a certificate: bring it back from your backup"):
+    with pytest.raises(InputError, match=r"server.pem' is not a certificate: restore it from your backup"):
         make_keys(pilot, sites=["west"])
     (pilot / "coordinator" / "server.pem").unlink()
-    with pytest.raises(InputError, match=r"server.pem' is missing: bring it back from your backup"):
+    with pytest.raises(InputError, match=r"server.pem' is missing: restore it from your backup"):
         make_keys(pilot, sites=["west"])
     monkeypatch.setattr(module, "_now", lambda: now + timedelta(days=module.CA_DAYS - 10))
     with pytest.raises(InputError, match=r"before a certificate of 365 days would: choose at most --days 10, or begin"):

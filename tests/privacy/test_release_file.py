@@ -551,7 +551,7 @@ def test_nothing_else_is_overwritten(release: Release, tmp_path: Path) -> None:
             save_release(release, tmp_path / name)
         place = str(tmp_path / name)
         assert str(caught.value) == (
-            f"release file {place!r}: something else is there already; remove it, or choose another name"
+            f"release file {place!r}: another file is there already; remove it, or choose another name"
         )
     assert (tmp_path / "file").read_text() == "precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "link", "other"]

@@ -333,7 +333,7 @@ def test_stability_follows_the_direction_in_which_an_edge_is_written() -> None:
 def test_the_page_says_what_was_found() -> None:
     text = words_of(render_report(small()))
     assert "Causal graph of 5 variables from 2 sites" in text
-    assert "Without it, the sum of the sites\u2019 regrets would grow by 12.3 nats." in text
+    assert "Without it, the sum of the sites\u2019 regrets would grow by 12.3 nats" in text
     assert "A and b are both causes of c." in text
     assert (
         "At north a link is missing, as if a local policy set a variable; if so, the arrow points this way: ask north."

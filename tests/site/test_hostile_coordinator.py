@@ -383,7 +383,7 @@ def test_options_of_a_site_are_checked_when_it_starts(tmp_path: Path, options: A
 def test_a_penalty_for_categories_alone_is_refused_when_the_site_starts(tmp_path: Path) -> None:
     rows = pd.DataFrame({"a": ["u", "v"] * 20, "b": ["x", "x", "y", "y"] * 10})
     schema = Schema((Column("a", "categorical", ("u", "v")), Column("b", "categorical", ("x", "y"))))
-    with pytest.raises(InputError, match="site 'north' has categories only, and their score has no price"):
+    with pytest.raises(InputError, match="site 'north' has categories only, and their score has no penalty term"):
         answering(rows, name="north", store=tmp_path, schema=schema, penalty=2.0)
 
 

@@ -99,7 +99,7 @@ def test_levels_missing_at_a_site_and_rare_levels() -> None:
     north.loc[:1, "g"] = "x"
     south.loc[south.index[0], "g"] = "x"
     assert findings({"north": north, "south": south}) == [
-        "column 'g': does not occur: level 'w' at 'south'; fine if rare; check that sites code it alike",
+        "column 'g': does not occur: level 'w' at 'south'; fine if rare; check that all sites code it in the same way",
         "column 'g': levels with fewer than 5 rows: 'north' 'x' (2); 'south' 'x' (1); "
         "join rare levels into one: rename in the schema",
     ]
@@ -107,7 +107,7 @@ def test_levels_missing_at_a_site_and_rare_levels() -> None:
 
 def test_levels_that_differ_are_errors() -> None:
     (error,) = findings({"north": site(), "south": site(seed=1).assign(g=["p", "q"] * 150)}, "error")
-    assert error.startswith("column 'g': levels differ: 'u', 'v', 'w' at 'north'; 'p', 'q' at 'south'; code it alike")
+    assert error.startswith("column 'g': levels differ: 'u', 'v', 'w' at 'north'; 'p', 'q' at 'south'; code it in")
 
 
 def test_collinear_pairs_and_sets_are_named() -> None:

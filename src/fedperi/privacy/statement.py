@@ -101,7 +101,7 @@ def save_statement(statement: Statement, path: str | PathLike[str]) -> None:
         if target.is_symlink() or target.exists():
             if target.is_file() and target.read_bytes() == text:
                 return
-            raise InputError(f"{str(target)!r}: something else is there already; remove it, or choose another name")
+            raise InputError(f"{str(target)!r}: another file is there already; remove it, or choose another name")
         disk.write_whole(target, text, mode=0o666)  # less what the user's umask takes away: it is to be sent
     except OSError as error:
         raise InputError(

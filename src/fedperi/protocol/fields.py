@@ -215,7 +215,7 @@ class Fields:
         listed = levels is None or (isinstance(levels, list) and len(levels) <= MAX_VARIABLES)
         limits = bounds is None or (isinstance(bounds, list) and all(map(is_number, bounds)))
         if set(entry) != {"name", "kind", "levels", "bounds"} or not listed or not limits:
-            self.wrong(f"describes the column {entry['name']!r} in a way that is not known")
+            self.wrong(f"describes the column {entry['name']!r} in an unknown way")
         if not all(map(_is_name, levels or [])):
             self.wrong(f"has a level of the column {entry['name']!r} that is not plain text")
         try:
@@ -226,7 +226,7 @@ class Fields:
                 None if bounds is None else tuple(bounds),
             )
         except (InputError, TypeError):
-            self.wrong(f"describes the column {entry['name']!r} in a way that is not known")
+            self.wrong(f"describes the column {entry['name']!r} in an unknown way")
         return made
 
 

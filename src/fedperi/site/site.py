@@ -79,7 +79,7 @@ class Site(Respondent):
                 )
             if settings.penalty != 1:
                 raise InputError(
-                    f"site {self.name!r} has categories only, and their score has no price that penalty="
+                    f"site {self.name!r} has categories only, and their score has no penalty term that penalty="
                     f"{settings.penalty:g} could multiply; use data='mixed', or leave penalty at 1"
                 )
             return DiscreteScore(summary), DiscreteScore(summary, "bic", penalty=0.0), summary.n

@@ -41,7 +41,7 @@ def save_release(release: Release, path: str | PathLike[str]) -> None:
         if target.is_symlink() or target.exists():
             if target.is_file() and target.read_bytes() == text:
                 return
-            refuse("something else is there already; remove it, or choose another name")
+            refuse("another file is there already; remove it, or choose another name")
         disk.write_whole(target, text, mode=0o666)  # less what the user's umask takes away: it is to be sent
     except OSError as error:
         refuse(f"it cannot be written: {error.strerror or error}; choose another place")

@@ -86,13 +86,13 @@ def sentinel_findings(name: str, looks: Looked, levels: Sequence[str] | None = N
     >>> looks = Looks()
     >>> looks.add(pd.DataFrame({"chol": [180.5 + i % 80 for i in range(100)] + [0.0] * 20}))
     >>> print(sentinel_findings("chol", {"lyon": looks.result()["chol"]})[0])
-    column 'chol': the value 0 at 'lyon' (20 of 120 rows) lies apart from all others: probably a code for ...
+    column 'chol': the value 0 at 'lyon' (20 of 120 rows) is far from all other values: probably a code for ...
     """
     found = []
     for code in codes_of(looks, levels):
         rows = {site: (look.codes[code], look.n) for site, look in looks.items() if look.codes.get(code)}
         where = " and ".join(f"{site!r} ({some} of {n} rows)" for site, (some, n) in rows.items())
-        message = f"the value {code} at {where} lies apart from all others: probably a code for missing"
+        message = f"the value {code} at {where} is far from all other values: probably a code for missing"
         remedy = f"if so, declare missing_values = [{code}] for {name} in the schema"
         # Zero may be an amount, and a level of its own does no harm; any other code would count as a huge amount.
         level: Level = "warning" if code == 0 or levels is not None else "error"
@@ -114,7 +114,7 @@ def _repeated_edges(name: str, looks: Looked) -> list[Finding]:
                 where.append(f"the {which} value at {site!r} is in {rows} of {look.n} rows")
     if not where:
         return []
-    message = f"{' and '.join(where)}, and lies apart from all others: perhaps a code for missing, or a limit"
+    message = f"{' and '.join(where)}, and is far from all other values: perhaps a code for missing, or a limit"
     remedy = f"look it up there; if it is a code, declare missing_values for {name} in the schema"
     return [Finding("error", None, (name,), message, remedy, "sentinel")]
 
