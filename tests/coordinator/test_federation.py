@@ -650,9 +650,13 @@ def test_oracles_with_a_bad_graph_or_names() -> None:
 
 def test_targets_that_are_no_variables() -> None:
     (table,) = tables(1)
-    with pytest.raises(fp.InputError, match=r"^site 'north' declares the target 'Q', which is none of its variables$"):
+    with pytest.raises(
+        fp.InputError, match=r"^site 'north' declares the target 'Q', which is not one of its variables$"
+    ):
         fp.Site(table, name="north", targets=["X0", "Q"])
-    with pytest.raises(fp.InputError, match=r"^site 'oracle' declares the target 'Q', which is none of its variables$"):
+    with pytest.raises(
+        fp.InputError, match=r"^site 'oracle' declares the target 'Q', which is not one of its variables$"
+    ):
         fp.OracleSite(np.eye(2), 9, targets="Q")
     with pytest.raises(fp.InputError, match=r"^the targets of site 'oracle' must be a list of variables, not 3$"):
         fp.OracleSite(np.eye(2), 9, targets=3)

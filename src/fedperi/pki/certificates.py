@@ -276,7 +276,7 @@ def _ends(path: Path) -> list[datetime]:
     try:
         return [certificate.not_valid_after_utc for certificate in x509.load_pem_x509_certificates(path.read_bytes())]
     except (OSError, ValueError):
-        return []  # whoever uses the file says what is wrong with it
+        return []  # the caller that uses the file reports what is wrong with it
 
 
 def check_not_ended(path: Path) -> None:

@@ -22,7 +22,7 @@ SHARED_ROWS, SHARED = 5, 0.01
 """Rows of the smaller site that another site has too, and their share, from which on they are worth a warning."""
 
 COMPARED = 100_000
-"""Rows of a site that are compared with those of other sites: of more, a share of about so many."""
+"""Rows of a site that are compared with those of other sites; of larger tables, a sample of about this size."""
 
 LEAST = 20
 """Values of a column that are needed to compare it."""

@@ -10,7 +10,7 @@ from .findings import Finding, Level
 from .looks import CODES, Floats, NumberLook, spread_of
 
 ROWS, SHARE = 5, 0.01
-"""A code repeats: in so many rows of a site, and in this share of them. A value of one patient does not."""
+"""Least number of rows of a site, and their share, in which a code occurs. A value of one patient does not repeat."""
 
 AWAY, GAP = 3.5, 1.0
 """Standard deviations of a well-known code from the middle, and from the nearest other value. Cholesterol 0 is 4.6 and
@@ -20,8 +20,8 @@ FAR_AWAY, FAR_GAP = 5.0, 2.0
 """The same for a number that is not known as a code."""
 
 IMPOSSIBLE, LONELY = 10.0, 3.0
-"""Standard deviations from which a single value is called impossible, if it is also so many times as far from the
-middle as the others."""
+"""Standard deviations from which a single value is called impossible, and how many times as far from the middle as the
+others it must be."""
 
 LEAST = 20
 """Values of other rows that are needed to say what is usual."""
