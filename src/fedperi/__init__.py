@@ -1,4 +1,4 @@
-"""Federated causal discovery from sites that differ by interventions nobody wrote down."""
+"""Federated causal discovery from sites that differ by unknown interventions."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

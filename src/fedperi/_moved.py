@@ -17,7 +17,7 @@ MOVED = {
 
 
 class _Moved:
-    """Asked last, when no other finder knows a module."""
+    """Import finder for modules that no other finder knows."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The one way to write files that must survive a crash, and to keep other processes out meanwhile.
+"""Writing files that must survive a crash, and locking them against other processes.
 
 Functions raise `OSError`; each caller says in its own words which file that was and what to do.
 """
@@ -80,7 +80,7 @@ def locked(path: Path, seconds: float) -> Iterator[None]:
     Raises
     ------
     Busy
-        If another holder did not let go in time.
+        If another holder did not release it in time.
 
     Examples
     --------

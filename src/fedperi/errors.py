@@ -1,4 +1,4 @@
-"""The one error a user of fedperi has to know."""
+"""The errors of fedperi for its users."""
 
 from __future__ import annotations
 

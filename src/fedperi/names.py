@@ -13,20 +13,20 @@ import unicodedata
 from .errors import InputError
 
 MAX_NAME = 200
-"""Characters in a name."""
+"""Largest number of characters in a name."""
 
 JOINERS = "\u200c\u200d"
 """Characters of format that belong to the spelling of words, in Persian and Hindi for example."""
 
 _BLANKS = JOINERS + "\u115f\u1160\u2800\u3164\uffa0"
-"""Characters that are letters or signs by their kind, and of which nothing is seen."""
+"""Characters that count as letters or signs, but are invisible."""
 
 _FORMULA = re.compile("'*[=+\\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 """How a cell begins that a spreadsheet may run, the wide signs of East Asian keyboards included; quotes before it."""
 
 
 def plain(character: str) -> bool:
-    r"""Whether a character may stand in a log or on a terminal: no control, no surrogate, no hidden direction.
+    r"""Whether a character may appear in a log or on a terminal: no control, no surrogate, no hidden direction.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def name_problem(name: object) -> str | None:
 
 
 def _shows(character: str) -> bool:
-    """Whether a character is seen by itself: marks are seen on another one."""
+    """Whether a character is visible by itself: combining marks need another one."""
     return not character.isspace() and character not in _BLANKS and unicodedata.category(character) not in ("Mn", "Me")
 
 

@@ -25,10 +25,10 @@ def check_one_of(option: str, value: object, legal: Sequence[str]) -> None:
     >>> check_one_of("missing", "fill", COMPLETE)
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: missing is one of error, drop; not 'fill'
+    fedperi.errors.InputError: missing must be one of error, drop; not 'fill'
     """
     if not isinstance(value, str) or value not in legal:
-        raise InputError(f"{option} is one of {', '.join(legal)}; not {value!r}")
+        raise InputError(f"{option} must be one of {', '.join(legal)}; not {value!r}")
 
 
 def check_whole(option: str, value: object, least: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""The one reader and writer of JSON, and the one reader of TOML: finite numbers, no field twice, nothing endless.
+"""Strict reading and writing of JSON, and reading of TOML: finite numbers, no duplicate fields, limited size.
 
 Python's own reader takes ``NaN``, reads ``1e999`` as infinity, keeps the last of two fields of the same name, and
 builds integers that no float can hold. Each of these fails later, far from the file: as a traceback, or as a wrong
@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from .errors import InputError
 
 DEEPEST = 32
-"""Brackets within brackets. Nothing of ours has more than seven; Python's stack ends at some hundreds."""
+"""Largest depth of brackets. Our files have at most seven; Python's stack ends at some hundreds."""
 
 LARGEST = (1 << 63) - 1
 """Whole numbers are between minus this and this: every float and every array can hold them."""

@@ -325,11 +325,11 @@ def test_command_says_what_was_tried_and_found() -> None:
     done = fedperi_here("audit", "--epsilon", "8", "--runs", "60", "--confidence", "0.9999999999")
     assert done.returncode == 0, done.stderr
     for words in (
-        "Was one person in the table? (60 releases with and 60 without one telling row;",
+        "Was one person in the table? (60 releases with and 60 without one extreme row;",
         "mechanism 'statistics', the release of a whole table: claimed epsilon = 8, delta = 1e-06",
-        "so few runs would not notice it; use --runs with more",
-        "1040 pairs of files that differ by one odd line: it changes what noise is added to by at most",
-        "1 of what the noise is made for; in 0 pairs one file is refused",
+        "so few runs would miss it; increase --runs",
+        "1040 pairs of files that differ by one odd line: it changes the statistics by at most",
+        "1 of the sensitivity that the noise is scaled to; in 0 pairs one file is refused",
         "without privacy: correlations to 0.0000 (median)",
         "No violation found. That is no proof",
     ):

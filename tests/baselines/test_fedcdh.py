@@ -339,7 +339,7 @@ def test_the_result_says_what_the_bound_left_out() -> None:
     assert comparisons.startswith("comparisons of sites given 1 or more variables left out: 4 made, ")
     assert {tests, comparisons} <= {step.what for step in cut.history}
     assert cut.method["tests"] == 6 + 4
-    assert f"A bound cut the search short: {tests}; {comparisons}." in methods_text(cut)
+    assert f"A limit ended the search early: {tests}; {comparisons}." in methods_text(cut)
     assert "bound" not in methods_text(free)
     assert fp.Result.from_json(cut.to_json()).method["stopped"] == cut.method["stopped"]
 
@@ -534,7 +534,7 @@ def test_saves_a_report(tmp_path: Path) -> None:
         ({"most_tests": 0}, "most_tests must be a whole number, at least 1, not 0"),
         ({"features": 1}, "features must be a whole number, at least 2, not 1"),
         ({"faithful": "yes"}, "faithful must be True or False, not 'yes'"),
-        ({"missing": "fill"}, "missing is one of error, drop; not 'fill'"),
+        ({"missing": "fill"}, "missing must be one of error, drop; not 'fill'"),
         ({"seed": 1.5}, "seed must be a whole number, at least 0, not 1.5"),
     ],
 )

@@ -510,7 +510,7 @@ def test_torch_is_not_needed() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"variant": "none"}, "variant is one of graph-shared, all-shared, linear; not 'none'"),
+        ({"variant": "none"}, "variant must be one of graph-shared, all-shared, linear; not 'none'"),
         ({"sparsity": -1}, "sparsity must be a finite number, zero or positive, not -1"),
         ({"rate": 0}, "rate must be a finite number, above zero, not 0"),
         ({"threshold": 1.0}, "threshold must lie between 0 and 1, not 1.0"),
@@ -519,7 +519,7 @@ def test_torch_is_not_needed() -> None:
         ({"every": True}, "every must be a whole number, at least 1, not True"),
         ({"seed": -1}, "seed must be a whole number, at least 0, not -1"),
         ({"faithful": 1}, "faithful must be True or False, not 1"),
-        ({"missing": "fill"}, "missing is one of error, drop; not 'fill'"),
+        ({"missing": "fill"}, "missing must be one of error, drop; not 'fill'"),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:
@@ -544,7 +544,7 @@ def test_bad_tables_are_refused() -> None:
 
 
 def test_training_that_diverges_is_told() -> None:
-    message = r"site 'north': training left the range of numbers; bring all columns to a similar scale"
+    message = r"site 'north': training diverged; bring all columns to a similar scale"
     with pytest.raises(fp.InputError, match=message):
         fp.FedDAG(**SHORT).fit({"north": chain(30, 1) * 1e25})  # squares of 4-byte numbers
     with pytest.raises(fp.InputError, match=message):

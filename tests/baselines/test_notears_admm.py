@@ -424,7 +424,7 @@ def test_an_interruption_keeps_what_there_was(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"model": "forest"}, "model is one of linear, mlp; not 'forest'"),
+        ({"model": "forest"}, "model must be one of linear, mlp; not 'forest'"),
         ({"threshold": -1}, "threshold must be a finite number, zero or positive, not -1"),
         ({"l1": float("nan")}, "l1 must be a finite number, zero or positive, not nan"),
         ({"max_rounds": 0}, "max_rounds must be a whole number, at least 1, not 0"),
@@ -432,7 +432,7 @@ def test_an_interruption_keeps_what_there_was(monkeypatch: pytest.MonkeyPatch) -
         ({"hidden": 2.5}, "hidden must be a whole number, at least 1, not 2.5"),
         ({"seed": True}, "seed must be a whole number, at least 0, not True"),
         ({"faithful": "yes"}, "faithful must be True or False, not 'yes'"),
-        ({"missing": "guess"}, "missing is one of error, drop; not 'guess'"),
+        ({"missing": "guess"}, "missing must be one of error, drop; not 'guess'"),
     ],
 )
 def test_bad_options(options: Any, words: str) -> None:

@@ -111,8 +111,8 @@ def test_bad_options(tmp_path: Path) -> None:
         (["settings", "--settings", "cut,easy"], "there is no setting 'easy'; there are: cut, some cut, "),
         (["table1", "--limit", "0"], "--limit must be a positive number of CPU seconds, not 0"),
         (["cell"], "benchmark cell needs --cell JSON"),
-        (["cell", "--cell", "{"], "--cell is no JSON"),
-        (["cell", "--cell", "3"], "--cell is an object with a task"),
+        (["cell", "--cell", "{"], "--cell is not JSON"),
+        (["cell", "--cell", "3"], "--cell must be an object with a task"),
         (["cell", "--cell", '{"task": "fly"}'], "a cell has a 'task', one of fit, filter, "),
         (["cell", "--cell", '{"task": "fit"}'], "--cell lacks 'setting'"),
     ):
@@ -265,7 +265,7 @@ def test_a_page_of_all_that_is_saved(tmp_path: Path) -> None:
     run("table1", "--seeds", "1", "--methods", "oracle-cpdag", "--out", out)
     (out / "notes.md").write_text("Our words.\n")
     said = run("all", "--saved", "--seeds", "1", "--out", out, "--page", page)
-    assert "privacy: nothing is saved, left out." in said
+    assert "privacy: skipped, nothing is saved." in said
     text = page.read_text()
     assert "Our words." in text and "![Table 1: variables, linear data](numbers/table1.png)" in text
     assert (out / "time.md").exists() and not (out / "privacy.md").exists()

@@ -45,6 +45,7 @@ def test_the_demo_is_not_a_lucky_seed(tmp_path: Path, seed: int) -> None:
 
 def test_help_and_version() -> None:
     assert "simulate" in fedperi("--help").stdout
+    assert "One table per site" in fedperi("run", "--help").stdout
     assert fedperi("--version").stdout == f"fedperi {fp.__version__}\n"
 
 
@@ -114,7 +115,7 @@ def test_simulate_writes_clinics(tmp_path: Path) -> None:
         (["--clinic", "stroke", "--noise", "uniform"], "error: --noise has no meaning with --clinic"),
         (["--log"], "error: --log has a meaning only with --clinic"),
         (["--nothing-shared", "--no-shared-mechanisms"], "error: --nothing-shared says more than"),
-        (["--samples", "many"], "error: --samples is one number, or one a site separated by commas; got 'many'"),
+        (["--samples", "many"], "error: --samples is one number, or one per site separated by commas; got 'many'"),
         (
             ["--samples", "10,20"],
             "error: samples has 2 entries for 4 sites; give one number for all sites or one for each",
@@ -151,7 +152,7 @@ def test_the_old_spelling_of_a_site_still_works_and_says_what_to_write(tmp_path:
     assert old.stderr == "--data is the type of the columns now; write: fedperi site north.csv\n"
     for arguments, message in (
         (["--data", "linear"], "give the site's table: fedperi site north.csv"),
-        (["north.csv", "--data", "cubic"], "data is one of auto, linear, nonlinear, discrete, mixed; not 'cubic'"),
+        (["north.csv", "--data", "cubic"], "data must be one of auto, linear, nonlinear, discrete, mixed; not 'cubic'"),
     ):
         done = fedperi("site", *arguments, "--dry-run", cwd=tmp_path)
         assert (done.returncode, done.stderr) == (2, f"error: {message}\n")

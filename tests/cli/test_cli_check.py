@@ -78,7 +78,7 @@ def test_mistakes_are_all_shown_errors_first_and_what_to_do(folder: Path) -> Non
         "error    column 'weight': present at 'south' but not at 'north'",
         "           give all sites the same columns",
         "error    column 'arm': text such as 'high', 'low', 'placebo' at 'north' but numbers at 'south'",
-        "           store it alike at all sites, or declare it in a schema",
+        "           store it in the same way at all sites, or declare it in a schema",
         "error    'south', columns 'age', 'weight': 5.0 % of the values are missing (10 of 200)",
         "           fill them, drop the column, leave incomplete rows out (missing=drop), or use M-PERI with",
         "           missing=auto",
@@ -141,9 +141,7 @@ def test_a_schema_is_written_read_and_obeyed(folder: Path) -> None:
     assert Schema.from_file(folder / "schema.toml")["arm"].levels == ("high", "low", "placebo")
     again = fedperi_here("check", "north.csv", "--write-schema", "schema.toml", cwd=folder)
     assert again.returncode == 2
-    assert again.stderr == (
-        "error: --write-schema: 'schema.toml' is there already; remove it, or choose another name\n"
-    )
+    assert again.stderr == ("error: --write-schema: 'schema.toml' already exists; remove it, or choose another name\n")
     site().replace({"arm": {"low": "none"}}).to_csv(folder / "east.csv", index=False)
     other = fedperi_here("check", "east.csv", "--schema", "schema.toml", "--write-schema", "new.json", cwd=folder)
     assert other.returncode == 2
@@ -155,7 +153,7 @@ def test_a_schema_is_written_read_and_obeyed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["north.csv", "--missing", "skip"], "error: missing is one of auto, em, error, drop; not 'skip'"),
+        (["north.csv", "--missing", "skip"], "error: missing must be one of auto, em, error, drop; not 'skip'"),
         (
             ["north.csv", "--schema", "none.toml"],
             "error: cannot read schema file 'none.toml': No such file or directory",

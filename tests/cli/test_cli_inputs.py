@@ -50,7 +50,7 @@ def test_a_folder_per_site_and_parts_that_are_no_sites(folder: Path) -> None:
         "metz": 120,
     }
     done = fedperi_here("check", "lyon", cwd=folder)
-    assert done.returncode == 2 and "named like parts of one table, and that is one site" in done.stderr
+    assert done.returncode == 2 and "named like parts of one table, which is one site" in done.stderr
 
 
 def test_standard_input_is_one_site(folder: Path) -> None:
@@ -72,7 +72,7 @@ def test_standard_input_is_one_site(folder: Path) -> None:
             ("check", "sites", "--columns", "age,bmi"),
             "--columns names 'bmi', which no table has; the columns are",
         ),
-        (("check", "sites", "--exclude", ","), "--exclude names no column; give names with commas between them"),
+        (("check", "sites", "--exclude", ","), "--exclude names no column; give names separated by commas"),
         (("check", "sites", "--exclude", "id", "--columns", "id"), "column 'id' is chosen and excluded; leave one"),
         (("check", "sites", "--encoding", "klingon"), "encoding 'klingon' is not known; usual ones are utf-8, cp1252"),
         (
@@ -132,7 +132,7 @@ def test_init_writes_files_that_work_and_never_overwrites(folder: Path) -> None:
     assert fedperi_here(*command, cwd=folder).returncode == 0
     again = fedperi_here("init", "sites", cwd=folder)
     assert again.returncode == 2
-    assert "'sites/schema.toml' is there already; remove it, or choose another folder with --out" in again.stderr
+    assert "'sites/schema.toml' already exists; remove it, or choose another folder with --out" in again.stderr
 
 
 def test_a_run_hands_findings_to_its_result_and_report(folder: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_run_hands_findings_to_its_result_and_report(folder: Path) -> None:
     assert not (folder / "results").exists()
     done = fedperi_here(*command, "--accept", "sbp", cwd=folder, columns=400)
     assert done.returncode == 0, done.stderr
-    said = "Column 'sbp': the value -999 at 'lyon' (20 of 120 rows) lies apart from all others: probably a code for "
+    said = "Column 'sbp': the value -999 at 'lyon' (20 of 120 rows) is far from all other values: probably a code for "
     said += "missing; if so, declare missing_values = [-999] for sbp in the schema."
     assert said in json.loads((folder / "results/result.json").read_text())["warnings"]
     assert "the value -999 at" in (folder / "results/report.html").read_text()

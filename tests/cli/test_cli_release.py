@@ -69,8 +69,8 @@ def test_a_release_in_processes_of_its_own(folder: Path) -> None:
         "",
         "For this site only, and not in the file:",
         "",
-        "Not signed: anyone on its way could edit it. Give the site's key to sign it: --key site.key",
-        "To read it in words: fedperi inspect h1.fedperi",
+        "Not signed: anyone could edit it on the way. To sign it, give the site's key: --key site.key",
+        "To have it explained: fedperi inspect h1.fedperi",
     ]
     text = (folder / "h1.fedperi").read_text()
     beside = json.loads(text)
@@ -82,7 +82,7 @@ def test_a_release_in_processes_of_its_own(folder: Path) -> None:
     assert (again.returncode, again.stderr) == (0, "")
     assert lines(again.stdout)[:2] == [
         "Wrote again.fedperi: noisy statistics of site 'h1'.",
-        "It is the same release as before, no new price.",
+        "It is the same release as before, at no new price.",
     ]
     assert "For this site only" not in again.stdout
     assert (folder / "again.fedperi").read_text() == text
@@ -100,7 +100,7 @@ def test_a_release_in_processes_of_its_own(folder: Path) -> None:
         "What can be learned",
         "Who made it",
         "The ledger",
-        "The file is whole: its checksum fits, and its noise is as large as its promise",
+        "The file is intact: its checksum matches, and its noise is as large as its promise",
         "needs.",
         "It is not signed, so that this proves nothing about who made it.",
     ]
@@ -123,7 +123,7 @@ def test_a_dry_run_draws_and_writes_nothing(folder: Path) -> None:
     texts = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     code, out, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--ceiling", "3", "--dry-run")
     assert (code, err) == (0, "")
-    assert lines(out)[1] == "It was drawn before: the same release again, no new price."
+    assert lines(out)[1] == "It was drawn before: the same release again, at no new price."
     assert lines(out)[3] == "Ceiling: 3; remaining: 2."
     code, out, err = fedperi_here(
         "release", "h1.csv", "--epsilon", "4", "--bounds", "bounds.toml", "--ceiling", "3", "--dry-run"
@@ -174,8 +174,8 @@ def test_prices_add_up_to_the_ceiling(folder: Path) -> None:
     code, out, _ = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "1.fedperi")
     assert code == 0
     assert lines(out)[:4] == [
-        "1.fedperi holds this release already, and was left as it is.",
-        "It is the same release as before, no new price.",
+        "1.fedperi already holds this release, and was not changed.",
+        "It is the same release as before, at no new price.",
         "Ledger: 2 releases, together epsilon = 2.284 at delta = 1e-06.",
         "Ceiling: 3; remaining: 0.716.",
     ]
@@ -189,9 +189,9 @@ def test_prices_add_up_to_the_ceiling(folder: Path) -> None:
     assert (newer.moments == first.moments).all()
     told = " ".join(fedperi_here("inspect", "newer.fedperi")[1].split())
     assert (
-        "The site had given 2 releases of the table when the file was written: epsilon = 2.284 at delta = 1e-06, of 3 "
-        "that it allows in all; 0.716 is left. For anyone who has them all, this total holds, not the price of "
-        "this file alone."
+        "When the file was written, the site had made 2 releases of the table: epsilon = 2.284 at delta = 1e-06, of at "
+        "most 3 that it allows; 0.716 is left. Against anyone who has all of them, this total counts, not the price of "
+        "this file."
     ) in told
 
 
@@ -220,19 +220,19 @@ def test_json(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--bounds", "bounds.toml", "--out", "x"), "give the price of the release: --epsilon 1 is usual"),
+        (("--bounds", "bounds.toml", "--out", "x"), "give the privacy price of the release: --epsilon 1 is usual"),
         ((*ARGUMENTS,), "give the file to write: --out h1.fedperi (or --dry-run to see the price)"),
         ((*ARGUMENTS, "--out", "no/x"), "--out 'no/x': there is no folder 'no'; make it first"),
-        ((*ARGUMENTS, "--out", "."), "--out '.' is there already and is no release file; choose another name"),
+        ((*ARGUMENTS, "--out", "."), "--out '.' already exists and is not a release file; choose another name"),
         (
             (*ARGUMENTS, "--out", "h1.csv"),
-            "--out 'h1.csv' is there already and is no release file; choose another name",
+            "--out 'h1.csv' already exists and is not a release file; choose another name",
         ),
         (
             (*ARGUMENTS, "--out", "x", "--data", "discrete"),
-            "data is one of auto, linear, nonlinear, mixed; not 'discrete'",
+            "data must be one of auto, linear, nonlinear, mixed; not 'discrete'",
         ),
-        ((*ARGUMENTS, "--out", "x", "--missing", "fill"), "missing is one of error, drop; not 'fill'"),
+        ((*ARGUMENTS, "--out", "x", "--missing", "fill"), "missing must be one of error, drop; not 'fill'"),
         (
             (*ARGUMENTS, "--out", "x", "--targets", "dose"),
             "--targets: there is no column 'dose'; there are 'age', 'weight', 'arm'",
@@ -273,7 +273,7 @@ def test_values_of_the_table_are_in_no_message(folder: Path) -> None:
     rows.loc[7, "age"] = "secret-value"
     rows.to_csv("h1.csv", index=False)
     told = (
-        "site 'h1', column 'age': less than 0.1 % of the cells are no number (1 of 1987) and count as 60, the middle "
+        "site 'h1', column 'age': less than 0.1 % of the cells are not numbers (1 of 1987) and count as 60, the middle "
         "of the bounds; correct or fill them; --missing drop leaves their rows out"
     )
     code, out, err = fedperi_here("release", "h1.csv", *ARGUMENTS, "--dry-run")
@@ -363,7 +363,7 @@ def test_a_disk_that_is_full_costs_nothing_twice(folder: Path, monkeypatch: pyte
     assert not [path for path in folder.iterdir() if path.suffix in (".fedperi", ".part")]
     code, out, _ = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
     assert code == 0
-    assert "It is the same release as before, no new price." in lines(out)
+    assert "It is the same release as before, at no new price." in lines(out)
     assert spent(folder) == [1.0]
 
 
@@ -402,7 +402,7 @@ def test_interrupted_after_the_charge(folder: Path, monkeypatch: pytest.MonkeyPa
     assert sorted(path.name for path in folder.iterdir()) == ["bounds.toml", "h1.csv", "store"]
     assert spent(folder) == [1.0]
     code, out, _ = fedperi_here("release", "h1.csv", *ARGUMENTS, "--out", "h1.fedperi")
-    assert "It is the same release as before, no new price." in lines(out)
+    assert "It is the same release as before, at no new price." in lines(out)
     assert spent(folder) == [1.0]
 
 

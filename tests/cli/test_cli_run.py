@@ -90,8 +90,8 @@ def test_the_words_of_a_result_by_hand(capsys: pytest.CaptureFixture[str]) -> No
         "age -> dose    0.98         practically certain  confirmed",
         "dose -> [red]  0.05         leaning              rests on Lyon alone",
         "sex -- age     0.55         open                 open",
-        "Practically certain: probability 0.95 or more. Likely: 0.8 or more. Leaning: 0.6 or more; more if",
-        "the graph leaves the direction open, less if it has an arrow. Open: less.",
+        "Practically certain: probability 0.95 or more. Likely: 0.8 or more. Leaning: 0.6 or more. (Above 0.8",
+        "too if the graph leaves the direction open, below 0.6 if it has an arrow.) Open: less.",
         "3 edges: 1 confirmed (the direction holds whichever site is left out), 1 that rests on one site, 1",
         "with an open direction.",
         "",
@@ -130,7 +130,7 @@ def test_json_and_dry_run_write_nothing(hospitals: Path) -> None:
     plan = fedperi_here("run", *files(hospitals), *IPERI, "--dry-run", cwd=hospitals)
     assert plan.returncode == 0
     assert "3 variables x 4 parent sets = 12 numbers" in plan.stdout
-    assert "Nothing was asked: this was a dry run." in plan.stdout
+    assert "Nothing was requested: this was a dry run." in plan.stdout
     assert [path.name for path in hospitals.iterdir()] == ["data"]
 
 
@@ -141,13 +141,13 @@ def test_a_dry_run_says_what_each_site_would_say(hospitals: Path) -> None:
         "Each site would make one statement:",
         "  its row count, 6 means, and 21 variances and covariances of the columns and their squares: "
         "at most 28 numbers",
-        "No question comes after it, and no row leaves a site.",
+        "No further question is asked, and no row leaves a site.",
         "But exact means and covariances are not private. For a private run: --epsilon 1 --bounds FILE",
-        "Nothing was asked: this was a dry run.",
+        "Nothing was requested: this was a dry run.",
     ]
     assert fp.MPERI().fit(files(hospitals)).queries == 28
     other = fedperi_here("run", *files(hospitals), "--method", "fedcdh", "--dry-run", cwd=hospitals)
-    assert other.returncode == 0 and "NOT PRIVATE" in other.stdout and "Nothing was asked" in other.stdout
+    assert other.returncode == 0 and "NOT PRIVATE" in other.stdout and "Nothing was requested" in other.stdout
 
 
 def test_a_dry_run_counts_the_indicators_of_categories(tmp_path: Path) -> None:
@@ -195,17 +195,17 @@ def test_knowledge_file(hospitals: Path) -> None:
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        ([*IPERI, "--masking", "x"], "error: masking is one of none, consensus, adaptive; not 'x'"),
+        ([*IPERI, "--masking", "x"], "error: masking must be one of none, consensus, adaptive; not 'x'"),
         (
             ["--method", "x"],
-            "error: method is one of mperi, iperi, peri, fci, notears-admm, feddag, fedcdh; not 'x'\n",
+            "error: method must be one of mperi, iperi, peri, fci, notears-admm, feddag, fedcdh; not 'x'\n",
         ),
         (["--confidence", "2"], "error: confidence must lie between 0.5 and 1, not 2.0\n"),
-        (["--sharing", "x"], "error: sharing is one of auto, exact, none; not 'x'\n"),
+        (["--sharing", "x"], "error: sharing must be one of auto, exact, none; not 'x'\n"),
         (["--config", "none.toml"], "error: the configuration 'none.toml' cannot be read"),
         (["--knowledge", "none.toml"], "error: the knowledge file 'none.toml' cannot be read"),
         ([*IPERI, "--jobs", "0"], "error: jobs must be a whole number, 1 or more, not 0"),
-        (["none.csv"], "error: the tables do not pass the check above; nothing was run"),
+        (["none.csv"], "error: the tables do not pass the check above; nothing was computed"),
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(hospitals: Path, extra: list[str], message: str) -> None:
@@ -244,11 +244,11 @@ def test_mistakes_are_one_line_and_write_nothing(hospitals: Path, extra: list[st
         ),
         (
             ["--bounds", "bounds.toml"],
-            "error: --bounds is about privacy, which needs a price: add --epsilon 1\n",
+            "error: --bounds concerns privacy, which needs a price: add --epsilon 1\n",
         ),
         (
             ["--method", "fedcdh", "--epsilon", "1"],
-            "error: --epsilon is about privacy, and fedcdh has no private form; for a private run leave --method out\n",
+            "error: --epsilon concerns privacy, and fedcdh has no private form; for a private run omit --method\n",
         ),
     ],
 )
@@ -270,7 +270,7 @@ def test_options_of_mperi_on_the_command_line_and_in_a_file(hospitals: Path) -> 
     questions = ("coordinate", "--channel", "regrets", "--insecure", "--sites", "2", "--out", "x")
     done = fedperi_here(*questions, "--config", "run.toml", cwd=hospitals)
     assert done.returncode == 2
-    assert done.stderr.endswith("is no option of iperi where sites answer questions; leave it out\n")
+    assert done.stderr.endswith("is not an option of iperi where sites answer questions; leave it out\n")
     done = fedperi_here(*questions, "--method", "mperi", cwd=hospitals)
     assert done.returncode == 2
     assert done.stderr.endswith("error: M-PERI asks no questions: leave out --channel regrets, or use --method iperi\n")
@@ -329,7 +329,7 @@ def test_a_column_that_is_constant_at_one_site_is_a_policy(hospitals: Path) -> N
     refused = fedperi_here("run", *files(hospitals), *IPERI, "--out", "other", cwd=hospitals)
     assert refused.returncode == 2
     assert "'site_0', column 'pressure': all values are the same (1.5)" in refused.stderr
-    assert refused.stderr.endswith("error: the tables do not pass the check above; nothing was run\n")
+    assert refused.stderr.endswith("error: the tables do not pass the check above; nothing was computed\n")
     for name in files(hospitals)[1:]:
         pd.read_csv(name).assign(pressure=1.5).to_csv(name, index=False)
     everywhere = fedperi_here("run", *files(hospitals), "--out", "other", cwd=hospitals)
@@ -402,7 +402,7 @@ def test_a_run_from_release_files_alone(hospitals: Path) -> None:
     one, other = (fp.Result.from_json(done.stdout) for done in (inside, outside))
     assert one.graph == other.graph and one.regrets == other.regrets
     dry = fedperi_here("run", *releases, *IPERI, "--dry-run", cwd=hospitals)
-    assert "3 statements: nothing is asked of these sites, and nothing is paid." in dry.stdout
+    assert "3 statements: these sites are asked nothing and pay nothing." in dry.stdout
     assert "site_0: a private release, epsilon 4, delta 1e-06." in dry.stdout
     refused = fedperi_here("run", *releases, "--method", "feddag", "--out", "results", cwd=hospitals)
     assert refused.stderr == (
@@ -415,7 +415,7 @@ def test_private_runs_that_are_refused(hospitals: Path) -> None:
     arguments = with_bounds(hospitals)
     for extra, message in (
         (["--epsilon", "0"], "error: epsilon must be a positive, finite number, not 0.0; 1 is usual"),
-        (["--mechanism", "exact"], "error: mechanism is one of statistics, regret; not 'exact'"),
+        (["--mechanism", "exact"], "error: mechanism must be one of statistics, regret; not 'exact'"),
         (["--delta", "0.01"], "must be below one over the number of rows"),
         (["--data", "discrete"], "error: data='discrete' counts combinations of levels"),
         (["--ceiling", "3"], "above its ceiling of epsilon 3"),
@@ -423,7 +423,7 @@ def test_private_runs_that_are_refused(hospitals: Path) -> None:
         done = fedperi_here("run", *arguments, *extra, "--out", "results", cwd=hospitals)
         assert done.returncode == 2 and message in done.stderr, done.stderr
     done = fedperi_here("run", *files(hospitals), *IPERI, "--bounds", "bounds.toml", "--out", "results", cwd=hospitals)
-    assert done.stderr == "error: --bounds is about privacy, which needs a price: add --epsilon 1\n"
+    assert done.stderr == "error: --bounds concerns privacy, which needs a price: add --epsilon 1\n"
     done = fedperi_here("run", *files(hospitals), *IPERI, "--epsilon", "1", "--out", "results", cwd=hospitals)
     assert "column 'age': no public bounds" in done.stderr
     assert not (hospitals / "results").exists()

@@ -29,13 +29,13 @@ def test_one_effect(place: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     said = words(done.stdout)
     assert said.startswith("Effect of weight on pressure (pressure per unit of weight)")
-    for part in ("Brest", "Lyon", "Metz", "Nice", "In common", "Adjusted for age.", "I^2", "causal only if"):
+    for part in ("Brest", "Lyon", "Metz", "Nice", "Pooled", "Adjusted for age.", "I^2", "causal only if"):
         assert part in said
     result = fp.load(place / "results")
     row = result.effects.query("cause == 'weight' and effect == 'pressure' and site == 'common'").iloc[0]
     assert f"Probability of the arrow weight -> pressure: {row['probability']:.2f}." in said
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("In common ")]
-    shown = [float(part) for part in line.replace(" to ", " ").split()[2:]]
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("Pooled ")]
+    shown = [float(part) for part in line.replace(" to ", " ").split()[1:]]
     expected = row[["total", "total_low", "total_high", "direct", "direct_low", "direct_high"]].astype(float)
     assert shown == pytest.approx(expected.tolist(), rel=5e-3)
 
@@ -60,7 +60,7 @@ def test_lists(place: Path) -> None:
 def test_no_path(place: Path) -> None:
     said = words(fedperi("effect", "results", "--cause", "pressure", "--effect", "age", cwd=place).stdout)
     assert "In the graph no directed path leads from pressure to age: no effect." in said
-    assert said.endswith("The other way round there is one: --cause age --effect pressure.")
+    assert said.endswith("In the other direction there is one: --cause age --effect pressure.")
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_results_without_summaries(place: Path, tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text((place / "results" / "result.json").read_text())
     done = fedperi("effect", ".", "--cause", "age", cwd=tmp_path)
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.startswith("error: '.' has no summaries.json, which effects are computed from")
+    assert done.stderr.startswith("error: '.' has no summaries.json, from which effects are computed")

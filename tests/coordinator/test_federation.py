@@ -316,8 +316,8 @@ def test_sets_that_are_too_large() -> None:
             [[2, 1, 2]],
             "a question has an unknown mark (four are known), or marks a node for itself",
         ),
-        (np.roll(np.eye(3), 1, axis=1), [0], [[0, 1, 2]], "a question holds a graph that is no DAG"),
-        (np.eye(3), [0], [[0, 1, 2]], "a question holds a graph that is no DAG"),
+        (np.roll(np.eye(3), 1, axis=1), [0], [[0, 1, 2]], "a question holds a graph that is not a DAG"),
+        (np.eye(3), [0], [[0, 1, 2]], "a question holds a graph that is not a DAG"),
     ],
 )
 def test_orientations_that_are_no_question(dag: Any, nodes: Any, marks: Any, message: str) -> None:
@@ -483,7 +483,7 @@ def spoken() -> dict[str, Any]:
     "text", ["", "{", "[]", "null", "3", '{"format": "fedperi.transcript", "version": 1}', b"\xff", None]
 )
 def test_text_that_is_no_transcript(text: Any) -> None:
-    with pytest.raises(fp.InputError, match=r"^this is no transcript of fedperi: the text is damaged$"):
+    with pytest.raises(fp.InputError, match=r"^this is not a transcript of fedperi: the text is damaged$"):
         Replay(text)
 
 
@@ -508,7 +508,7 @@ def test_text_that_is_no_transcript(text: Any) -> None:
 def test_damaged_transcripts(damage: Callable[[dict[str, Any]], Any], spoken: dict[str, Any]) -> None:
     record = json.loads(json.dumps(spoken))
     damage(record)
-    with pytest.raises(fp.InputError, match=r"^this is no transcript of fedperi: the text is damaged$"):
+    with pytest.raises(fp.InputError, match=r"^this is not a transcript of fedperi: the text is damaged$"):
         Replay(json.dumps(record))
 
 
@@ -528,9 +528,9 @@ def test_transcripts_of_another_run(spoken: dict[str, Any]) -> None:
     shorter = {**spoken, "rounds": spoken["rounds"][:1]}
     with pytest.raises(fp.InputError, match=r"^the transcript does not hold this question: it belongs to a run with"):
         fp.IPERI().fit(Replay(json.dumps(shorter)))
-    with pytest.raises(fp.InputError, match=r"^this is no transcript of fedperi, version 1$"):
+    with pytest.raises(fp.InputError, match=r"^this is not a transcript of fedperi, version 1$"):
         Replay(json.dumps({**spoken, "version": 2}))
-    with pytest.raises(fp.InputError, match=r"^this is no transcript of fedperi, version 1$"):
+    with pytest.raises(fp.InputError, match=r"^this is not a transcript of fedperi, version 1$"):
         Replay(json.dumps({**spoken, "format": "fedperi.result"}))
 
 
@@ -582,8 +582,8 @@ def test_sites_that_do_not_fit_together() -> None:
     )
     assert_refused(
         lambda: fit([first, second.assign(X1=np.where(second.X1 > 0, "u", "v"))]),
-        "column 'X1': numbers at 'site 1' but text such as 'u', 'v' at 'site 2'; store it alike at all sites, or "
-        "declare it in a schema",
+        "column 'X1': numbers at 'site 1' but text such as 'u', 'v' at 'site 2'; store it in the same way at all "
+        "sites, or declare it in a schema",
     )
     assert_refused(
         lambda: fit([fp.OracleSite(np.eye(2), 9, ["X0", "Z"], name="theory"), first[["X0", "X1"]]]),
@@ -650,9 +650,13 @@ def test_oracles_with_a_bad_graph_or_names() -> None:
 
 def test_targets_that_are_no_variables() -> None:
     (table,) = tables(1)
-    with pytest.raises(fp.InputError, match=r"^site 'north' declares the target 'Q', which is none of its variables$"):
+    with pytest.raises(
+        fp.InputError, match=r"^site 'north' declares the target 'Q', which is not one of its variables$"
+    ):
         fp.Site(table, name="north", targets=["X0", "Q"])
-    with pytest.raises(fp.InputError, match=r"^site 'oracle' declares the target 'Q', which is none of its variables$"):
+    with pytest.raises(
+        fp.InputError, match=r"^site 'oracle' declares the target 'Q', which is not one of its variables$"
+    ):
         fp.OracleSite(np.eye(2), 9, targets="Q")
     with pytest.raises(fp.InputError, match=r"^the targets of site 'oracle' must be a list of variables, not 3$"):
         fp.OracleSite(np.eye(2), 9, targets=3)
@@ -718,7 +722,7 @@ def test_the_penalty_reaches_the_local_graph_and_is_refused_where_it_means_nothi
     words = pd.DataFrame({"a": ["u", "v"] * 20, "b": ["x", "x", "y", "y"] * 10})
     assert_refused(
         lambda: fit([words], penalty=2.0),
-        "site 'site 1' has categories only, and their score has no price that penalty=2 could multiply; use "
+        "site 'site 1' has categories only, and their score has no penalty term that penalty=2 could multiply; use "
         "data='mixed', or leave penalty at 1",
     )
 

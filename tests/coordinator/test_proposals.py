@@ -199,7 +199,7 @@ def test_from_proposals_to_a_schema_that_every_site_has_accepted(place: Path) ->
     }
     assert dict(Schema.from_file(place / "east-new.toml").preparations[0].rename) == {"male": "m"}
     once_more = fedperi_here("schema", "accept", *arguments, cwd=place)
-    assert once_more.returncode == 2 and "is there already" in once_more.stderr
+    assert once_more.returncode == 2 and "already exists" in once_more.stderr
 
 
 def test_conflicts_write_nothing(place: Path) -> None:
@@ -224,9 +224,9 @@ def test_an_agreed_schema_cannot_change_how_a_site_reads_its_cells(place: Path) 
 
 def test_a_unit_belongs_to_a_number(tmp_path: Path) -> None:
     for text, words in (
-        ('kind = "categorical"\nunit = "kg"', "column 'a' has a unit, 'kg', and is no number"),
+        ('kind = "categorical"\nunit = "kg"', "column 'a' has a unit, 'kg', and is not a number"),
         ('kind = "continuous"\nunit = 3', "the unit must be a text"),
-        ('unit = "kg"', "column 'a' has a unit, 'kg', and is no number"),
+        ('unit = "kg"', "column 'a' has a unit, 'kg', and is not a number"),
         ('kind = "continuous"\nunit = "k\\u0007g"', "the unit of column 'a': the name 'k\\x07g' holds"),
     ):
         (tmp_path / "s.toml").write_text(f"[columns.a]\n{text}\n")

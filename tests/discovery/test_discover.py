@@ -137,8 +137,8 @@ def test_missing_rows_may_be_dropped() -> None:
         (lambda t: pc(t, alpha=2), "alpha must lie between 0 and 1, both excluded, not 2; 0.01 is usual"),
         (lambda t: ges(t, penalty=np.inf), "penalty must be a finite number of 0 or more, not inf; 1 is usual"),
         (lambda t: ges(t, penalty="1"), "penalty must be a finite number of 0 or more, not '1'; 1 is usual"),
-        (lambda t: ges(t, data="tabular"), "data is one of auto, linear, nonlinear, discrete, mixed; not "),
-        (lambda t: pc(t, missing="skip"), "missing is one of error, drop; not 'skip'"),
+        (lambda t: ges(t, data="tabular"), "data must be one of auto, linear, nonlinear, discrete, mixed; not "),
+        (lambda t: pc(t, missing="skip"), "missing must be one of error, drop; not 'skip'"),
         (
             lambda t: pc(t.to_numpy()[:, 0]),
             "a table must be a pandas DataFrame or the path of a CSV or Parquet file, not ",

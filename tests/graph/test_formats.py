@@ -465,7 +465,7 @@ def test_pydot_reads_our_dot(graph: fp.PDAG) -> None:
 # -- errors -----------------------------------------------------------------------------------------------------
 
 DUPLICATE = "is a second edge between the two, after"
-NO_EDGE = "is no edge of a PDAG, which has only ->, <- and --"
+NO_EDGE = "is not an edge of a PDAG, which has only ->, <- and --"
 NO_FILE = "(the text itself, not a file name)"
 QUOTE = "put names that are not plain words in double quotes"
 CUT_OFF = "the text may be cut off, or a file name instead of its content"

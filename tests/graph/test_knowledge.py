@@ -80,9 +80,9 @@ def test_property_tiers_allow_exactly_what_points_forward(order: list[str], cut:
         ({"required": [("A", "B"), ("B", "C"), ("C", "A")]}, "the required edges form a cycle: A -> B -> C -> A"),
         ({"required": [("A", "B"), ("B", "A")]}, "the required edges form a cycle: A -> B -> A"),
         ({"required": [("A", "A")]}, "the edge A -> A is required, but joins a variable with itself"),
-        ({"required": [("A", "Q")]}, "a required edge names 'Q', which is no variable; known: A, B, C, D"),
-        ({"forbidden": [("Q", "A")]}, "a forbidden edge names 'Q', which is no variable; known: A, B, C, D"),
-        ({"tiers": [["A"], ["Q"]]}, "a tier names 'Q', which is no variable; known: A, B, C, D"),
+        ({"required": [("A", "Q")]}, "a required edge names 'Q', which is not a variable; known: A, B, C, D"),
+        ({"forbidden": [("Q", "A")]}, "a forbidden edge names 'Q', which is not a variable; known: A, B, C, D"),
+        ({"tiers": [["A"], ["Q"]]}, "a tier names 'Q', which is not a variable; known: A, B, C, D"),
         ({"tiers": [["A", "B"], ["C", "A"]]}, "'A' is in two tiers: 1 and 2"),
     ],
 )
@@ -97,9 +97,9 @@ def test_contradictions_are_shown(options: dict[str, Any], message: str) -> None
     [
         ({"required": ["AB"]}, "an edge is a pair of names, not 'AB'"),
         ({"forbidden": [("A", "B", "C")]}, "an edge is a pair of names, not ('A', 'B', 'C')"),
-        ({"forbidden": [("A", 3)]}, "an edge is a pair of names; ('A', 3) holds 3, which is no string"),
+        ({"forbidden": [("A", 3)]}, "an edge is a pair of names; ('A', 3) holds 3, which is not a string"),
         ({"tiers": ["AB"]}, "a tier is a list of variables, not the single string 'AB'"),
-        ({"tiers": [["A", 3]]}, "a tier is a list of variables; ['A', 3] holds 3, which is no string"),
+        ({"tiers": [["A", 3]]}, "a tier is a list of variables; ['A', 3] holds 3, which is not a string"),
         ({"tiers": [3]}, "a tier is a list of variables, not 3"),
         ({"tiers": 3}, "tiers must be a list of lists of variables, not 3"),
         ({"required": 3}, "required must be a list of pairs of names, not 3"),
@@ -135,7 +135,7 @@ def test_from_file(tmp_path: Path) -> None:
         ('required = "A"', r"'required' in .* must be a list of lists of names .or of arrows such as .*"),
         ('required = ["A", "B"]', r"'required' in .* must be a list of lists of names .or of arrows such as .*"),
         ('required = [["A"]]', r"an edge is a pair of names, not \['A'\]"),
-        ("tiers = [[1]]", r"a tier is a list of variables; \[1\] holds 1, which is no string"),
+        ("tiers = [[1]]", r"a tier is a list of variables; \[1\] holds 1, which is not a string"),
     ],
 )
 def test_bad_files(text: str, message: str, tmp_path: Path) -> None:
@@ -236,4 +236,4 @@ def test_unknown_variables_are_an_error_before_any_question() -> None:
     known = fp.Knowledge(required=[("X0", "Q")])
     with pytest.raises(fp.InputError) as caught:
         fp.IPERI(knowledge=known).fit(sim.sites)
-    assert str(caught.value) == "a required edge names 'Q', which is no variable; known: X0, X1, X2, X3"
+    assert str(caught.value) == "a required edge names 'Q', which is not a variable; known: X0, X1, X2, X3"

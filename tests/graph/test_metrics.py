@@ -81,7 +81,7 @@ def test_adjustment_distance_agrees_with_gadjid_on_all_strategies() -> None:
 def test_bad_options() -> None:
     with pytest.raises(fp.InputError, match="reversal is the price of a reversed edge, 1 or 2, not 3"):
         fp.shd(graph(), graph(), reversal=3)
-    with pytest.raises(fp.InputError, match="strategy is one of ancestor, parent, oset, not 'x'"):
+    with pytest.raises(fp.InputError, match="strategy must be one of ancestor, parent, oset, not 'x'"):
         fp.adjustment_distance(graph(), graph(), strategy="x")
     with pytest.raises(fp.InputError, match=r"different variables \(only in the first: B, C, D\)"):
         fp.shd(graph(), fp.PDAG([[0]], ["A"]))

@@ -46,7 +46,7 @@ def test_what_is_no_pag_is_refused(marks: object, message: str) -> None:
 def test_edges_that_cannot_be_are_refused() -> None:
     with pytest.raises(fp.InputError, match="two edges between B and A"):
         fp.PAG.from_edges([("A", "o->", "B"), ("B", "o-o", "A")])
-    with pytest.raises(fp.InputError, match="'=>' is no edge of a PAG"):
+    with pytest.raises(fp.InputError, match="'=>' is not an edge of a PAG"):
         fp.PAG.from_edges([("A", "=>", "B")])
 
 

@@ -135,7 +135,7 @@ def test_graphs_without_edges_or_variables() -> None:
         (lambda: fp.PDAG.from_edges([5]), "an edge is a pair of names, not 5"),  # type: ignore[list-item]
         (
             lambda: fp.PDAG.from_edges([(["A"], "B")]),  # type: ignore[list-item]
-            "an edge is a pair of names; (['A'], 'B') holds ['A'], which is no string",
+            "an edge is a pair of names; (['A'], 'B') holds ['A'], which is not a string",
         ),
         (lambda: fp.PDAG([[0]], ["A"]).parents("B"), "unknown variable 'B'; known: A"),
         (lambda: fp.PDAG([[0]], ["A"]).renamed({"B": "C"}), "unknown variable 'B'; known: A"),

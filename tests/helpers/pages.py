@@ -84,9 +84,9 @@ def by_hand(**changes: Any) -> Result:
         ),
         "robustness": (
             Robustness("age", "dose", "confirmed", "", ()),
-            Robustness("dose", "stroke", "one site", "Lyon", ("without Lyon: the arrow turns round",)),
+            Robustness("dose", "stroke", "one site", "Lyon", ("without Lyon: the arrow is reversed",)),
             Robustness(
-                "smoker", "age", "", "", ("without Brest: the direction is open", "without Lyon: the arrow turns round")
+                "smoker", "age", "", "", ("without Brest: the direction is open", "without Lyon: the arrow is reversed")
             ),
         ),
         "warnings": ("1 direction rests on Lyon alone: without it, it is lost.",),

@@ -50,7 +50,7 @@ def test_the_table_says_what_the_result_says() -> None:
     rows = {(row.a, row.b): row for row in edge_rows(by_hand())}
     assert rows["age", "dose"].how_sure == "practically certain"
     assert rows["dose", "stroke"].how_sure == "likely"
-    assert rows["dose", "stroke"].changes_if == "without Lyon: the arrow turns round"
+    assert rows["dose", "stroke"].changes_if == "without Lyon: the arrow is reversed"
     assert rows["smoker", "age"].how_sure == "open" and rows["smoker", "age"].probability == 0.55
     assert not rows["smoker", "age"].directed and rows["smoker", "age"].effect is None
 

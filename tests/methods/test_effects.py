@@ -187,7 +187,7 @@ def test_a_site_that_cuts_the_cause_off_is_left_out_and_said_so() -> None:
     effects = known(moments_of(tables), dag, (cut,))
     for cause, effect in (("dose", "relief"), ("dose", "pain")):  # on the arrow, and on a path through it
         found = by_site(effects.of(cause, effect))
-        assert found["Lyon"].note == "relief does not depend on dose at Lyon: not part of the effect in common"
+        assert found["Lyon"].note == "relief does not depend on dose at Lyon: not part of the pooled effect"
         assert found["Lyon"].total.sites == 0 and found["common"].total.sites == 3
         rest = known(moments_of({name: table for name, table in tables.items() if name != "Lyon"}), dag)
         assert found["common"].total == by_site(rest.of(cause, effect))["common"].total
@@ -204,7 +204,7 @@ def test_constant_and_declared_variables() -> None:
     assert onto["Metz"].note.startswith("dose has one value only at Metz")
     assert onto["Nice"].note.startswith("dose is declared as set at Nice")
     assert onto["common"].total.sites == 2
-    assert from_["Metz"].note == "Metz cannot tell: the cause does not vary enough there"
+    assert from_["Metz"].note == "Metz gives no estimate: the cause does not vary enough there"
     assert np.isnan(from_["Metz"].total.value) and from_["common"].total.sites == 3
     # Nice has set the dose, which makes its effects all the easier to see.
     assert from_["Nice"].note == "" and from_["Nice"].total.sites == 1
@@ -265,7 +265,7 @@ def test_open_directions_give_a_range() -> None:
     assert max(abs(common.total.least), abs(common.total.most)) == pytest.approx(abs(certain.total.value))
     assert common.total.low <= min(0.0, certain.total.low) and common.total.high >= max(0.0, certain.total.high)
     said = " ".join(sentences(effects.of("a", "c"), moments))
-    assert "Open: the graph leaves directions open" in said and "there is no effect" in said
+    assert "Open: the total effect depends on directions" in said and "there is no effect" in said
     onward = effects.of("a", "b")[-1]
     assert onward.probability == 0.6 and onward.direct is not None and not np.isnan(onward.direct.value)
 
@@ -287,12 +287,12 @@ def test_open_directions_name_every_set_to_adjust_for() -> None:
     first, second = (" and ".join(names) for names in sets)
     text = " ".join(sentences(effects.of("b", "c"), moments))
     said = "Adjusted for a." if first else "There is nothing to adjust for."
-    assert f"{said} If open directions turn out otherwise, adjust for {second or 'nothing'}." in text
+    assert f"{said} If open directions turn out differently, adjust for {second or 'nothing'}." in text
     back = effects.of("b", "a")
     assert back[-1].probably_none and back[-1].other_sets == ()
     text = " ".join(sentences(back, moments))
-    assert "In the most probable DAG there is none, and no effect. Where there is one, there is nothing to adj" in text
-    assert "from no site" not in text and "do not differ" not in text
+    assert "DAG has no such path, and so no effect. In DAGs that have one, there is nothing to adjust for" in text
+    assert "from no site" not in text and "differ no more" not in text
 
 
 def test_directions_that_do_not_matter_leave_an_effect_identified() -> None:
@@ -379,7 +379,7 @@ def test_effects_come_back_from_a_saved_result(tmp_path: Path) -> None:
 def test_damaged_summaries(tmp_path: Path, text: str) -> None:
     result = fp.MPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
     (result.save(tmp_path) / "summaries.json").write_text(text)
-    with pytest.raises(fp.InputError, match="these are no summaries of fedperi"):
+    with pytest.raises(fp.InputError, match="these are not summaries of fedperi"):
         fp.load(tmp_path)
 
 
@@ -392,7 +392,7 @@ def test_words() -> None:
     dag, tables = three_sites()
     effects = known(moments_of(tables), dag)
     said = sentences(effects.of("dose", "pain"), effects.moments)
-    assert said[0] == "Total effect: along all paths. Adjusted for age." and said[-1] == IF_RIGHT
+    assert said[0] == "Total effect: along all directed paths. Adjusted for age." and said[-1] == IF_RIGHT
     backwards = sentences(effects.of("pain", "dose"), effects.moments)
     assert backwards == ["In the graph no directed path leads from pain to dose: no effect.", IF_RIGHT]
     with pytest.raises(fp.InputError, match=r"^unknown variable 'x'; known: age, dose, pain, relief$"):

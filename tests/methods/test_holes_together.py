@@ -84,7 +84,7 @@ def test_words_of_all_languages_are_names(name: str) -> None:
 
 def test_a_site_that_is_called_nothing_is_refused() -> None:
     card = wire.write_card(Card("north", (Column("age", "continuous"),))) | {"site": "  "}
-    with pytest.raises(Refused, match="has a 'site' that is no name"):
+    with pytest.raises(Refused, match="has a 'site' that is not a name"):
         wire.read_card(card, "node 1")
 
 

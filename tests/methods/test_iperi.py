@@ -446,12 +446,12 @@ def test_simulated_curves_and_codes_run_through() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("masking", "all", "masking is one of none, consensus, adaptive; not 'all'"),
-        ("aggregate", "mean", "aggregate is one of sum, worst; not 'mean'"),
-        ("local", "fci", "local is one of ges, pc; not 'fci'"),
-        ("local", 3, "local is one of ges, pc; not 3"),
-        ("data", "text", "data is one of auto, linear, nonlinear, discrete, mixed; not 'text'"),
-        ("missing", "impute", "missing is one of error, drop; not 'impute'"),
+        ("masking", "all", "masking must be one of none, consensus, adaptive; not 'all'"),
+        ("aggregate", "mean", "aggregate must be one of sum, worst; not 'mean'"),
+        ("local", "fci", "local must be one of ges, pc; not 'fci'"),
+        ("local", 3, "local must be one of ges, pc; not 3"),
+        ("data", "text", "data must be one of auto, linear, nonlinear, discrete, mixed; not 'text'"),
+        ("missing", "impute", "missing must be one of error, drop; not 'impute'"),
         ("alpha", 1, "alpha must lie between 0 and 1, not 1"),
         ("alpha", "small", "alpha must lie between 0 and 1, not 'small'"),
         ("penalty", -1, "penalty must be a finite number, zero or positive, not -1"),

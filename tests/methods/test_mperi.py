@@ -12,9 +12,9 @@ import pytest
 
 import fedperi as fp
 from fedperi.graph.knowledge import unconstrained
-from fedperi.methods.mperi.directions import find_graph, stated, tempered, told
+from fedperi.methods.mperi.directions import find_graph, known_directions, stated, tempered
 from fedperi.methods.mperi.oracle import edge_price
-from fedperi.methods.mperi.runs import Run, Runs, worth_a_look
+from fedperi.methods.mperi.runs import Run, Runs, competitive_sets
 from fedperi.scores import _kernel as kernel
 from fedperi.search.posterior import Lattice
 from fedperi.tables import Column, Schema
@@ -61,7 +61,7 @@ def test_a_constant_column_is_a_policy() -> None:
     tables["Lyon"] = tables["Lyon"].assign(dose=2.5)
     result = fp.MPERI().fit(tables)
     assert [(one.site, one.kind) for one in result.differences if one.variable == "dose"] == [("Lyon", "constant")]
-    assert any(warning.startswith("dose has one value only at Lyon: this site says") for warning in result.warnings)
+    assert any(warning.startswith("dose has only one value at Lyon: this site says") for warning in result.warnings)
     for name, table in tables.items():
         tables[name] = table.assign(dose=2.5)
     with pytest.raises(fp.InputError, match=r"dose.*same"):
@@ -81,7 +81,7 @@ def test_a_site_without_a_rare_level_takes_part(rows: int, reported: bool) -> No
     result = fp.MPERI().fit(tables)
     assert [(one.site, one.kind) for one in result.differences] == [("Metz", "constant")] * reported
     assert all(np.isfinite(one.evidence) for one in result.differences)
-    assert "stroke has one value only at Metz: this site says nothing about its causes." in result.warnings
+    assert "stroke has only one value at Metz: this site says nothing about its causes." in result.warnings
     schema = Schema((Column("stroke", "categorical", ("no", "yes")),))
     stated = fp.MPERI().fit([fp.Summary.of(table, schema, name=name) for name, table in tables.items()])
     assert [one.site for one in stated.differences] == [one.site for one in result.differences]
@@ -98,7 +98,7 @@ def test_a_small_site_takes_part() -> None:
 def test_one_site_with_fewer_rows_than_variables_still_answers() -> None:
     table = fp.simulate(6, clients=1, samples=8, seed=1).sites[0]
     result = fp.MPERI().fit([table])
-    assert "There is one site only" in result.warnings[0]
+    assert "There is only one site" in result.warnings[0]
     assert not [one for one in result.robustness if one.grade == "confirmed"]
 
 
@@ -237,7 +237,7 @@ def test_an_edge_whose_other_direction_closes_a_cycle_is_directed() -> None:
 
 def test_what_knowledge_tells() -> None:
     known = fp.Knowledge(forbidden=[("B", "A")], required=[("B", "C")]).constraints(("A", "B", "C"))
-    assert np.argwhere(told(known)).tolist() == [[0, 1], [1, 2]]
+    assert np.argwhere(known_directions(known)).tolist() == [[0, 1], [1, 2]]
 
 
 def test_tempering_moves_towards_doubt_and_keeps_order() -> None:
@@ -254,9 +254,9 @@ def test_few_variables_have_no_price_on_edges() -> None:
     assert edge_price(11) == 0.0 and edge_price(12) > 0.0
 
 
-def test_sets_worth_a_look_are_closed_under_subsets() -> None:
+def test_competitive_sets_are_closed_under_subsets() -> None:
     scores = np.random.default_rng(3).normal(scale=15, size=64)
-    found = worth_a_look(Lattice((1, 2, 3, 4, 5, 6), scores))
+    found = competitive_sets(Lattice((1, 2, 3, 4, 5, 6), scores))
     assert found[0]
     for at in np.flatnonzero(found).tolist():
         assert all(found[part] for part in range(at) if not part & ~at)

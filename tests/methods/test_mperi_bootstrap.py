@@ -8,7 +8,7 @@ import pytest
 
 import fedperi as fp
 from fedperi.errors import InputError
-from fedperi.methods.mperi.redraw import drawn_again
+from fedperi.methods.mperi.redraw import redrawn_summary
 from fedperi.privacy import Privacy, release_table
 from fedperi.privacy.release.summaries import released_summaries
 
@@ -47,19 +47,19 @@ def test_releases_give_stability(sim: Any) -> None:
 def test_draws_scatter_as_rows_do_and_noise_adds_to_it(sim: Any) -> None:
     """Seeded. The variance of n normal values has the relative standard error sqrt(2 / n)."""
     exact = summaries(sim)[0]
-    spread = np.std([drawn_again(exact, k).covariance[0, 0] for k in range(400)])
+    spread = np.std([redrawn_summary(exact, k).covariance[0, 0] for k in range(400)])
     assert spread / exact.covariance[0, 0] == pytest.approx(np.sqrt(2 / 1000), rel=0.15)
     noisy = released_summaries(releases(sim))[0]
     assert noisy.noise is not None and noisy.noise.covariance is not None
     silent = replace(noisy, noise=replace(noisy.noise, mean=None, covariance=None))
-    more, less = (np.std([drawn_again(one, k).covariance[0, 1] for k in range(400)]) for one in (noisy, silent))
+    more, less = (np.std([redrawn_summary(one, k).covariance[0, 1] for k in range(400)]) for one in (noisy, silent))
     assert more**2 - less**2 == pytest.approx(noisy.noise.covariance[0, 1] ** 2, rel=0.3)
 
 
 def test_what_is_constant_stays_constant(sim: Any) -> None:
     table = sim.sites[0].copy()
     table["X0"] = 1.0
-    drawn = drawn_again(fp.Summary.of(table, name="north"), 0)
+    drawn = redrawn_summary(fp.Summary.of(table, name="north"), 0)
     assert drawn.constant == ("X0",) and drawn.mean[0] == 1.0
 
 

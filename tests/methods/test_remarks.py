@@ -50,7 +50,7 @@ def test_findings_are_named_without_what_they_show() -> None:
     assert found_by_check([Finding("note", None, (), "fine")]) == []
     many = [Finding("warning", f"s{k}", ("arm",), "levels: 'secret' (1)") for k in range(MOST_FINDINGS + 3)]
     (said,) = found_by_check(many)
-    assert said.endswith("s7 (arm); 3 more sites. Run it to see why.") and "secret" not in said
+    assert said.endswith("s7 (arm); 3 more sites. Run it for details.") and "secret" not in said
 
 
 def test_a_run_keeps_what_the_check_found(tmp_path: Path) -> None:

@@ -299,23 +299,23 @@ def test_renewal_that_was_cut_off_can_be_repeated(pilot: Path, monkeypatch: pyte
     [
         (
             {"hosts": ["https://a.org"]},
-            "the host 'https://a.org' is no host name: give the name alone, without https://",
+            "the host 'https://a.org' is not a host name: give the name alone, without https://",
         ),
-        ({"hosts": ["a.org:9092"]}, "the host 'a.org:9092' is no host name"),
-        ({"hosts": ["*.a.org"]}, "is no host name"),
-        ({"hosts": ["a..org"]}, "is no host name"),
-        ({"hosts": ["a.org."]}, "is no host name"),
-        ({"hosts": ["-a.org"]}, "is no host name"),
-        ({"hosts": ["a_b.org"]}, "is no host name"),
-        ({"hosts": [""]}, "the host '' is no host name"),
-        ({"hosts": ["10.0.0.256"]}, "the host '10.0.0.256' is no host name"),
-        ({"hosts": ["a" * 64 + ".org"]}, "is no host name"),
-        ({"hosts": [".".join(["a" * 60] * 5)]}, "is no host name"),
+        ({"hosts": ["a.org:9092"]}, "the host 'a.org:9092' is not a host name"),
+        ({"hosts": ["*.a.org"]}, "is not a host name"),
+        ({"hosts": ["a..org"]}, "is not a host name"),
+        ({"hosts": ["a.org."]}, "is not a host name"),
+        ({"hosts": ["-a.org"]}, "is not a host name"),
+        ({"hosts": ["a_b.org"]}, "is not a host name"),
+        ({"hosts": [""]}, "the host '' is not a host name"),
+        ({"hosts": ["10.0.0.256"]}, "the host '10.0.0.256' is not a host name"),
+        ({"hosts": ["a" * 64 + ".org"]}, "is not a host name"),
+        ({"hosts": [".".join(["a" * 60] * 5)]}, "is not a host name"),
         ({"hosts": ["10.0.0.5"]}, "the host '10.0.0.5' is an address, not a name: give it with --ip"),
         ({"hosts": ["klinik-süd.de"]}, "has letters beyond ASCII: give the form that begins with xn--"),
         ({"hosts": ["a.org", "A.org"]}, "the host 'a.org' is given twice: give it once"),
-        ({"addresses": ["a.org"]}, "'a.org' is no IP address: give one as in 10.0.0.5 or fd00::5; names go to --host"),
-        ({"addresses": ["10.0.0.5/24"]}, "is no IP address"),
+        ({"addresses": ["a.org"]}, "'a.org' is not an IP address such as 10.0.0.5 or fd00::5; names go to --host"),
+        ({"addresses": ["10.0.0.5/24"]}, "is not an IP address"),
         (
             {"addresses": ["0.0.0.0"]},
             "no site can reach a coordinator at '0.0.0.0': give the address that sites connect",
@@ -389,9 +389,7 @@ def test_damaged_folders_are_explained(pilot: Path, tmp_path: Path, monkeypatch:
     right = key.read_bytes()
     for wrong in ((tmp_path / "other" / "ca" / "ca.key").read_bytes(), b"no key"):
         key.write_bytes(wrong)
-        with pytest.raises(
-            InputError, match=r"is not the key of the CA in coordinator/ca.pem: bring back the right one"
-        ):
+        with pytest.raises(InputError, match=r"is not the key of the CA in coordinator/ca.pem: restore the right one"):
             make_keys(pilot, renew=True)
     key.write_bytes(right)
     if os.name == "posix":
@@ -399,13 +397,13 @@ def test_damaged_folders_are_explained(pilot: Path, tmp_path: Path, monkeypatch:
         with pytest.raises(InputError, match="others on this machine can read the CA's key: chmod 600"):
             make_keys(pilot, renew=True)
     key.unlink()
-    with pytest.raises(InputError, match=r"renewing needs the CA's key, and .* is not there: bring it back from where"):
+    with pytest.raises(InputError, match=r"renewing needs the CA's key, and .* is not there: restore it from where"):
         make_keys(pilot, renew=True)
     (pilot / "coordinator" / "server.pem").write_text("no certificate")
-    with pytest.raises(InputError, match=r"server.pem' is no certificate: bring it back from your backup"):
+    with pytest.raises(InputError, match=r"server.pem' is not a certificate: restore it from your backup"):
         make_keys(pilot, sites=["west"])
     (pilot / "coordinator" / "server.pem").unlink()
-    with pytest.raises(InputError, match=r"server.pem' is missing: bring it back from your backup"):
+    with pytest.raises(InputError, match=r"server.pem' is missing: restore it from your backup"):
         make_keys(pilot, sites=["west"])
     monkeypatch.setattr(module, "_now", lambda: now + timedelta(days=module.CA_DAYS - 10))
     with pytest.raises(InputError, match=r"before a certificate of 365 days would: choose at most --days 10, or begin"):
@@ -513,7 +511,7 @@ def test_command_line(tmp_path: Path) -> None:
         ([], "give the folder to write: --out keys"),
         (
             ["--out", "k", "--host", "a.org", "--sites", "a,,b"],
-            "--sites 'a,,b' has an empty name: give names with commas",
+            "--sites 'a,,b' has an empty name: give names separated by commas",
         ),
         (["--out", "k", "--host", "a.org", "--sites", ""], "--sites '' has an empty name"),
         (["--out", "k", "--host", "a.org", "--days", "9999"], "a certificate cannot hold for 9999 days"),

@@ -167,7 +167,7 @@ def test_tasks_are_not_mixed(key: Path) -> None:
     keys = str(key.parents[2])
     for arguments, message in (
         (["--out", keys, "--withdraw", "west"], "there is no key of site 'west' in"),
-        (["--out", keys, "--withdraw", "north", "--renew"], "--withdraw is a task of its own: leave out --host"),
+        (["--out", keys, "--withdraw", "north", "--renew"], "--withdraw is a separate task: omit --host"),
         (["--out", keys, "--show", keys], "give one task: --out (with --withdraw to shut sites out), --show, or"),
         (["--show", keys + "-nowhere"], "there is nothing at"),
         (["--withdraw", "north"], "give the folder to write: --out keys"),

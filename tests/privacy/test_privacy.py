@@ -362,7 +362,7 @@ def test_production_noise_takes_no_seed(sim: Any, tmp_path: Path) -> None:
         ({"epsilon": "1"}, "epsilon must be a positive"),
         ({"delta": 0.0}, "delta must be a number above 0"),
         ({"delta": 1.0}, "delta must be a number above 0"),
-        ({"mechanism": "laplace"}, "mechanism is one of statistics, regret"),
+        ({"mechanism": "laplace"}, "mechanism must be one of statistics, regret"),
         ({"ceiling": 0}, "ceiling must be a positive"),
         ({"sensitivity": 1.0}, "sensitivity belongs to mechanism='regret'"),
         ({"bounds": {"a": (2, 1)}}, "column 'a': bounds must be finite and increasing, not 2, 1"),
@@ -379,7 +379,7 @@ def test_options_are_checked(options: Any, message: str) -> None:
 
 
 def test_missing_bounds_say_why_the_range_may_not_be_used(sim: Any, privacy: Any) -> None:
-    with pytest.raises(fp.InputError, match="those of two people"):
+    with pytest.raises(fp.InputError, match="belong to two people"):
         fp.IPERI(privacy=fp.Privacy(1.0), progress=False).fit(sim.sites)
 
 

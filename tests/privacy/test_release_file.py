@@ -493,7 +493,7 @@ def test_the_ledger_comes_along_without_the_tables_fingerprint(release: Release,
     assert_same(again, one)
     assert write_release(again) == text
     section = explain(again)[-1]
-    assert section.paragraphs[0].startswith("The site had given 2 releases of the table when the file was written: ")
+    assert section.paragraphs[0].startswith("When the file was written, the site had made 2 releases of the table: ")
     assert [row[1:] for row in section.table] == [
         ("What", "epsilon", "delta"),
         ("release 1", "1", "1e-06"),
@@ -551,7 +551,7 @@ def test_nothing_else_is_overwritten(release: Release, tmp_path: Path) -> None:
             save_release(release, tmp_path / name)
         place = str(tmp_path / name)
         assert str(caught.value) == (
-            f"release file {place!r}: something else is there already; remove it, or choose another name"
+            f"release file {place!r}: another file is there already; remove it, or choose another name"
         )
     assert (tmp_path / "file").read_text() == "precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "link", "other"]
@@ -631,8 +631,8 @@ def test_the_explanation(release: Release) -> None:
         "The ledger",
     ]
     assert told["What this is"].paragraphs == (
-        "Noisy statistics of one table of site 'north'. No row is in it, and no exact statistic. It was made on "
-        "2026-11-03 with fedperi 1.0. The site says that it has set arm.",
+        "Noisy statistics of one table of site 'north'. It contains no row and no exact statistic. It was made "
+        "on 2026-11-03 with fedperi 1.0. The site says that it has set arm.",
     )
     assert told["What it holds"].table == (
         ("Column", "Taken as", "Public limits", "Centre", "Unit"),
@@ -641,7 +641,7 @@ def test_the_explanation(release: Release) -> None:
         ("arm", "category", "placebo, low, high", "", ""),
     )
     # One standard deviation of the noise on a sum of constants, 20.3, in rows: divided by the constant's square.
-    one = f"give or take {release.noise / CONSTANT**2:.0f} (one standard deviation of the noise)."
+    one = f"plus or minus {release.noise / CONSTANT**2:.0f} (one standard deviation of the noise)."
     assert told["How much noise"].paragraphs[0].endswith(one)
 
 

@@ -199,7 +199,7 @@ def test_sites_sign_and_a_run_checks(folder: Path, keys: Path) -> None:
     assert json.loads((folder / "one/result.json").read_text())["privacy"]["north"]["signed_by"].startswith("SHA256:")
     # Written again without a key: the same release, not signed, and the run with a roster refuses it.
     done = shell(f"{release.format('south')} --out bare.fedperi")
-    assert done.returncode == 0 and "Not signed: anyone on its way could edit it" in done.stdout
+    assert done.returncode == 0 and "Not signed: anyone could edit it on the way" in done.stdout
     refused = shell(f"{run.replace('south.fedperi', 'bare.fedperi')} two")
     assert refused.returncode == 2 and "'bare.fedperi' is not signed" in refused.stderr
     assert not (folder / "two").exists()
@@ -208,12 +208,12 @@ def test_sites_sign_and_a_run_checks(folder: Path, keys: Path) -> None:
     assert "It is not signed" in fedperi_here(*["inspect", "bare.fedperi"]).stdout
     # A file that is there is left alone, and no signature is taken off or put on silently.
     again = shell(f"{release.format('south')} --out south.fedperi --key {keys}/sites/south/south.key")
-    assert again.returncode == 0 and "was left as it is" in again.stdout
+    assert again.returncode == 0 and "was not changed" in again.stdout
     for out in ("south.fedperi", f"bare.fedperi --key {keys}/sites/south/south.key"):
         refused = shell(f"{release.format('south')} --out {out}")
         assert refused.returncode == 2 and "choose another name" in refused.stderr
     refused = shell(f"run north.csv south.csv --method iperi --site-keys {roster} --out four")
-    assert refused.returncode == 2 and "--site-keys is about releases" in refused.stderr
+    assert refused.returncode == 2 and "--site-keys checks the signatures" in refused.stderr
 
 
 # From item 16: keys that others can read

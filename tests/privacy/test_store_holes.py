@@ -180,7 +180,7 @@ def test_the_loser_of_two_processes_says_so_and_writes_nothing(tmp_path: Path, m
     assert loser.returncode == 2 and "spent 0" not in loser.stdout
     assert loser.stderr == (
         "error: site 'h1': another process made this release at the same moment, and paid for it; nothing was paid "
-        "twice and nothing was written here: run the command again, it writes the same release at no new price\n"
+        "twice and nothing was written here: run the command again to write the same release at no new price\n"
     )
     monkeypatch.undo()
     again = fedperi_here(*command, tmp_path / "second.fedperi", "--json")

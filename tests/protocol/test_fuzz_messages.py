@@ -169,7 +169,7 @@ def test_fuzz_anything_for_a_message() -> None:
 
 @pytest.mark.parametrize("value", [10**400, -(10**400), math.inf, math.nan, True, "1", None])
 def test_a_number_that_is_none(value: object) -> None:
-    with pytest.raises(Refused, match="has a 'n' that is no finite number"):
+    with pytest.raises(Refused, match="has a 'n' that is not a finite number"):
         Fields({"protocol": PROTOCOL, "n": value}, "site 'x'", "open").number("n")
 
 

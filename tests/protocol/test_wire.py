@@ -278,8 +278,8 @@ def test_a_site_gives_a_refusal_or_an_answer_and_never_falls(site: Any, case: An
             "the coordinator sent a message of the unknown kind 'train'; known: hello, state, open",
         ),
         ("hello", {"extra": 1}, "the 'hello' message of the coordinator holds the unknown value 'extra'"),
-        ("hello", {"version": None}, "the 'hello' message of the coordinator has a 'version' that is no plain text of"),
-        ("hello", {"run": "a\nb"}, "the 'hello' message of the coordinator has a 'run' that is no plain text of at"),
+        ("hello", {"version": None}, "the 'hello' message of the coordinator has a 'version' that is not plain text"),
+        ("hello", {"run": "a\nb"}, "the 'hello' message of the coordinator has a 'run' that is not plain text of at"),
     ],
 )
 def test_refusals_say_what_is_wrong(kind: str, change: Any, words: str) -> None:

@@ -113,13 +113,15 @@ def test_what_sites_do_differently(result: Result, page: str) -> None:
         assert not any({*one.parents} & {*result.graph.neighbors(one.variable)} for one in result.differences)
         said = re.search(rf"(?<![\w,]){site}[^:.]*: ([^.]*)\.", text)
         assert said is not None
-        assert all(one in said.group(1) for one in found) and (said.group(1) == "nothing that shows") == (not found)
+        assert all(one in said.group(1) for one in found) and (said.group(1) == "the data show no difference") == (
+            not found
+        )
 
 
 def test_a_difference_of_a_link_without_direction_names_no_cause() -> None:
     said = "At Lyon, age does not depend on smoker; whether smoker is a cause of it is open."
     page = render_report(by_hand(differences=(Difference("Lyon", "age", "cut", 9.0, said, ("smoker",)),)))
-    assert "age (linked with smoker in another way, directions open)" in part(page, "h-short")
+    assert "age (linked differently with smoker, directions open)" in part(page, "h-short")
     page = render_report(by_hand(differences=(Difference("Lyon", "dose", "cut", 9.0, "", ("age",)),)))
     assert f"dose ({SHORT['cut']})" in part(page, "h-short")
 
@@ -198,7 +200,7 @@ def test_prices_are_those_of_the_search() -> None:
     ("robust", "said", "silent"),
     [
         (("known", "", ()), "Background knowledge, which was taken as true.", "What changes it"),
-        (("straight lines", "", ()), "if effects may be curved, it is no longer ahead", "holds whichever"),
+        (("straight lines", "", ()), "if effects may be curved, it is no longer the more probable", "holds whichever"),
         (("one site", "Lyon and Metz", ("without Lyon: no edge",)), "It rests on Lyon and Metz alone.", "holds which"),
         (("confirmed", "", ()), "it holds whichever site is left out. What changes it Nothing that was", "taken as"),
     ],
@@ -234,7 +236,7 @@ def test_nothing_is_said_to_be_tried_for_open_edges() -> None:
     page = render_report(made)
     start = page.index("<h3>smoker <")
     entry = words_of(page[start : page.index('<div class="entry"', start)])
-    assert "no direction is probable enough" in entry and "What changes it" not in entry
+    assert "neither is probable enough" in entry and "What changes it" not in entry
 
 
 def test_signs_of_hidden_causes_stand_at_each_pair() -> None:
@@ -266,12 +268,12 @@ def test_a_run_with_noise_does_not_speak_of_exact_numbers() -> None:
     made = fp.MPERI(privacy=privacy).fit({"North": tables[0], "South": tables[1]})
     page = render_report(made)
     told = part(page, "h-statements")
-    assert told.startswith("What each site told One release, once:") and "Exact means" not in told
+    assert told.startswith("What each site sent One release, once:") and "Exact means" not in told
     for site in ("North", "South"):
         assert f"{site} about {made.privacy[site]['rows']:,} " in told
-    assert "under noise no sign of one can be seen" in part(page, "h-short")
+    assert "with privacy noise no sign of one can be seen" in part(page, "h-short")
     assert "Bounds that fit, and enough rows for the noise" in part(page, "h-assumptions")
-    assert "the means and covariances of its columns, with the noise that was said." in methods_text(made)
+    assert "the means and covariances of its columns, with the noise described above." in methods_text(made)
     exact = part(render_report(by_hand()), "h-statements")
     assert "Exact means and covariances are not private" in exact and "noise" not in exact
 

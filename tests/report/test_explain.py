@@ -61,8 +61,8 @@ def test_explain_says_what_the_result_says(result: Result) -> None:
     assert f"Probability of weight -> pressure: {row.probability:.2f};" in said[1]
     assert f"weight -> pressure is {row.how_sure}." in said
     direct = f"{number(row.effect)} ({number(row.effect_low)} to {number(row.effect_high)})"
-    assert f"Direct effect of weight on pressure in common: {direct} (pressure per unit of weight)." in said
-    assert "Total effect: along all paths. Adjusted for age." in said
+    assert f"Pooled direct effect of weight on pressure: {direct} (pressure per unit of weight)." in said
+    assert "Total effect: along all directed paths. Adjusted for age." in said
     for one in result.differences:
         assert (one.words in said) == (one.variable in ("weight", "pressure"))
     assert explain(result, "pressure", "weight")[0] == said[0]
@@ -70,7 +70,7 @@ def test_explain_says_what_the_result_says(result: Result) -> None:
 
 def test_explain_open_edges_pairs_without_one_and_other_methods() -> None:
     said = explain(by_hand(), "age", "smoker")
-    assert said[0] == "The graph joins age and smoker, and leaves the direction open."
+    assert said[0] == "The graph has an edge between age and smoker, with open direction."
     assert said.count("The direction is open.") == 1 and "summaries.json" in said[-1]
     alone = explain(by_hand(), "smoker", "stroke")
     assert alone[:2] == [
@@ -78,7 +78,7 @@ def test_explain_open_edges_pairs_without_one_and_other_methods() -> None:
         "Probability of smoker -> stroke: 0.00; of stroke -> smoker: 0.00; of no edge: 1.00.",
     ]
     rests = explain(by_hand(), "stroke", "dose")
-    assert "It rests on Lyon alone." in rests and "What changes it: without Lyon: the arrow turns round." in rests
+    assert "It rests on Lyon alone." in rests and "What changes it: without Lyon: the arrow is reversed." in rests
     result = fp.IPERI(bootstrap=3).fit(fp.simulate(4, clients=2, samples=1000, seed=3).sites)
     edge = result.edges[0]
     one = next(one for one in result.stability if {one.a, one.b} == {edge.a, edge.b})

@@ -97,10 +97,10 @@ def test_the_effect_of_an_arrow_is_that_of_the_result(result: Result) -> None:
         text = entry_of(page, a, b)
         common = effects.loc[(a, b, "common")]
         said = f"{number(common.direct)} ({number(common.direct_low)} to {number(common.direct_high)})"
-        assert f"Direct effect in common {said}, {common.unit}." in text.replace(" , ", ", ")
+        assert f"Pooled direct effect {said}, {common.unit}." in text.replace(" , ", ", ")
         for site in result.sites:
             assert f"{site} {number(effects.loc[(a, b, site)].direct)} (" in text.replace(
-                " (left out of the effect in common)", ""
+                " (left out of the pooled effect)", ""
             )
         adjust = common.adjustment
         assert (f"Adjusted for {adjust}." if adjust else "There is nothing to adjust for.") in text

@@ -89,8 +89,8 @@ def test_the_table_has_probabilities_grades_and_what_changes_them() -> None:
     assert text.removeprefix('id="edges"> ') == (
         "Edge How sure Direction This way Other way No edge What changes it "
         "age → dose practically certain confirmed 0.98 0.02 0.00 nothing that was tried "
-        "dose → stroke likely rests on Lyon alone 0.90 0.07 0.03 without Lyon: the arrow turns round "
-        "smoker — age open open 0.55 0.40 0.05 without Lyon: the other way is likelier"
+        "dose → stroke likely rests on Lyon alone 0.90 0.07 0.03 without Lyon: the arrow is reversed "
+        "smoker — age open open 0.55 0.40 0.05 without Lyon: the other direction is more probable"
     )
     assert "1 pair without an edge here that may have one" in words_of(page)
     assert "age, stroke 0.30" in words_of(page)
@@ -104,9 +104,9 @@ def test_what_each_site_does_differently() -> None:
     assert "Metz At Metz, dose has one value only. certain" in part
     assert "Brest As elsewhere, as far as the data show." in part
     assert "stroke Brest, Metz Lyon" in part
-    assert "dose Brest (as many do it the next way) Lyon; one value only: Metz" in part
+    assert "dose Brest (the next one is equally common) Lyon; one value only: Metz" in part
     none = words_of(render_report(by_hand(differences=())))
-    assert "No difference between the sites shows in their data." in none
+    assert "The data show no difference between the sites." in none
 
 
 def test_evidence_of_an_edge() -> None:
@@ -118,7 +118,7 @@ def test_evidence_of_an_edge() -> None:
         "dose → stroke likely, 0.90 rests on Lyon alone",
         "How probable it is dose → stroke 0.90 dose ← stroke 0.07 no edge 0.03",
         "It rests on Lyon alone. Ask there what is done differently.",
-        "What changes it without Lyon: the arrow turns round",
+        "What changes it without Lyon: the arrow is reversed",
         "Moderate evidence (6.7 nats): the data fit that much worse without it.",
         "What sites do differently here At Lyon, stroke is less likely by 0.1 than elsewhere.",
     ):
@@ -143,7 +143,7 @@ def test_nothing_about_regrets_and_rounds(made: str, fitted: Result) -> None:
     result = by_hand() if made == "by hand" else fitted
     page = render_report(result)
     text = f"{words_of(page[: page.index('For your paper')])} {methods_text(result)}".lower()
-    text = text.replace("turns round", "").replace("the other way round", "").replace("background", "")
+    text = text.replace("background", "")
     assert [word for word in NONSENSE if word in text] == []
     assert 'class="curve"' not in page and 'id="views"' not in page and 'id="h-search"' not in page
 
@@ -198,11 +198,12 @@ def test_methods_text_has_the_numbers_of_the_run() -> None:
         "the means and covariances of its columns. No rows left a site. How each variable depends on its causes (its "
         "mechanism) was compared between the sites with a Gaussian BIC. Sites could share the mechanism of a variable "
         "within a tolerance that the data chose. Probabilities of edges were summed over all acyclic graphs, with all "
-        "sites, with each site left out, and with rows that count for a third; stated is their mean, with odds raised "
-        "to the power 0.7. Pairs are joined if the stated probability of an edge is at least one half. They are "
-        "directed if the direction has a probability of at least 0.99 with all sites and 0.9 with rows that count for "
-        "a third, and needs one site at most, or more sites if there is hardly any doubt (0.0001); also if background "
-        "knowledge says so, or the other direction would close a cycle. The graph has 3 edges: 1 with a direction that "
+        "sites, with each site left out, and with rows that count for a third; the stated "
+        "probability is their mean, with odds raised to the power 0.7. Pairs are joined if the stated probability of "
+        "an edge is at least one half. They are directed if the direction has a probability of at least 0.99 with all "
+        "sites and 0.9 with rows that count for a third, and depends on at most one site, or on more sites if there is "
+        "hardly any doubt (0.0001); also if background knowledge says so, or the other direction would close a cycle. "
+        "The graph has 3 edges: 1 with a direction that "
         "holds whichever site is left out, 1 with one that rests on one site, and 1 with an open direction. 2 "
         "mechanisms differed from those of most sites, at 2 sites. The random seed was 3."
     )

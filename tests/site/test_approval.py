@@ -211,7 +211,7 @@ def test_a_site_that_answers_questions_cannot_wait(tmp_path: Path) -> None:
 def test_the_owner_sees_what_waits_and_decides_by_its_code(tmp_path: Path) -> None:
     site = private(tmp_path / "store")
     nothing = fedperi_here("pending", "--store", "store", cwd=tmp_path)
-    assert nothing.stdout == "Nothing was asked for in 'store'.\n"
+    assert nothing.stdout == "No statement was requested from a site in 'store'.\n"
     code = waiting(site)
     shown = fedperi_here("pending", "--store", "store", cwd=tmp_path).stdout
     assert re.sub(r"\d{4}-.* UTC", "TIME", shown) == (
@@ -236,7 +236,10 @@ def test_commands_name_what_is_wrong(tmp_path: Path) -> None:
     code = waiting(site)
     where = ("--store", "store")
     for arguments, words in (
-        (("approve", "south", code, *where), "nothing was asked of a site 'south' in 'store': compare the name"),
+        (
+            ("approve", "south", code, *where),
+            "no statement was requested from a site 'south' in 'store': check that the name",
+        ),
         (("approve", "north", "0" * 12, *where), f"is not what waits now, which is {code}"),
         (("approve", "north", *where), f"repeat the code, as in `fedperi approve north {code} --store "),
         (("refuse", "north", *where), f"repeat the code, as in `fedperi refuse north {code} --store "),
@@ -265,7 +268,8 @@ def test_two_tables_under_one_name_need_the_code(tmp_path: Path, monkeypatch: py
     codes = [waiting(site) for site in sites]
     done = fedperi_here("approve", "north", cwd=tmp_path)
     assert (
-        done.returncode == 2 and "2 tables of site 'north' were asked for: add the code of one of them" in done.stderr
+        done.returncode == 2
+        and "of 2 tables of site 'north' were requested: add the code of one of them" in done.stderr
     )
     assert fedperi_here("approve", "north", codes[1], cwd=tmp_path).returncode == 0
     assert ask(sites[0]) == wire.pending() and "statement" in ask(sites[1])

@@ -372,7 +372,7 @@ def test_a_penalty_is_the_sites() -> None:
     [
         ({"penalty": -1}, "penalty must be a finite number, zero or positive, not -1"),
         ({"penalty": float("nan")}, "penalty must be a finite number, zero or positive, not nan"),
-        ({"data": "cubic"}, "data is one of auto, linear, nonlinear, discrete, mixed; not 'cubic'"),
+        ({"data": "cubic"}, "data must be one of auto, linear, nonlinear, discrete, mixed; not 'cubic'"),
     ],
 )
 def test_options_of_a_site_are_checked_when_it_starts(tmp_path: Path, options: Any, words: str) -> None:
@@ -383,7 +383,7 @@ def test_options_of_a_site_are_checked_when_it_starts(tmp_path: Path, options: A
 def test_a_penalty_for_categories_alone_is_refused_when_the_site_starts(tmp_path: Path) -> None:
     rows = pd.DataFrame({"a": ["u", "v"] * 20, "b": ["x", "x", "y", "y"] * 10})
     schema = Schema((Column("a", "categorical", ("u", "v")), Column("b", "categorical", ("x", "y"))))
-    with pytest.raises(InputError, match="site 'north' has categories only, and their score has no price"):
+    with pytest.raises(InputError, match="site 'north' has categories only, and their score has no penalty term"):
         answering(rows, name="north", store=tmp_path, schema=schema, penalty=2.0)
 
 
@@ -627,7 +627,7 @@ def test_a_run_has_a_plain_name_at_both_ends(tmp_path: Path, name: Any) -> None:
         ("begin", Beginning("r", "fedcdh", site.card.columns)),
     ):
         reply = site.reply(kind, wire.write(message) | {"run": name})
-        assert f"the '{kind}' message of the coordinator has a 'run' that is no" in reply["refused"]
+        assert f"the '{kind}' message of the coordinator has a 'run' that is not" in reply["refused"]
         assert name == "" or name not in reply["refused"]
     assert not asked
     text = site.log.path.read_text()

@@ -420,7 +420,7 @@ CATALOGUE = [
         "swapped",
         "error",
         "sbp",
-        "each looks like the other one elsewhere: probably they changed places",
+        "each looks like the other one elsewhere: they are probably swapped",
     ),
     Bad(
         "swapped at another site",
@@ -436,7 +436,7 @@ CATALOGUE = [
         "sorted",
         "error",
         "age",
-        "all in order: perhaps each was sorted by itself",
+        "all in order: perhaps each was sorted separately",
     ),
     Bad(
         "one column sorted",

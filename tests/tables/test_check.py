@@ -99,7 +99,7 @@ def test_levels_missing_at_a_site_and_rare_levels() -> None:
     north.loc[:1, "g"] = "x"
     south.loc[south.index[0], "g"] = "x"
     assert findings({"north": north, "south": south}) == [
-        "column 'g': does not occur: level 'w' at 'south'; fine if rare; check that sites code it alike",
+        "column 'g': does not occur: level 'w' at 'south'; fine if rare; check that all sites code it in the same way",
         "column 'g': levels with fewer than 5 rows: 'north' 'x' (2); 'south' 'x' (1); "
         "join rare levels into one: rename in the schema",
     ]
@@ -107,7 +107,7 @@ def test_levels_missing_at_a_site_and_rare_levels() -> None:
 
 def test_levels_that_differ_are_errors() -> None:
     (error,) = findings({"north": site(), "south": site(seed=1).assign(g=["p", "q"] * 150)}, "error")
-    assert error.startswith("column 'g': levels differ: 'u', 'v', 'w' at 'north'; 'p', 'q' at 'south'; code it alike")
+    assert error.startswith("column 'g': levels differ: 'u', 'v', 'w' at 'north'; 'p', 'q' at 'south'; code it in")
 
 
 def test_collinear_pairs_and_sets_are_named() -> None:
@@ -188,7 +188,7 @@ def test_a_column_that_is_constant_at_one_site_is_a_warning_and_everywhere_an_er
     )
     words = check({"north": site().assign(g="u"), "south": site(seed=1)}).findings
     assert [(one.level, one.columns) for one in words if "the same" in one.message] == [("warning", ("g",))]
-    # Two values at two sites are two policies; one value everywhere is no variable.
+    # Two values at two sites are two policies; one value everywhere is not a variable.
     assert check({"north": north, "south": site(seed=1).assign(a=2.5), "east": site(seed=2)}).ok
     everywhere = check({"north": north, "south": site(seed=1).assign(a=1.5)})
     assert [str(one) for one in everywhere.findings] == [

@@ -215,8 +215,9 @@ def test_columns_that_are_never_there_together() -> None:
 def test_what_cannot_use_incomplete_rows_says_so(tmp_path: Path) -> None:
     tables = hospitals()
     tables["Lyon"] = holed(tables["Lyon"], 0.2, 1, ["dose"])
-    assert refusal(lambda: fp.IPERI(missing="em")) == "missing is one of error, drop; not 'em'"
-    assert refusal(lambda: AnswerSource(tables["Lyon"], missing="auto")) == "missing is one of error, drop; not 'auto'"
+    assert refusal(lambda: fp.IPERI(missing="em")) == "missing must be one of error, drop; not 'em'"
+    said = refusal(lambda: AnswerSource(tables["Lyon"], missing="auto"))
+    assert said == "missing must be one of error, drop; not 'auto'"
     with pytest.raises(fp.InputError, match=r"'dose': .* or use M-PERI with missing=auto"):
         fp.IPERI().fit(tables)
     limits = dict.fromkeys(("age", "dose", "pressure", "pulse"), (-20, 20))

@@ -353,7 +353,7 @@ BOUNDS = "a = [0, 10]\nb = [0, 10]\n"
 FEW = ", and noise is added to them; leave variables out, or collect more rows"
 TOLD = (
     "1.0 % of the lines do not have one field per column and are left out (1 of 100)",
-    "column 'a': 3.0 % of the cells are no number (3 of 99) and count as 5, the middle of the bounds",
+    "column 'a': 3.0 % of the cells are not numbers (3 of 99) and count as 5, the middle of the bounds",
     "column 'a': 1.0 % of the values lie outside the bounds (1 of 99)",
     "column 'b': all values that can be read are the same",
 )

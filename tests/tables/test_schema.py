@@ -195,9 +195,9 @@ def test_differences_between_sites_are_listed_together() -> None:
         "\n  - column 'c': present at 'north' but not at 'south'; give all sites the same columns"
         "\n  - column 'e': present at 'south' but not at 'north'; give all sites the same columns"
         "\n  - column 'a': numbers at 'north' but text at 'south'; "
-        "store it alike at all sites, or declare it in a schema"
+        "store it in the same way at all sites, or declare it in a schema"
         "\n  - column 'b': levels differ: 'f', 'm' at 'north'; '0', '1' at 'south'; "
-        "code it alike at all sites, or declare its levels (or that it is continuous) in a schema"
+        "code it in the same way at all sites, or declare its levels (or that it is continuous) in a schema"
     )
 
 

@@ -93,7 +93,7 @@ def test_bounds_replace_the_sites_own_scale() -> None:
 
 
 def test_a_basis_has_no_more_columns_than_the_values_can_carry() -> None:
-    """Two values span one dimension, three span two; a square that is constant is no column."""
+    """Two values span one dimension, three span two; a square that is constant is not a column."""
     frame = pd.DataFrame({"two": [0.5, 1.5] * 30, "three": [0.5, 1.5, 4.5] * 20, "many": np.arange(60) / 7})
     found = summarize(frame, data="nonlinear", degree=3)
     assert list(map(len, found.blocks)) == [1, 2, 3]
@@ -355,8 +355,8 @@ def test_a_table_that_does_not_fit_the_schema_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"data": "gaussian"}, "data is one of auto, linear, nonlinear, discrete, mixed; not 'gaussian'"),
-        ({"missing": "ignore"}, "missing is one of error, drop; not 'ignore'"),
+        ({"data": "gaussian"}, "data must be one of auto, linear, nonlinear, discrete, mixed; not 'gaussian'"),
+        ({"missing": "ignore"}, "missing must be one of error, drop; not 'ignore'"),
         ({"chunk": 0}, "chunk must be a positive number of rows, not 0"),
         ({"data": "nonlinear", "degree": 0}, "degree must be a whole number from 1 to 10, not 0"),
     ],

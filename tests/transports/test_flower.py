@@ -271,7 +271,8 @@ def test_records_refuse_what_is_not_plain(link: Any) -> None:
         ),
         (
             ["site", "a.csv", "--channel", "regrets", "--coordinator", "example.org:1", "--insecure"],
-            "--insecure sends everything in the clear, to anyone who listens, and 'example.org' is not this machine",
+            "--insecure sends everything unencrypted, readable by anyone on the way, and 'example.org' is not "
+            "this machine",
         ),
         (
             ["site", "a.csv", "--channel", "regrets", "--coordinator", "localhost:1", "--insecure", "--key", "k"],
@@ -297,13 +298,13 @@ def test_records_refuse_what_is_not_plain(link: Any) -> None:
                 "--bounds",
                 "b.toml",
             ],
-            "--bounds is about privacy, which needs a price: add --epsilon 1",
+            "--bounds concerns privacy, which needs a price: add --epsilon 1",
         ),
         (["coordinate", "--out", "r"], "give the coordinator's keys: --keys keys/coordinator"),
         (["coordinate", "--out", "r", "--insecure"], "--sites 0: give the number of sites"),
         (
             ["coordinate", "--out", "r", "--insecure", "--sites", "2", "--address", "0.0.0.0:1"],
-            "--insecure sends everything in the clear, to anyone who listens, and '0.0.0.0' is not this machine",
+            "--insecure sends everything unencrypted, readable by anyone on the way, and '0.0.0.0' is not this machine",
         ),
         (["coordinate", "--out", "r", "--keys", "nowhere"], "--ca 'nowhere/ca.pem': there is no such file"),
         (
@@ -450,5 +451,5 @@ def test_plain_flower_reads_its_configuration(tmp_path: Path) -> None:
     assert json.loads(wire.write_card(site.card)["promise"]) is None
     with pytest.raises(InputError, match="names no table"):
         site_of({})
-    with pytest.raises(InputError, match="bounds is about privacy"):
+    with pytest.raises(InputError, match="bounds concerns privacy"):
         site_of({"data": "a.csv", "bounds": "b.toml"})

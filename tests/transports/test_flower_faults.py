@@ -119,7 +119,7 @@ def test_a_coordinator_killed_and_restarted_asks_nothing_again_and_costs_no_priv
     before = {name: files(place) for name, place in places.items()}
     wait_until_free(pilot.port)  # its SuperLink goes with it
     again = pilot.coordinate("--sites", 4, label="crash-again", out="crash")
-    again.wait_for("continuing run")
+    again.wait_for("resuming run")
     pilot.site(*paying, data="south", label="crash-west-again", store="west-store")
     slow.answer("y")  # of the old coordinator: nobody is there to take it
     slow.answer("a")
@@ -244,7 +244,7 @@ WHY = {
     "nan": "message of site 'nan' has an answer that is not a finite number",
     "shape": "message of site 'shape' has an answer of shape (8, 127) to a question of shape (8, 128)",
     "fields": "message of site 'fields' holds the unknown value 'rows'",
-    "text": "message of text has a 'refused' that is no plain text of at most 2000 characters",
+    "text": "message of text has a 'refused' that is not plain text of at most 2000 characters",
     "pickle": "message of pickle holds an array that cannot be read",
 }
 

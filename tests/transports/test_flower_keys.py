@@ -181,7 +181,7 @@ def test_a_folder_is_followed_through_half_copied_files_and_a_link_that_is_away(
         (tmp_path / "north.pub").unlink()
         keys.refresh(registry, said.append)
         keys.refresh(registry, said.append)
-        assert len(said) == 2 and "east.pub' is no public key of a site" in said[1] and "looking again" in said[1]
+        assert len(said) == 2 and "east.pub' is not a public key of a site" in said[1] and "looking again" in said[1]
         (tmp_path / "east.pub").write_bytes(openssh_public(new_key()))
         (tmp_path / "west.pub").write_bytes(openssh_public(new_key()))
         registry.failures = 1
@@ -229,5 +229,5 @@ def test_a_site_follows_the_file_of_its_own_key(tmp_path: Path) -> None:
     own.accepted()
     assert [tried() for _ in range(2)] == ["new", "new"]
     put(path, b"-----BEGIN")
-    assert tried() == "new" and "is no private key" in str(own.problem)
+    assert tried() == "new" and "is not a private key" in str(own.problem)
     assert own.current().public_key() == new.public_key()

@@ -1,1 +1,1 @@
-"""Attacks on our own promises: who is in a table, and what answers give away."""
+"""Attacks on our own promises: who is in a table, and what answers reveal."""

@@ -220,13 +220,12 @@ def check_runs(runs: object, confidence: object) -> None:
     >>> check_runs(10, 0.999)
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: an audit needs a whole number of runs, 50 at least, not 10; 4000 tell half the noise from
-    all of it at epsilon = 1
+    fedperi.errors.InputError: an audit needs a whole number of runs, 50 at least, not 10; 4000 distinguish half the ...
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < FEWEST:
         raise InputError(
-            f"an audit needs a whole number of runs, {FEWEST} at least, not {runs!r}; 4000 tell half the noise "
-            "from all of it at epsilon = 1"
+            f"an audit needs a whole number of runs, {FEWEST} at least, not {runs!r}; 4000 distinguish half the "
+            "noise from all of it at epsilon = 1"
         )
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence < 1:
         raise InputError(f"the confidence of an audit must be at least 0.5 and below 1, not {confidence!r}; try 0.999")

@@ -119,7 +119,7 @@ class CorrelationSolver:
         self.hidden = [pair for pair in self.pairs if np.isnan(self.size[pair])]
 
     def solve(self) -> Floats:
-        """Return all correlations; those that nothing tells are taken as what goes through a third variable."""
+        """Return all correlations; those that nothing determines are set to what a third variable explains."""
         self._span()
         left = [pair for pair in self.pairs if not self.known[pair]]
         while left:
@@ -143,7 +143,7 @@ class CorrelationSolver:
                 part[part == part[j]] = part[i]
 
     def _value(self, i: int, j: int) -> float | None:
-        """The correlation of a pair, if some third variable tells."""
+        """The correlation of a pair, if some third variable determines it."""
         size = float(self.size[i, j])
         if np.isfinite(size):
             return self._signed(i, j, size)
@@ -179,7 +179,7 @@ class CorrelationSolver:
         return middle[np.isfinite(width)], width[np.isfinite(width)]
 
     def _guess(self, left: list[tuple[int, int]]) -> tuple[tuple[int, int], float]:
-        """The hidden pair that most goes through a third variable; then any sign that nothing tells."""
+        """The hidden pair that most goes through a third variable; then any sign that nothing determines."""
         best: tuple[tuple[int, int], float] | None = None
         for i, j in left:
             if np.isnan(self.size[i, j]):

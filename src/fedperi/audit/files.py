@@ -1,8 +1,9 @@
-"""An exact attack on how files are read: does one line change more than the noise is made for, or whether we answer.
+"""An exact attack on how files are read: whether one line changes the statistics by more than their sensitivity.
 
 Nothing is drawn. For each pair of neighbouring files the numbers to which noise would be added are compared, with the
-same units for both, and the scores from which the units are selected; each in units of what the noise is made for. So
-the largest change times the claimed epsilon is about what somebody who sends such a line could learn.
+same units for both, and the scores from which the units are selected; each in units of the sensitivity for which the
+noise is scaled. So the largest change times the claimed epsilon is about what someone who sends such a line could
+learn. It also counts pairs of which only one file is refused.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ SCHEMA = Schema(
 )
 
 CELLS_OF_A_LINE = ("9.5", "9,5", "", "NA", "<0.5", "word", "1e999", "-1e999", "9" * 400, "nan", "True", '"', "\0", "½")
-"""What stands in the odd cell of the further line."""
+"""Contents of the odd cell of the further line."""
 
 BROKEN = (b"", b'"', b'9.5;"u', b"1", b"1,2,3,4,5", b"1;2;3;4;5", b"1\t2\t3\t4\t5", b"\xff\xfe", b"\xc3;\xff;u", b"\0")
-"""Lines that are no record."""
+"""Lines that are not valid records."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ class FileAudit:
     pairs : int
         Pairs of files that were compared.
     change : float
-        The largest change by one line, in units of what the noise is made for: at most 1 if the claim holds.
+        The largest change by one line, in units of the sensitivity: at most 1 if the claim holds.
     refused : int
-        Pairs of which one file is answered for and the other one refused: 0 if the claim holds.
+        Pairs of which one file is answered and the other one refused: 0 if the claim holds.
     worst : str
         The pair that changed most, in words.
 

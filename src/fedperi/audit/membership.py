@@ -1,6 +1,6 @@
-"""Membership inference against our own releases: can somebody who knows all but the noise tell two tables apart.
+"""Membership inference against our own releases: whether knowing all but the noise tells two tables apart.
 
-The attacker knows a table, one more row (the *canary*, as telling as a row can be), the code, and all that is public; a
+The attacker knows a table, one more row (the *canary*, as extreme as a row can be), the code, and all that is public; a
 release is of the table with or without that row, and the attacker scores which is likelier. From many releases of both
 follow two lower bounds on epsilon, valid together with the stated confidence. A bound above the claim is a violation.
 
@@ -241,7 +241,7 @@ class Attacker:
         return (table.T @ table)[self._at], np.outer(canary, canary)[self._at]
 
     def units_evidence(self, column: Column, release: Release) -> float:
-        """What the choice of a column's unit tells: the chances of both selections are known exactly."""
+        """Evidence from the choice of a column's unit: the probabilities of both selections are known exactly."""
         middle, radius = choices_of(column, *release.units[column.name])
         without, with_row = (world[column.name] for world in self._counts)
         key = column.name, middle

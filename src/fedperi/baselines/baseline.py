@@ -189,7 +189,7 @@ def pairs(edges: Iterable[tuple[int, int]], names: Sequence[str]) -> list[list[s
 def check_choice(option: str, value: object, legal: Sequence[str]) -> None:
     """Raise unless an option has one of its legal values."""
     if value not in legal:
-        raise InputError(f"{option} is one of {', '.join(legal)}; not {value!r}")
+        raise InputError(f"{option} must be one of {', '.join(legal)}; not {value!r}")
 
 
 def check_flag(option: str, value: object) -> None:

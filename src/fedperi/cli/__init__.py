@@ -1,4 +1,4 @@
-"""The command line: one module per command. Exit codes: 0 fine, 2 bad input, 1 a defect of ours."""
+"""The command line: one module per command. Exit codes: 0 success, 2 bad input, 1 a defect of fedperi."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import typer
 
 from .._version import __version__
 from ..errors import InputError, TemporaryError
+from .common.argument_help import keep_argument_help
 from .common.say import say
 
+keep_argument_help()
 app = typer.Typer(
     name="fedperi",
     help="Find the causal graph that sites share when their tables cannot be pooled.",
@@ -43,11 +45,11 @@ for _command in (*_COMMANDS, "schema.commands", "site", "owner.commands", "coord
 
 
 DISK = {errno.ENOSPC: 75, errno.EDQUOT: 75, errno.EROFS: 2}
-"""What a system says of a disk that is full, which may pass, or that nobody may write to; and our exit codes for it."""
+"""Exit codes for a disk that is full, which may pass (75), and for one that is read-only (2)."""
 
 
 class Interrupted(BaseException):
-    """Ctrl-C at the command line. A KeyboardInterrupt would be answered with silence by typer, with a part by `fit`."""
+    """Ctrl-C at the command line. On a KeyboardInterrupt typer would say nothing, and `fit` would return a part."""
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -72,7 +74,10 @@ def main() -> None:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in DISK:
             place = f" ({error.filename})" if error.filename else ""
-            _fail(f"error: {error.strerror}{place}: nothing can be written; what was kept is kept", DISK[error.errno])
+            _fail(
+                f"error: {error.strerror}{place}: nothing can be written; what was saved before is still there",
+                DISK[error.errno],
+            )
         import traceback
 
         traceback.print_exc()

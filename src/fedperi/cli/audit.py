@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..audit.reconstruct import Closeness
 
 SITES, VARIABLES, ROWS, SEED = 4, 5, 2000, 0
-"""The federation on which reconstruction is shown: simulated, the same every time."""
+"""The simulated federation, the same every time, on which reconstruction is shown."""
 
 BOUND = 6.0
 """Public bounds of its columns, which have a standard deviation near 1."""
@@ -29,13 +29,13 @@ BOUND = 6.0
 
 @app.command()
 def audit(
-    epsilon: float = typer.Option(1.0, help="The claim to attack."),
-    delta: float = typer.Option(1e-6, help="The claim to attack."),
-    runs: int = typer.Option(4000, help="Releases of each of two tables; fewer are faster and show less."),
-    confidence: float = typer.Option(0.999, help="Probability that the bounds are below the truth."),
+    epsilon: float = typer.Option(1.0, help="The claimed epsilon that is attacked."),
+    delta: float = typer.Option(1e-6, help="The claimed delta that is attacked."),
+    runs: int = typer.Option(4000, help="Releases of each of two tables; fewer are faster but detect less."),
+    confidence: float = typer.Option(0.999, help="Confidence level of the lower bounds on epsilon."),
     as_json: bool = typer.Option(False, "--json", help="Print what was found as JSON and nothing else."),
 ) -> None:
-    """Attack our own releases. Exit code 0 if what is claimed holds, 1 if it is violated: that would be our fault."""
+    """Attack fedperi's own releases. Exit code 0 if no claim is found violated, 1 if one is: a defect of fedperi."""
     from tempfile import TemporaryDirectory
 
     from ..audit.bounds import check_runs
@@ -60,7 +60,7 @@ def audit(
         }
         say(write_json(found, indent=2))
     else:
-        _tell(release, answer, files, unprotected, protected)
+        _print(release, answer, files, unprotected, protected)
     if violated:
         raise typer.Exit(1)
 
@@ -99,58 +99,63 @@ def _reconstructions(epsilon: float, delta: float) -> tuple[Closeness, Closeness
     releases = [released(*entry) for entry in tables.items()]
     try:
         protected = attacked(releases)
-    except InputError:  # so little budget that no site has anything to say: nothing was sent that could be attacked
+    except InputError:  # the budget is too small for any site to take part: nothing was sent that could be attacked
         protected = None
     return attacked(tables), protected
 
 
-def _tell(release: Audit, answer: Audit, files: FileAudit, unprotected: Closeness, protected: Closeness | None) -> None:
-    say(f"1. Was one person in the table? ({release.runs} releases with and {release.runs} without one telling row;")
+def _print(
+    release: Audit, answer: Audit, files: FileAudit, unprotected: Closeness, protected: Closeness | None
+) -> None:
+    say(f"1. Was one person in the table? ({release.runs} releases with and {release.runs} without one extreme row;")
     say("   from two files; the attacker knows all other rows, the row itself, and the code: everything but the noise)")
-    _tell_membership(release, "mechanism 'statistics', the release of a whole table", f", delta = {release.delta:g}")
-    _tell_membership(answer, "mechanism 'regret', a single answer", "")
-    _tell_files(files)
+    _print_membership(release, "mechanism 'statistics', the release of a whole table", f", delta = {release.delta:g}")
+    _print_membership(answer, "mechanism 'regret', a single answer", "")
+    _print_files(files)
     say(
         f"2. What does a listener learn of each site? ({SITES} simulated sites, {ROWS} rows, {VARIABLES} variables; the"
     )
     say("   listener reads every message and sees no table)")
-    _tell_closeness(unprotected, "without privacy")
+    _print_closeness(unprotected, "without privacy")
     when = f"with epsilon = {release.epsilon:g}, delta = {release.delta:g}"
     if protected is None:
-        say(f"   {when}: nothing; there is so much noise that the sites refuse to run")
+        say(f"   {when}: nothing; with so much noise the sites refuse to run")
     else:
-        _tell_closeness(protected, when)
+        _print_closeness(protected, when)
     if release.violated or answer.violated or files.violated:
         say("VIOLATED: the claim does not hold. This is a defect of fedperi: please report it, and release nothing.")
     else:
         say("No violation found. That is no proof: an audit can refute a claim, never show that it is true.")
 
 
-def _tell_membership(found: Audit, what: str, delta: str) -> None:
+def _print_membership(found: Audit, what: str, delta: str) -> None:
     say(f"   {what}: claimed epsilon = {found.epsilon:g}{delta}")
-    say(f"     told two tables apart in {found.wins:.1%} of pairs; guessing gives 50%")
-    say(f"     so epsilon is at least {found.shaped:.2f} if the noise has its shape, {found.free:.2f} whatever it is")
+    say(f"     the two tables were told apart in {found.wins:.1%} of pairs; guessing gives 50%")
+    say(f"     so epsilon is at least {found.shaped:.2f} if the noise has its shape, {found.free:.2f} for any noise")
     verdict = "VIOLATED" if found.violated else "below the claim"
     say(f"     (confidence {found.confidence:g}): {verdict}; half the noise would have shown {found.at_half:.2f}")
     if not found.telling:
-        say("     which is no more than the claim: so few runs would not notice it; use --runs with more")
+        say("     which does not exceed the claim: so few runs would miss it; increase --runs")
 
 
-def _tell_files(found: FileAudit) -> None:
-    say(f"   {found.pairs} pairs of files that differ by one odd line: it changes what noise is added to by at most")
-    say(f"     {found.change:.3g} of what the noise is made for; in {found.refused} pairs one file is refused")
+def _print_files(found: FileAudit) -> None:
+    say(f"   {found.pairs} pairs of files that differ by one odd line: it changes the statistics by at most")
+    say(
+        f"     {found.change:.3g} of the sensitivity that the noise is scaled to; in {found.refused} pairs one file is "
+        "refused"
+    )
     if found.violated:
-        say(f"     VIOLATED; most by {found.worst}")
+        say(f"     VIOLATED; the largest change is from {found.worst}")
 
 
-def _tell_closeness(found: Closeness, when: str) -> None:
-    say(f"   {when}: correlations to {found.typical_error:.4f} (median), {found.largest_error:.4f} (the worst one);")
+def _print_closeness(found: Closeness, when: str) -> None:
+    say(f"   {when}: correlations to {found.typical_error:.4f} (median), {found.largest_error:.4f} (worst);")
     say(f"     the site's own graph exactly at {found.exact_graphs:.0%} of the sites")
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None] | None]:
-    """Show how far an attack is, on standard error, for a person at a terminal."""
+    """Show the progress of an attack on standard error, if it is a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -159,5 +164,5 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
     from ..report.console import console as terminal
 
     with Progress(console=terminal(stderr=True), transient=True) as bar:
-        task = bar.add_task("attacking our own releases", total=None)
+        task = bar.add_task("attacking fedperi's own releases", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -31,21 +31,26 @@ NAMES = (
 def benchmark(
     name: str = typer.Argument(..., metavar="NAME", help=f"One of, or several with commas: {NAMES}."),
     out: Path | None = typer.Option(
-        None, "--out", metavar="DIR", help="Where to write [benchmark-NAME]. Experiments may share it, and their cells."
+        None,
+        "--out",
+        metavar="DIR",
+        help="Where to write (default: benchmark-NAME). Experiments can share it, and their cells.",
     ),
-    seeds: int = typer.Option(20, help="Simulated federations for each cell of the grid."),
+    seeds: int = typer.Option(20, help="Simulated federations per cell of the grid."),
     first: int = typer.Option(0, help="The first seed."),
     quick: bool = typer.Option(
-        False, "--quick", help="A corner with 2 seeds, 1 of slow methods: to see that it works."
+        False, "--quick", help="A small part with 2 seeds (1 for slow methods), to see that it works."
     ),
-    jobs: int | None = typer.Option(None, "--jobs", metavar="N", help="Processes [one per core]."),
-    methods: str | None = typer.Option(None, help="Only these rows: names with commas, e.g. mperi,peri,ut-igsp."),
+    jobs: int | None = typer.Option(None, "--jobs", metavar="N", help="Processes (default: one per core)."),
+    methods: str | None = typer.Option(None, help="Only these methods: names with commas, e.g. mperi,peri,ut-igsp."),
     at: str | None = typer.Option(None, help="Only these p, K or n, whichever varies: numbers with commas, e.g. 3,8."),
     settings: str | None = typer.Option(None, help="With `settings`: only these, names with commas, e.g. 'cut,drift'."),
     limit: float = typer.Option(300.0, metavar="SECONDS", help="CPU seconds after which a fit is stopped."),
     filtered: bool = typer.Option(False, "--filter", help="Only seeds that the paper would have kept."),
-    saved: bool = typer.Option(False, "--saved", help="Run nothing; write tables and figures of what is done."),
-    page: Path | None = typer.Option(None, metavar="FILE", help="Where to write a page with notes and circumstances."),
+    saved: bool = typer.Option(False, "--saved", help="Run nothing; write tables and figures from saved cells."),
+    page: Path | None = typer.Option(
+        None, metavar="FILE", help="Where to write a page with notes, machine and versions."
+    ),
     data: Path | None = typer.Option(
         None,
         "--tables",
@@ -53,9 +58,11 @@ def benchmark(
         metavar="DIR",
         help="With `real`: a folder with one table per site, or a folder of such folders.",
     ),
-    cell: str | None = typer.Option(None, metavar="JSON", help="With `cell`: a cell, as a line of cells.jsonl has it."),
+    cell: str | None = typer.Option(
+        None, metavar="JSON", help="With `cell`: one cell, copied from a line of cells.jsonl."
+    ),
 ) -> None:
-    """Run an experiment: tables, figures, and every single number. A stopped run resumes where it stopped."""
+    """Run an experiment; write tables, figures and all single results. A stopped run resumes where it stopped."""
     from ..benchmark.experiments import with_saved_seeds
     from ..benchmark.page import Request
     from ..report.console import console as terminal
@@ -77,8 +84,8 @@ def benchmark(
     console = terminal()
     pages = _real(data, place, request, how) if name == "real" else _run(experiments, place, request, how, console)
     if name == "all" or page is not None:
-        told = with_saved_seeds(place, request) if saved and name != "real" else request
-        _write_results(name, pages, place, page or place / "results.md", told)
+        shown = with_saved_seeds(place, request) if saved and name != "real" else request
+        _write_results(name, pages, place, page or place / "results.md", shown)
     for made in pages:
         _show(console, made)
     console.print(f"Wrote tables, figures and cells.jsonl to {place}.", soft_wrap=True)
@@ -104,7 +111,7 @@ def _run(names: Sequence[str], place: Path, request: Request, how: dict[str, Any
     pages = []
     for one in names:
         if len(names) > 1 and how["saved"] and not has_cells(one, place, request):
-            console.print(f"{one}: nothing is saved, left out.")
+            console.print(f"{one}: skipped, nothing is saved.")
             continue
         with _progress(one) as note:
             pages.append(run_experiment(one, place, request, note=note, **how))
@@ -145,14 +152,14 @@ def _one_cell(text: str | None) -> object:
     if text is None:
         raise InputError("benchmark cell needs --cell JSON: copy a cell from a line of cells.jsonl")
     try:
-        told = read_json(text)
+        given = read_json(text)
     except Unreadable as error:
-        raise InputError(f"--cell is no JSON ({error}): copy a cell from a line of cells.jsonl") from None
-    told = told.get("cell", told) if isinstance(told, dict) else told
-    if not isinstance(told, dict):
-        raise InputError(f"--cell is an object with a task and a configuration, not {text!r}")
+        raise InputError(f"--cell is not JSON ({error}): copy a cell from a line of cells.jsonl") from None
+    given = given.get("cell", given) if isinstance(given, dict) else given
+    if not isinstance(given, dict):
+        raise InputError(f"--cell must be an object with a task and a configuration, not {text!r}")
     try:
-        return {"cell": told | {"version": __version__}, "found": dict(work(told))}
+        return {"cell": given | {"version": __version__}, "found": dict(work(given))}
     except KeyError as error:
         raise InputError(f"--cell lacks {error}: copy a cell from a line of cells.jsonl") from None
 

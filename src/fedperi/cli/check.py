@@ -1,4 +1,4 @@
-"""`fedperi check`: would a run work on these tables? Everything that is wrong, and what to do, before anything runs."""
+"""`fedperi check`: would a run work on these tables? Lists all problems and what to do about them."""
 
 from __future__ import annotations
 
@@ -33,11 +33,16 @@ def check(
     schema: arg.SchemaFile = None,
     missing: Annotated[
         str,
-        typer.Option(metavar="auto|em|drop|error", help="Incomplete rows: use them (mperi), drop or refuse them."),
+        typer.Option(
+            metavar="auto|em|drop|error",
+            help="Incomplete rows: auto and em use them (mperi), drop omits them, error refuses them.",
+        ),
     ] = "auto",
     bounds: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Public limits and levels: also show what a private run would make of rows."),
+        typer.Option(
+            metavar="FILE", help="Public bounds and levels (TOML): also show how a private run would treat the rows."
+        ),
     ] = None,
     columns: arg.Columns = None,
     exclude: arg.Exclude = None,
@@ -46,7 +51,10 @@ def check(
     decimal: arg.DecimalMark = None,
     as_json: arg.AsJson = False,
     write_schema: str | None = typer.Option(
-        None, "--write-schema", metavar="FILE", help="If all is well, write the types to this file, for sites to share."
+        None,
+        "--write-schema",
+        metavar="FILE",
+        help="If there is no error, write the types to this file, for all sites to use.",
     ),
 ) -> None:
     """Check the tables of all sites before a run. Exit code 0 if it would start, 2 if it would fail."""
@@ -77,7 +85,7 @@ def check(
 def _private(
     tables: list[Table], bounds: str, decimal: str | None, schema: Schema | None, missing: str
 ) -> Iterator[Finding]:
-    """Say what a run with noise would make of the rows, which reads every cell alone and refuses none."""
+    """Say how a run with noise would treat the rows: it reads every cell separately and refuses none."""
     from ..privacy import Privacy
     from ..privacy.owner import owner_findings
     from ..tables import Finding
@@ -100,7 +108,7 @@ def _new_file(name: str) -> Path:
 
     target = checked_path(name)
     if target.exists():
-        raise InputError(f"--write-schema: {name!r} is there already; remove it, or choose another name")
+        raise InputError(f"--write-schema: {name!r} already exists; remove it, or choose another name")
     return target
 
 
@@ -114,7 +122,7 @@ def _show(report: CheckReport, after: list[str]) -> None:
 
 
 def _advice(report: CheckReport, missing: str) -> list[str]:
-    """Name the options of this command that the remedies speak of."""
+    """Name the options of this command for the remedies."""
     lines = []
     if missing == "error" and any(site.incomplete for site in report.sites):
         lines.append("To leave incomplete rows out, add --missing drop.")

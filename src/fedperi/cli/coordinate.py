@@ -47,23 +47,25 @@ DEFAULTS: dict[str, Any] = {
     "bootstrap": 0,
     "seed": 0,
 }
-"""What a journal notes of options that were not given, so that a run resumes only as what it was."""
+"""Values that a journal records for options that were not given, so that a run resumes only with the same options."""
 
 
 @app.command()
 def coordinate(
     context: typer.Context,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the results.")],
-    sites: int | None = typer.Option(None, metavar="N", help="How many sites; as many as keys if not given."),
+    sites: int | None = typer.Option(None, metavar="N", help="Number of sites; by default the number of keys."),
     min_sites: int | None = typer.Option(None, metavar="K", help="Continue with K sites if others drop out."),
     address: str | None = typer.Option(None, metavar="HOST:PORT", help="Where to listen [0.0.0.0:9092]."),
-    keys: Path | None = typer.Option(None, metavar="DIR", help="Folder that `fedperi keys` made for this end."),
-    cert: Path | None = typer.Option(None, metavar="FILE", help="Certificate, in place of that in --keys."),
+    keys: Path | None = typer.Option(None, metavar="DIR", help="The coordinator's folder, made by `fedperi keys`."),
+    cert: Path | None = typer.Option(None, metavar="FILE", help="TLS certificate, instead of that in --keys."),
     key: Path | None = typer.Option(None, metavar="FILE", help="Its private key."),
     ca: arg.Authority = None,
     site_keys: arg.SiteKeys = None,
-    journal: Path | None = typer.Option(None, metavar="DIR", help="To resume after a stop; --out if not given."),
-    timeout: float = typer.Option(600.0, metavar="S", help="Longest wait for sites, and for a reply."),
+    journal: Path | None = typer.Option(
+        None, metavar="DIR", help="Folder from which a stopped run resumes; by default --out."
+    ),
+    timeout: float = typer.Option(600.0, metavar="S", help="Seconds to wait for sites, and for each reply."),
     insecure: arg.Insecure = False,
     force_insecure: arg.ForceInsecure = False,
     channel: str | None = typer.Option(
@@ -78,20 +80,20 @@ def coordinate(
     aggregate: arg.Aggregate = None,
     local: arg.Local = None,
     data: Annotated[
-        str | None, typer.Option("--data", "--data-type", metavar="TYPE", help="What all sites must have as --data.")
+        str | None, typer.Option("--data", "--data-type", metavar="TYPE", help="The --data that every site must use.")
     ] = None,
     knowledge: arg.Knowledge = None,
-    schema: str | None = typer.Option(None, metavar="FILE", help="What all sites must have as --schema."),
+    schema: str | None = typer.Option(None, metavar="FILE", help="The --schema that every site must use."),
     alpha: arg.Alpha = None,
-    penalty: float | None = typer.Option(None, help="What all sites must have as --penalty [1]."),
+    penalty: float | None = typer.Option(None, help="The --penalty that every site must use [1]."),
     bootstrap: arg.Bootstrap = None,
     seed: arg.Seed = None,
     config: arg.Config = None,
-    log_format: str = typer.Option("text", metavar="text|json", help="How lines about the run are written."),
+    log_format: str = typer.Option("text", metavar="text|json", help="Format of the log lines."),
     status_port: StatusPort = None,
     status_host: StatusHost = "127.0.0.1",
     status_stay: bool = typer.Option(
-        False, "--status-stay", help="Keep the page up with the result until stopped.", rich_help_panel=STATUS
+        False, "--status-stay", help="After the run, keep serving the page until stopped.", rich_help_panel=STATUS
     ),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON as well."),
 ) -> None:
@@ -102,7 +104,7 @@ def coordinate(
         raise InputError("every site decides about its own privacy; leave it out here (fedperi site --epsilon)")
     check_place(out, False, as_json)
     if timeout <= 0:
-        raise InputError(f"--timeout is a number of seconds above 0, not {timeout:g}")
+        raise InputError(f"--timeout must be a number of seconds above 0, not {timeout:g}")
 
     from ..report.console import console as terminal
 
@@ -149,7 +151,7 @@ def _is_stated(channel: str | None, asked: dict[str, Any]) -> bool:
     """Whether sites give one statement each, rather than answers."""
     methods = dict.fromkeys((*STATED, *NETWORK))
     if asked.get("method", "mperi") not in methods:
-        raise InputError(f"method is one of {', '.join(methods)}; not {asked['method']!r}")
+        raise InputError(f"method must be one of {', '.join(methods)}; not {asked['method']!r}")
     baseline = asked.get("method") in BASELINES
     if channel not in (None, "statements", "regrets"):
         raise InputError(f"--channel is statements or regrets, not {channel!r}")
@@ -201,7 +203,7 @@ def _journal(place: Path, of: dict[str, Any], say: Callable[[str], None]) -> Jou
 
     record = Journal(place / "journal.jsonl", of)
     if record.resumed:
-        say(f"continuing run {record.run}: what its journal holds is not asked again.")
+        say(f"resuming run {record.run}: answers in its journal are not requested again.")
     return record
 
 
@@ -271,7 +273,7 @@ def _keys(
     """Find certificates and keys, in a folder or one by one."""
     if insecure:
         if any(path is not None for path in (folder, cert, key, ca, site_keys)):
-            raise InputError("--insecure uses no keys; leave them out, or --insecure")
+            raise InputError("--insecure uses no keys; omit the keys or --insecure")
         return None, {}
     from ..transports.flower.link import Certificates
     from ..transports.flower.live.site_keys import SiteKeys
@@ -290,5 +292,5 @@ def _keys(
 
 
 def _end_at_terminate() -> None:
-    """Let a SIGTERM end this like Ctrl-C does, so that the SuperLink is stopped."""
+    """Let SIGTERM end the run like Ctrl-C, so that the SuperLink is stopped."""
     signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))

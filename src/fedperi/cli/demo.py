@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..methods import Result
     from ..simulation import Simulation
 
-# A small clinical story in which every collider is shielded: one hospital alone can direct no edge for sure.
+# A small clinical example in which every collider is shielded: one hospital alone cannot be sure of any direction.
 EDGES = [
     ("age", "weight"),
     ("age", "blood_pressure"),
@@ -41,10 +41,10 @@ def demo(
     out: Path = typer.Option(
         Path("fedperi-demo"), "--out", metavar="DIR", help="Where tables and results are written."
     ),
-    seed: int = typer.Option(0, min=0, help="Another seed, another set of hospitals."),
+    seed: int = typer.Option(0, min=0, help="Random seed; another seed gives other hospitals."),
     force: bool = typer.Option(False, "--force", help="Replace what an earlier demo wrote there."),
 ) -> None:
-    """Simulate hospitals with policies that nobody wrote down, find their graph, and compare it with the truth."""
+    """Simulate hospitals with unrecorded policies, find their common graph, and compare it with the truth."""
     from rich.text import Text
 
     from ..graph import PDAG
@@ -70,7 +70,7 @@ def demo(
     hospitals = dict(zip(HOSPITALS, sim.sites, strict=True))
     about = f"{len(hospitals)} hospitals, {ROWS} patients each, {len(sim.dag.names)} variables."
     console.print(Text(about, style="bold"))
-    console.print(f"All but {HOSPITALS[0]} have a policy for one variable, which nobody wrote down.")
+    console.print(f"All but {HOSPITALS[0]} have a policy for one variable, which is not recorded anywhere.")
     console.print("Each hospital gives its means and covariances. No row leaves it.\n")
     result = MPERI().fit(hospitals)
     alone = _alone(hospitals)
@@ -99,11 +99,11 @@ def _save(sim: Simulation, place: Path) -> None:
 
 
 def _policies(sim: Simulation, result: Result) -> Table:
-    """The policies that nobody wrote down, beside what was found about each hospital."""
+    """The true policies beside what was found about each hospital."""
     from rich.table import Table
 
     table = Table(title="What each hospital does differently", title_justify="left", title_style="bold")
-    for heading in ("", "its policy, not told to fedperi", "what fedperi says"):
+    for heading in ("", "its policy (unknown to fedperi)", "what fedperi says"):
         table.add_column(heading, header_style="bold")
     for k, name in enumerate(HOSPITALS):
         found = [one.words.removeprefix(f"At {name}, ") for one in result.differences if one.site == name]

@@ -104,7 +104,7 @@ def site_of(config: Mapping[str, Any]) -> SiteWork:
         from ..privacy import Privacy
 
         if "epsilon" not in given:
-            raise InputError(f"--node-config: {next(iter(given))} is about privacy, which needs a price: add epsilon")
+            raise InputError(f"--node-config: {next(iter(given))} concerns privacy, which needs a price: add epsilon")
         protection = Privacy(**given)
     targets, allowed = config.get("targets"), str(config.get("allow") or "")
     return SiteWork(
@@ -145,7 +145,7 @@ def find(grid: Any, config: Mapping[str, Any]) -> Any:
     """Run a method on the sites of a grid, as a run's configuration says, and save its result."""
     from ..coordinator.record import Journal
 
-    # The one place where a room below is used: this is the end of the line, like the command line.
+    # The one place that uses a lower room: like the command line, nothing imports this module.
     from ..methods import IPERI, PERI
     from ..tables.infer import as_schema
     from ..transports.flower.drops import through_drops

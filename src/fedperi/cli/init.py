@@ -24,7 +24,7 @@ def init(
     context: typer.Context,
     files: list[str] = typer.Argument(..., metavar="DIR|FILES", help="The folder of the tables, or the tables."),
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where to write; the tables' folder if not given.")
+        Path | None, typer.Option(metavar="DIR", help="Where to write; by default the tables' folder.")
     ] = None,
     encoding: arg.Encoding = None,
     decimal: arg.DecimalMark = None,
@@ -34,7 +34,7 @@ def init(
     targets = [place / name for name in (SCHEMA, KNOWLEDGE)]
     for target in targets:
         if target.exists():
-            raise InputError(f"{str(target)!r} is there already; remove it, or choose another folder with --out")
+            raise InputError(f"{str(target)!r} already exists; remove it, or choose another folder with --out")
 
     from .. import disk
     from ..report.console import console as terminal

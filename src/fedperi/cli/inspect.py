@@ -1,4 +1,4 @@
-"""`fedperi inspect`: a release file in plain words, for those who must decide whether it may be sent."""
+"""`fedperi inspect`: a release file in plain words, for those who decide whether it may be sent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def inspect(
         metavar="DIR",
         help="Public keys of the sites (SITE.pub); refuse a file not signed by its site.",
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print the same as JSON and nothing else."),
+    as_json: bool = typer.Option(False, "--json", help="Print the explanation as JSON and nothing else."),
 ) -> None:
     """Explain a release file: what it promises, what it holds, what can be learned from it."""
     from ..privacy.exact.reveals import sections as revealed
@@ -70,7 +70,7 @@ def _print_proof(statement: Statement, checked: bool, exact: bool) -> None:
 
     console = terminal()
     noise = "and its numbers fit together" if exact else "and its noise is as large as its promise needs"
-    console.print(f"The file is whole: its checksum fits, {noise}.")
+    console.print(f"The file is intact: its checksum matches, {noise}.")
     if checked:
         console.print(
             f"It is signed by the key of site {printable(repr(statement.site))} in --site-keys.", markup=False

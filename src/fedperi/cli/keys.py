@@ -18,18 +18,24 @@ if TYPE_CHECKING:
 
 @app.command()
 def keys(
-    out: Path | None = typer.Option(None, "--out", metavar="DIR", help="The pilot's folder: new, or one made before."),
-    host: list[str] = typer.Option([], "--host", metavar="NAME", help="A name of the coordinator; may be repeated."),
-    ip: list[str] = typer.Option([], "--ip", metavar="ADDRESS", help="An address of the coordinator; likewise."),
-    sites: str | None = typer.Option(None, "--sites", metavar="A,B", help="The sites to make keys for."),
-    days: int | None = typer.Option(None, "--days", help="How long the coordinator's certificate holds; 365."),
-    renew: bool = typer.Option(False, "--renew", help="Make a new coordinator's certificate; keep the former aside."),
-    withdraw: str | None = typer.Option(None, "--withdraw", metavar="A,B", help="Shut these sites out, from now on."),
+    out: Path | None = typer.Option(
+        None, "--out", metavar="DIR", help="The pilot's folder: a new one, or one made before."
+    ),
+    host: list[str] = typer.Option(
+        [], "--host", metavar="NAME", help="A host name of the coordinator; may be repeated."
+    ),
+    ip: list[str] = typer.Option(
+        [], "--ip", metavar="ADDRESS", help="An IP address of the coordinator; may be repeated."
+    ),
+    sites: str | None = typer.Option(None, "--sites", metavar="A,B", help="Sites to create keys for."),
+    days: int | None = typer.Option(None, "--days", help="Lifetime of the coordinator's certificate (default: 365)."),
+    renew: bool = typer.Option(False, "--renew", help="Create a new coordinator's certificate; keep the old one."),
+    withdraw: str | None = typer.Option(None, "--withdraw", metavar="A,B", help="Shut out these sites from now on."),
     show: Path | None = typer.Option(None, "--show", metavar="PATH", help="Show names, fingerprints and lifetimes."),
     encrypt: Path | None = typer.Option(None, "--encrypt", metavar="FILE", help="Encrypt a site's key, in place."),
     passphrase_file: arg.PassphraseFile = None,
 ) -> None:
-    """Make a CA, the coordinator's certificate and a key for each site; later, add sites, renew, withdraw, look."""
+    """Create a CA, the coordinator's certificate and a key per site; later: add sites, renew, withdraw, show."""
     making = out is not None and withdraw is None
     if sum([making, withdraw is not None, show is not None, encrypt is not None]) > 1:
         raise InputError("give one task: --out (with --withdraw to shut sites out), --show, or --encrypt")
@@ -69,7 +75,7 @@ def _withdraw(folder: Path, names: list[str], more: bool) -> None:
     from ..pki.withdraw import withdraw
 
     if more:
-        raise InputError("--withdraw is a task of its own: leave out --host, --ip, --sites, --days and --renew")
+        raise InputError("--withdraw is a separate task: omit --host, --ip, --sites, --days and --renew")
     for name, path in zip(names, withdraw(folder, names), strict=True):
         say(f"{name} is shut out: its key is in {path}.")
     say("A coordinator that uses this folder notices within seconds. At any other copy, run the same command.")
@@ -80,7 +86,7 @@ def _split(sites: str | None, option: str) -> list[str]:
         return []
     names = [part.strip() for part in sites.split(",")]
     if not all(names):
-        raise InputError(f"{option} {sites!r} has an empty name: give names with commas between, as in north,south")
+        raise InputError(f"{option} {sites!r} has an empty name: give names separated by commas, as in north,south")
     return names
 
 
@@ -93,13 +99,13 @@ def _lines(made: Keys) -> list[str]:
         lines += [f"{coordinator}: certificate for {names}, until {made.until:%Y-%m-%d}."]
         if made.replaced is not None:
             lines += [
-                f"  The former one is in {made.replaced}.",
-                "  Copy server.key and server.pem over: a coordinator that runs takes them within seconds.",
+                f"  The old one is in {made.replaced}.",
+                "  Copy server.key and server.pem to the coordinator: one that is running uses them within seconds.",
             ]
         else:
             lines += ["  Copy this folder to the coordinator's machine."]
     for site, fingerprint in made.sites.items():
-        lines += [f"{made.folder / 'sites' / site}: hand this folder to site {site}, by a way that nobody else reads."]
+        lines += [f"{made.folder / 'sites' / site}: hand this folder to site {site}, by a confidential channel."]
         lines += [f"  key {fingerprint}"]
     if made.sites and made.until is None:
         lines += [f"Copy the new files of {coordinator / 'sites'} to the coordinator; it needs no restart."]

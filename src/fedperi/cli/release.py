@@ -54,20 +54,20 @@ def release(
     key: arg.SiteKey = None,
     ceiling: arg.Ceiling = None,
     raise_ceiling: bool = typer.Option(
-        False, "--raise-ceiling", help="Let --ceiling be above the one in the ledger, which records it."
+        False, "--raise-ceiling", help="Raise the ceiling in the ledger to --ceiling; the ledger records the change."
     ),
     exact: bool = typer.Option(False, "--exact", help="NOT PRIVATE: exact means and covariances, once you confirm."),
     yes: bool = typer.Option(False, "--yes", help="With --exact: confirm without being asked."),
     dry_run: arg.DryRun = False,
     as_json: arg.AsJson = False,
 ) -> None:
-    """Write a table's noisy statistics to one file: no row, no exact number, at a price that is paid once."""
+    """Write a table's noisy statistics to one file: no rows, no exact numbers; the privacy price is paid once."""
     if exact:
         _exact(context.params)
         return
     if epsilon is None:
         raise InputError(
-            "give the price of the release: --epsilon 1 is usual (--exact writes exact statistics, NOT PRIVATE)"
+            "give the privacy price of the release: --epsilon 1 is usual (--exact writes exact statistics, NOT PRIVATE)"
         )
     check_one_of("data", data, DATA)
     check_one_of("missing", missing, COMPLETE)
@@ -94,14 +94,14 @@ def release(
 
 
 def _exact(given: dict[str, Any]) -> None:
-    """Write an exact summary instead, which has no price and keeps no promise."""
+    """Write an exact summary instead, which has no price and promises no privacy."""
     from .common.single.exact import release_exactly
 
     noisy = ("epsilon", "delta", "bounds", "most_rows", "decimal", "ceiling")
     about = next((option for option in noisy if given[option] is not None), None)
     if about is not None or given["raise_ceiling"]:
         said = (about or "raise_ceiling").replace("_", "-")
-        raise InputError(f"--{said} is about noise, and --exact adds none; leave out one of the two")
+        raise InputError(f"--{said} concerns noise, and --exact adds none; omit one of the two")
     check_one_of("data", given["data"], DATA)
     check_one_of("missing", given["missing"], COMPLETE)
     key = None if given["key"] is None else _signing_key(Path(given["key"]))
@@ -129,7 +129,7 @@ def _raise_ceiling(table: Table, privacy: Privacy) -> None:
 
 
 def _check_place(out: Path | None) -> None:
-    """Refuse, before anything is paid, a place where nothing can be written, and anything but a release file there."""
+    """Refuse, before anything is paid, an output that cannot be written or that is not a release file."""
     from ..privacy.release.file import is_release
 
     if out is None:
@@ -137,7 +137,7 @@ def _check_place(out: Path | None) -> None:
     if not out.parent.is_dir():
         raise InputError(f"--out {str(out)!r}: there is no folder {str(out.parent)!r}; make it first")
     if (out.exists() or out.is_symlink()) and not is_release(out):
-        raise InputError(f"--out {str(out)!r} is there already and is no release file; choose another name")
+        raise InputError(f"--out {str(out)!r} already exists and is not a release file; choose another name")
     if not os.access(out.parent, os.W_OK):
         raise InputError(f"--out {str(out)!r}: the folder {str(out.parent)!r} cannot be written; choose another")
 
@@ -176,12 +176,12 @@ def _released(
     if out.exists() and not known:
         raise InputError(f"--out {str(out)!r} holds another release; choose another name. Nothing was drawn or paid")
     noticed = [] if pending.kept else _noticed(table, privacy, schema, data, missing)
-    with _undisturbed():
-        release, witness = pending.draw()
-    if witness is None and not known:
+    with _interrupts_delayed():
+        release, true_counts = pending.draw()
+    if true_counts is None and not known:
         raise InputError(
             f"site {table.name!r}: another process made this release at the same moment, and paid for it; nothing was "
-            "paid twice and nothing was written here: run the command again, it writes the same release at no new price"
+            "paid twice and nothing was written here: run the command again to write the same release at no new price"
         )
     if key is not None:
         release = sign_release(release, key)
@@ -198,17 +198,17 @@ def _released(
         "epsilon": release.epsilon,
         "delta": release.delta,
         "signed_by": None if release.signature is None else release.signature.fingerprint,
-        "kept": witness is None,
+        "kept": true_counts is None,
         "written": not there,
         "ledger": release.ledger,
         "for_the_site_only": None
-        if witness is None
-        else _secrets(witness, undoes_clipping(release.schema, release.data)) | {"findings": noticed},
+        if true_counts is None
+        else _secrets(true_counts, undoes_clipping(release.schema, release.data)) | {"findings": noticed},
     }
 
 
 def _check_same(release: Release, out: Path) -> None:
-    """Let a file stand that holds this release, though the ledger in it may be an older one; refuse any other."""
+    """Accept an existing file with this release, even with an older state of the ledger; refuse any other."""
     from dataclasses import replace
 
     from ..privacy.release.file import load_release, write_release
@@ -225,26 +225,26 @@ def _check_same(release: Release, out: Path) -> None:
     signers = [None if one.signature is None else one.signature.key for one in (there, release)]
     if signers[0] != signers[1]:
         raise InputError(
-            f"--out {str(out)!r} holds this release, but {'not signed' if signers[0] is None else 'signed'}, and it "
-            "was left as it is; choose another name, or remove it first. Nothing was drawn or paid"
+            f"--out {str(out)!r} holds this release, but {'not signed' if signers[0] is None else 'signed'}, and was "
+            "not changed; choose another name, or remove it first. Nothing was drawn or paid"
         )
 
 
 def _noticed(table: Table, privacy: Privacy, schema: str | None, data: str, missing: str) -> list[str]:
-    """Say what the rows hold that is odd: for the owner's eyes, since nothing of it is refused."""
+    """List what is odd in the rows, for the owner only, since none of it stops a release."""
     from ..privacy.owner import owner_findings
 
     how: dict[str, Any] = {"schema": schema, "data": data, "missing": missing}
     return [str(finding) for finding in owner_findings(table, privacy, **how)]
 
 
-def _secrets(witness: TrueCounts, undone: bool) -> dict[str, Any]:
-    return {"rows": witness.rows, "clipped": witness.clipped, "clipping_is_undone": undone}
+def _secrets(true_counts: TrueCounts, undone: bool) -> dict[str, Any]:
+    return {"rows": true_counts.rows, "clipped": true_counts.clipped, "clipping_is_undone": undone}
 
 
 @contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Let Ctrl-C wait: between the charge and the keeping of the noise it would cost budget for nothing."""
+def _interrupts_delayed() -> Iterator[None]:
+    """Delay Ctrl-C: between charging the ledger and keeping the noise it would spend budget for nothing."""
     pressed: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
     try:
@@ -256,7 +256,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 def _planned(table: Table, plan: Plan, privacy: Privacy, missing: Missing, schema: str | None) -> dict[str, Any]:
-    """Look at the price and the ledger; the ledger is not begun by looking, nor its ceiling changed."""
+    """Return the price and the state of the ledger, without creating or changing the ledger."""
     from ..privacy.accounting import spent
     from ..privacy.release.site_release import Budget
 

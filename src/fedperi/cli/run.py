@@ -96,10 +96,10 @@ def run(
 
     console = terminal(quiet=as_json)
     strict = name not in ("mperi", "fci")
-    sources, chosen, findings = _looked_at(console, sources, tables, chosen, how, dry_run, strict=strict)
+    sources, chosen, findings = _checked_sources(console, sources, tables, chosen, how, dry_run, strict=strict)
     sources = with_targets(sources, targets or [], name)
     if dry_run:
-        console.print("Nothing was asked: this was a dry run.")
+        console.print("Nothing was requested: this was a dry run.")
         return
     _say_unsigned(console, sources)
     result = with_findings(chosen.fit(sources), findings)
@@ -111,7 +111,7 @@ def run(
         summarize_any(console, result, out)
 
 
-def _looked_at(
+def _checked_sources(
     console: Console, sources: list[Any], tables: list[Any], method: Any, how: Opening, dry_run: bool, *, strict: bool
 ) -> tuple[list[Any], Any, tuple[Finding, ...]]:
     """Check the tables, or show what privacy costs; return sources that are not read again, the method, findings."""
@@ -135,12 +135,12 @@ def _looked_at(
         if isinstance(source, Release | Summary):
             console.print(f"{source.site}: {statement_kind(source)}.", markup=False)
     if dry_run and len(sources) > len(tables):
-        console.print(f"{len(sources) - len(tables)} statements: nothing is asked of these sites, and nothing is paid.")
+        console.print(f"{len(sources) - len(tables)} statements: these sites are asked nothing and pay nothing.")
     return sources, method, findings
 
 
 def _protected(tables: list[Any], method: Any, how: Opening) -> tuple[list[Table], Any]:
-    """Open tables for a run with noise. They stay whole, because their ledgers know them; the schema leaves out."""
+    """Open tables for a run with noise. They keep all columns, as their ledgers know them; the schema omits some."""
     from ..tables.infer import as_schema
 
     opened = how.open_all(tables)
@@ -185,8 +185,8 @@ def _sources(files: list[Any], tables: list[Any], keys: Path | None) -> list[Any
     if keys is not None and tables:
         shown = tables[0] if isinstance(tables[0], str) else tables[0].origin
         raise InputError(
-            f"--site-keys is about releases, which sites sign, and {shown!r} is a table: give releases "
-            "only, or leave --site-keys out"
+            f"--site-keys checks the signatures of releases, and {shown!r} is a table: give releases "
+            "only, or omit --site-keys"
         )
     roster = None if keys is None else read_roster(keys)
     return [file if file in tables else load_statement(file, roster) for file in files]
@@ -200,13 +200,13 @@ def _say_unsigned(console: Console, sources: list[Any]) -> None:
     if bare:
         console.print(
             f"Not signed: the statement{'s' * (len(bare) > 1)} of {', '.join(bare)}. Anyone could have edited them; "
-            "with `fedperi release --key` sites sign, and with --site-keys a run checks it.",
+            "sites sign with `fedperi release --key`, and a run checks signatures with --site-keys.",
             markup=False,
         )
 
 
 def _checked(console: Console, files: list[Any], method: Any, how: Opening, *, strict: bool) -> CheckReport:
-    """The pre-flight of `fedperi check`: stop before anything runs if a run would fail."""
+    """Run `fedperi check` first: stop before anything runs if a run would fail."""
     from ..tables import check
     from .common.progress import reading
 
@@ -217,7 +217,7 @@ def _checked(console: Console, files: list[Any], method: Any, how: Opening, *, s
 
         terminal(stderr=True).print(report.to_rich())
         again = "" if strict else " (`fedperi check` shows it again)"
-        raise InputError(f"the tables do not pass the check above; nothing was run{again}")
+        raise InputError(f"the tables do not pass the check above; nothing was computed{again}")
     doubts = sum(finding.level == "warning" for finding in report.findings)
     used = [site for site in report.sites if not site.left_out]
     without = len(report.sites) - len(used)

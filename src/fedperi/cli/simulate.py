@@ -23,7 +23,7 @@ def _rows(text: str) -> int | list[int]:
     try:
         sizes = [int(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"--samples is one number, or one a site separated by commas; got {text!r}") from None
+        raise InputError(f"--samples is one number, or one per site separated by commas; got {text!r}") from None
     return sizes[0] if len(sizes) == 1 else sizes
 
 
@@ -33,41 +33,52 @@ def simulate(
     out: Path = typer.Option(..., "--out", help="Directory for site_0.csv, site_1.csv, ... and truth.json."),
     variables: int = typer.Option(8, help="Number of variables."),
     clients: int | None = typer.Option(None, help="Number of sites: 4 if not given, 6 with --clinic."),
-    samples: str = typer.Option("1000", help="Rows of each site: one number, or one a site: 500,1000,2000."),
+    samples: str = typer.Option("1000", help="Rows per site: one number for all, or one per site: 500,1000,2000."),
     edges: float | None = typer.Option(
-        None, help="Expected number of edges, before shielding: one a variable if not given."
+        None, help="Expected number of edges, before shielding; by default one per variable."
     ),
     shield_colliders: bool = typer.Option(True, help="Join the parents of v-structures, as the paper does."),
     intervention: str = typer.Option(
         "structural", help="structural, parametric, mixed, strengths, shift, scale, varied or none."
     ),
-    removal: str = typer.Option("all", help="A structural target loses all incoming edges, or some."),
+    removal: str = typer.Option("all", help="all or some: which incoming edges a structural target loses."),
     shift: float = typer.Option(1.0, help="How far a mean is shifted, in standard deviations of the noise."),
-    scale: float | None = typer.Option(None, help="Factor of the noise's spread: 2 or 1/2 at random if not given."),
+    scale: float | None = typer.Option(
+        None, help="Factor of the noise's standard deviation; by default 2 or 1/2 at random."
+    ),
     mechanism: str = typer.Option("linear", help="linear or nonlinear."),
     noise: str = typer.Option("gaussian", help="gaussian, uniform or student."),
-    noise_levels: tuple[float, float] = typer.Option((1.0, 1.0), help="Smallest and largest spread of the noise."),
+    noise_levels: tuple[float, float] = typer.Option(
+        (1.0, 1.0), help="Smallest and largest standard deviation of the noise."
+    ),
     units: tuple[float, float] | None = typer.Option(None, help="Smallest and largest unit of a column."),
-    shared_mechanisms: bool = typer.Option(True, help="The same weights at all sites, or each its own."),
-    nothing_shared: bool = typer.Option(False, "--nothing-shared", help="Own weights, noise levels and means."),
+    shared_mechanisms: bool = typer.Option(True, help="The same weights at all sites, or different ones."),
+    nothing_shared: bool = typer.Option(
+        False, "--nothing-shared", help="Different weights, noise levels and means at every site."
+    ),
     drift: float = typer.Option(0.0, help="How much every mechanism differs by site; 0.1 is a tenth."),
     policies: int | None = typer.Option(
-        None, help="Different interventions, all if not given; with --clinic, sites that have a policy, 4 if not given."
+        None,
+        help="Number of different interventions (default: all); with --clinic, of sites with a policy (default: 4).",
     ),
-    observational: bool = typer.Option(True, help="Leave the first site as it is, or intervene there as well."),
+    observational: bool = typer.Option(True, help="Leave the first site without intervention, or intervene there too."),
     hidden: int = typer.Option(0, help="Common causes that are left out of the tables."),
-    measurement_error: float = typer.Option(0.0, help="Error of measurement, as a share of a column's spread."),
+    measurement_error: float = typer.Option(
+        0.0, help="Measurement error, as a share of a column's standard deviation."
+    ),
     discretize: int | None = typer.Option(None, help="Cut the values into this many bins."),
     graph: str = typer.Option("erdos-renyi", help="erdos-renyi or scale-free."),
     targets_per_client: int = typer.Option(1, help="Targets at each intervened site."),
     weights: tuple[float, float] = typer.Option((0.1, 1.0), help="Smallest and largest absolute weight."),
     clinic: str | None = typer.Option(None, help="Hospital-like tables: stroke, diabetes, sepsis or random."),
-    case_mix: bool = typer.Option(True, help="Other patients at each hospital, or the same; with --clinic."),
-    log: bool = typer.Option(False, "--log", help="Logarithms of skewed laboratory values; with --clinic."),
-    seed: int = typer.Option(0, help="One seed gives one simulation."),
-    overwrite: bool = typer.Option(False, "--overwrite", help="Replace a simulation that is already there."),
+    case_mix: bool = typer.Option(
+        True, help="Different patient populations at the hospitals, or the same; with --clinic."
+    ),
+    log: bool = typer.Option(False, "--log", help="Write logarithms of skewed laboratory values; with --clinic."),
+    seed: int = typer.Option(0, help="Random seed; the same seed gives the same simulation."),
+    overwrite: bool = typer.Option(False, "--overwrite", help="Replace an existing simulation."),
 ) -> None:
-    """Write tables of simulated sites, one CSV a site, and what is true of them in truth.json."""
+    """Simulate sites: one CSV file per site, and the true graph and interventions in truth.json."""
     _check_options(context, clinic is not None)
     sim = _simulated(dict(context.params)) if clinic is None else _clinic(dict(context.params))
     directory = sim.save(out, overwrite=overwrite)

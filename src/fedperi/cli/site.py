@@ -33,19 +33,19 @@ def site(
         None, metavar="FILE", help="The site's table (CSV, Parquet) or a release file.", show_default=False
     ),
     coordinator: str | None = typer.Option(None, metavar="HOST:PORT", help="The coordinator's address."),
-    name: str | None = typer.Option(None, help="The site's name: that of its key, or else of its file."),
+    name: str | None = typer.Option(None, help="The site's name; by default that of its key or file."),
     ca: arg.Authority = None,
     key: arg.SiteKey = None,
     passphrase_file: arg.PassphraseFile = None,
     store: arg.Store = None,
     schema: str | None = typer.Option(
-        None, metavar="FILE", help="Types, and levels of categories: the same file at every site."
+        None, metavar="FILE", help="Types, and levels of categories; the same file at every site."
     ),
     data: arg.DataType = None,
     data_type: Annotated[str | None, typer.Option("--data-type", hidden=True)] = None,
     missing: arg.SiteMissing = "error",
     targets: arg.Targets = None,
-    penalty: float = typer.Option(1.0, help="Multiplies the price of an edge; the same at every site."),
+    penalty: float = typer.Option(1.0, help="Multiplies the BIC penalty of an edge; the same at every site."),
     epsilon: arg.Epsilon = None,
     delta: arg.Delta = None,
     mechanism: arg.Mechanism = None,
@@ -55,23 +55,23 @@ def site(
     ceiling: arg.Ceiling = None,
     require_privacy: bool = typer.Option(False, "--require-privacy", help="Never answer without noise."),
     bootstrap: bool = typer.Option(
-        False, "--bootstrap/--no-bootstrap", help="Whether the coordinator may have rows resampled."
+        False, "--bootstrap/--no-bootstrap", help="Allow the coordinator to request bootstrap resampling."
     ),
-    most_openings: int = typer.Option(200, metavar="N", help="Distinct openings answered, over all runs."),
-    most_messages: int = typer.Option(20_000, metavar="N", help="Rounds and steps answered, over all runs."),
-    most_numbers: int = typer.Option(100_000_000, metavar="N", help="Numbers given, over all runs."),
+    most_openings: int = typer.Option(200, metavar="N", help="Limit over all runs: distinct openings answered."),
+    most_messages: int = typer.Option(20_000, metavar="N", help="Limit over all runs: rounds and steps answered."),
+    most_numbers: int = typer.Option(100_000_000, metavar="N", help="Limit over all runs: numbers sent."),
     channel: str = typer.Option(
-        "release", metavar="release|moments|regrets", help="What may leave: noisy or EXACT moments once, or answers."
+        "release", metavar="release|moments|regrets", help="What may be sent: noisy or EXACT moments once, or answers."
     ),
     allow: str | None = typer.Option(
-        None, metavar="A,B", help="Methods that are NOT PRIVATE and may run: notears-admm, feddag, fedcdh."
+        None, metavar="A,B", help="Allow methods that are NOT PRIVATE: notears-admm, feddag, fedcdh."
     ),
     approve: bool = typer.Option(False, "--approve", help="Ask here before anything is sent."),
     approve_later: bool = typer.Option(
         False, "--approve-later", help="The statement waits until it is approved (fedperi pending, approve, refuse)."
     ),
     wait: float | None = typer.Option(
-        None, metavar="S", help="Give up when out of reach for this many seconds [never]."
+        None, metavar="S", help="Give up after S seconds without contact (default: never)."
     ),
     insecure: arg.Insecure = False,
     force_insecure: arg.ForceInsecure = False,
@@ -109,7 +109,7 @@ def site(
 def _work(
     given: Mapping[str, Any], asking: _Approval | None, note: Callable[[str], None], stop: threading.Event
 ) -> SiteWork:
-    """Make what answers, as the options say."""
+    """Make the site's service from the options."""
     from ..protocol.policy import SitePolicy
     from ..site.service.work import SiteWork
 
@@ -137,7 +137,7 @@ def _work(
 
 
 def _asker(given: Mapping[str, Any]) -> str:
-    """Say who will ask: the coordinator's address, and the authority that vouches for it."""
+    """Name the coordinator: its address, and the authority that certifies it."""
     where = given["coordinator"] or "no coordinator"
     if given["ca"] is None or not Path(given["ca"]).is_file():
         return f"{where}"
@@ -160,7 +160,7 @@ def _ending(ca: Path | None) -> list[str]:
 
 
 def _privacy(given: Mapping[str, Any]) -> Privacy | None:
-    """What is promised; where things are kept is no promise, and alone says nothing about privacy."""
+    """The privacy promise; the store is not part of it, and alone does not ask for privacy."""
     alone = given["epsilon"] is None
     about = {**given, "store": None, "mechanism": None, "delta": None} if alone else given
     return make_privacy(about)
@@ -188,7 +188,7 @@ def _address(
 
 
 def _greeting(made: SiteWork, given: Mapping[str, Any]) -> list[str]:
-    """What the owner should know before anybody is connected to."""
+    """What the owner should know before the site connects."""
     from ..protocol.policy import CHANNEL_WORDS
 
     lines = [
@@ -199,22 +199,24 @@ def _greeting(made: SiteWork, given: Mapping[str, Any]) -> list[str]:
     if given["approve_later"]:
         lines.append("Nothing is sent before its owner has approved it: fedperi pending, approve, refuse.")
     if given["privacy"] is None and made.card.promise is None:
-        lines.append("NOT PRIVATE: what it gives carries no noise (--epsilon, --bounds).")
+        lines.append("NOT PRIVATE: what it sends carries no noise (--epsilon, --bounds).")
     if made.policy.methods:
         allowed = ", ".join(made.policy.methods)
-        lines.append(f"NOT PRIVATE: {allowed} may run here, and tell much of a table (docs/explanation/baselines.md).")
+        lines.append(
+            f"NOT PRIVATE: {allowed} may run here, and reveal much of a table (docs/explanation/baselines.md)."
+        )
     return lines
 
 
 def _noticed(given: Mapping[str, Any], name: str | None) -> list[str]:
-    """Say to the owner what is odd in the rows, before anybody is connected to: later nothing is refused."""
+    """Show the owner what is odd in the rows, before the site connects: later nothing is refused."""
     if given["privacy"] is None:
         return []
     from ..privacy.owner import owner_findings
 
     how = {option: given[option] for option in ("schema", "data", "missing")}
     found = owner_findings(given["table"], given["privacy"], name=name, **how)
-    head = "For this site only; with noise nothing of it is refused, so mend the table first:"
+    head = "For this site only; with noise none of this stops a run, so correct the table first:"
     return [head, *(f"  {finding}" for finding in found)] if found else []
 
 
@@ -232,7 +234,7 @@ def _serve(
     def end(number: int, frame: object) -> None:
         stop.set()
         if asking is not None and asking.open:
-            raise EOFError  # nobody answered, so nothing is sent
+            raise EOFError  # there was no answer, so nothing is sent
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
@@ -279,7 +281,7 @@ def check_insecure(insecure: bool, forced: bool, host: str, say: Callable[[str],
         local = False
     if not local and not forced:
         raise InputError(
-            f"--insecure sends everything in the clear, to anyone who listens, and {host!r} is not this machine; "
-            "use keys (`fedperi keys`), or, if the network itself is protected, add --force-insecure"
+            f"--insecure sends everything unencrypted, readable by anyone on the way, and {host!r} is not this "
+            "machine; use keys (`fedperi keys`), or, if the network itself is protected, add --force-insecure"
         )
-    say("WARNING: --insecure: nothing is encrypted, and nobody proves who they are.")
+    say("WARNING: --insecure: nothing is encrypted, and no one's identity is checked.")

@@ -146,7 +146,7 @@ class _Settled:
             self.column = Column(name, kind, levels, bounds)
 
     def _unit(self, units: dict[str, str]) -> str:
-        """Agree on the unit; whoever says none is assumed to mean that of the others, and told so."""
+        """Agree on the unit; a site that gives none is assumed to use that of the others, and is told so."""
         said = {unit: sites for unit, sites in _by(units, str).items() if unit}
         if len(said) > 1:
             words = " and ".join(f"{unit} at {_list(sites)}" for unit, sites in said.items())

@@ -76,10 +76,10 @@ class Replay:
     widest, counted, dropped = WIDEST, True, ()  # a transcript does not say how sites scored
 
     def __init__(self, text: str) -> None:
-        with _damage_as("this is no transcript of fedperi: the text is damaged"):
+        with _damage_as("this is not a transcript of fedperi: the text is damaged"):
             record = json.loads(text)
             if (record["format"], record["version"]) != (TRANSCRIPT, TRANSCRIPT_VERSION):
-                raise InputError(f"this is no transcript of fedperi, version {TRANSCRIPT_VERSION}")
+                raise InputError(f"this is not a transcript of fedperi, version {TRANSCRIPT_VERSION}")
             self._settings = dict(record["settings"])
             self._sites = [_welcome(site) for site in record["sites"]]
             self._rounds = [
@@ -236,7 +236,7 @@ class Journal:
 
     def _checked(self, header: dict[str, Any], path: Path) -> str:
         if (header["format"], header["version"]) != (JOURNAL, JOURNAL_VERSION):
-            raise InputError(f"{str(path)!r} is no journal of fedperi, version {JOURNAL_VERSION}")
+            raise InputError(f"{str(path)!r} is not a journal of fedperi, version {JOURNAL_VERSION}")
         if header["method"] != self.method:
             raise InputError(
                 f"the journal {str(path)!r} is of a run with other options; repeat these, or give another --journal"

@@ -46,7 +46,7 @@ def causallearn_pc(alpha: float = 0.01, **options: Any) -> CausalLearn:
     Raises
     ------
     InputError
-        When called: if causal-learn is not installed, fails, or returns a graph that is no PDAG, as its PC does when
+        When called: if causal-learn is not installed, fails, or returns a graph that is not a PDAG, as its PC does when
         findings contradict each other.
 
     Examples
@@ -110,7 +110,7 @@ class CausalLearn:
     def __call__(self, table: pd.DataFrame) -> PDAG:
         """Run causal-learn on the rows of a table."""
         search = _load(self.method)
-        summarize(table)  # what cannot be used is refused here, in our words
+        summarize(table)  # unusable tables are refused here, with our messages
         schema = infer_schema([table])
         option, discrete, other = (
             ("indep_test", "gsq", "fisherz")
@@ -122,7 +122,7 @@ class CausalLearn:
         values = _matrix(table, schema, f"{option}={options[option]!r}", options[option] in _CATEGORICAL)
         try:
             found = search(values, **options)
-        except Exception as error:  # whatever another program raises is one clear sentence here
+        except Exception as error:  # any error of another program becomes one clear sentence
             raise InputError(f"causal-learn failed with {type(error).__name__}: {error}") from error
         return PDAG.from_causallearn(found["G"] if self.method == "ges" else found.G, names=list(schema.names))
 

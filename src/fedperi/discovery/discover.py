@@ -1,4 +1,4 @@
-"""One table alone: PC and GES on whatever a site holds, and the check of other people's discovery."""
+"""One table alone: PC and GES on the data of a site, and checks of users' own discovery methods."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def pc(
     Returns
     -------
     PDAG
-        A CPDAG. `fedperi.discovery.pc.pc.pc_fit` also tells which findings contradicted each other.
+        A CPDAG. `fedperi.discovery.pc.pc.pc_fit` also reports which findings contradicted each other.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def ges(
         BIC (block-Gaussian, or multinomial for a discrete table), or the Bayesian score of a discrete table. Auto: bdeu
         if all columns are categories, else bic.
     penalty : float
-        Multiplies BIC's price of a parameter: above 1 for fewer edges. BDeu has none.
+        Multiplies BIC's penalty per parameter: above 1 for fewer edges. BDeu has none.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
         How columns are taken; see `fedperi.tables.summarize`.
     schema : Schema or path of a schema file, optional
@@ -159,7 +159,7 @@ def local_graph(
         A callable takes the statistics and returns a PDAG. One with an attribute ``wants_table = True`` takes the rows
         instead, as a DataFrame (see `fedperi.discovery.adapters`).
     statistics : Statistics or Counts
-        What the site keeps of its table.
+        The statistics of the site's table.
     table : DataFrame, or path of a CSV or Parquet file, optional
         The rows, for a callable that wants them. It gets the columns in the order of the statistics, and without the
         rows that lack a value if these were dropped.

@@ -1,4 +1,4 @@
-"""The DAG by which a site measures all others: its own best, as far as it can be found in little time."""
+"""A site's own best DAG, the reference of its regrets, as far as it can be found quickly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 FEW = 12
-"""Up to this number of variables GES begins at the empty graph: it takes no time, and its end is a little better."""
+"""Up to this number of variables GES starts from the empty graph: this is fast, and the result is slightly better."""
 
 MOST_STEPS = 4
 """Steps of a climb for each pair of variables, at most. Two for each edge are usual. Where variables are nearly
@@ -51,7 +51,7 @@ def own_optimum(score: Score, *, exact: bool = False) -> PDAG:
 
 
 def hill_climb(score: Score) -> list[int]:
-    """Add, take away or turn the edge that gains most, until none gains; return the parents of each node as bit sets.
+    """Add, remove or reverse the edge that gains most, until none gains; return each node's parents as bit sets.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class _Climb:
         self.parents = [0] * p
         self._nodes = flips(score)
         self._scores = score.local([(node, 0) for node in range(p)])
-        self._scores[np.isinf(self._scores)] = np.inf  # with too few rows to judge a node at all, nothing gains
+        self._scores[np.isinf(self._scores)] = np.inf  # with too few rows to score a node at all, nothing gains
         self._into = np.zeros((p, p), dtype=bool)  # [head, tail]
         self._gains = np.zeros((p, p))  # [head, tail]: of adding the edge, or of taking it away
         for node in range(p):
@@ -92,7 +92,7 @@ class _Climb:
             return False
         possible = self._gains + self._barred
         gain = float(possible.max())
-        # Of changes that differ by rounding the first, so that rounding does not steer the climb.
+        # Of changes that differ only by rounding the first is taken, so that rounding does not steer the climb.
         head, tail = divmod(int((possible >= gain - RESOLUTION).argmax()), len(self.parents))
         turn = self._best_turn(max(gain, RESOLUTION) + RESOLUTION)
         if turn is not None:
@@ -136,7 +136,7 @@ class _Climb:
         self._turnable = np.concatenate([self._turnable, [head * len(self.parents) + tail]])
 
     def _best_turn(self, least: float) -> tuple[int, int] | None:
-        """Find the edge, as head and tail, that gains most if it is turned, more than `least`, and closes no cycle."""
+        """Find the edge, as head and tail, whose reversal gains most, more than `least`, and closes no cycle."""
         edges = self._turnable
         worth = self._gains.take(edges) + self._gains.T.take(edges)
         better = np.flatnonzero(worth > least)
@@ -150,7 +150,7 @@ class _Climb:
                 turnable, most = edge, worth[at] if turnable is None else most
         if turnable is not None:
             return divmod(turnable, p)
-        # More edges open no way to turn these, only fewer do.
+        # Adding edges never makes a reversal valid; only removing edges does.
         self._turnable = np.delete(edges, better) if len(better) else edges
         return None
 

@@ -23,7 +23,7 @@ def columns(matrix: NDArray[np.bool_]) -> list[int]:
 
 
 def matrix(sets: Sequence[int]) -> NDArray[np.bool_]:
-    """Turn bit sets back into a boolean matrix, one row a set (the inverse of `rows`)."""
+    """Turn bit sets back into a boolean matrix, one row per set (the inverse of `rows`)."""
     p = len(sets)
     if not p:
         return np.zeros((0, 0), dtype=bool)

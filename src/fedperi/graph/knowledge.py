@@ -18,7 +18,7 @@ from .pdag import PDAG
 from .validate import Pair, checked_pair
 
 ANY = "*"
-"""In the place of a name in a forbidden arrow: every variable."""
+"""Stands for every variable in a forbidden arrow."""
 
 ARROW = "->"
 
@@ -121,7 +121,7 @@ class Knowledge:
         ):
             for name in mentioned:
                 if name not in position:
-                    raise InputError(f"{what} names {name!r}, which is no variable; known: {', '.join(names)}")
+                    raise InputError(f"{what} names {name!r}, which is not a variable; known: {', '.join(names)}")
         tier_of: dict[str, int] = {}
         for rank, tier in enumerate(self.tiers):
             for name in tier:
@@ -208,12 +208,12 @@ def _checked_tier(tier: Iterable[str]) -> tuple[str, ...]:
     names = tuple(tier)
     for name in names:
         if not isinstance(name, str):
-            raise InputError(f"a tier is a list of variables; {list(names)!r} holds {name!r}, which is no string")
+            raise InputError(f"a tier is a list of variables; {list(names)!r} holds {name!r}, which is not a string")
     return names
 
 
 def unconstrained(names: Sequence[str]) -> Constraints:
-    """Constraints of somebody who knows nothing."""
+    """No constraints: nothing is known."""
     return Constraints(tuple(names), [0] * len(names), [0] * len(names))
 
 

@@ -124,7 +124,7 @@ def adjustment_distance(
     """
     strategies = ("ancestor", "parent", "oset")
     if strategy not in strategies:
-        raise InputError(f"strategy is one of {', '.join(strategies)}, not {strategy!r}")
+        raise InputError(f"strategy must be one of {', '.join(strategies)}, not {strategy!r}")
     try:
         import gadjid
     except ImportError:

@@ -1,4 +1,4 @@
-"""The Phi-Markov equivalence class: what sites with unknown interventions can tell, and its neighbours."""
+"""The Phi-Markov equivalence class: what sites with unknown interventions can identify, and its neighbours."""
 
 from __future__ import annotations
 

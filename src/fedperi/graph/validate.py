@@ -18,7 +18,7 @@ def checked_pair(edge: Pair) -> Pair:
         raise InputError(f"an edge is a pair of names, not {edge!r}")
     for name in edge:
         if not isinstance(name, str):
-            raise InputError(f"an edge is a pair of names; {edge!r} holds {name!r}, which is no string")
+            raise InputError(f"an edge is a pair of names; {edge!r} holds {name!r}, which is not a string")
     return edge[0], edge[1]
 
 

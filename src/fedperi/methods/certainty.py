@@ -1,4 +1,4 @@
-"""How sure a direction is, in one of four words with a fixed meaning."""
+"""How certain a direction is, in one of four words with a fixed meaning."""
 
 from __future__ import annotations
 
@@ -48,10 +48,11 @@ def meaning() -> str:
     Examples
     --------
     >>> meaning()
-    'Practically certain: probability 0.95 or more. Likely: 0.8 or more. Leaning: 0.6 or more; ... Open: less.'
+    'Practically certain: probability 0.95 or more. Likely: 0.8 or more. Leaning: 0.6 or more. ... Open: less.'
     """
     first, *middle, last = WORDS
     parts = [f"{first.word.capitalize()}: probability {first.least:g} or more."]
     parts += [f"{word.word.capitalize()}: {word.least:g} or more." for word in middle]
-    parts[-1] = f"{parts[-1][:-1]}; more if the graph leaves the direction open, less if it has an arrow."
+    above, below = middle[0].least, middle[1].least
+    parts[-1] += f" (Above {above:g} too if the graph leaves the direction open, below {below:g} if it has an arrow.)"
     return " ".join([*parts, f"{last.word.capitalize()}: less."])

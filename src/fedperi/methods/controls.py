@@ -23,7 +23,7 @@ class Method(Protocol):
 
 
 def each_alone(method: Method, sites: Any) -> dict[str, Result]:
-    """Run a method on every site as if there were no other.
+    """Run a method on each site separately.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def each_alone(method: Method, sites: Any) -> dict[str, Result]:
 def best_single_site(method: Method, sites: Any, truth: PDAG) -> Result:
     """Run a method on every site alone, and return the result nearest to the truth.
 
-    It is chosen by smallest SHD, then largest F1, then order. Nobody could choose so without the truth: this is
-    the most that any site could have had by itself, and what a federation should beat.
+    It is chosen by smallest SHD, then largest F1, then order. This choice needs the truth, so it is the best that any
+    site could have had alone, and what a federation should beat.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def best_single_site(method: Method, sites: Any, truth: PDAG) -> Result:
     Returns
     -------
     Result
-        Its `sites` tells which site it was.
+        Its `sites` names the site.
 
     Examples
     --------

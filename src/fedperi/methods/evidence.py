@@ -1,4 +1,4 @@
-"""Why an edge is there, and why it points where it points."""
+"""Why there is an edge, and why it has this direction."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class EdgeEvidence(NamedTuple):
     directed : bool
         Whether it has a direction.
     gain : float
-        How much the sites' regrets would grow, in nats and together, if it were left out.
+        By how much the sum of the sites' regrets would grow without it, in nats.
     sites : tuple of str
-        The sites whose own data ask for it.
+        The sites whose own data support it.
     reason : str
         Why it is directed: "v-structure" (in the common CPDAG), "difference" (of sites), "target" (declared by a site),
         "knowledge", or "Meek" (it follows from the others); empty if it is not directed.
@@ -50,7 +50,7 @@ class EdgeEvidence(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """Why an edge is directed: the kind of reason, a sentence, and the sites whose difference it is."""
+    """Why an edge is directed: the kind of reason, a sentence, and the sites that differ."""
 
     kind: str = ""
     words: str = ""
@@ -125,7 +125,7 @@ def gather(
 
 
 def _loss(sets: ParentSets, node: int, parents: int, parent: int) -> NDArray[np.float64]:
-    """What each site's regret grows by if a node loses one of its parents."""
+    """By how much each site's regret grows if a node loses one of its parents."""
     whole, less = sets.regrets(node, parents), sets.regrets(node, parents & ~(1 << parent))
     assert whole is not None
     assert less is not None  # a lattice that holds a set holds its subsets

@@ -1,4 +1,4 @@
-"""From what a user hands in to a federation: tables, files, releases, sites, or a connected transport."""
+"""Build a federation from what a user passes: tables, files, releases, sites, or a connected transport."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 WIDE, MUCH = 100, 2000
-"""Variables, and variables of all sites together, from which on it pays to let several sites work at the same time."""
+"""Number of variables, per site and over all sites, from which processing several sites in parallel pays."""
 
 LONG = 8 << 20
 """The same in bytes of files."""
@@ -39,10 +39,10 @@ LONG = 8 << 20
 def federation(
     sites: Any, *, jobs: int | None = None, learn: bool = False, local: Callable[..., PDAG] | None = None, **how: Any
 ) -> Iterator[Transport]:
-    """Make a transport as `as_transport` does; `jobs` sites work at the same time, in threads, if they are here.
+    """Make a transport as `as_transport` does; `jobs` local sites are processed in parallel, in threads.
 
-    If `jobs` is not given, it is chosen by `jobs_that_pay`, and sites that learn graphs of their own work one after the
-    other: that is mostly Python's work, which threads do not make faster.
+    If `jobs` is not given, it is chosen by `jobs_that_pay`, and sites that learn their own graphs are processed one
+    after the other: most of that work is done by Python, which threads do not make faster.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def federation(
 
 
 def jobs_that_pay(sites: Sequence[Respondent]) -> int:
-    """How many sites should work at the same time: as many as there are cores, or one, if that would gain nothing.
+    """How many sites should be processed in parallel: the number of cores, or one if that gains nothing.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def as_transport(
 
 
 def _check_summaries_suffice(sites: Sequence[SummarySite], data: str) -> None:
-    """Refuse scores that need more of a site than the means and covariances of its own columns."""
+    """Refuse scores that need more from a site than the means and covariances of its own columns."""
     for site in sites:
         numbers = set(site.summary.kinds) == {"continuous"}
         if data in ("nonlinear", "discrete") or (data == "linear" and not numbers):
@@ -142,7 +142,7 @@ def _check_summaries_suffice(sites: Sequence[SummarySite], data: str) -> None:
 
 
 def by_indicators(transport: Transport) -> list[str]:
-    """Say that summaries of categories alone are scored otherwise than their tables would be."""
+    """Say that summaries with only categories are scored differently from their tables."""
     sites = transport.sites if isinstance(transport, InProcess) else ()
     named = [s.name for s in sites if isinstance(s, SummarySite) and set(s.summary.kinds) == {"categorical"}]
     if not named:
@@ -160,7 +160,7 @@ def _connected(sites: Any) -> bool:
 def protected(
     respondents: list[Respondent], privacy: Privacy, reading: Reading, local: Callable[..., PDAG] | None = None
 ) -> list[Respondent]:
-    """Put every table behind its noise. All sites are checked before the first one pays."""
+    """Make every table a site with privacy noise. All sites are checked before the first one pays."""
     from ..tables import open_table
 
     for site in respondents:
@@ -187,7 +187,7 @@ def check_same_schema(sites: Sequence[ReleasedSite]) -> None:
 
 
 def as_respondents(sites: Any) -> list[Respondent]:
-    """Turn every entry into a site, with the name that it is given, or that its file or place suggests."""
+    """Turn every entry into a site, named as given, or after its file or position."""
     respondents = _respondents(sites)
     for site in respondents:
         check_name(site.name, "a site")

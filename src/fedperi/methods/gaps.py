@@ -1,4 +1,4 @@
-"""What a result says of values that are missing."""
+"""What a result says about missing values."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ def gap_sentences(parts: Sequence[Summary]) -> list[str]:
     >>> table = pd.DataFrame({"age": [41.5, 37.0, None, 50.5], "dose": [1.5, 2.0, 4.5, 3.0]})
     >>> for sentence in gap_sentences(summaries({"north": table}, missing="em")):
     ...     print(sentence)
-    Values are missing, and moments were estimated from incomplete rows by EM: at north 25 % of age, where 4 rows ...
+    Values are missing, and moments were estimated from incomplete rows by EM: at north 25 % of age (4 rows, counted ...
     """
-    told = [f"{remark[0].upper()}{remark[1:]}." for part in parts for remark in part.remarks]
+    sentences = [f"{remark[0].upper()}{remark[1:]}." for part in parts for remark in part.remarks]
     gaps = [(part, part.gaps) for part in parts if part.gaps is not None]
     if gaps:
         words = "; ".join(
-            f"at {part.site} {_shares(one.missing)}, where {one.rows:,} rows count for {part.n:,.0f}"
-            for part, one in gaps
+            f"at {part.site} {_shares(one.missing)} ({one.rows:,} rows, counted as {part.n:,.0f})" for part, one in gaps
         )
-        told.append(
-            f"Values are missing, and moments were estimated from incomplete rows by EM: {words}. This is right if "
-            "values are missing at random, given what was observed; ask the sites why they are missing."
+        sentences.append(
+            f"Values are missing, and moments were estimated from incomplete rows by EM: {words}. This is valid if "
+            "values are missing at random given those observed; ask the sites why they are missing."
         )
     slow = [part.site for part, one in gaps if not one.converged]
     if slow:
-        told.append(
-            f"EM did not converge at {', '.join(slow)}: too little is observed together. Leave out the columns that "
-            "lack the most values."
+        sentences.append(
+            f"EM did not converge at {', '.join(slow)}: too few values are observed together. Leave out the columns "
+            "with the most missing values."
         )
-    return told
+    return sentences
 
 
 def _shares(missing: Sequence[tuple[str, float]]) -> str:

@@ -1,4 +1,4 @@
-"""Ctrl-C that is respected wherever it comes."""
+"""Respect Ctrl-C at any point of a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 
 @contextmanager
 def respecting_interrupts() -> Iterator[Callable[[], None]]:
-    """Give a function that raises what Ctrl-C raised before, if that got lost.
+    """Return a function that raises the exception of an earlier Ctrl-C, if it was lost.
 
     Python raises it in whatever code runs at that moment, and libraries sometimes swallow it: when pandas compares
     data types, numpy takes an error in the comparison for a plain no. Some Ctrl-C were lost like that. A run

@@ -39,7 +39,7 @@ class Parameters:
         for alias, name in self._aliases.items():
             if alias in params and name in params:
                 raise InputError(f"{alias} is another name of {name}: give one of them")
-        # What an alias means is settled by __post_init__, which must not see the old value beside it.
+        # __post_init__ resolves aliases, and must not see the old value of the option beside the alias.
         old = {
             name: type(self).__dataclass_fields__[name].default
             for alias, name in self._aliases.items()

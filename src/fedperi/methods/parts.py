@@ -1,4 +1,4 @@
-"""What a result says beside its graph: probabilities of pairs, differences between sites, what directions rest on."""
+"""Parts of a result beside its graph: probabilities of pairs, differences between sites, what directions rest on."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Robustness(NamedTuple):
     grade : str
         ``"confirmed"`` if the direction holds whichever site is left out; ``"one site"`` if it is lost without one of
         them, or if there are too few sites to leave one out; ``"straight lines"`` if it is lost when effects may be
-        curved; ``"known"`` if background knowledge tells it; empty if the graph does not direct the edge.
+        curved; ``"known"`` if background knowledge states it; empty if the graph does not direct the edge.
     site : str
-        The site that it rests on, or the sites each of which it needs; empty if there is no such site.
+        The site that it rests on, or the sites if it needs each of several; empty if there is no such site.
     flips : tuple of str
-        What turns a direction round or leaves it open, in words.
+        What reverses a direction or leaves it open, in words.
     """
 
     a: str
@@ -42,7 +42,7 @@ class Robustness(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """One variable whose mechanism is another one at a site.
+    """One variable whose mechanism differs at a site.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Difference(NamedTuple):
     words : str
         The same in a sentence.
     parents : tuple of str
-        The causes that it is cut off from, or whose strengths differ.
+        The causes that it does not depend on, or whose strengths differ.
     """
 
     site: str

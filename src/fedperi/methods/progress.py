@@ -11,7 +11,7 @@ from ..search.phase1 import Step
 
 @contextmanager
 def watching(enabled: bool | None, title: str) -> Iterator[Callable[[Step], None]]:
-    """Give a function that shows each step of a search, if enabled or, by default, if there is a terminal."""
+    """Return a function that shows each step of a search, if enabled or, by default, if there is a terminal."""
     if not (sys.stderr.isatty() if enabled is None else enabled):
         yield lambda step: None
         return

@@ -24,7 +24,8 @@ MOST_FINDINGS = 8
 def many_yes_no(moments: Moments, knowledge: Knowledge | None) -> list[str]:
     """Warn if most variables are yes/no or categories and nothing is said about their order in time.
 
-    Such columns are described by a mean and strengths alone, so that less shows a direction than in numbers.
+    The mechanism of such a column is described by its mean and strengths alone, which says less about directions than
+    that of a number.
     """
     if knowledge is not None and knowledge.tiers:
         return []
@@ -32,8 +33,8 @@ def many_yes_no(moments: Moments, knowledge: Knowledge | None) -> list[str]:
     if count < 3 or count < MANY_YES_NO * of:
         return []
     return [
-        f"{count} of {of} variables are yes/no or categories, and no tiers are given. Such columns show less of a "
-        "direction than numbers do. Say what comes before what, if you know it: tiers in a file for --knowledge."
+        f"{count} of {of} variables are yes/no or categories, and no tiers are given. Such columns say less about "
+        "directions than numbers do. If you know which variables come first, give tiers in a file with --knowledge."
     ]
 
 
@@ -49,20 +50,20 @@ def high_regrets(regrets: Mapping[str, float], masking: str) -> list[str]:
     if masking != "adaptive":
         return []
     return [
-        f"The common graph explains {site} much worse than its own best graph does (regret {regret:.0f} nats). Look "
+        f"The common graph explains {site} much worse than its own best graph does (regret {regret:.0f} nats). Check "
         "for wrong background knowledge, a column with another meaning there, or a site that truly works differently."
         for site, regret in sorted(high.items(), key=lambda one: -one[1])
     ]
 
 
 def found_by_check(findings: Iterable[Finding]) -> list[str]:
-    """Say where `fedperi check` warns. What it says may show levels and values, which are for owners of tables only.
+    """Say where `fedperi check` warns. Its words may show levels and values, which only the owners of tables may see.
 
     Examples
     --------
     >>> from fedperi.tables.checks.findings import Finding
     >>> found_by_check([Finding("warning", "Lyon", ("arm",), "levels with few rows: 'x' (1)")])
-    ['`fedperi check` warns of the tables: Lyon (arm). Run it to see why.']
+    ['`fedperi check` warns about the tables: Lyon (arm). Run it for details.']
     """
     places: dict[str, dict[str, None]] = {}
     for one in findings:
@@ -73,4 +74,4 @@ def found_by_check(findings: Iterable[Finding]) -> list[str]:
     named = [f"{site} ({', '.join(columns)})" if columns else site for site, columns in places.items()]
     more = len(named) - MOST_FINDINGS
     shown = named if more <= 0 else [*named[:MOST_FINDINGS], f"{more} more sites"]
-    return [f"`fedperi check` warns of the tables: {'; '.join(shown)}. Run it to see why."]
+    return [f"`fedperi check` warns about the tables: {'; '.join(shown)}. Run it for details."]

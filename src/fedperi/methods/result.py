@@ -31,7 +31,7 @@ class Result:
     phi_cpdag : PDAG
         What phase 2 found: the common CPDAG, with every edge directed that some site's own graph directs.
     cpdag : PDAG
-        What phase 1 found: what all sites have in common.
+        The CPDAG of phase 1: what all sites have in common.
     dag : PDAG
         One member of the class of `graph`.
     regrets : dict of str to float
@@ -42,13 +42,13 @@ class Result:
     history : tuple of Step
         The objective and the worst site's regret after each step of the search.
     edges : tuple of EdgeEvidence
-        For every edge of `graph`: why it is there, and why it is directed; empty for methods that do not tell.
+        For every edge of `graph`: the evidence for it, and why it is directed; empty for methods without evidence.
     method : dict
         The name of the method and its options.
     manifest : dict
         What it takes to repeat the run: versions, seed, configuration, input hashes.
     stability : tuple of EdgeStability
-        How often each edge and its direction came back in `replicates` bootstrap runs; empty without them.
+        How often each edge and its direction were found in `replicates` bootstrap runs; empty without them.
     complete : bool
         Whether the run ended by itself; False if it was interrupted and holds what had been found by then.
     privacy : dict of str to dict, or None
@@ -63,10 +63,10 @@ class Result:
     groups : tuple of Groups
         For every variable the sites that share its mechanism.
     robustness : tuple of Robustness
-        For every edge what its direction rests on, and what flips it.
+        For every edge what its direction rests on, and what changes it.
     warnings : tuple of str
-        What a careful statistician would say about this run. PERI and I-PERI say which sites the graph rests on: those
-        without which it would be another one.
+        Warnings that a careful statistician would give about this run. PERI and I-PERI name the sites on which the
+        graph depends: those without which it would differ.
     sampling : dict
         Whether the probabilities are exact, and by how much chains differ if they are not.
     moments : Moments or None
@@ -110,10 +110,10 @@ class Result:
 
     @property
     def effects(self) -> pd.DataFrame:
-        """How strong causes are: a row per pair of cause and effect and per site, and one for the effect in common.
+        """Effects: a row per pair of cause and effect and per site, and one for the pooled effect.
 
         Columns and computation: docs/guides/effects.md. All pairs with a directed path are listed. Effects are causal
-        only if the graph is right: `probability` is that of the arrow. Empty if the sites' summaries are not at hand:
+        only if the graph is right: `probability` is that of the arrow. Empty if the sites' summaries are not available:
         for methods other than M-PERI, and for saved results without their summaries.json.
 
         Examples
@@ -166,7 +166,7 @@ class Result:
         return {group.variable: group.share for group in self.groups}
 
     def to_frame(self) -> pd.DataFrame:
-        """Collect the edges in a table: ends, direction, how sure, what it rests on, how strong, how stable.
+        """Collect the edges in a table: ends, direction, certainty, what it rests on, strength, stability.
 
         Columns are described at `fedperi.methods.tables.EdgeRow`. What a method does not give is missing.
 
@@ -183,7 +183,7 @@ class Result:
         return pd.DataFrame(edge_rows(self), columns=list(EdgeRow._fields))
 
     def summary(self) -> str:
-        """Say in a few lines what was found: the graph, how sure it is, what sites do differently, and warnings.
+        """Summarise the result in a few lines: the graph, its certainty, what sites do differently, and warnings.
 
         Examples
         --------
@@ -197,12 +197,12 @@ class Result:
 
     @property
     def sites(self) -> tuple[str, ...]:
-        """Who took part."""
+        """The sites that took part."""
         return tuple(self.regrets) or tuple(entry["site"] for entry in self.manifest.get("sites", ()))
 
     @property
     def dropped(self) -> dict[str, str]:
-        """Who was to take part and did not, and why; the worst regret says nothing about them."""
+        """The sites that did not take part, and why; the worst regret says nothing about them."""
         return {entry["site"]: entry["why"] for entry in self.manifest.get("dropped", ())}
 
     def to_json(self) -> str:

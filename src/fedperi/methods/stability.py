@@ -1,4 +1,4 @@
-"""Edge stability: how often an edge, and its direction, come back when every site resamples its rows."""
+"""Edge stability: how often an edge, and its direction, are found when every site resamples its rows."""
 
 from __future__ import annotations
 

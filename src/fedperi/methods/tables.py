@@ -17,7 +17,7 @@ class EdgeRow(NamedTuple):
     Attributes
     ----------
     a, b : str
-        Its ends: cause and effect, or of an open edge the likelier cause first.
+        Its ends: cause and effect, or of an open edge the more probable cause first.
     directed : bool
         Whether the graph directs it.
     probability, reverse, none : float or None
@@ -29,11 +29,11 @@ class EdgeRow(NamedTuple):
     how_sure : str or None
         The probability of ``a -> b`` in one of the four words of `fedperi.methods.certainty`.
     changes_if : str or None
-        What turns an arrow round, leaves it open or removes it.
+        What reverses an arrow, leaves it open or removes it.
     effect, effect_low, effect_high : float or None
-        Of an arrow: its direct effect in common, with a 95 % interval; None if it has one per level of a category.
+        Of an arrow: its pooled direct effect, with a 95 % interval; None if it has one per level of a category.
     unit : str or None
-        What the effect is per what.
+        What the effect means: which change of `b` for which change of `a`.
     stability : float or None
         Share of bootstrap runs in which the pair looked as it does here.
     """
@@ -92,7 +92,7 @@ def edge_rows(result: Result, *, effects: bool = True) -> list[EdgeRow]:
 
 
 def _effect(effects: Effects, a: str, b: str) -> tuple[float | None, float | None, float | None, str | None]:
-    """The direct effect in common, if it is one number."""
+    """The pooled direct effect, if it is one number."""
     common = [one for one in effects.of(a, b) if one.pooled]
     direct = common[0].direct
     if len(common) > 1 or direct is None or direct.value != direct.value:

@@ -204,9 +204,9 @@ def read_certificate(path: Path) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(path.read_bytes())
     except FileNotFoundError:
-        raise InputError(f"{str(path)!r} is missing: bring it back from your backup") from None
+        raise InputError(f"{str(path)!r} is missing: restore it from your backup") from None
     except ValueError:
-        raise InputError(f"{str(path)!r} is no certificate: bring it back from your backup") from None
+        raise InputError(f"{str(path)!r} is not a certificate: restore it from your backup") from None
 
 
 def read_ca_key(path: Path, ca: x509.Certificate) -> EllipticCurvePrivateKey:
@@ -219,7 +219,7 @@ def read_ca_key(path: Path, ca: x509.Certificate) -> EllipticCurvePrivateKey:
         open_to_others = os.name == "posix" and path.stat().st_mode & 0o077
     except FileNotFoundError:
         raise InputError(
-            f"renewing needs the CA's key, and {str(path)!r} is not there: bring it back from where you guard it"
+            f"renewing needs the CA's key, and {str(path)!r} is not there: restore it from where you keep it"
         ) from None
     if open_to_others:
         raise InputError(f"others on this machine can read the CA's key: chmod 600 {str(path)!r}, and ask who did")
@@ -228,7 +228,7 @@ def read_ca_key(path: Path, ca: x509.Certificate) -> EllipticCurvePrivateKey:
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != ca.public_key():
-        raise InputError(f"{str(path)!r} is not the key of the CA in coordinator/ca.pem: bring back the right one")
+        raise InputError(f"{str(path)!r} is not the key of the CA in coordinator/ca.pem: restore the right one")
     return key
 
 
@@ -276,7 +276,7 @@ def _ends(path: Path) -> list[datetime]:
     try:
         return [certificate.not_valid_after_utc for certificate in x509.load_pem_x509_certificates(path.read_bytes())]
     except (OSError, ValueError):
-        return []  # whoever uses the file says what is wrong with it
+        return []  # the caller that uses the file reports what is wrong with it
 
 
 def check_not_ended(path: Path) -> None:

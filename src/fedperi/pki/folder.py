@@ -30,10 +30,10 @@ def host_name(text: str) -> str:
     if not host.isascii():
         raise InputError(f"the host {text!r} has letters beyond ASCII: give the form that begins with xn--")
     labels = host.split(".")
-    # The last label of a name is no number: what ends in one is an address with a mistake.
+    # The last label of a name is not a number: what ends in one is an address with a mistake.
     if len(host) > 253 or not all(map(_LABEL.fullmatch, labels)) or labels[-1].isdigit():
         raise InputError(
-            f"the host {text!r} is no host name: give the name alone, without https:// and without a port, as in "
+            f"the host {text!r} is not a host name: give the name alone, without https:// and without a port, as in "
             "coordinator.example.org"
         )
     return host
@@ -58,7 +58,7 @@ def ip_address(text: str) -> str:
     try:
         address = ipaddress.ip_address(text.strip())
     except ValueError:
-        raise InputError(f"{text!r} is no IP address: give one as in 10.0.0.5 or fd00::5; names go to --host") from None
+        raise InputError(f"{text!r} is not an IP address such as 10.0.0.5 or fd00::5; names go to --host") from None
     if address.is_unspecified or address.is_multicast or getattr(address, "scope_id", None):
         raise InputError(f"no site can reach a coordinator at {text!r}: give the address that sites connect to")
     return str(address)

@@ -113,7 +113,7 @@ def make_keys(
     >>> make_keys("keys", hosts=["coordinator.example.org:9092"], sites=["north"])
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: the host 'coordinator.example.org:9092' is no host name: give the name alone, without
+    fedperi.errors.InputError: the host 'coordinator.example.org:9092' is not a host name: give the name alone, without
     https:// and without a port, as in coordinator.example.org
     """
     hosts = checked("host", hosts, _host)

@@ -53,5 +53,5 @@ def _public_print(path: Path) -> str:
     try:
         digest = hashlib.sha256(base64.b64decode(path.read_text(encoding="utf-8").split()[1])).digest()
     except (ValueError, IndexError):
-        raise InputError(f"{str(path)!r} is no public key of a site (ECDSA, OpenSSH's format)") from None
+        raise InputError(f"{str(path)!r} is not a public key of a site (ECDSA, OpenSSH's format)") from None
     return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")

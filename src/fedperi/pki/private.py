@@ -58,7 +58,7 @@ def read_site_key(path: Path, passphrase: Path | None = None) -> EllipticCurvePr
         if secret is not None:
             raise InputError(f"the key {str(path)!r} cannot be decrypted: the passphrase is not that of this key")
         raise InputError(
-            f"the key {str(path)!r} is no private key that a site can use (ECDSA, OpenSSH's format or PKCS8): make "
+            f"the key {str(path)!r} is not a private key that a site can use (ECDSA, OpenSSH's format or PKCS8): make "
             "one with `fedperi keys`"
         )
     return key

@@ -1,4 +1,4 @@
-"""What releases cost: the price of one, and totals of many under basic, zCDP and PLD composition.
+"""The privacy cost of releases: the price of one, and totals of many under basic, zCDP and PLD composition.
 
 Neighbouring tables differ by one row, added or removed. Pure functions and values: nothing here is stored or drawn.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 # Sums of decimal fractions miss by some units in the last place (three times 0.1 is more than 0.3 to a computer).
-# What is compared with a limit may exceed it by this share, which no row will ever notice.
+# A value that is compared with a limit may exceed it by this share, which is of no practical consequence.
 ROUNDING = 1e-12
 # Privacy loss distributions are composed by Fourier transforms, whose rounding noise grows with the number of answers
 # and can make epsilon too small. Measured on Gaussians, whose total is known: 4 answers, exact to 1e-4 at delta 1e-12
@@ -32,7 +32,7 @@ _RESOLUTION = 3000
 
 @dataclass(frozen=True)
 class Price:
-    """What a release costs one row.
+    """The privacy cost of a release for one row.
 
     A price names its mechanisms, because they, not the claim, compose tightly. The claim must follow from them: a price
     that claims less than its noise gives is refused.
@@ -136,7 +136,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Totals:
-    """What several releases cost one row together, by three ways of adding up.
+    """The total privacy cost of several releases for one row, by three ways of adding up.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def total(prices: Iterable[Price], delta: float, pld: bool = True) -> Totals:
 
 
 def spent(prices: Iterable[Price], delta: float) -> float:
-    """Epsilon by which a ceiling is judged: zCDP at delta, or the basic sum where that is smaller and its delta fits.
+    """Epsilon to compare with a ceiling: zCDP at delta, or the basic sum where that is smaller and its delta fits.
 
     The same with and without dp-accounting, so that two installations of a site never disagree on what is left.
 

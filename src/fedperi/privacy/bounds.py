@@ -1,4 +1,4 @@
-"""Public knowledge about columns: limits and levels that everybody may know, because nobody looked at the table."""
+"""Public knowledge about columns: limits and levels that anyone may know, since nobody looked at the table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..strict import Unreadable, read_json, read_toml, write_json
 from ..tables.schema import Column, Schema
 
 NARROWEST = 1e-300
-"""Width of bounds at least: a small part of it is still a number that can be divided by."""
+"""Smallest width of bounds: a small part of it is still a number that can be divided by."""
 
 Bounds = Mapping[str, Any] | Schema | str | PathLike[str]
 
@@ -63,7 +63,7 @@ def public_schema(columns: Iterable[str], bounds: Schema | None, schema: Schema 
     absent = [name for name in declared if name not in names]
     if absent:
         raise InputError(
-            f"site {site!r} has no column {absent[0]!r}, which the bounds name; its columns are "
+            f"site {site!r} has no column {absent[0]!r}, which the bounds list; its columns are "
             f"{', '.join(map(repr, names))}"
         )
     for name in names:
@@ -71,9 +71,9 @@ def public_schema(columns: Iterable[str], bounds: Schema | None, schema: Schema 
         if column is None or (column.bounds is None and column.levels is None):
             raise InputError(
                 f"site {site!r}, column {name!r}: no public bounds. The smallest and the largest value in the table "
-                "are those of two people, and taking them from there would give these away; declare limits known "
-                f"without looking at it, such as bounds={{{name!r}: (0, 120)}} (--bounds bounds.toml with the line "
-                f"{write_json(name, ascii_only=False)} = [0, 120]), or the levels of a category"
+                "belong to two people, and using them would reveal these values; declare limits known "
+                f"without looking at the table, such as bounds={{{name!r}: (0, 120)}} (--bounds bounds.toml with the "
+                f"line {write_json(name, ascii_only=False)} = [0, 120]), or the levels of a category"
             )
         if column.bounds is not None and not NARROWEST < column.bounds[1] - column.bounds[0] < math.inf:
             low, high = column.bounds
@@ -82,7 +82,7 @@ def public_schema(columns: Iterable[str], bounds: Schema | None, schema: Schema 
                 "use another unit of measurement"
             )
         if column.levels is not None and len(column.levels) < 2:
-            raise InputError(f"site {site!r}, column {name!r}: one level only; name all that are possible, or drop it")
+            raise InputError(f"site {site!r}, column {name!r}: only one level; list all possible levels, or drop it")
     order = bounds.names if bounds is not None else schema.names if schema is not None else ()
     return Schema(tuple(declared[name] for name in dict.fromkeys([*order, *declared])))
 

@@ -1,4 +1,4 @@
-"""What a site has released of a table, at which price, and what it may still release.
+"""The ledger: what a site has released about a table, at which price, and what it may still release.
 
 The ledger is a folder ``ledger`` in the site's place: ``ledger.jsonl``, one line of JSON per release, to be read by
 people; ``key``, random; ``head``, how long the file is. Every line ends with an HMAC-SHA256, under the key, of itself
@@ -107,7 +107,7 @@ class Ledger:
 
     @classmethod
     def look(cls, place: Place, *, site: str, table: str) -> Ledger | None:
-        """Read what is known of a table in a store, and begin nothing; None if nothing is.
+        """Read what a store knows about a table, without creating anything; None if it knows nothing.
 
         Examples
         --------
@@ -190,7 +190,7 @@ class Ledger:
             return _ledger((own.charged(price, what), *others), self.site, self.table, self.place)
 
     def summary(self) -> dict[str, Any]:
-        """Return all that others may know of the ledger, as JSON values; the table's fingerprint is not among it.
+        """Return all that others may know about the ledger, as JSON values; it excludes the table's fingerprint.
 
         Examples
         --------

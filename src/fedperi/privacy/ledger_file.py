@@ -27,10 +27,10 @@ _RELEASE = '{\n  "format": "fedperi.release"'  # how a kept release begins
 
 @dataclass(frozen=True)
 class Ceiling:
-    """The most that a site gives away of one row, over all runs: epsilon at a delta.
+    """The largest privacy loss of one row that a site accepts, over all runs: epsilon at a delta.
 
-    The default, epsilon 10 at delta 1e-6, is no recommendation: it is there so that a site that sets none is still
-    stopped somewhere. A site should set its own, from what its law and its patients expect.
+    The default, epsilon 10 at delta 1e-6, is not a recommendation: it only ensures that a site without its own ceiling
+    has a limit. A site should set its own, according to its law and the expectations of its patients.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Where noise comes from: OpenDP, which is safe against floating-point attacks and cannot be seeded.
+"""Sources of noise: OpenDP, which is safe against floating-point attacks and cannot be seeded.
 
-`SeededNoise` stands in for it in tests. It is loud, and what was made with it is marked as not private everywhere.
+`SeededNoise` replaces it in tests. It warns, and everything made with it is marked as not private.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 class Noise(Protocol):
-    """What a mechanism needs of a source of noise."""
+    """What a mechanism needs from a source of noise."""
 
     @property
     def private(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a user asks for: how much privacy, by which mechanism, and what is publicly known of the columns."""
+"""The privacy that a user requests: how much, by which mechanism, and what is publicly known about the columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LARGEST_DELTA = 1e-6
 class Privacy:
     """Differential privacy for every site of a run: adding or removing one row changes no probability by much more.
 
-    The promise is per site and per row: whatever anybody computes from all that a site ever sends in this run, no event
+    The promise is per site and per row: whatever anyone computes from all that a site ever sends in this run, no event
     becomes more likely than ``exp(epsilon)`` times, plus ``delta``, by one person's row being in the table. A person
     with rows at several sites is promised the sum. The number of rows is protected as well.
 
@@ -40,13 +40,14 @@ class Privacy:
         without looking at the table: ``{"age": (0, 120), "sex": ["f", "m"]}``. A schema with bounds does as well.
     most_rows : int, optional
         For a delta above 1e-6: a number of rows that no site's table exceeds, known without counting them (the beds of
-        a hospital, the size of a register). Delta is judged by it and never by the table, since a refusal tells too.
+        a hospital, the size of a register). Delta is compared with it and never with the table, since a refusal would
+        reveal something, too.
     decimal : {".", ","}, optional
         The decimal mark of numbers that are text. Without it: a point; and in files whose header is separated by
         semicolons or tabs, a point or a comma, each cell for itself.
     ceiling : float, optional
-        The largest total epsilon that a site gives in its life, over all runs on the same table. Its ledger refuses
-        before anything is released; without it, `fedperi.privacy.ledger.Ceiling` has the default.
+        The largest total epsilon that a site allows over all runs on the same table. Its ledger refuses before anything
+        is released; without it, `fedperi.privacy.ledger.Ceiling` has the default.
     store : path, optional
         Where sites keep their ledger and their noise, one folder per site. Without it, a folder of the user's, one for
         every table.
@@ -90,7 +91,7 @@ class Privacy:
                 "usual"
             )
         if self.mechanism not in MECHANISMS:
-            raise InputError(f"mechanism is one of {', '.join(MECHANISMS)}; not {self.mechanism!r}")
+            raise InputError(f"mechanism must be one of {', '.join(MECHANISMS)}; not {self.mechanism!r}")
         for name in ("ceiling", "sensitivity"):
             if getattr(self, name) is not None and not _positive(getattr(self, name)):
                 raise InputError(f"{name} must be a positive, finite number, not {getattr(self, name)!r}")

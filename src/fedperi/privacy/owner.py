@@ -1,4 +1,4 @@
-"""What the owner of a table should know before it is released, and nobody else: nothing of it is refused later.
+"""Findings for the owner of a table alone, before a release: later none of them stops it.
 
 Under privacy a table that is refused after connecting would reveal something about its rows. So problems with rows are
 reported here, on the owner's own screen, while there is time to correct them.
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class _Tally:
-    """What was seen of a table's cells: rows, and by column cells not read, outside the bounds, lowest and highest."""
+    """Counts of a table's cells: rows, and per column cells not read, outside the bounds, lowest and highest."""
 
     columns: int
     rows: int = 0
@@ -56,7 +56,7 @@ def owner_findings(
     missing: Missing = "error",
     name: str | None = None,
 ) -> list[Finding]:
-    """List what a private run would make of a table's odd cells, damaged lines and few rows. It stays at the site.
+    """List how a private run would treat a table's odd cells, damaged lines and few rows. It stays at the site.
 
     Examples
     --------
@@ -65,8 +65,8 @@ def owner_findings(
     >>> table = pd.DataFrame({"crp": ["1.5", "<0.5", "2.5"] * 20, "sex": ["f", "m", "M"] * 20})
     >>> for finding in owner_findings(table, fp.Privacy(1.0, bounds={"crp": (0, 400), "sex": ["f", "m"]})):
     ...     print(finding)
-    site 'table', column 'crp': 33.3 % of the cells are no number (20 of 60) and count as 200, the middle of the ...
-    site 'table', column 'sex': 33.3 % of the cells are no declared level (20 of 60) and count as 'f', the first ...
+    site 'table', column 'crp': 33.3 % of the cells are not numbers (20 of 60) and count as 200, the middle of the ...
+    site 'table', column 'sex': 33.3 % of the cells are not declared levels (20 of 60) and count as 'f', the first ...
     """
     from .release.site_release import plan_release
 
@@ -94,7 +94,7 @@ def _odd(table: Table, plan: Plan, tally: _Tally, missing: Missing) -> Iterable[
     for at, column in enumerate(plan.schema.columns):
         number, unread, outside = is_number(column, plan.data), int(tally.unread[at]), int(tally.outside[at])
         if unread:
-            what = "are no number" if number else "are no declared level"
+            what = "are not numbers" if number else "are not declared levels"
             done = "their rows are left out" if missing == "drop" else f"count as {_default(column, plan.data)}"
             message = f"{percent(unread, tally.rows)} of the cells {what} ({unread} of {tally.rows}) and {done}"
             remedy = (
@@ -108,7 +108,7 @@ def _odd(table: Table, plan: Plan, tally: _Tally, missing: Missing) -> Iterable[
 
 
 def _few(table: Table, plan: Plan, tally: _Tally, missing: Missing) -> Iterable[Finding]:
-    """What leaves little to learn from: few rows, columns that do not vary."""
+    """Report what makes results weak: few rows, columns that do not vary."""
     rows, p = tally.rows - (tally.incomplete if missing == "drop" else 0), len(plan.schema.columns)
     if rows < 10 * p:
         message = f"{rows} rows are few for {p} variables, and noise is added to them"
@@ -122,7 +122,7 @@ def _few(table: Table, plan: Plan, tally: _Tally, missing: Missing) -> Iterable[
 
 
 def _many(table: Table, privacy: Privacy, rows: int) -> Iterable[Finding]:
-    """Whether delta, judged without the table, is too large for it."""
+    """Whether delta, which was chosen without the table, is too large for it."""
     if privacy.most_rows is not None and rows > privacy.most_rows:
         message = f"{rows} rows are more than the {privacy.most_rows} that were declared as the most"
         yield Finding("warning", table.name, (), message, "delta was judged by these: correct most_rows")

@@ -1,4 +1,4 @@
-"""The `regret` mechanism: Laplace noise on every answer. What one row can change of a regret, and what an answer costs.
+"""The `regret` mechanism: Laplace noise on every answer. How much one row can change a regret, and its cost.
 
 *What is proven.* Rows ``z``, with the constant that all of them share, have norm ``B`` at most. Let
 ``A = sum of zz' + n * ridge * I``, where ``n`` and ``ridge`` are constants: numbers that were released before. For any
@@ -169,7 +169,7 @@ def most_answers(parents: Sequence[int], neighbours: Sequence[int]) -> int:
 
 
 def own_privacy(privacy: Privacy) -> Privacy:
-    """Return what is asked for the release that stays at the site: `OWN_SHARE` of the budget.
+    """Return the privacy of the release that stays at the site: `OWN_SHARE` of the budget.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def own_privacy(privacy: Privacy) -> Privacy:
 
 @dataclass(frozen=True)
 class RegretPlan:
-    """How a budget is divided: a release that stays at the site, and equal answers.
+    """How a budget is divided between a release that stays at the site and equal answers.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class RegretPlan:
 
     @property
     def pure(self) -> bool:
-        """Whether the answers' epsilons simply add up; else their rho does. What allows more for each is taken."""
+        """Whether the answers' epsilons simply add up, or else their rho, whichever allows more for each answer."""
         return self._by_sum > self._by_rho
 
     @property

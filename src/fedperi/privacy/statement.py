@@ -1,4 +1,4 @@
-"""What a site says, as a file or a message: a private release, or an exact summary. One text, read in one place."""
+"""A site's statement as a file or a message: a private release or an exact summary. One text, read in one place."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def load_statement(path: str | PathLike[str], keys: Roster | str | PathLike[str]
 
 
 def save_statement(statement: Statement, path: str | PathLike[str]) -> None:
-    """Write the file of a statement, whole or not at all. One of the same text is left alone, others are kept.
+    """Write the file of a statement completely or not at all. A file with the same text is kept, any other is an error.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def save_statement(statement: Statement, path: str | PathLike[str]) -> None:
         if target.is_symlink() or target.exists():
             if target.is_file() and target.read_bytes() == text:
                 return
-            raise InputError(f"{str(target)!r}: something else is there already; remove it, or choose another name")
+            raise InputError(f"{str(target)!r}: another file is there already; remove it, or choose another name")
         disk.write_whole(target, text, mode=0o666)  # less what the user's umask takes away: it is to be sent
     except OSError as error:
         raise InputError(
@@ -120,7 +120,7 @@ def sign_statement(statement: Statement, key: EllipticCurvePrivateKey) -> Statem
 
 
 def as_summary(statement: Statement) -> Summary:
-    """Return what a statement says as a summary; that of a release knows its noise."""
+    """Return a statement as a summary; that of a release knows its noise."""
     if isinstance(statement, Summary):
         return statement
     from .release.summaries import released_summaries

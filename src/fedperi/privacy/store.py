@@ -1,4 +1,4 @@
-"""Where a site keeps what must outlive a run: its ledger, and the noise that was drawn once."""
+"""Storage of what must outlive a run: a site's ledger, and the noise that was drawn once."""
 
 from __future__ import annotations
 
@@ -104,9 +104,9 @@ class Place:
         return self.read(_file(key))
 
     def keep(self, key: str, text: str) -> None:
-        """Keep a text under a key, in place of what was there; on the disk for good when this returns.
+        """Keep a text under a key, replacing what was there; it is durably on disk when this returns.
 
-        To keep only what nobody kept before, ask `kept` and call this under one `locked`.
+        To keep a text only if there is none yet, call `kept` and this under one `locked`.
 
         Examples
         --------
@@ -242,7 +242,7 @@ def _folder(path: object) -> Path:
 
 
 def _safe(site: str) -> str:
-    # The digest alone tells names apart ("a/b" and "a_b", or "A" and "a" where case does not count); the rest is for
+    # The digest alone distinguishes names ("a/b" and "a_b", or "A" and "a" where case does not count); the rest is for
     # people who look into the folder.
     digest = hashlib.sha256(site.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return f"site-{re.sub(r'[^A-Za-z0-9-]', '_', site)[:40]}-{digest}"

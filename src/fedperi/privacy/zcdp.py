@@ -70,7 +70,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
 
 
 def positive(value: object, what: str) -> float:
-    """Return a positive number that is not absurd as a float, or raise."""
+    """Return a positive number of plausible size as a float, or raise."""
     return real(value, what, f"above 0 and at most {LARGEST:g}", lambda x: 0 < x <= LARGEST)
 
 

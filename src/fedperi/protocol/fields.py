@@ -90,35 +90,35 @@ class Fields:
         """Take a short text without characters that could act on a terminal or a log."""
         value = self._take(key)
         if not isinstance(value, str) or not 0 < len(value) <= limit or not all(map(plain, value)):
-            self.wrong(f"has a {key!r} that is no plain text of at most {limit} characters")
+            self.wrong(f"has a {key!r} that is not plain text of at most {limit} characters")
         return value
 
     def document(self, key: str, limit: int) -> str:
         """Take a long text, which its reader checks."""
         value = self._take(key)
         if not isinstance(value, str) or not 0 < len(value) <= limit:
-            self.wrong(f"has a {key!r} that is no text of at most {limit} characters")
+            self.wrong(f"has a {key!r} that is not text of at most {limit} characters")
         return value
 
     def name(self, key: str) -> str:
         """Take a valid name (`fedperi.names`)."""
         value = self._take(key)
         if not isinstance(value, str) or not _is_name(value):
-            self.wrong(f"has a {key!r} that is no name of at most {MAX_NAME} characters that show")
+            self.wrong(f"has a {key!r} that is not a name of at most {MAX_NAME} characters that show")
         return value
 
     def integer(self, key: str, low: int, high: int) -> int:
         """Take a whole number."""
         value = self._take(key)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            self.wrong(f"has a {key!r} that is no whole number between {low} and {high}")
+            self.wrong(f"has a {key!r} that is not a whole number between {low} and {high}")
         return value
 
     def number(self, key: str) -> float:
         """Take a finite number."""
         value = self._take(key)
         if not is_number(value):
-            self.wrong(f"has a {key!r} that is no finite number")
+            self.wrong(f"has a {key!r} that is not a finite number")
         return float(value)
 
     def choice(self, key: str, legal: Sequence[str]) -> str:
@@ -133,7 +133,7 @@ class Fields:
         value = self._take(key)
         wanted = {"i": np.int64, "f": np.float64, "u": np.uint8}[kind]
         if not isinstance(value, np.ndarray) or value.dtype != wanted or value.size > MAX_NUMBERS:
-            self.wrong(f"has a {key!r} that is no array of {np.dtype(wanted).name} with at most {MAX_NUMBERS} entries")
+            self.wrong(f"has a {key!r} that is not an array of {np.dtype(wanted).name}, at most {MAX_NUMBERS} long")
         return value
 
     def named(self, prefix: str) -> list[str]:
@@ -157,7 +157,7 @@ class Fields:
     def _parsed(self, key: str) -> Any:
         value = self._take(key)
         if not isinstance(value, str) or len(value) > MAX_TEXT:
-            self.wrong(f"has a {key!r} that is no text of at most {MAX_TEXT} characters")
+            self.wrong(f"has a {key!r} that is not text of at most {MAX_TEXT} characters")
         try:
             return read_json(value)
         except Unreadable as error:
@@ -167,7 +167,7 @@ class Fields:
         """Take named values, or none, from JSON text."""
         value = self._parsed(key)
         if value is not None and not isinstance(value, dict):
-            self.wrong(f"has a {key!r} that is no list of named values")
+            self.wrong(f"has a {key!r} that is not a list of named values")
         return value
 
     def privacy(self, key: str) -> dict[str, Any] | None:
@@ -194,14 +194,14 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, list) or len(value) > MAX_VARIABLES or not all(map(_is_name, value)):
-            self.wrong(f"has {key} that are no list of at most {MAX_VARIABLES} names")
+            self.wrong(f"has {key} that are not a list of at most {MAX_VARIABLES} names")
         return tuple(value)
 
     def columns(self, key: str) -> tuple[Column, ...]:
         """Take descriptions of columns from JSON text."""
         value = self._parsed(key)
         if not isinstance(value, list) or not 0 < len(value) <= MAX_VARIABLES:
-            self.wrong(f"has {key} that are no list of 1 to {MAX_VARIABLES} columns")
+            self.wrong(f"has {key} that are not a list of 1 to {MAX_VARIABLES} columns")
         return tuple(self._column(entry) for entry in value) if self._distinct(value) else ()
 
     def _distinct(self, entries: list[Any]) -> bool:
@@ -215,9 +215,9 @@ class Fields:
         listed = levels is None or (isinstance(levels, list) and len(levels) <= MAX_VARIABLES)
         limits = bounds is None or (isinstance(bounds, list) and all(map(is_number, bounds)))
         if set(entry) != {"name", "kind", "levels", "bounds"} or not listed or not limits:
-            self.wrong(f"describes the column {entry['name']!r} in a way that is not known")
+            self.wrong(f"describes the column {entry['name']!r} in an unknown way")
         if not all(map(_is_name, levels or [])):
-            self.wrong(f"has a level of the column {entry['name']!r} that is no plain text")
+            self.wrong(f"has a level of the column {entry['name']!r} that is not plain text")
         try:
             made = Column(
                 entry["name"],
@@ -226,7 +226,7 @@ class Fields:
                 None if bounds is None else tuple(bounds),
             )
         except (InputError, TypeError):
-            self.wrong(f"describes the column {entry['name']!r} in a way that is not known")
+            self.wrong(f"describes the column {entry['name']!r} in an unknown way")
         return made
 
 

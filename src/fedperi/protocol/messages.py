@@ -165,7 +165,7 @@ class Orientations(Block):
         if not known or self.marks[np.arange(len(self.nodes)), self.nodes].any():
             raise InputError("a question has an unknown mark (four are known), or marks a node for itself")
         if self.dag.dtype != bool or topological_order(bits.columns(self.dag)) is None:
-            raise InputError("a question holds a graph that is no DAG")
+            raise InputError("a question holds a graph that is not a DAG")
         if self.dag.sum(axis=0).max(initial=0) > MAX_SET:
             raise InputError(f"a question holds a DAG with a node of more than {MAX_SET} parents")
 

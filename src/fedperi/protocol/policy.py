@@ -71,7 +71,7 @@ class SitePolicy:
         if unknown:
             raise InputError(f"a site can allow {', '.join(WORKERS)}; there is no method {unknown[0]!r}")
         if self.channel not in CHANNEL_WORDS:
-            raise InputError(f"channel is one of {', '.join(CHANNEL_WORDS)}, not {self.channel!r}")
+            raise InputError(f"channel must be one of {', '.join(CHANNEL_WORDS)}, not {self.channel!r}")
         for name in ("privacy_required", "bootstrap"):  # "false" is a text, and would pass for true
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} is true or false, not {getattr(self, name)!r}")

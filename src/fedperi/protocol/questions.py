@@ -64,7 +64,7 @@ def _read_question(fields: Fields, at: int) -> Question:
     dag = fields.array(f"dag_{at}", "u")
     nodes, marks = (fields.array(f"{name}_{at}", "i") for name in ("nodes", "marks"))
     if (dag > 1).any() or (dag.ndim, nodes.ndim, marks.ndim) != (2, 1, 2):
-        fields.wrong("holds a graph that is no matrix of zeros and ones")
+        fields.wrong("holds a graph that is not a matrix of zeros and ones")
     return Orientations(dag.astype(bool), nodes, marks)
 
 

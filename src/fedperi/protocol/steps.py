@@ -57,7 +57,7 @@ def normal(payload: Mapping[str, Any]) -> Payload:
         elif isinstance(value, str | int | float):
             out[name] = value
         else:
-            raise InputError(f"a step cannot carry {name!r}: it is no number, text, or array of numbers")
+            raise InputError(f"a step cannot carry {name!r}: it is not a number, text, or array of numbers")
     return out
 
 

@@ -234,7 +234,7 @@ def read_welcome(
     targets = fields.names("targets")
     strange = [name for name in targets or () if name not in names]
     if strange:
-        fields.wrong(f"declares the target {shown(strange[0])}, which is no variable of the run")
+        fields.wrong(f"declares the target {shown(strange[0])}, which is not a variable of the run")
     site = fields.name("site")
     rows: float = int(n) if n.is_integer() else n
     welcome = Welcome(site, tuple(names), rows, targets, fields.privacy("privacy"))

@@ -1,4 +1,4 @@
-"""How results are shown to a person."""
+"""Presentation of results: reports, pictures, sentences."""
 
 from .page import render_report
 from .pictures.plot import draw

@@ -1,4 +1,4 @@
-"""Five questions that everybody asks of a causal graph, each answered in a few sentences, with numbers of the run."""
+"""Five questions that everybody asks about a causal graph, each answered in a few sentences with the run's numbers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from .totals import Total
 
 MOST = 3
-"""Examples of each kind."""
+"""Number of examples of each kind."""
 MOST_SITES = 8
 
 
 class Answer(NamedTuple):
-    """A question, its answer, and where on the page more is said."""
+    """A question, its answer, and where the page says more."""
 
     question: str
     sentences: tuple[str, ...]
@@ -61,8 +61,8 @@ def _sure(edges: Sequence[ShownEdge], view: MechanismView) -> tuple[str, ...]:
     if not edges:
         return ("No edge was found.",)
     count = Counter(graded.sure.word for graded in view.edges if graded.sure is not None)
-    told = [f"{word.word} for {count[word.word]}" for word in WORDS if count[word.word]]
-    out = [f"{len(edges)} edge{'s' * (len(edges) != 1)}. The direction is {listed(told)}."] if told else []
+    counted = [f"{word.word} for {count[word.word]}" for word in WORDS if count[word.word]]
+    out = [f"{len(edges)} edge{'s' * (len(edges) != 1)}. The direction is {listed(counted)}."] if counted else []
     if view.pairs:
         a, b, chance = view.pairs[0]
         out.append(f"Of the pairs without an edge, {a} and {b} come closest to one: probability {chance:.2f}.")
@@ -70,14 +70,14 @@ def _sure(edges: Sequence[ShownEdge], view: MechanismView) -> tuple[str, ...]:
 
 
 def _strong(arrows: Sequence[tuple[ShownEdge, GradedEdge]], effects: Effects | None) -> tuple[str, ...]:
-    """The arrows that carry most, in standard deviations within sites."""
+    """The strongest arrows, in standard deviations within sites."""
     if effects is None:
-        return ("This cannot be said without what the sites told (summaries.json).",)
+        return ("This needs the sites' summaries (summaries.json), which are not available.",)
     sized, by_level = [], []
     for edge, graded in arrows:
         said = graded.effects[0][1]
         if not said.direct:
-            levels = [f"{place.removeprefix('In common: ')}: {direct}" for place, direct, _ in said.places if direct]
+            levels = [f"{place.removeprefix('Pooled: ')}: {direct}" for place, direct, _ in said.places if direct]
             by_level += [f"{edge.first} → {edge.second}, {'; '.join(levels)}."] if levels else []
         spread = effects.moments.deviation(edge.second)
         if said.direct and spread > 0:
@@ -86,14 +86,14 @@ def _strong(arrows: Sequence[tuple[ShownEdge, GradedEdge]], effects: Effects | N
     strongest = sorted(sized, key=lambda one: -one[0])[:MOST]
     shown = [*(f"{words}." for _, words in strongest), *by_level][:MOST]
     if not shown:
-        return ("No arrow with a strength that the sites can tell.",) if arrows else ("No arrow.",)
-    some = "The strongest arrows, by standard deviations" if len(sized) > len(shown) else "Arrows"
+        return ("The data do not determine the strength of any arrow.",) if arrows else ("No arrow.",)
+    some = "The strongest arrows, compared in standard deviations" if len(sized) > len(shown) else "Arrows"
     return (f"{some}, with 95 % intervals:", *shown)
 
 
 def _different(view: MechanismView, result: Result) -> tuple[str, ...]:
     if not view.sites:
-        return ("Nothing that shows in the data.",)
+        return ("The data show no difference between the sites.",)
     out = []
     for site in list(view.sites)[:MOST_SITES]:
         found = [f"{one.variable} ({_short(one, result)})" for one in result.differences if one.site == site]
@@ -101,14 +101,14 @@ def _different(view: MechanismView, result: Result) -> tuple[str, ...]:
     if len(view.sites) > MOST_SITES:
         out.append(f"{len(view.sites) - MOST_SITES} more sites are in the matrix.")
     if view.alike:
-        out.append(f"{listed(view.alike)}: nothing that shows.")
+        out.append(f"{listed(view.alike)}: the data show no difference.")
     return tuple(out)
 
 
 def _short(one: Difference, result: Result) -> str:
-    """Say what differs; where no arrow says what is a cause, no more than that the link is another one."""
+    """Say what differs; where no arrow says what is a cause, say only that the link differs."""
     if one.parents and set(one.parents) <= set(result.graph.neighbors(one.variable)):
-        return f"linked with {listed(one.parents)} in another way, directions open"
+        return f"linked differently with {listed(one.parents)}, directions open"
     return SHORT[one.kind]
 
 
@@ -131,16 +131,16 @@ def _changed(
         more = "" if len(suspected) <= MOST else f", and {len(suspected) - MOST} more"
         out.append(f"A hidden common cause: there are signs of one for {pairs}{more}.")
     else:
-        seen = "under noise no sign of one can be seen" if noisy else "no sign of one was found"
+        seen = "with privacy noise no sign of one can be seen" if noisy else "no sign of one was found"
         out.append(f"A hidden common cause would change it too; {seen}.")
     return tuple(out)
 
 
 def _adjust(effects: Effects | None, totals: Sequence[Total]) -> tuple[str, ...]:
     if effects is None:
-        return ("This cannot be said without what the sites told (summaries.json).",)
+        return ("This needs the sites' summaries (summaries.json), which are not available.",)
     if not totals:
-        return ("In the graph nothing has an effect on anything.",)
+        return ("In the graph no variable has an effect on another.",)
     from .totals import NONE
 
     needed = [one for one in totals if one.adjust != NONE]

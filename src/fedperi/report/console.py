@@ -1,4 +1,4 @@
-"""The one door to a terminal for laid-out text: nothing is taken for markup, and no control character has an effect."""
+"""Formatted output to a terminal: nothing is interpreted as markup, and control characters have no effect."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..names import visible
 class PlainConsole(Console):
     """A rich console for text that others wrote: names of columns, sites and files, reasons, levels.
 
-    Strings are shown as they are: ``[/day]`` is no tag and ``:smile:`` no picture. Style comes from `rich.text.Text`
-    alone. Control characters are shown as escapes, wherever in a table or a text they are.
+    Strings are shown as they are: ``[/day]`` is not a tag and ``:smile:`` not a picture. Style comes from
+    `rich.text.Text` alone. Control characters are shown as escapes, wherever in a table or a text they are.
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:

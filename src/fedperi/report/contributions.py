@@ -1,4 +1,4 @@
-"""What each site brought to a result."""
+"""What each site contributed to a result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Contribution(NamedTuple):
-    """One site's part.
+    """One site's contribution.
 
     Attributes
     ----------
@@ -21,11 +21,11 @@ class Contribution(NamedTuple):
     regret : float or None
         Its final regret, in nats; None if the method computes none.
     supports, lacks : tuple of str
-        Edges that its own data ask for, and those that they do not.
+        Edges that its own data support, and those that they do not.
     directs : tuple of str
         Edges that have their direction because this site differs.
     targets : tuple of str or None
-        What it declared to have intervened on, if anything.
+        The targets that it declared, if any.
     """
 
     site: str
@@ -38,7 +38,7 @@ class Contribution(NamedTuple):
 
 
 def contributions(result: Result) -> list[Contribution]:
-    """Collect for every site what the evidence says of it.
+    """Collect the contribution of every site from the evidence.
 
     Examples
     --------

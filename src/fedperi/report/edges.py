@@ -44,7 +44,7 @@ class ShownEdge:
     upper, lower : str
         Its ends as drawn.
     first, second : str
-        Its ends as written: the cause first, if the closed graph directs it; else the likelier cause, if known.
+        Its ends as written: the cause first, if the closed graph directs it; else the more probable cause, if known.
     sign : str
         An arrow or a line, of the closed graph.
     marks : dict
@@ -55,7 +55,7 @@ class ShownEdge:
         ``differs`` if it is directed only because sites differ, ``follows`` if by Meek's rules from such, ``alone`` if
         its direction rests on one site, or empty.
     evidence : EdgeEvidence or None
-        Why it is there.
+        The evidence for it.
     why : str
         Why it is directed, in one or two words.
     stability : tuple of Share

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 MARKS = {
     "->": "The graph has an arrow from {a} to {b}.",
     "<-": "The graph has an arrow from {b} to {a}.",
-    "--": "The graph joins {a} and {b}, and leaves the direction open.",
+    "--": "The graph has an edge between {a} and {b}, with open direction.",
     "": "The graph has no edge between {a} and {b}.",
 }
 
 
 def explain(result: Result, a: str, b: str) -> list[str]:
-    """Say all there is about two variables.
+    """Say what a result knows about two variables.
 
     Parameters
     ----------
     result : Result
-        Of any method; what it does not know is left out.
+        Of any method; what it does not know is omitted.
     a, b : str
         Two variables.
 
@@ -90,11 +90,11 @@ def _evidence(result: Result, a: str, b: str) -> list[str]:
     if one is None:
         return []
     words = evidence_words(one.gain)
-    said = [f"That there is an edge: {words}; the data fit that much worse without it."]
+    said = [f"Why there is an edge: {words}; the data fit that much worse without it."]
     if one.sites:
         said.append(f"Sites that support it: {', '.join(one.sites)}.")
     if one.words and not result.robustness:
-        said.append(f"Why it points there: {one.words}.")
+        said.append(f"Why it points this way: {one.words}.")
     return said
 
 
@@ -116,7 +116,7 @@ def _effects(result: Result, a: str, b: str, mark: str) -> list[str]:
 
     effects = effects_of(result)
     if effects is None:
-        return ["How strong it is cannot be said without the sites' numbers (summaries.json)."]
+        return ["Its strength needs the sites' summaries (summaries.json), which are not available."]
     if mark == "--":
         both = [(one, other, strength(effects, one, other)) for one, other in ((a, b), (b, a))]
         ways = [(f"Direct effect, if {x} -> {y}", one) for x, y, one in both]
@@ -128,21 +128,21 @@ def _effects(result: Result, a: str, b: str, mark: str) -> list[str]:
         ]
     found = [pair for pair in effects.pairs() if set(pair) == {a, b}]
     if not found:
-        return [f"In the graph no directed path joins {a} and {b}: neither has an effect on the other."]
+        return [f"In the graph no directed path connects {a} and {b}: neither has an effect on the other."]
     out = []
     for cause, effect in found:
         said = strength(effects, cause, effect)
-        for kind, at in (("Direct", 1), ("Total", 2)):
+        for kind, at in (("direct", 1), ("total", 2)):
             for one in _in_common(said):
                 if one[at]:
-                    out.append(f"{kind} effect of {cause} on {effect} in common{one[0]}: {one[at]} ({said.unit}).")
+                    out.append(f"Pooled {kind} effect of {cause} on {effect}{one[0]}: {one[at]} ({said.unit}).")
         out += said.words
     return out
 
 
 def _in_common(said: Strength) -> list[tuple[str, str, str]]:
-    """The effect in common: where it is one per level, for which level; direct; total."""
+    """The pooled effect: for which level, if there is one per level; direct; total."""
     if said.direct or said.total:
         return [("", said.direct, said.total)]
-    levels = [place for place in said.places if place[0].startswith("In common: ")]
-    return [(f", {place.removeprefix('In common: ')}", direct, total) for place, direct, total in levels]
+    levels = [place for place in said.places if place[0].startswith("Pooled: ")]
+    return [(f", {place.removeprefix('Pooled: ')}", direct, total) for place, direct, total in levels]

@@ -1,4 +1,4 @@
-"""Which pairs of variables the warnings of a run name as having, perhaps, a hidden common cause."""
+"""Which variables may have a hidden common cause, according to the warnings of a run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def suspicions(result: Result) -> tuple[Suspicion, ...]:
 
 
 def _names(text: str, known: Sequence[str]) -> tuple[str, ...]:
-    """Take a list as in a sentence apart; names may hold commas and "and" themselves."""
+    """Split a list written as in a sentence; names may themselves contain commas and "and"."""
     if text in known:
         return (text,)
     for name in known:

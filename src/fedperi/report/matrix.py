@@ -19,7 +19,7 @@ SHORT = {
     "constant": "one value only",
     "same": "as at most sites, as far as the data show",
 }
-"""What a cell says, in a few words."""
+"""The meaning of a cell, in a few words."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Cell:
     ask : str
         What to ask the site.
     picture : str
-        The mechanism here against elsewhere, as markup; empty if the sites' numbers are not at hand.
+        The mechanism here against elsewhere, as markup; empty if the sites' summaries are not available.
     elsewhere : tuple of str
         The sites that it is compared with.
     """
@@ -54,7 +54,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Variables that some site does differently, how many others there are, and a row of cells per site."""
+    """Variables with a difference at some site, the number of others, and a row of cells per site."""
 
     variables: tuple[str, ...]
     others: int
@@ -68,7 +68,7 @@ class Matrix:
 
 
 def site_matrix(result: Result) -> Matrix:
-    """Collect the cells; variables that all sites do alike have no column.
+    """Collect the cells; variables without any difference have no column.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def _cell(result: Result, one: Difference) -> Cell:
 
 
 def _ask(one: Difference, result: Result) -> str:
-    """What a site should be asked: the data show a difference, not why there is one."""
+    """The question for a site: the data show a difference, but not its reason."""
     if one.kind == "cut" and any(parent in result.graph.neighbors(one.variable) for parent in one.parents):
         return (
             f"Either a local policy sets {one.variable}, or an open link points the other way and something else "

@@ -1,4 +1,4 @@
-"""What a result that compares mechanisms says beside its graph, as the report shows it."""
+"""What the report shows of a result that compares mechanisms, beside its graph."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ NOTABLE = 0.05
 
 @dataclass(frozen=True)
 class GradedEdge:
-    """How sure an edge is.
+    """How certain an edge is.
 
     Attributes
     ----------
     shares : tuple of Share
-        Probabilities: as written, the other way round, no edge.
+        Probabilities: of the direction as written, of the reverse, of no edge.
     words : str
         What the direction rests on: "confirmed", "rests on Lyon alone", "open".
     grade : {"confirmed", "alone", "open"}
         The same for style sheets.
     flips : tuple of str
-        What turns it round or leaves it open; of an open edge, what makes the other way likelier or removes it.
+        What reverses it or leaves it open; of an open edge, what makes the other direction more probable or removes it.
     strength : str
         How strong the evidence is that the edge is there; empty if the result does not say.
     differences : tuple of str
@@ -47,7 +47,7 @@ class GradedEdge:
     sure : Word or None
         How probable it is as written, in one of four words.
     effects : tuple of (str, Strength)
-        How strong it is, as an arrow: of an open edge either way; empty if the sites' numbers are not at hand.
+        Its strength as an arrow, of an open edge for both directions; empty if the sites' summaries are not available.
     hidden : tuple of str
         Warnings that its ends may have a hidden common cause, with their evidence.
     """
@@ -64,13 +64,13 @@ class GradedEdge:
 
     @property
     def tried(self) -> bool:
-        """Whether the run tried what changes it; not for open edges, nor for what was known beforehand."""
+        """Whether the run tried to change it; not for open edges, nor for edges known beforehand."""
         return bool(self.flips) or self.words not in ("open", "known beforehand")
 
 
 @dataclass(frozen=True)
 class Said:
-    """One thing that a site does differently: a sentence, and how strong the evidence is."""
+    """One difference at a site: a sentence, and the strength of the evidence."""
 
     words: str
     evidence: str
@@ -95,13 +95,13 @@ class MechanismView:
     edges : tuple of GradedEdge
         One for every edge of the report.
     sites : dict of str to tuple of Said
-        What each site does differently; only sites of which something is said.
+        What each site does differently; only sites with a difference.
     alike : tuple of str
         The other sites.
     variables : dict of str to tuple of str
         For every variable what sites do differently about it.
     shared : tuple of SharedBy
-        Who shares what.
+        Which sites share the mechanism of each variable.
     pairs : tuple of (str, str, float)
         Pairs without an edge that may have one, and how probable it is.
     confirmed, resting, lines : int
@@ -215,10 +215,10 @@ def _strengths(edge: ShownEdge, effects: Effects) -> tuple[tuple[str, Strength],
 
 
 def _flips(robust: Robustness | None) -> tuple[str, ...]:
-    """What changes an edge. An open edge cannot be left open, and has no arrow to turn round."""
+    """What changes an edge. An open edge has no arrow that could be reversed or become open."""
     if robust is None or robust.grade:
         return () if robust is None else robust.flips
-    other = (flip.replace("the arrow turns round", "the other way is likelier") for flip in robust.flips)
+    other = (flip.replace("the arrow is reversed", "the other direction is more probable") for flip in robust.flips)
     return tuple(flip for flip in other if not flip.endswith("the direction is open"))
 
 
@@ -232,7 +232,7 @@ def _shared(one: Groups) -> SharedBy:
 
 
 def _pairs(result: Result) -> tuple[tuple[str, str, float], ...]:
-    """Pairs without an edge that may have one, the likeliest first."""
+    """Pairs without an edge that may have one, the most probable first."""
     found = [
         (one.a, one.b, 1 - one.none)
         for one in result.probable

@@ -1,4 +1,4 @@
-"""The report: one HTML file that holds everything it shows and asks nobody for anything."""
+"""The report: one self-contained HTML file, without any request to a network."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def render_report(result: Result) -> str:
     script = "".join((folder / name).read_text(encoding="utf-8") for name in ("report.js", "explore.js", "move.js"))
     picture = layout(drawn_graph(result))
     edges = shown_edges(result, list(picture.routes))
-    told = promises(result)
+    promised = promises(result)
     effects = effects_of(result)
     view = mechanism_view(result, edges, effects) if result.groups else None
     totals = () if effects is None else total_effects(effects)
     if view is not None or result.warnings:
         style += (folder / "mechanisms.css").read_text(encoding="utf-8")
-    if told:
+    if promised:
         style += (folder / "privacy.css").read_text(encoding="utf-8")
     page: str = (
         environment()
@@ -102,15 +102,15 @@ def render_report(result: Result) -> str:
             neighbours=_neighbours(picture, edges),
             curves=[Markup(convergence_svg(result.history, what)) for what in _watched(result)],
             **_numbers(result),
-            **_privacy(told),
-            **_texts(result, told),
+            **_privacy(promised),
+            **_texts(result, promised),
         )
     )
     return page.lstrip()  # the template begins with macros
 
 
 def environment() -> Environment:
-    """Return what fills in templates: everything is escaped, and a name that is missing is an error."""
+    """Return the template environment: everything is escaped, and a missing name is an error."""
     import jinja2
 
     folder = files(__package__) / "templates"
@@ -148,29 +148,29 @@ def _numbers(result: Result) -> dict[str, Any]:
     }
 
 
-def _privacy(told: list[Promise]) -> dict[str, Any]:
+def _privacy(promised: list[Promise]) -> dict[str, Any]:
     """What the sites promised, and what that means for the run."""
     return {
-        "privacy": {one.site: one for one in told},
-        "alarm": alarm(told),
-        "cautions": cautions(told),
-        "pledge": pledge(told),
-        "noisy_rows": rows_in_all(told),
-        "worth_rows": rows_worth(told),
-        "redrawn": redrawn(told),
-        "free_answers": bool(told) and all(one.mechanism == "statistics" for one in told),
+        "privacy": {one.site: one for one in promised},
+        "alarm": alarm(promised),
+        "cautions": cautions(promised),
+        "pledge": pledge(promised),
+        "noisy_rows": rows_in_all(promised),
+        "worth_rows": rows_worth(promised),
+        "redrawn": redrawn(promised),
+        "free_answers": bool(promised) and all(one.mechanism == "statistics" for one in promised),
     }
 
 
-def _texts(result: Result, told: list[Promise]) -> dict[str, Any]:
+def _texts(result: Result, promised: list[Promise]) -> dict[str, Any]:
     """Assumptions, methods, citation and configuration."""
     version = str(result.manifest.get("fedperi", __version__))
     configuration = {"method": result.method, "manifest": result.manifest}
     return {
-        "assumptions": assumptions(result.method, any(one.noisy for one in told)),
+        "assumptions": assumptions(result.method, any(one.noisy for one in promised)),
         "methods": methods_text(result),
         "results": results_text(result),
-        "limitations": limitations_text(result, assumptions(result.method, any(one.noisy for one in told))),
+        "limitations": limitations_text(result, assumptions(result.method, any(one.noisy for one in promised))),
         "citation": citation(version),
         "bibtex": bibtex(version, str(result.method.get("name"))),
         "version": version,

@@ -1,7 +1,7 @@
-"""What each site of a result promised about one person's row, at which price, and what its ledger says.
+"""What each site promised about one person's row, at which price, and what its ledger says.
 
-A result may have been read from a file that anybody could have edited. What cannot be read counts as not private, and
-what is missing is shown as missing.
+A result may come from a file that anyone could have edited. What cannot be read counts as not private, and what is
+missing is shown as missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MECHANISMS = {"statistics": "noisy statistics, drawn once", "regret": "noise on 
 
 MISSING = "\N{EN DASH}"
 LARGEST = 1e12
-"""Numbers beyond this are none that a run could have."""
+"""Larger numbers cannot come from a run."""
 
 
 class LedgerLine(NamedTuple):
@@ -31,7 +31,7 @@ class LedgerLine(NamedTuple):
 
 
 class LedgerView(NamedTuple):
-    """What a site's ledger says.
+    """The content of a site's ledger.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class LedgerView(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """What one site promised.
+    """The privacy promise of one site.
 
     Attributes
     ----------
@@ -78,8 +78,8 @@ class Promise(NamedTuple):
     epsilon, delta, rho : float or None
         The price of the run.
     rows, worth : int or None
-        The number of rows as far as the noise lets it be known, and how many rows without noise would tell as much (of
-        ``statistics``). Of a site without noise, the exact number.
+        The number of rows as far as the noise lets it be known, and how many rows without noise would be as informative
+        (of ``statistics``). Of a site without noise, the exact number.
     each, sensitivity, bound : float or None
         Of ``regret``: epsilon of one answer, how much one row is taken to change an answer, and how much it is proven
         to change it at most.
@@ -88,7 +88,7 @@ class Promise(NamedTuple):
     used, planned : int or None
         Of ``regret``: answers.
     account : LedgerView or None
-        The ledger, if the site told it.
+        The ledger, if the site reported it.
     """
 
     site: str
@@ -109,17 +109,17 @@ class Promise(NamedTuple):
 
     @property
     def noisy(self) -> bool:
-        """Whether its numbers carry noise, be it of a test."""
+        """Whether its numbers carry noise, even if only test noise."""
         return self.mechanism in ("statistics", "regret")
 
     @property
     def claimed(self) -> bool:
-        """Whether it rests on a number that nobody has proven."""
+        """Whether it rests on a number that is not proven."""
         return self.private and self.mechanism == "regret" and not self.proven
 
     @property
     def early(self) -> bool:
-        """Whether it was told before the first answer, so that neither answers nor ledger are those of the end."""
+        """Whether it was reported before the first answer, so that answers and ledger are not the final ones."""
         return self.mechanism == "regret" and not self.used
 
     @property
@@ -145,10 +145,10 @@ def promises(result: Result | FCIResult) -> list[Promise]:
     """
     if result.privacy is None:
         return []
-    told = _mapping(result.privacy)
+    record = _mapping(result.privacy)
     counted = {entry.get("site"): entry.get("n") for entry in result.manifest.get("sites", ())}
-    sites = list(dict.fromkeys((*result.sites, *told)))
-    return [_promise(site, _mapping(told.get(site)), _count(counted.get(site))) for site in sites]
+    sites = list(dict.fromkeys((*result.sites, *record)))
+    return [_promise(site, _mapping(record.get(site)), _count(counted.get(site))) for site in sites]
 
 
 def shown_number(value: float | None, direction: int = 1) -> str:
@@ -176,11 +176,11 @@ def shown_number(value: float | None, direction: int = 1) -> str:
     return raised if factor == "1" else f"{factor}·{raised}"
 
 
-def _promise(site: str, told: Mapping[str, Any], counted: int | None) -> Promise:
-    mechanism = next((name for name in MECHANISMS if name == told.get("mechanism")), "unknown")
-    epsilon, delta = _real(told.get("epsilon")), _real(told.get("delta"))
+def _promise(site: str, record: Mapping[str, Any], counted: int | None) -> Promise:
+    mechanism = next((name for name in MECHANISMS if name == record.get("mechanism")), "unknown")
+    epsilon, delta = _real(record.get("epsilon")), _real(record.get("delta"))
     priced = bool(epsilon) and delta is not None and delta < 1
-    private = told.get("private")
+    private = record.get("private")
     if mechanism != "none" and not (priced and isinstance(private, bool)):
         mechanism = "unknown"
     noisy = mechanism in ("statistics", "regret")
@@ -191,29 +191,29 @@ def _promise(site: str, told: Mapping[str, Any], counted: int | None) -> Promise
         private=private is True and noisy,
         epsilon=epsilon,
         delta=delta,
-        rho=_real(told.get("rho")),
-        rows=_count(told.get("rows")) if noisy else exact,
-        # Under "regret" it is told of the release that stays at the site, and not of the answers.
-        worth=_count(told.get("worth")) if mechanism == "statistics" else exact,
-        each=_real(told.get("epsilon_per_answer")),
-        sensitivity=_real(told.get("sensitivity")),
-        bound=_real(told.get("sensitivity_proven")),
-        proven=str(told.get("sensitivity_is")).startswith("proven"),
-        used=_count(told.get("answers_used")),
-        planned=_count(told.get("answers_planned")),
-        account=_account(told.get("ledger")),
+        rho=_real(record.get("rho")),
+        rows=_count(record.get("rows")) if noisy else exact,
+        # Under "regret" it describes the release that stays at the site, not the answers.
+        worth=_count(record.get("worth")) if mechanism == "statistics" else exact,
+        each=_real(record.get("epsilon_per_answer")),
+        sensitivity=_real(record.get("sensitivity")),
+        bound=_real(record.get("sensitivity_proven")),
+        proven=str(record.get("sensitivity_is")).startswith("proven"),
+        used=_count(record.get("answers_used")),
+        planned=_count(record.get("answers_planned")),
+        account=_account(record.get("ledger")),
     )
 
 
-def _account(told: object) -> LedgerView | None:
-    if not isinstance(told, Mapping):
+def _account(record: object) -> LedgerView | None:
+    if not isinstance(record, Mapping):
         return None
-    totals, ceiling = _mapping(told.get("totals")), _mapping(told.get("ceiling"))
+    totals, ceiling = _mapping(record.get("totals")), _mapping(record.get("ceiling"))
     return LedgerView(
-        entries=tuple(_entry(line) for line in _list(told.get("releases"))),
-        ceilings=tuple((_date(line), _real(line.get("epsilon"))) for line in _list(told.get("ceilings"))),
-        spent=_real(told.get("spent")),
-        left=_real(told.get("remaining")),
+        entries=tuple(_entry(line) for line in _list(record.get("releases"))),
+        ceilings=tuple((_date(line), _real(line.get("epsilon"))) for line in _list(record.get("ceilings"))),
+        spent=_real(record.get("spent")),
+        left=_real(record.get("remaining")),
         ceiling=_real(ceiling.get("epsilon")),
         delta=_real(ceiling.get("delta")),
         basic=_real(totals.get("basic_epsilon")),

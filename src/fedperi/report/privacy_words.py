@@ -11,7 +11,7 @@ MANY = 5
 """Names of sites that a sentence lists before it counts the rest."""
 
 
-def alarm(told: Sequence[Promise]) -> list[str]:
+def alarm(promised: Sequence[Promise]) -> list[str]:
     """Say why a run is not private, site by site; empty if every site is.
 
     Examples
@@ -35,7 +35,7 @@ def alarm(told: Sequence[Promise]) -> list[str]:
             "What {names} promised cannot be read from this result, and counts as nothing.",
         ),
     )
-    open_ = [one for one in told if not one.private]
+    open_ = [one for one in promised if not one.private]
     out = []
     for applies, words in reasons:
         names = [one.site for one in open_ if applies(one)]
@@ -45,31 +45,31 @@ def alarm(told: Sequence[Promise]) -> list[str]:
     return out
 
 
-def cautions(told: Sequence[Promise]) -> list[str]:
-    """Say which promises rest on a number that somebody claimed."""
+def cautions(promised: Sequence[Promise]) -> list[str]:
+    """Say which promises rest on a number that was claimed, not proven."""
     return [
         f"At {one.site} one row is taken to change an answer by {shown_number(one.sensitivity)} nats at most. That was "
         f"claimed and is not proven{f' (proven: {shown_number(one.bound)})' if one.bound is not None else ''}: if it "
         "is wrong, so is the promise."
-        for one in told
+        for one in promised
         if one.claimed
     ]
 
 
-def pledge(told: Sequence[Promise]) -> list[str]:
+def pledge(promised: Sequence[Promise]) -> list[str]:
     """Say what one person is promised, in words that need no mathematics; the first sentence is the promise."""
-    kept = [one for one in told if one.private]
+    kept = [one for one in promised if one.private]
     if not kept:
-        return ["Nothing is promised to anybody in this run."]
-    open_ = [one.site for one in told if not one.private]
+        return ["Nothing is promised to anyone in this run."]
+    open_ = [one.site for one in promised if not one.private]
     epsilon, delta = (max(_known(one)[k] for one in kept) for k in (0, 1))
     right = math.ceil(100 * right_guesses(epsilon, delta))
     where = f", at {listed([one.site for one in kept])}" if open_ else ""
-    where += ", if what was claimed (see below) is true" if cautions(told) else ""
+    where += ", if what was claimed (see below) is true" if cautions(promised) else ""
     guess = (
         f"is right in at most {right} of 100 cases. Tossing a coin is right in 50."
         if right < 100
-        else f"may still be right nearly always: ε = {shown_number(epsilon)} promises little."
+        else f"may still be right nearly always: ε = {shown_number(epsilon)} is a weak promise."
     )
     out = [
         f"What one person is promised{where}: anyone who knows all other rows of the table, sees all that the site "
@@ -88,26 +88,28 @@ def pledge(told: Sequence[Promise]) -> list[str]:
     else:
         out.append("It is promised for one row: a person with several rows in the table is protected less.")
     if open_:
-        out.append(f"To a person with a row at {listed(open_, 'or')}, nothing is promised.")
+        out.append(f"Nothing is promised to a person with a row at {listed(open_, 'or')}.")
     return out
 
 
-def methods_sentences(told: Sequence[Promise]) -> list[str]:
+def methods_sentences(promised: Sequence[Promise]) -> list[str]:
     """Describe the privacy of a run as in the methods section of a paper."""
     out = []
     for mechanism, describe in (("statistics", _statistics), ("regret", _regret)):
         for private in (True, False):  # kept apart, so that a test never shares the words of what is real
-            sites = [one for one in told if one.mechanism == mechanism and one.private is private]
+            sites = [one for one in promised if one.mechanism == mechanism and one.private is private]
             if sites:
                 names = [one.site for one in sites]
-                who = "Every site" if len(sites) == len(told) else listed(names) + (" each" if len(sites) > 1 else "")
+                who = (
+                    "Every site" if len(sites) == len(promised) else listed(names) + (" each" if len(sites) > 1 else "")
+                )
                 out += describe(who, sites, private)
-    if not all(one.private for one in told):
-        out.append(f"This run is NOT PRIVATE. {' '.join(alarm(told))}")
+    if not all(one.private for one in promised):
+        out.append(f"This run is NOT PRIVATE. {' '.join(alarm(promised))}")
     return out
 
 
-def rows_in_all(told: Sequence[Promise]) -> str:
+def rows_in_all(promised: Sequence[Promise]) -> str:
     """Write the number of rows of all sites, as far as it is known; empty if it is not.
 
     Examples
@@ -116,22 +118,22 @@ def rows_in_all(told: Sequence[Promise]) -> str:
     >>> rows_in_all([])
     ''
     """
-    rows = [one.rows for one in told if one.rows is not None]
-    return f"about {sum(rows):,}" if rows and len(rows) == len(told) else ""
+    rows = [one.rows for one in promised if one.rows is not None]
+    return f"about {sum(rows):,}" if rows and len(rows) == len(promised) else ""
 
 
-def rows_worth(told: Sequence[Promise]) -> str:
-    """Write how many rows without noise would tell as much; empty if some site does not say."""
-    rows = [one.worth for one in told if one.worth is not None]
-    return f"about {sum(rows):,}" if rows and len(rows) == len(told) else ""
+def rows_worth(promised: Sequence[Promise]) -> str:
+    """Write how many rows without noise would be as informative; empty if a site does not say."""
+    rows = [one.worth for one in promised if one.worth is not None]
+    return f"about {sum(rows):,}" if rows and len(rows) == len(promised) else ""
 
 
-def redrawn(told: Sequence[Promise]) -> str:
+def redrawn(promised: Sequence[Promise]) -> str:
     """Say what bootstrap samples were drawn from."""
-    rows = [one.site for one in told if one.mechanism == "none"]
+    rows = [one.site for one in promised if one.mechanism == "none"]
     text = "the statistics of each site were drawn from a normal distribution with its noisy moments"
     if not rows:
-        return f"{text}, and no row was touched"
+        return f"{text}, and no row was used"
     return f"{text}; only at {listed(rows)}, without noise, rows were drawn"
 
 

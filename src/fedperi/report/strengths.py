@@ -1,4 +1,4 @@
-"""How strong the arrows of a result are, as the report and `fedperi explain` say it."""
+"""The strengths of the arrows of a result, in the words of the report and of `fedperi explain`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Strength:
     Attributes
     ----------
     direct, total : str
-        In common, with a 95 % interval; empty if there is none, or one per level.
+        The pooled effect with a 95 % interval; empty if there is none, or one per level.
     unit : str
-        What the numbers are per what.
+        What the numbers mean: which change of the effect for which change of the cause.
     value : float
-        The direct effect in common, to sort by; NaN if it is not one number.
+        The pooled direct effect, to sort by; NaN if it is not one number.
     places : tuple of (str, str, str)
         Site or level, direct and total effect there.
     words : tuple of str
@@ -73,7 +73,7 @@ def strength(effects: Effects, cause: str, effect: str) -> Strength:
 def _place(one: Effect, rows: Sequence[Effect]) -> str:
     levels = [f"{name} = {level}" for name, level in ((one.cause, one.cause_level), (one.effect, one.effect_level))]
     named = ", ".join(text for text, level in zip(levels, (one.cause_level, one.effect_level), strict=True) if level)
-    where = "In common" if one.pooled else one.site + (" (left out of the effect in common)" if one.note else "")
+    where = "Pooled" if one.pooled else one.site + (" (left out of the pooled effect)" if one.note else "")
     return f"{where}: {named}" if len({(row.cause_level, row.effect_level) for row in rows}) > 1 else where
 
 

@@ -16,7 +16,7 @@ NONE = "nothing"
 
 @dataclass(frozen=True)
 class Total:
-    """One total effect in common.
+    """One total effect, pooled over sites.
 
     Attributes
     ----------
@@ -27,11 +27,11 @@ class Total:
     value : float
         To sort by.
     shown, unit : str
-        The effect with its 95 % interval, and what it is per what.
+        The effect with its 95 % interval, and its unit.
     adjust : str
         What to adjust for: the variables, or "nothing".
     notes : tuple of str
-        What else must be known: open directions, sites that differ.
+        Caveats: open directions, sites that differ.
     open : bool
         Whether the effect depends on open directions.
     """
@@ -49,7 +49,7 @@ class Total:
 
 
 def total_effects(effects: Effects) -> tuple[Total, ...]:
-    """List the effects of all pairs with a directed path in some DAG; first those that have one in the likeliest.
+    """List the effects of all pairs with a directed path in some DAG; first those with one in the most probable DAG.
 
     Examples
     --------
@@ -73,16 +73,16 @@ def _total(one: Effect) -> Total:
         notes.append(f"Depends on open directions: {lowest} to {highest}. {share}{other_sets(one).strip()}".strip())
     if total.tau > 0:
         notes.append(f"Sites differ: standard deviation {number(total.tau)}.")
-    told = total.value == total.value
+    known = total.value == total.value
     return Total(
         one.cause,
         one.effect,
         _level(one.cause, one.cause_level),
         _level(one.effect, one.effect_level),
-        total.value if told else 0.0,
+        total.value if known else 0.0,
         f"{'probably none' if one.probably_none else number(total.value)} ({interval(total)})"
-        if told
-        else "the sites cannot tell",
+        if known
+        else "not estimable",
         one.unit,
         listed(one.adjustment) or NONE,
         tuple(notes),

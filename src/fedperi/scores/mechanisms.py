@@ -86,7 +86,7 @@ class Mechanisms:
     summaries : sequence of Summary
         One per site, of the same variables.
     tolerances : sequence of float
-        How far sites may lie apart and still share a mechanism.
+        How much sites may differ and still share a mechanism.
     rows : float
         What one row counts for. A third asks what would be left if rows told less than they seem to.
     share : bool
@@ -160,7 +160,7 @@ class Mechanisms:
         """Score a node for every subset of `free` without each of the sites in turn, one row per site.
 
         The other sites stay in the groups that they are in with all sites, and so does the tolerance: one group changes
-        at a time, which is a tenth of the work of looking for groups anew.
+        at a time, which is a tenth of the work of searching for groups again.
         """
         without = np.empty((len(self.n), 1 << len(free)))
         self._scores(node, (), free, wanted, without, labels=False)

@@ -1,4 +1,4 @@
-"""What a simulation gives: the tables, and everything that is true of them."""
+"""The result of a simulation: the tables and their truth."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ class Simulation:
 
     @cached_property
     def cpdag(self) -> PDAG:
-        """The CPDAG of the true DAG: what observational data can tell."""
+        """The CPDAG of the true DAG: what observational data can identify."""
         return cpdag(self.dag)
 
     @cached_property
     def phi_cpdag(self) -> PDAG:
-        """The Phi-CPDAG of the true DAG and the sites' DAGs: what the paper's method can tell."""
+        """The Phi-CPDAG of the true DAG and the sites' DAGs: what the paper's method can identify."""
         return phi_cpdag(self.dag, self.client_dags)
 
     @property

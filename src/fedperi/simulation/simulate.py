@@ -1,4 +1,4 @@
-"""Simulated sites: one true DAG, interventions that nobody wrote down, and tables drawn from them."""
+"""Simulated sites: one true DAG, unknown interventions, and tables drawn from them."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def simulate(
 ) -> Simulation:
     """Simulate sites whose truth is known, as in the experiments of the paper.
 
-    One seed gives one simulation. The graph depends on nothing but the variables, `edges`, `graph`, `shield_colliders`
-    and the seed. The data of a site do not depend on how many sites come after it or on the others' sizes, and fewer
-    rows are the beginning of more.
+    The same seed gives the same simulation. The graph depends only on the variables, `edges`, `graph`,
+    `shield_colliders` and the seed. The data of a site do not depend on the number of sites after it or on the others'
+    sizes, and a smaller table is the beginning of a larger one.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def simulate(
         Whether site 0 is left as it is; if not, it is intervened on as the others are.
     hidden : int
         How many variables are left out of the tables, chosen at random among those with two children or more: hidden
-        common causes. Fewer where the DAG has fewer. They are no targets. `Simulation.full_dag` still has them;
+        common causes. Fewer where the DAG has fewer. They are not targets. `Simulation.full_dag` still has them;
         `Simulation.dag` is the rest of the DAG without them, edges between observed variables only.
     measurement_error : float
         Independent Gaussian noise is added to every column: this share of the column's standard deviation in the

@@ -207,5 +207,5 @@ def checked_targets(targets: Iterable[str] | None, names: Iterable[str], site: s
     chosen = (targets,) if isinstance(targets, str) else tuple(targets)
     for target in chosen:
         if target not in known:
-            raise InputError(f"site {site!r} declares the target {target!r}, which is none of its variables")
+            raise InputError(f"site {site!r} declares the target {target!r}, which is not one of its variables")
     return chosen

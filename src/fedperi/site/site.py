@@ -79,7 +79,7 @@ class Site(Respondent):
                 )
             if settings.penalty != 1:
                 raise InputError(
-                    f"site {self.name!r} has categories only, and their score has no price that penalty="
+                    f"site {self.name!r} has categories only, and their score has no penalty term that penalty="
                     f"{settings.penalty:g} could multiply; use data='mixed', or leave penalty at 1"
                 )
             return DiscreteScore(summary), DiscreteScore(summary, "bic", penalty=0.0), summary.n
@@ -169,7 +169,7 @@ class OracleSite(Respondent):
             ) from None
         if np.isinf(self._n):
             raise InputError(f"n at site {name!r} must be finite, not {n!r}; 1e10 is large enough for an oracle")
-        score = GaussianScore(self._covariance, self._n, names, site=name)  # raises if the moments are no moments
+        score = GaussianScore(self._covariance, self._n, names, site=name)  # raises if the moments are not moments
         root = np.sqrt(np.diag(self._covariance))
         if np.linalg.eigvalsh(self._covariance / np.outer(root, root))[0] <= 0:
             raise InputError(f"the covariance at site {name!r} is not positive definite: it is of no distribution")

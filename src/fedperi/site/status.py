@@ -124,7 +124,7 @@ def parsed(line: str) -> tuple[str, str, str]:
 
     Examples
     --------
-    >>> parsed("2026-11-16 06:12:56 UTC  run r1: refused 'open': column 'age': the value 'abc' is no number")
+    >>> parsed("2026-11-16 06:12:56 UTC  run r1: refused 'open': column 'age': the value 'abc' is not a number")
     ('2026-11-16 06:12:56', 'r1', "refused 'open': the log says why.")
     >>> parsed("2026-11-16 06:12:56 UTC  run r1: refused by ann: the statement with the code 0123456789ab.")[2]
     'refused by ann: the statement with the code 0123456789ab.'

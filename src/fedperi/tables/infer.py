@@ -95,7 +95,7 @@ def unify(profiles: Sequence[TableProfile], overrides: Schema | None = None) -> 
     >>> schema.columns, len(findings)
     ((), 1)
     >>> print(findings[0])
-    column 'a': text at 'north' but numbers at 'south'; store it alike at all sites, or ...
+    column 'a': text at 'north' but numbers at 'south'; store it in the same way at all sites, or ...
     """
     names = list(dict.fromkeys(name for profile in profiles for name in profile.columns))
     findings = _missing_columns(profiles, names, overrides)
@@ -140,7 +140,7 @@ def _infer_column(name: str, sites: Mapping[str, ColumnProfile], rows: int) -> t
         spelled = {kind: f"{kind}{_examples(filled.values()) if kind == 'text' else ''}" for kind in kinds}
         where = {kind: quoted(site for site in words if words[site] == kind) for kind in kinds}
         message = " but ".join(f"{spelled[kind]} at {where[kind]}" for kind in kinds)
-        remedy = "store it alike at all sites, or declare it in a schema"
+        remedy = "store it in the same way at all sites, or declare it in a schema"
         return None, [Finding("error", None, (name,), message, remedy)]
     if "numbers" in words.values() and not _coded(filled, rows):
         return Column(name, "continuous"), []
@@ -178,7 +178,7 @@ def _unsupported(name: str, sites: Mapping[str, ColumnProfile]) -> list[Finding]
 
 
 def _odd_text(site: str, profile: ColumnProfile) -> list[Finding]:
-    """Text that is no category: dates, free text, identifiers, and numbers with a word among them. None is shown."""
+    """Text that is not a category: dates, free text, identifiers, and numbers with a word among them. None is shown."""
     if profile.storage not in ("text", "category"):
         return []
     words = [level for level in profile.levels if number_of(level) is None]
@@ -216,7 +216,7 @@ def _join_levels(name: str, sites: Mapping[str, ColumnProfile]) -> tuple[Column 
         found = _absent_levels(name, sites, union)
     else:
         shown = "; ".join(f"{quoted(sorted_levels(profile.levels))} at {site!r}" for site, profile in sites.items())
-        remedy = "code it alike at all sites, or declare its levels (or that it is continuous) in a schema"
+        remedy = "code it in the same way at all sites, or declare its levels (or that it is continuous) in a schema"
         found.append(Finding("error", None, (name,), f"levels differ: {shown}", remedy))
     try:
         return Column(name, "categorical", sorted_levels(union)), found
@@ -252,7 +252,7 @@ def _absent_levels(name: str, sites: Mapping[str, ColumnProfile], union: set[str
             f"level {level!r} at {quoted(site for site in sites if site not in where[level])}" for level in lacking[:5]
         )
         more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
-        remedy = "fine if rare; check that sites code it alike"
+        remedy = "fine if rare; check that all sites code it in the same way"
         found.append(Finding("warning", None, (name,), f"does not occur: {shown}{more}", remedy, "levels"))
     return found
 

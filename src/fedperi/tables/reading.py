@@ -33,7 +33,7 @@ class Reading:
     >>> Reading(missing="fill")
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: missing is one of auto, em, error, drop; not 'fill'
+    fedperi.errors.InputError: missing must be one of auto, em, error, drop; not 'fill'
     """
 
     schema: Schema | None = None

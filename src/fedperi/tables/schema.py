@@ -132,7 +132,9 @@ class Schema:
         for name, unit in self.units:
             check_name(unit, f"the unit of column {name!r}")
             if name not in by_name or by_name[name].kind != "continuous":
-                raise InputError(f"column {name!r} has a unit, {unit!r}, and is no number: give its kind, or no unit")
+                raise InputError(
+                    f"column {name!r} has a unit, {unit!r}, and is not a number: give its kind, or omit unit"
+                )
         for one in self.preparations:
             if one.ignore and one.name in by_name:
                 raise InputError(f"column {one.name!r} is ignored and declared; leave one of the two out")

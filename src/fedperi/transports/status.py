@@ -127,7 +127,7 @@ def is_own_host(named: str | None, listening: str) -> bool:
     (True, True)
     >>> [is_own_host(name, "127.0.0.1") for name in ("evil.example.org", None, "8.8.8.8")]
     [False, False, False]
-    >>> is_own_host("10.0.0.5:9100", "0.0.0.0")  # whoever listens at all addresses has others than loopback
+    >>> is_own_host("10.0.0.5:9100", "0.0.0.0")  # a server that listens at all addresses has more than loopback
     True
     """
     text = named or ""

@@ -90,7 +90,7 @@ class FeatureTests:
         return np.concatenate(out) if out else np.zeros(0)
 
     def _regressions(self, tests: Batch) -> list[ResidualTests]:
-        """Take what Z tells out of x and y, for every set Z, from sums of features and of products of two."""
+        """Remove from x and y what Z explains, for every set Z, from sums of features and of products of two."""
         every, widths = groups(tests), self._widths(tests)
         sizes = {part: [widths.sizes(group)[part] for group in every] for part in ("sums", "given", "own", "cross")}
         shapes = {part: (sum(size),) for part, size in sizes.items()}

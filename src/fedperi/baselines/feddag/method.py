@@ -168,9 +168,9 @@ class FedDAG(Seeded):
                 raise
             ended = "interrupted"
         make = _published if self.faithful else _dag
-        graph, told = make(training.strength(), coordinator.names)
+        graph, details = make(training.strength(), coordinator.names)
         used = {option: getattr(plan, option) for option in OPTIONS}
-        method = {**described(self, "FedDAG"), **used, "ended": ended, **told}
+        method = {**described(self, "FedDAG"), **used, "ended": ended, **details}
         return baseline_result(method, coordinator, graph, training.history, complete=ended != "interrupted")
 
     def _schedule(self) -> Schedule:
@@ -212,7 +212,7 @@ class _Training:
         return (self._sampled if self._faithful and not self._linear else certain), certain
 
     def _exchange(self, alpha: float, price: float, steps: int) -> None:
-        """One round: the common parameters go out, sites train for some steps, and the means of theirs come back."""
+        """One round: sites get the common parameters, train for some steps, and return theirs, which are averaged."""
         shapes: dict[str, tuple[int, ...]] = {self._matrix: (self._p, self._p)}
         if self._method.variant == "all-shared":
             shapes["networks"] = (weight_count(self._p),)

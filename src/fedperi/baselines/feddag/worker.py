@@ -69,7 +69,7 @@ class FedDAGWorker(Worker):
                 answer, kept = _linear(rows, order, payload, state)
         if not all(np.isfinite(value).all() for value in (*answer.values(), *kept.values())):
             raise InputError(
-                f"site {self.site!r}: training left the range of numbers; bring all columns to a similar scale, "
+                f"site {self.site!r}: training diverged; bring all columns to a similar scale, "
                 "the same at all sites, or choose a smaller rate"
             )
         return answer, kept

@@ -143,7 +143,7 @@ class NotearsADMM(Seeded):
         Returns
         -------
         Result
-            `method` tells why the run `ended` and which edges went to leave no cycle (`repair`). `history` has the
+            `method` says why the run `ended` and which edges were removed to break cycles (`repair`). `history` has the
             largest measure of cycles of all starts after each round as its objective.
         """
         worker = "notears-admm" if self.model == "linear" else "notears-admm-mlp"
@@ -161,9 +161,9 @@ class NotearsADMM(Seeded):
         strength = server.layout.strength(server.parameters)
         threshold = THRESHOLD["linear" if self.faithful else self.model] if self.threshold is None else self.threshold
         kept, dropped = acyclic(np.where(strength > threshold, strength, 0.0), anywhere=self.faithful)
-        told = {"threshold": threshold, "ended": ended, "repair": pairs(dropped, coordinator.names)}
+        details = {"threshold": threshold, "ended": ended, "repair": pairs(dropped, coordinator.names)}
         graph = PDAG(kept, coordinator.names)
-        method = {**described(self, "NOTEARS-ADMM"), **told}
+        method = {**described(self, "NOTEARS-ADMM"), **details}
         return baseline_result(method, coordinator, graph, history, complete=ended != "interrupted")
 
     def _rounds(self, coordinator: WorkCoordinator) -> tuple[list[Server], list[Step], str]:

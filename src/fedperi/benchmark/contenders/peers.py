@@ -115,7 +115,7 @@ def ges(problem: Problem) -> Found:
 def fci(problem: Problem) -> Found:
     """FCI of causal-learn on all rows in one table.
 
-    An arrow of its PAG is an arrow here, `o->` and `o-o` are lines, and `<->` is no edge: neither causes the other.
+    An arrow of its PAG is an arrow here, `o->` and `o-o` are lines, and `<->` is not an edge: neither causes the other.
     """
     from causallearn.search.ConstraintBased.FCI import fci
 

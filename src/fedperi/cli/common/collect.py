@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Link:
-    """Where sites connect to, and who they are.
+    """Where sites connect to, and which sites are known.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".dta", "
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 _PART = re.compile(r"(part|partition|chunk|batch|block|page)[-_.]?\d+\D", re.IGNORECASE)
-"""How programs name the files of one table."""
+"""How programs name the part files of one table."""
 
 _NAMED = re.compile(r"([^=/\\:?*]+)=(.+)", re.DOTALL)
 
@@ -45,7 +45,7 @@ def opening_of(options: dict[str, Any], *, noise: bool) -> Opening:
 
     for option in ("columns", "exclude", "accept"):
         if options.get(option) is not None and not listed(options[option]):
-            raise InputError(f"--{option} names no column; give names with commas between them")
+            raise InputError(f"--{option} names no column; give names separated by commas")
     return Opening(
         tuple(listed(options.get("columns"))),
         tuple(listed(options.get("exclude"))),
@@ -86,7 +86,9 @@ def found_inputs(arguments: list[str], how: Opening) -> list[str | Table]:
 def refuse_standard_input(tables: Sequence[Table]) -> None:
     """Raise if a private run should read standard input: a ledger belongs to a file that is there the next time."""
     if any(table.origin == ORIGIN for table in tables):
-        raise InputError("with noise a table must be a file, to which its ledger belongs; give the file, not -")
+        raise InputError(
+            "with noise a table must be a file, because its privacy ledger belongs to the file; give the file, not -"
+        )
 
 
 def _files(argument: str, alone: bool) -> list[str]:
@@ -111,8 +113,8 @@ def _tables_in(folder: Path) -> list[Path]:
         raise InputError(f"the folder {str(folder)!r} holds no tables; their names end in {', '.join(ENDINGS)}")
     if len(found) > 1 and all(_PART.match(entry.name) for entry in found):
         raise InputError(
-            f"the files in {str(folder)!r} are named like parts of one table, and that is one site; give the folders "
-            "of all sites, one each, or the folder that holds these"
+            f"the files in {str(folder)!r} are named like parts of one table, which is one site; give one folder per "
+            "site, or the folder that holds these folders"
         )
     return found
 

@@ -83,7 +83,7 @@ def make_method(
     if name == "mperi" and name not in methods:
         raise InputError("M-PERI asks no questions: leave out --channel regrets, or use --method iperi")
     if name not in methods:
-        raise InputError(f"method is one of {', '.join(methods)}; not {name!r}")
+        raise InputError(f"method must be one of {', '.join(methods)}; not {name!r}")
     for option in asked:
         if option != "method" and option not in methods[name]:
             raise InputError(_refusal(option, said.get(option, option), name, methods, chosen="method" in asked))
@@ -94,21 +94,21 @@ def make_method(
 
 
 def make_privacy(options: Mapping[str, Any]) -> Privacy | None:
-    """Make what is promised from the options about privacy; None if there are none.
+    """Make the privacy promise from the options about privacy; None if there are none.
 
     Examples
     --------
     >>> make_privacy({"bounds": "bounds.toml"})
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: --bounds is about privacy, which needs a price: add --epsilon 1
+    fedperi.errors.InputError: --bounds concerns privacy, which needs a price: add --epsilon 1
     """
     from ...privacy import Privacy
 
     given = {name: options[name] for name in PRIVACY if options.get(name) is not None}
     if given and "epsilon" not in given:
         first = next(iter(given)).replace("_", "-")
-        raise InputError(f"--{first} is about privacy, which needs a price: add --epsilon 1")
+        raise InputError(f"--{first} concerns privacy, which needs a price: add --epsilon 1")
     return Privacy(**given) if given else None
 
 
@@ -123,10 +123,10 @@ def _class_of(name: str) -> Any:
 def _refusal(option: str, said: str, name: str, methods: Mapping[str, tuple[str, ...]], *, chosen: bool) -> str:
     """Why a method does not take an option, and what to do."""
     if option in PRIVACY:
-        return f"{said} is about privacy, and {name} has no private form; for a private run leave --method out"
+        return f"{said} concerns privacy, and {name} has no private form; for a private run omit --method"
     owners = [other for other, options in methods.items() if option in options]
     if not owners:
-        return f"{said} is no option of {name} where sites answer questions; leave it out"
+        return f"{said} is not an option of {name} where sites answer questions; leave it out"
     default = "" if chosen else ", the default method"
     remedy = f"leave it out, or add --method {owners[0]}"
     named = " and ".join([", ".join(owners[:-1]), owners[-1]] if len(owners) > 1 else owners)

@@ -36,7 +36,7 @@ def summarize(console: Console, result: Result, out: Path | None) -> None:
 
 
 def say_mechanisms(console: Console, result: Result) -> None:
-    """Say how sure each edge is, what sites do differently, and what to be careful about."""
+    """Say how certain each edge is, what sites do differently, and what to be careful about."""
     from rich.text import Text
 
     from ...methods.certainty import meaning
@@ -47,7 +47,9 @@ def say_mechanisms(console: Console, result: Result) -> None:
         console.print(Text(meaning(), style="dim"))
     console.print(counted(result))
     console.print(Text("\nWhat the sites do differently", style="bold"))
-    console.print(_items(one.words for one in result.differences) if result.differences else "  Nothing that shows.")
+    console.print(
+        _items(one.words for one in result.differences) if result.differences else "  The data show no difference."
+    )
     say_warnings(console, result)
     console.print()
 
@@ -132,7 +134,7 @@ def _rounds(result: Result) -> str:
 
 
 def say_privacy(console: Console, result: Result | FCIResult) -> None:
-    """Say what was promised to the people in the tables; what a site tells in a way that is not known is no promise."""
+    """Say what was promised to the people in the tables; what a site reports in an unknown form is not a promise."""
     from ...report.privacy import promises
 
     found = promises(result)
@@ -149,7 +151,7 @@ def say_privacy(console: Console, result: Result | FCIResult) -> None:
 
 
 def say_dropped(result: Result, say: Callable[[str], None]) -> None:
-    """Say who did not take part, and what that means."""
+    """Say which sites did not take part, and what that means."""
     if not result.dropped:
         return
     for site, why in result.dropped.items():
@@ -160,5 +162,5 @@ def say_dropped(result: Result, say: Callable[[str], None]) -> None:
         return
     say(
         f"The graph and the worst regret are of {who}. They say nothing "
-        "about the others: for these the graph may be worse than the worst regret tells."
+        "about the others: for these the graph may be worse than the worst regret shows."
     )

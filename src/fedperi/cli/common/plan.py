@@ -36,7 +36,7 @@ def show_prices(console: Console, tables: list[Table], method: IPERI, dry_run: b
 
 
 def _show_noticed(console: Console, tables: list[Table], method: IPERI) -> None:
-    """What the rows hold that is odd: it is not refused, so those who have the tables should know."""
+    """Show oddities of the rows: a private run does not refuse them, so the owners of the tables should know."""
     from ...privacy.owner import owner_findings
 
     assert method.privacy is not None
@@ -84,9 +84,9 @@ def show_plan(console: Console, report: CheckReport, method: Any) -> None:
 
 
 def said_columns(schema: Schema, data: str) -> int:
-    """Count the columns of a site's statement, at most: a category is one for every level but the first.
+    """Count the columns of a site's statement, at most: a category gives one for every level but the first.
 
-    A number has its square beside it, or more powers. One that has two values has none; the schema does not tell.
+    A number also gives its square, or more powers. A yes/no number gives none, which the schema does not show.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _plan_of_statements(console: Console, schema: Schema, method: MPERI) -> None
         f"columns and their squares: at most {1 + q + pairs} numbers",
         soft_wrap=True,
     )
-    console.print("No question comes after it, and no row leaves a site.")
+    console.print("No further question is asked, and no row leaves a site.")
     console.print(
         "But exact means and covariances are not private. For a private run: --epsilon 1 --bounds FILE", soft_wrap=True
     )
@@ -126,9 +126,9 @@ def _plan_of_regrets(console: Console, schema: Schema, method: IPERI) -> None:
     from ...search.widening import MOST_NEIGHBOURS
 
     p = len(schema.names)
-    console.print("Each site would be told these settings, and be asked in rounds for regrets:")
-    console.print("how much worse than at its own best a variable is explained by candidate parents.")
-    console.print("No row leaves a site; but regrets without noise tell much of a table:")
+    console.print("Each site would receive these settings, and be asked for regrets in rounds:")
+    console.print("how much worse candidate parents explain a variable than the site's best ones.")
+    console.print("No row leaves a site; but regrets without noise reveal much of a table:")
     console.print("docs/explanation/paper-methods.md")
     if p <= FULL:
         console.print(f"  1 round:  {p} variables x {1 << (p - 1)} parent sets = {p << (p - 1)} numbers")
@@ -143,4 +143,4 @@ def _plan_of_regrets(console: Console, schema: Schema, method: IPERI) -> None:
         )
     console.print("  1 round:  directions of the edges still open, a few numbers per edge")
     if method.bootstrap:
-        console.print(f"  and all of it {method.bootstrap} times more, on rows that each site resamples")
+        console.print(f"  and all of this {method.bootstrap} more times, on rows that each site resamples")

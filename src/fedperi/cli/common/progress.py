@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def reading(files: int) -> Iterator[Tell | None]:
-    """Give a function that shows which of the files is being read; None if nobody watches.
+    """Yield a function that shows which of the files is being read; None without a terminal.
 
     Examples
     --------

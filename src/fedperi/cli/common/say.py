@@ -1,4 +1,4 @@
-"""The one door to a terminal for single lines and for JSON."""
+"""Output to a terminal for single lines and for JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...names import visible
 def say(text: str, file: IO[Any] | None = None) -> None:
     r"""Print a text; characters that could act on a terminal are shown as escapes.
 
-    JSON stays the same value: such characters are inside its strings, and escapes there mean them.
+    JSON keeps its value: such characters occur only inside its strings, where escapes stand for them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which table a site has, and how its columns are taken."""
+"""The table of a site, and the type of its columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...option_values import DATA, check_one_of
 def table_and_type(
     table: str | None, data: str | None, data_type: str | None, note: Callable[[str], None]
 ) -> dict[str, str]:
-    """Tell the table from the type of its columns; the table was once given as --data, and the type as --data-type.
+    """Distinguish the table from the type of its columns: once they were given as --data and --data-type.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`fedperi pending`, `approve`, `refuse`: the owner of a site decides about its statement, also days later."""
+"""`fedperi pending`, `approve`, `refuse`: the owner of a site decides about its statement, even days later."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ...site.approval import Item
 
 _NAME = typer.Argument(..., metavar="NAME", help="The site.", show_default=False)
-_CODE = typer.Argument(None, metavar="CODE", help="What `fedperi pending` shows; asked for if not given.")
+_CODE = typer.Argument(None, metavar="CODE", help="The code that `fedperi pending` shows; asked for if not given.")
 
 
 @app.command()
 def pending(
-    name: str | None = typer.Argument(None, metavar="NAME", help="One site; all in the store if not given."),
+    name: str | None = typer.Argument(None, metavar="NAME", help="One site; by default all in the store."),
     store: arg.Store = None,
     as_json: arg.AsJson = False,
 ) -> None:
@@ -40,12 +40,12 @@ def pending(
         for line in ([""] if at else []) + _shown(item):
             say(line)
     if not found:
-        say(f"Nothing was asked for in {str(_root(store))!r}.")
+        say(f"No statement was requested from a site in {str(_root(store))!r}.")
 
 
 @app.command()
 def approve(name: str = _NAME, code: str | None = _CODE, store: arg.Store = None) -> None:
-    """Let a site send the one statement that has this code. It is sent when the coordinator asks again."""
+    """Allow a site to send the statement with this code. It is sent when the coordinator asks again."""
     from ...site.approval import APPROVED
 
     _decide(name, code, store, APPROVED, "approve", "Send it?")
@@ -53,7 +53,7 @@ def approve(name: str = _NAME, code: str | None = _CODE, store: arg.Store = None
 
 @app.command()
 def refuse(name: str = _NAME, code: str | None = _CODE, store: arg.Store = None) -> None:
-    """Do not let a site send the statement that has this code. The coordinator is told that it was not approved."""
+    """Refuse to send the statement with this code. The coordinator is told that it was not approved."""
     from ...site.approval import REFUSED
 
     _decide(name, code, store, REFUSED, "refuse", "Refuse it?")
@@ -76,18 +76,20 @@ def _chosen(name: str, code: str | None, store: str | None) -> tuple[Place, Item
     found = _found(store, name)
     if not found:
         raise InputError(
-            f"nothing was asked of a site {name!r} in {str(_root(store))!r}: compare the name, and the folder "
-            "(--store), with those that the site was started with"
+            f"no statement was requested from a site {name!r} in {str(_root(store))!r}: check that the name and the "
+            "folder (--store) are those that the site was started with"
         )
     fitting = [(place, item) for place, item in found if code in (None, item.request.code)]
     if len(fitting) > 1:
         codes = ", ".join(item.request.code for _, item in fitting)
-        raise InputError(f"{len(fitting)} tables of site {name!r} were asked for: add the code of one of them, {codes}")
+        raise InputError(
+            f"statements of {len(fitting)} tables of site {name!r} were requested: add the code of one of them, {codes}"
+        )
     return (fitting or found)[0]  # a code that fits nothing is refused where the decision is entered
 
 
 def _confirm(question: str, command: str) -> None:
-    """Ask at a terminal; without one, what is decided must be named, so that nothing else is decided by mistake."""
+    """Ask at a terminal; without one, the code must be given, so that nothing else is approved by mistake."""
     if not sys.stdin.isatty():
         raise InputError(f"there is no terminal to ask at: repeat the code, as in `{command}`")
     if input(f"{question} [y]es, [n]o: ").strip().lower() not in ("y", "yes"):

@@ -1,4 +1,4 @@
-"""`fedperi effect`: how strong a cause is, at each site and in common, from the results of a run."""
+"""`fedperi effect`: the effect of a cause at each site and pooled over sites, from the results of a run."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 @app.command()
 def effect(
     directory: Path = typer.Argument(..., metavar="DIR", help="A directory that `fedperi run` wrote with M-PERI."),
-    cause: str | None = typer.Option(None, metavar="NAME", help="The variable that would be changed."),
-    effect: str | None = typer.Option(None, metavar="NAME", help="The variable on which it has an effect."),
+    cause: str | None = typer.Option(None, metavar="NAME", help="The variable that is changed."),
+    effect: str | None = typer.Option(None, metavar="NAME", help="The variable that is affected."),
     as_json: bool = typer.Option(False, "--json", help="Print the numbers as JSON and nothing else."),
 ) -> None:
-    """Show how strong a cause is; without --cause or --effect, list the effects of all arrows."""
+    """Estimate the effect of one variable on another; without --cause and --effect, list those of all arrows."""
     from ...methods import load
     from ...methods.effects.table import effects_of
     from ...report.console import console as terminal
@@ -36,7 +36,7 @@ def effect(
     found = effects_of(load(directory))
     if found is None:
         raise InputError(
-            f"{str(directory)!r} has no summaries.json, which effects are computed from: run M-PERI again with --out, "
+            f"{str(directory)!r} has no summaries.json, from which effects are computed: run M-PERI again with --out, "
             "or ask for the file"
         )
     rows = found.of(cause, effect) if cause is not None and effect is not None else _listed(found, cause, effect)
@@ -49,7 +49,7 @@ def effect(
 
 
 def _listed(found: Effects, cause: str | None, effect: str | None) -> list[Effect]:
-    """Effects in common: those of one cause, those on one effect, or those of all arrows."""
+    """Pooled effects: those of one cause, those on one effect, or those of all arrows."""
     for name in (cause, effect):
         if name is not None:
             found.index(name)
@@ -73,7 +73,7 @@ def _say_one(console: Console, found: Effects, rows: Sequence[Effect]) -> None:
     reverse = None if last.path else found.of(last.effect, last.cause)[-1]
     if reverse is not None and reverse.path:
         sure = "there is one" if reverse.path > 0.995 else f"there may be one (probability {reverse.path:.2f})"
-        console.print(f"The other way round {sure}: --cause {last.effect} --effect {last.cause}.")
+        console.print(f"In the other direction {sure}: --cause {last.effect} --effect {last.cause}.")
 
 
 def _sites(rows: Sequence[Effect]) -> Table:
@@ -95,7 +95,7 @@ def _sites(rows: Sequence[Effect]) -> Table:
         level = (Text(_level(one)),) if levels else ()
         cells = (number(one.total.value), interval(one.total), direct, interval(one.direct))
         style = "bold" if one.pooled else ""
-        place = "In common" if one.pooled else f"{one.site}{' *' * bool(one.note)}"
+        place = "Pooled" if one.pooled else f"{one.site}{' *' * bool(one.note)}"
         table.add_row(Text(place), *level, *cells, style=style)
     return table
 
@@ -117,7 +117,7 @@ def _say_all(console: Console, rows: Sequence[Effect], cause: str | None, effect
         console.print(
             f"In the graph no directed path leads from {cause}: it has no effect."
             if cause is not None
-            else f"In the graph no directed path leads to {effect}: nothing has an effect on it."
+            else f"In the graph no directed path leads to {effect}: no variable has an effect on it."
             if effect is not None
             else "There are no effects: the graph has no edge."
         )
@@ -142,7 +142,7 @@ def _say_all(console: Console, rows: Sequence[Effect], cause: str | None, effect
             "open" if one.open else "",
         )
     console.print(table)
-    console.print(f"\nEffects in common, per unit of the cause. Arrow: its probability. {IF_RIGHT}")
+    console.print(f"\nEffects pooled over sites, per unit of the cause. Arrow: its probability. {IF_RIGHT}")
 
 
 def _named(name: str, level: str) -> str:

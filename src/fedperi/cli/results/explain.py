@@ -15,7 +15,7 @@ def explain(
     first: str = typer.Argument(..., metavar="A", help="A variable."),
     second: str = typer.Argument(..., metavar="B", help="Another variable."),
 ) -> None:
-    """Say everything about two variables: how sure, what changes it, how strong, what sites do differently."""
+    """Explain the link between two variables: how certain, how strong, what changes it, how sites differ."""
     from ...methods import load
     from ...report.console import console as terminal
     from ...report.explain import explain as sentences

@@ -1,1 +1,1 @@
-"""`fedperi schema`: one schema for all sites, before anybody connects."""
+"""`fedperi schema`: one schema for all sites, before any site connects."""

@@ -27,13 +27,15 @@ app.add_typer(schema, name="schema")
 def merge_command(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILES", help="One schema file per site, called like the site; SITE=FILE names it."),
+        typer.Argument(
+            metavar="FILES", help="One schema file per site, named like the site; SITE=FILE names the site."
+        ),
     ],
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Where to write the agreed schema.")] = None,
     leave_out: Annotated[str | None, typer.Option(metavar="A,B", help="Columns to leave out at all sites.")] = None,
     as_json: arg.AsJson = False,
 ) -> None:
-    """Merge what sites propose: one schema, or what they must settle first. Exit code 2 if there are conflicts."""
+    """Merge the schemas that sites propose, or list the conflicts to settle first. Exit code 2 if there are any."""
     from ...coordinator.proposals import merge
     from ...strict import write_json
 
@@ -41,10 +43,10 @@ def merge_command(
     merged = merge([_proposal(text) for text in files], listed(leave_out))
     if as_json:
         columns = {column.name: column.kind for column in merged.schema.columns}
-        told = {"agreed": columns, "conflicts": merged.conflicts, "remarks": merged.remarks}
-        say(write_json(told, indent=2))
+        outcome = {"agreed": columns, "conflicts": merged.conflicts, "remarks": merged.remarks}
+        say(write_json(outcome, indent=2))
     else:
-        _show("Settled by a rule; look whether it is right", merged.remarks)
+        _show("Settled by a rule; check that this is right", merged.remarks)
         _show("The sites must settle first", merged.conflicts)
         agreed, open_ones = len(merged.schema.columns), len(merged.conflicts)
         say(f"{agreed} column{'s' * (agreed != 1)} agreed on, {open_ones} conflict{'s' * (open_ones != 1)}.")
@@ -55,14 +57,14 @@ def merge_command(
     if target is not None:
         merged.schema.to_file(target)
         if not as_json:
-            say(f"Wrote {out}: each owner accepts it by `fedperi schema accept {out} --schema THEIRS --out NEW`.")
+            say(f"Wrote {out}: each owner accepts it with `fedperi schema accept {out} --schema THEIRS --out NEW`.")
 
 
 @schema.command("accept")
 def accept_command(
     agreed: Annotated[str, typer.Argument(metavar="FILE", help="The agreed schema, as the coordinator sent it.")],
-    own: Annotated[str, typer.Option("--schema", metavar="FILE", help="The schema that this site has now.")],
-    out: Annotated[str, typer.Option(metavar="FILE", help="Where to write the accepted one: a new file.")],
+    own: Annotated[str, typer.Option("--schema", metavar="FILE", help="The schema that this site uses now.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="Where to write the accepted schema: a new file.")],
     yes: Annotated[bool, typer.Option("--yes", help="Accept without being asked.")] = False,
 ) -> None:
     """Accept an agreed schema at a site: shows what changes, and writes a file for `fedperi site --schema`."""
@@ -77,7 +79,7 @@ def accept_command(
     if not yes:
         _ask()
     made.to_file(target)
-    say(f"Wrote {out}. Look at it with `fedperi check TABLE --schema {out}`, then start the site with --schema {out}.")
+    say(f"Wrote {out}. Check it with `fedperi check TABLE --schema {out}`, then start the site with --schema {out}.")
 
 
 def _only_columns(agreed: str) -> Schema:
@@ -89,14 +91,14 @@ def _only_columns(agreed: str) -> Schema:
         names = ", ".join(one.name for one in read.preparations)
         raise InputError(
             f"{agreed!r} would change the cells of {names} (ignore, missing_values, rename or scale): an agreed schema "
-            "says what columns are, and how a site prepares its cells is for the site's own file"
+            "says what the columns are; how a site prepares its cells belongs in the site's own file"
         )
     return read
 
 
 def _ask() -> None:
     if not sys.stdin.isatty():
-        raise InputError("there is no terminal to ask at: look at what changes, and repeat the command with --yes")
+        raise InputError("there is no terminal for a question: look at the changes, and repeat the command with --yes")
     if input("Accept it? [y]es, [n]o: ").strip().lower() not in ("y", "yes"):
         raise InputError("nothing was written")
 
@@ -118,7 +120,7 @@ def _new(name: str) -> Path:
 
     target = checked_path(name)
     if target.exists():
-        raise InputError(f"--out: {name!r} is there already; remove it, or choose another name")
+        raise InputError(f"--out: {name!r} already exists; remove it, or choose another name")
     return target
 
 

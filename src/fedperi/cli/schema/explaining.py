@@ -1,4 +1,4 @@
-"""What `fedperi coordinate` does where sites do not fit together: all conflicts by site, and a proposal to accept."""
+"""What `fedperi coordinate` does if sites do not agree: list all conflicts, and write a proposal to accept."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from ...coordinator.agreement import Disagreement
 
 FILE = "proposal.toml"
-"""What is written beside the results."""
+"""File beside the results."""
 
 
 @contextmanager
 def explaining(place: Path, note: Callable[[str], None]) -> Iterator[None]:
-    """Say all in which sites differ, not the first thing alone, before the run ends; write what they could accept.
+    """List all conflicts between sites before the run ends, not only the first; write a schema that they could accept.
 
     Parameters
     ----------
@@ -35,6 +35,6 @@ def explaining(place: Path, note: Callable[[str], None]) -> Iterator[None]:
             merged.schema.to_file(place / FILE)
             note(
                 f"a schema that would fit all is in {str(place / FILE)!r}: send it to the sites; each owner looks at "
-                "it and accepts it by `fedperi schema accept`."
+                "it and accepts it with `fedperi schema accept`."
             )
         raise

@@ -1,4 +1,4 @@
-"""Shows how a site or a coordinator stands, at an address of this machine, while it runs (`--status-port`)."""
+"""Serves the status of a running site or coordinator at an address of this machine (`--status-port`)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ STATUS = "Status page"
 StatusPort = Annotated[
     int | None,
     typer.Option(
-        "--status-port", metavar="PORT", help="Show a page, /healthz and /metrics here.", rich_help_panel=STATUS
+        "--status-port", metavar="PORT", help="Port for a status page, /healthz and /metrics.", rich_help_panel=STATUS
     ),
 ]
 StatusHost = Annotated[
     str,
     typer.Option(
-        "--status-host", metavar="ADDRESS", help="Where to show them: this machine only.", rich_help_panel=STATUS
+        "--status-host",
+        metavar="ADDRESS",
+        help="Address for them; by default this machine only.",
+        rich_help_panel=STATUS,
     ),
 ]
 
@@ -47,8 +50,8 @@ def showing_site(work: SiteWork, port: int | None, host: str, note: Callable[[st
 
     def health() -> Answer:
         status = site_status(work)
-        told = {"role": "site", "site": status.site, "connected": status.connected, "pending": int(status.waits)}
-        return _health(status.alive and not status.problem, status.contact, told)
+        facts = {"role": "site", "site": status.site, "connected": status.connected, "pending": int(status.waits)}
+        return _health(status.alive and not status.problem, status.contact, facts)
 
     pages = {
         "/": lambda: Answer(render_status(site_page(site_status(work)))),
@@ -69,14 +72,14 @@ def showing_run(tally: RunTally, port: int | None, host: str, out: Path, note: C
 
     def health() -> Answer:
         status = tally.status()
-        told = {
+        facts = {
             "role": "coordinator",
             "run": status.run,
             "phase": status.phase,
             "connected": sum(one.connected for one in status.sites),
             "pending": sum(one.waits for one in status.sites),
         }
-        return _health(status.alive, status.contact, told)
+        return _health(status.alive, status.contact, facts)
 
     def report() -> Answer:
         try:
@@ -95,11 +98,11 @@ def showing_run(tally: RunTally, port: int | None, host: str, out: Path, note: C
         yield
 
 
-def _health(fine: bool, contact: float | None, told: Mapping[str, Any]) -> Answer:
+def _health(fine: bool, contact: float | None, facts: Mapping[str, Any]) -> Answer:
     from ...transports.status import Answer
 
     since = None if contact is None else round(time.time() - contact, 1)
-    text = json.dumps({"status": "ok" if fine else "failing", **told, "seconds_since_contact": since})
+    text = json.dumps({"status": "ok" if fine else "failing", **facts, "seconds_since_contact": since})
     return Answer(f"{text}\n", "application/json", 200 if fine else 503)
 
 
@@ -140,7 +143,7 @@ def finished(tally: RunTally, result: Result) -> None:
 
 
 def stay(note: Callable[[str], None]) -> None:
-    """Wait until somebody ends this."""
+    """Wait until the program is stopped."""
     from .. import Interrupted
 
     note("the status page stays up; end it with Ctrl-C.")

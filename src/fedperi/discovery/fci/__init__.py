@@ -1,1 +1,1 @@
-"""FCI: what can be known of the causes when some of them are hidden."""
+"""FCI: what can be known about causes when some of them are hidden."""

@@ -1,4 +1,4 @@
-"""Tests of single pairs, put together into long arrays: numpy's cost per call would be most of the time."""
+"""Tests of single pairs, combined into long arrays: otherwise the per-call overhead of numpy dominates."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def codes(given: Indices) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def members(inside: int) -> Indices:
-    """The members of a bit set in ascending order, read-only: the same sets come up again and again."""
+    """The members of a bit set in ascending order, read-only and cached: the same sets recur often."""
     out = np.array(list(bits.members(inside)), dtype=np.intp)
     out.flags.writeable = False
     return out

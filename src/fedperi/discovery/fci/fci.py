@@ -132,7 +132,7 @@ def _as_found(found: Separated) -> Triples:
 
 
 def _oriented(found: Separated, known: Constraints, triples: Triples, variables: int) -> Ends:
-    """Marks before the ten rules: what is known, what contexts tell, and colliders (R0)."""
+    """Marks before the ten rules: background knowledge, contexts, and colliders (R0)."""
     ends = Ends(found.adjacent)
     ends.apply(_known_marks(found.adjacent, known, variables))
     ends.apply(rule_0(triples))

@@ -1,4 +1,4 @@
-"""Unshielded triples: whether the middle one belongs into what separates the other two, by all sets at hand."""
+"""Unshielded triples: whether the middle node is needed to separate the other two, by all available sets."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Triples(NamedTuple):
     Attributes
     ----------
     colliders : frozenset
-        The middle one is in no separating set.
+        Triples whose middle node is in no separating set.
     unclear : frozenset
-        Some sets separate with it, and some without it: the tests have too little power to tell.
+        Triples with separating sets both with and without the middle node: the tests have too little power to decide.
     """
 
     colliders: frozenset[Triple]
@@ -45,7 +45,7 @@ def weigh_triples(
 
     The set with the highest p-value decides (as in PC-Max of Ramsey). If one end is a context, sets with and without
     the middle must disagree: a small difference between two sites is easily overlooked in a variable further down, and
-    would then turn arrows round.
+    would then reverse arrows.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def weigh_triples(
     pairs = sorted({(a, c) for a, _, c in unshielded(found)})
     best: dict[tuple[int, int], dict[int, float]] = {pair: {found.separators[pair]: -1.0} for pair in pairs}
     tests = found.tests + len(best)
-    # What the search found may be larger than the sets of neighbours: it is asked again.
+    # The separators of the search may be larger than the sets of neighbours: they are tested again.
     for size in sorted({found.separators[pair].bit_count() for pair in pairs}):
         alike = [pair for pair in pairs if found.separators[pair].bit_count() == size]
         given = np.stack([members(found.separators[pair]) for pair in alike])

@@ -34,7 +34,7 @@ Gainful = Callable[[Essential, ScoreCache, list[int]], Iterator[Gain]]
 
 
 class GESResult(NamedTuple):
-    """The CPDAG found, its score, how many moves were made and how many distinct local scores were asked."""
+    """The CPDAG found, its score, the number of moves and of distinct local scores that were computed."""
 
     graph: PDAG
     score: float
@@ -86,7 +86,7 @@ def ges_fit(
 
 
 def _climb(graph: Essential, cache: ScoreCache, phase: Phase) -> tuple[Essential, int]:
-    """Make the best valid move until none gains. Gains are kept, and computed again only around the last move."""
+    """Make the best valid move until none gains. Gains are cached, and recomputed only around the last move."""
     p = len(graph.parents)
     gains: list[list[Gain]] = [[] for _ in range(p)]  # by y, best first; the condition on paths is open
     stale = list(range(p))

@@ -39,7 +39,7 @@ class Move(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """A move and what it costs: after it, `plus` are scored instead of `minus`."""
+    """A move and the change of the score: after it, `plus` are scored instead of `minus`."""
 
     move: Move
     plus: tuple[Query, ...]
@@ -113,7 +113,7 @@ def turns(g: Essential, y: int) -> Iterator[Scored]:
 def below(g: Essential) -> list[int]:
     """For every node, all nodes on semi-directed paths that leave it by an arrow.
 
-    Such a path never comes back to the undirected component it left, so that components can be settled one after the
+    Such a path never returns to the undirected component it left, so that components can be settled one after the
     other, each when all below it are.
     """
     out = [0] * len(g.lines)

@@ -1,4 +1,4 @@
-"""How strongly the data say that an unshielded triple is a collider, or is not. Asked only when findings disagree."""
+"""How strongly the data say that an unshielded triple is a collider, or is not. Used only if findings disagree."""
 
 from __future__ import annotations
 

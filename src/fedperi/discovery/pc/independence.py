@@ -22,7 +22,7 @@ _CELLS = 1 << 20  # cells of contingency tables, or rows times tests, in memory 
 
 
 class IndependenceTest(Protocol):
-    """What PC asks of a test. Sampled tables and an oracle all satisfy it.
+    """What PC requires of a test. Sampled tables and an oracle satisfy it.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class FisherZ:
         if given.shape[1] > self._max_given:
             raise InputError(
                 f"site {self._site!r}: {self._n} rows allow conditioning sets of up to {self._max_given} "
-                f"variables, not {given.shape[1]}; lower the depth"
+                f"variables, not {given.shape[1]}; reduce max_depth"
             )
         if self._padded.shape[1] == 1:
             column = self._padded[:, 0]

@@ -16,7 +16,7 @@ Nodes = tuple[int, int, int]
 
 
 def peel(triples: Sequence[Nodes], votes: Sequence[int], p: int) -> list[int]:
-    """Build an order from its end: the next node to be placed is the one that overrules least as a sink.
+    """Build an order from its end: the next node to be placed is the one that overrules least evidence as a sink.
 
     If some order agrees with all votes, so does this one (Dor and Tarsi, 1992: any sink that fits is a safe choice).
 
@@ -61,7 +61,7 @@ def peel(triples: Sequence[Nodes], votes: Sequence[int], p: int) -> list[int]:
 
 
 def colliders(order: Sequence[int], triples: Sequence[Nodes]) -> NDArray[np.bool_]:
-    """Tell for each triple whether it is a collider in this order.
+    """Return for each triple whether it is a collider in this order.
 
     Examples
     --------
@@ -76,8 +76,8 @@ def colliders(order: Sequence[int], triples: Sequence[Nodes]) -> NDArray[np.bool
 def best_order(triples: Sequence[Nodes], votes: Sequence[int], p: int) -> list[int]:
     """Search an order that overrules little evidence: the sum of the absolute votes that it contradicts is small.
 
-    Nodes move alone while that helps. Then each overruled vote in turn, the strongest first, is taken for certain until
-    the others have adapted to it; if the order is better without that help, it stays.
+    Single nodes move while that helps. Then each overruled vote in turn, the strongest first, is treated as certain
+    until the others have adapted to it; if the order is better even without that help, it is kept.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class _Around(NamedTuple):
         self.votes[z, x][y] = self.votes[z, y][x] = vote
 
     def gain(self, node: int, other: int, place: list[int]) -> int:
-        """What the order gains if a node that stands just before this neighbour moves behind it."""
+        """How much the order gains if a node just before this neighbour moves behind it."""
         here = place[other]
         into_node = sum(vote for end, vote in self.votes[node, other].items() if place[end] < here)
         into_other = sum(vote for end, vote in self.votes[other, node].items() if place[end] < here)

@@ -16,7 +16,7 @@ from .independence import IndependenceTest
 Indices = NDArray[np.intp]
 
 BATCH = 1 << 14
-"""Tests asked at once. Memory stays bounded whatever the graph; larger batches are not faster."""
+"""Number of tests per batch. It bounds the memory for any graph; larger batches are not faster."""
 
 
 class Skeleton(NamedTuple):

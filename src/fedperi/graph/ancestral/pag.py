@@ -144,7 +144,7 @@ class PAG:
 
     @property
     def is_ancestral(self) -> bool:
-        """Whether its arrows contradict each other nowhere.
+        """Whether its arrows are free of contradictions.
 
         No variable may cause itself, or cause one that it has an arrowhead from. Tests on finite tables can disagree so
         that this fails.
@@ -274,8 +274,8 @@ def _checked_triple(edge: Any) -> Triple:
         raise InputError(f"an edge of a PAG is a triple such as ('A', 'o->', 'B'), not {edge!r}")
     a, symbol, b = edge
     if symbol not in SYMBOLS:
-        raise InputError(f"{symbol!r} is no edge of a PAG; known: {', '.join(SYMBOLS)}")
+        raise InputError(f"{symbol!r} is not an edge of a PAG; known: {', '.join(SYMBOLS)}")
     for name in (a, b):
         if not isinstance(name, str):
-            raise InputError(f"an edge joins two names; {edge!r} holds {name!r}, which is no string")
+            raise InputError(f"an edge joins two names; {edge!r} holds {name!r}, which is not a string")
     return a, symbol, b

@@ -23,7 +23,7 @@ class GraphLanguage:
 
     title: str
     kinds: tuple[str, ...]  # the words a text can start with
-    keywords: frozenset[str]  # unquoted words that are no names
+    keywords: frozenset[str]  # unquoted words that are not names
     operators: tuple[str, ...]  # longest first
     string: str  # pattern of a quoted name
     unquote: Callable[[str], str]
@@ -162,7 +162,7 @@ class _Reader:
         kind = self.dialect.meaning(link.text, attributes)
         where = f"{self.dialect.title}, line {link.line}"
         if kind not in ("->", "<-", "--"):
-            raise InputError(f"{where}: {a} {kind} {b} is no edge of a PDAG, which has only ->, <- and --")
+            raise InputError(f"{where}: {a} {kind} {b} is not an edge of a PDAG, which has only ->, <- and --")
         return Edge(b, "->", a, where) if kind == "<-" else Edge(a, kind, b, where)
 
     def _attributes(self) -> dict[str, str]:

@@ -25,7 +25,7 @@ def to_json(graph: PDAG) -> str:
     Returns
     -------
     str
-        An object with ``format``, ``version``, ``names``, ``directed`` and ``undirected``, one key a line.
+        An object with ``format``, ``version``, ``names``, ``directed`` and ``undirected``, one key per line.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def from_causallearn(graph: Any, names: Iterable[str] | None = None) -> PAG:
         marks[raw == code] = mark
     unknown = raw[~np.isin(raw, list(_CODES.values()))]
     if unknown.size:
-        raise InputError(f"causal-learn: {unknown[0]} is no mark of a PAG; known: -1 (tail), 1 (arrowhead), 2 (circle)")
+        raise InputError(f"causal-learn: {unknown[0]} is not a mark of a PAG: -1 (tail), 1 (arrowhead), 2 (circle)")
     try:
         return PAG(marks.T, labels)
     except InputError as problem:
@@ -155,7 +155,7 @@ def _tetrad_edge(line: str, names: list[str]) -> Triple:
             b = next((name for name in names if rest == name or rest.startswith(f"{name} ")), None)
             if a in names and b is not None:
                 return a, symbol, b
-    raise InputError(f"Tetrad: {line!r} is no edge between two of the nodes")
+    raise InputError(f"Tetrad: {line!r} is not an edge between two of the nodes")
 
 
 def _quoted(name: str) -> str:

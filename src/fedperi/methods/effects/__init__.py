@@ -1,1 +1,1 @@
-"""How strong causes are: direct and total effects at each site and in common, from the sites' summaries alone."""
+"""Direct and total effects at each site and pooled over sites, from the sites' summaries alone."""

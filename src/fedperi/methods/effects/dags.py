@@ -16,19 +16,19 @@ from ...graph.pdag import PDAG
 from .moments import Moments, SiteMoments
 
 MOST_LISTED = 10
-"""Open edges up to which all their directions are tried: 1,024 at most."""
+"""Largest number of open edges for which all directions are tried (1,024)."""
 
 STEPS = 200
-"""Steps of the walk per open edge beyond that."""
+"""Steps of the random walk per open edge, if there are more open edges."""
 
 KEPT = 0.95
-"""Share of the weight that the DAGs kept hold together, as the interval of an effect holds 95 %."""
+"""Share of the weight that the kept DAGs cover, as the interval of an effect covers 95 %."""
 
 MOST_KEPT = 200
-"""DAGs that are kept at most, the most probable."""
+"""Largest number of DAGs that are kept, the most probable ones."""
 
 SKEPTICAL = 1 / 3
-"""What a nat of the rows' likelihood counts for. Tables are never quite normal, and M-PERI counts rows so too."""
+"""Weight of the rows' log-likelihood. Tables are never exactly normal, and M-PERI weights rows in the same way."""
 
 DOUBT = 1e-3
 """Least share of a direction. A probability of zero would leave no DAG if all others close a cycle."""
@@ -47,7 +47,7 @@ class WeighedDag:
 
 
 def probable_dags(graph: PDAG, dag: PDAG, directions: Directions, moments: Moments) -> tuple[WeighedDag, ...]:
-    """List the DAGs of a graph: arrows as they are, every open edge either way, no cycles; the most probable first.
+    """List the DAGs of a graph: arrows fixed, every open edge in both directions, no cycles; the most probable first.
 
     The weight of a DAG is the product of the probabilities of its directions, times how well it explains the sites'
     moments: directions that make or remove a collider against the data have no weight. Without open edges there is one
@@ -60,7 +60,7 @@ def probable_dags(graph: PDAG, dag: PDAG, directions: Directions, moments: Momen
     dag : PDAG
         One of its DAGs.
     directions : mapping
-        How probable arrows are; where nothing is said, both directions count alike.
+        Probabilities of arrows; where one is missing, both directions count equally.
     moments : Moments
         What the sites said.
 
@@ -78,7 +78,7 @@ def probable_dags(graph: PDAG, dag: PDAG, directions: Directions, moments: Momen
     shares = [_log_shares(directions, graph.names[i], graph.names[j]) for i, j in open_]
     scores = _Scores(moments)
     found: dict[tuple[int, ...], float] = {}
-    listing = _all_ways(open_, arrows) if len(open_) <= MOST_LISTED else None
+    listing = _all_orientations(open_, arrows) if len(open_) <= MOST_LISTED else None
     for ways in listing or _walk(open_, arrows, shares, scores, dag):
         parents = _directed(open_, arrows, ways)
         if parents not in found:
@@ -114,7 +114,7 @@ def _directed(open_: Sequence[tuple[int, int]], arrows: Sequence[int], ways: Way
     return tuple(parents)
 
 
-def _all_ways(open_: Sequence[tuple[int, int]], arrows: Sequence[int]) -> Iterator[Ways]:
+def _all_orientations(open_: Sequence[tuple[int, int]], arrows: Sequence[int]) -> Iterator[Ways]:
     for ways in product((False, True), repeat=len(open_)):
         if topological_order(_directed(open_, arrows, ways)) is not None:
             yield ways
@@ -127,7 +127,7 @@ def _walk(
     scores: _Scores,
     dag: PDAG,
 ) -> Iterator[Ways]:
-    """Visit probable DAGs, from a given one, by turning one open edge at a time (Metropolis)."""
+    """Visit probable DAGs, from a given one, by reversing one open edge at a time (Metropolis)."""
     rng = np.random.default_rng(0)
     here: Ways = tuple(bool(dag.adjacency[j, i]) for i, j in open_)
     weight = _weight(_directed(open_, arrows, here), here, shares, scores)
@@ -151,7 +151,7 @@ def _weight(parents: Sequence[int], ways: Ways, shares: Sequence[tuple[float, fl
 
 
 class _Scores:
-    """BIC of a family, summed over sites that each have a mechanism of their own; every family is computed once."""
+    """BIC of a family, summed over sites, each with its own mechanism; every family is computed once."""
 
     def __init__(self, moments: Moments) -> None:
         self._moments = moments

@@ -1,4 +1,4 @@
-"""Effects of one variable on another: at each site, in common, and over the DAGs that are possible."""
+"""Effects of one variable on another: at each site, pooled over sites, and over the possible DAGs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Effects:
     _fits: dict[tuple[int, int, int], list[Fit]] = field(default_factory=dict, repr=False)
 
     def of(self, cause: str, effect: str) -> list[Effect]:
-        """Compute the effect of one variable on another: a row per site and level, then those in common."""
+        """Compute the effect of one variable on another: a row per site and level, then the pooled ones."""
         x, y = self.index(cause), self.index(effect)
         if x == y:
             raise InputError(f"cause and effect are both {cause!r}: give two variables")
@@ -104,7 +104,7 @@ class Effects:
         return rows
 
     def unit(self, cause: int, effect: int) -> str:
-        """Say what the numbers mean."""
+        """Describe the unit of the numbers."""
         moments = self.moments
         cause_name, effect_name = (
             f"{moments.names[i]} = {moments.levels[i][0]}" if len(moments.levels[i]) == 1 else moments.names[i]
@@ -144,7 +144,7 @@ class Effects:
         return sorted(found.values(), key=lambda option: -option.weight)
 
     def _total_options(self, x: int, y: int) -> list[_Option]:
-        """As few adjustment sets as serve all DAGs; a DAG without a directed path says that there is no effect."""
+        """The fewest adjustment sets that cover all DAGs; a DAG without a directed path implies no effect."""
         found: list[_Option] = []
         for dag in self.dags:
             best = optimal_set(dag.parents, dag.children, x, y)
@@ -163,7 +163,7 @@ class Effects:
         return sorted(found, key=lambda option: -option.weight)
 
     def _left_out(self, options: Sequence[_Option], x: int, y: int, paths: bool) -> list[list[str]]:
-        """For every option and site why the site is left out of the effect in common; empty if it is not."""
+        """For every option and site why the site is left out of the pooled effect; empty if it is not."""
         names = self.moments.names
         out = []
         for option in options:
@@ -181,7 +181,7 @@ class Effects:
     def _over_dags(
         self, options: Sequence[_Option], x: int, y: int, left_out: Sequence[Sequence[str]]
     ) -> list[list[list[Estimate]]]:
-        """Estimates per place (sites, then in common), level of the cause and level of the effect."""
+        """Estimates per place (sites, then pooled), level of the cause and level of the effect."""
         shape = len(self.moments.blocks[x]), len(self.moments.blocks[y])
         tables = [
             _one_option(self._fit(x, y, option.given), left, shape)
@@ -206,8 +206,8 @@ class Effects:
             return ""
         words = [one[0][k] for one in left if one and one[0][k]]
         if words:
-            return f"{words[0]} at {place}: not part of the effect in common"
-        return "" if np.isfinite(total.value) else f"{place} cannot tell: the cause does not vary enough there"
+            return f"{words[0]} at {place}: not part of the pooled effect"
+        return "" if np.isfinite(total.value) else f"{place} gives no estimate: the cause does not vary enough there"
 
 
 def _more(option: _Option, weight: float) -> _Option:
@@ -227,8 +227,8 @@ def _one_option(
     def entry(k: int, i: int, j: int) -> Estimate:
         pick: Callable[[Floats], float] = lambda values: float(values[i, j])  # noqa: E731
         if k < sites:
-            value, half, told = pick(fits[k].estimate), pick(fits[k].half), int(k in kept)
-            return _estimate(value, pick(fits[k].error), half, np.nan, np.nan, told)
+            value, half, used = pick(fits[k].estimate), pick(fits[k].half), int(k in kept)
+            return _estimate(value, pick(fits[k].error), half, np.nan, np.nan, used)
         columns = ([pick(getattr(fits[s], name)) for s in kept] for name in ("estimate", "error", "half"))
         found = pool(*map(np.array, columns))
         return _estimate(*found)
@@ -242,12 +242,12 @@ def _estimate(value: float, error: float, half: float, tau: float, share: float,
 
 def _envelope(options: Sequence[Estimate]) -> Estimate:
     """The first of several estimates, with a range over all of them."""
-    told = [one for one in options if np.isfinite(one.value)]
-    if not told or len(options) == 1:
+    known = [one for one in options if np.isfinite(one.value)]
+    if not known or len(options) == 1:
         return options[0]
     return options[0]._replace(
-        low=min(one.low for one in told),
-        high=max(one.high for one in told),
-        least=min(one.least for one in told),
-        most=max(one.most for one in told),
+        low=min(one.low for one in known),
+        high=max(one.high for one in known),
+        least=min(one.least for one in known),
+        most=max(one.most for one in known),
     )

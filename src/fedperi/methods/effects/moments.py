@@ -27,14 +27,14 @@ YES_NO = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class SiteMoments:
-    """What one site said.
+    """The statement of one site.
 
     Parameters
     ----------
     site : str
         Its name.
     n : float
-        Rows; those of a private release count as if they were not clipped.
+        Number of rows; rows of a private release count as if they had not been clipped.
     mean, covariance : array
         Of the embedded columns; covariances are divided by n. Read-only.
     targets : tuple of str
@@ -63,7 +63,7 @@ class SiteMoments:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What all sites said, of the same variables in the same units.
+    """The statements of all sites, about the same variables in the same units.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Moments:
 
     @classmethod
     def of(cls, summaries: Sequence[Summary]) -> Moments:
-        """Collect what the summaries say. Polynomials beside numbers are left out: effects are straight lines."""
+        """Collect the moments from summaries. Polynomials of numbers are omitted: effects are taken as linear."""
         parts = [summary.straight() for summary in summaries]
         first = parts[0]
         noises = [None if part.noise is None else part.noise.covariance for part in parts]
@@ -155,18 +155,18 @@ class Moments:
         try:
             record = read_json(text)
             if record["format"] != FORMAT or record["version"] != VERSION:
-                raise InputError(f"these are no summaries of fedperi, version {VERSION}")
+                raise InputError(f"these are not summaries of fedperi, version {VERSION}")
             values: dict[str, Any] = {name: _tuples(record[name]) for name in ("names", "blocks", "levels", "shares")}
             sites = tuple(SiteMoments(**{**one, "targets": tuple(one["targets"])}) for one in record["sites"])
         except (Unreadable, KeyError, TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError("these are no summaries of fedperi: the text is damaged") from None
+            raise InputError("these are not summaries of fedperi: the text is damaged") from None
         return cls(**values, sites=sites)
 
 
 def _zero_or_one(sites: Sequence[SiteMoments], column: int) -> bool:
-    """Whether a column with two values has the values 0 and 1: only then its variance follows from its mean so."""
+    """Whether a column has just the values 0 and 1, since only then its variance is mean times (1 - mean)."""
     exact = [one for one in sites if one.noise is None]
     means = np.array([one.mean[column] for one in exact])
     variances = np.array([one.covariance[column, column] for one in exact])

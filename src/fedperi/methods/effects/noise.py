@@ -1,4 +1,4 @@
-"""What sampling and noise for privacy do together to a regression: draws of both, and how far they scatter."""
+"""The joint effect of sampling and privacy noise on a regression: draws of both, and how far they scatter."""
 
 from __future__ import annotations
 

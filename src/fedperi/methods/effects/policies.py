@@ -1,4 +1,4 @@
-"""Where a policy has cut a cause off from its effect: such a site says nothing about the effect elsewhere."""
+"""Sites where a policy removed the influence of a cause: they say nothing about the effect elsewhere."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .moments import Moments
 
 @dataclass(frozen=True)
 class Policies:
-    """Mechanisms that a site has cut off from causes, or set.
+    """Mechanisms that do not depend on some of their causes at a site, or that the site set.
 
     Parameters
     ----------
     cut : mapping of (site, variable, cause) to words
-        Pairs that are cut off at a site.
+        Effects and causes without influence on them at a site.
     set : mapping of (site, variable) to words
         Variables that have one value at a site, or that it declares to have set.
     """
@@ -54,7 +54,7 @@ class Policies:
         return cls(cut, declared | flat)
 
     def why(self, site: str, cause: str, effect: str) -> str:
-        """Why a site's arrow from cause to effect is not the usual one; empty if it may be."""
+        """Why a site's arrow from cause to effect differs from the usual one; empty if it need not."""
         return self.set.get((site, effect), "") or self.cut.get((site, effect, cause), "")
 
     def why_on_paths(self, site: str, names: tuple[str, ...], dag: WeighedDag, cause: int, causal: int) -> str:

@@ -20,12 +20,12 @@ to nothing if sites happen to agree. With this floor, 95 % intervals hold the tr
 
 @cache
 def quantile(free: float) -> float:
-    """Half the width of a 95 % interval, in standard errors with so many degrees of freedom (Student)."""
+    """Half the width of a 95 % interval, in standard errors, for given degrees of freedom (Student)."""
     return float(stats.t.ppf(0.975, free))
 
 
 class Pooled(NamedTuple):
-    """An effect in common.
+    """An effect pooled over sites.
 
     Attributes
     ----------
@@ -70,12 +70,12 @@ def pool(estimates: Sequence[float] | Floats, errors: Sequence[float] | Floats, 
     (0.505, 0.065, 0.63, 4)
     """
     y, s = np.asarray(estimates, dtype=np.float64), np.asarray(errors, dtype=np.float64)
-    told = np.isfinite(y) & np.isfinite(s)
-    y, s = y[told], s[told]
+    known = np.isfinite(y) & np.isfinite(s)
+    y, s = y[known], s[known]
     if not len(y):
         return NOTHING
     if len(y) == 1:
-        return Pooled(float(y[0]), float(s[0]), float(np.asarray(halves)[told][0]), np.nan, np.nan, 1)
+        return Pooled(float(y[0]), float(s[0]), float(np.asarray(halves)[known][0]), np.nan, np.nan, 1)
     # A perfect fit has no error; a tiny one keeps weights finite.
     variance = np.maximum(s**2, max(float((s**2).max()), 1e-300) * 1e-12)
     free = len(y) - 1

@@ -1,11 +1,11 @@
-"""What is said of one effect."""
+"""Records of one effect."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 COMMON = "common"
-"""What stands in the place of a site for the effect in common. A site may have this name too: see `Effect.pooled`."""
+"""Name in place of a site for the pooled effect. A site may have this name too: see `Effect.pooled`."""
 
 
 class Estimate(NamedTuple):
@@ -20,9 +20,9 @@ class Estimate(NamedTuple):
     least, most : float
         Lowest and highest value over all possible DAGs.
     tau, share : float
-        In common: standard deviation between sites, and I^2.
+        Of the pooled effect: standard deviation between sites, and I^2.
     sites : int
-        In common: how many sites it is from. At a site: 1 if it is one of them, 0 if not.
+        Of the pooled effect: how many sites it is from. At a site: 1 if it is one of them, 0 if not.
     """
 
     value: float
@@ -37,14 +37,14 @@ class Estimate(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """One variable's effect on another at a site, or in common.
+    """One variable's effect on another at a site, or pooled over sites.
 
     Attributes
     ----------
     cause, cause_level, effect, effect_level : str
         Which; levels are empty for numbers. A level of a cause is compared with the first one.
     site : str
-        Where; "common" for the effect in common.
+        Where; "common" for the pooled effect.
     probability : float
         Of the arrow from cause to effect; NaN if the result does not say.
     direct : Estimate or None
@@ -58,13 +58,13 @@ class Effect(NamedTuple):
     open : bool
         Whether the total effect depends on directions that are open.
     unit : str
-        What the numbers are per what.
+        What the numbers mean: which change of the effect for which change of the cause.
     note : str
-        Why a site is not part of the effect in common, or tells nothing.
+        Why a site is not part of the pooled effect, or gives no estimate.
     pooled : bool
-        Whether this is the effect in common, and not that of a site which happens to be called "common".
+        Whether this is the pooled effect, and not that of a site which happens to be called "common".
     other_sets : tuple of tuple of str
-        What it must be adjusted for if directions that are open turn out otherwise, the more probable first.
+        What it must be adjusted for if directions that are open turn out differently, the more probable first.
     """
 
     cause: str

@@ -28,7 +28,7 @@ class Fit:
     Attributes
     ----------
     estimate, error, half : array, shape (columns of the cause, columns of the effect)
-        Coefficients, their standard errors, and half the width of their 95 % intervals. NaN where a site cannot tell:
+        Coefficients, their standard errors, and half the width of their 95 % intervals. NaN where there is no estimate:
         the cause does not vary there, or others determine it, or there are too few rows.
     """
 
@@ -72,7 +72,7 @@ def regress(site: SiteMoments, cause: Sequence[int], adjust: Sequence[int], effe
 
 
 def _solve(covariance: Floats, m: int, first: int) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Regress the last columns on the first m: strengths, inverse covariance, and which strengths can be told.
+    """Regress the last columns on the first m: strengths, inverse covariance, and which strengths can be estimated.
 
     What does not vary is left out. Columns are taken in units of their deviations, so that units do not matter.
     """
@@ -81,6 +81,6 @@ def _solve(covariance: Floats, m: int, first: int) -> tuple[Floats, Floats, NDAr
     unit = np.where(varies, scale, 1.0)
     inside = covariance[:m, :m] / np.outer(unit, unit)
     inverse = np.linalg.pinv(inside, rcond=FLAT, hermitian=True)
-    told = varies & (np.abs(np.diag(inverse @ inside) - 1.0) < 1e-6)
+    estimable = varies & (np.abs(np.diag(inverse @ inside) - 1.0) < 1e-6)
     strengths = inverse @ (covariance[:m, m:] / unit[:, None]) / unit[:, None]
-    return strengths, inverse / np.outer(unit, unit), told[:first]
+    return strengths, inverse / np.outer(unit, unit), estimable[:first]

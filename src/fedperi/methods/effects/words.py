@@ -1,4 +1,4 @@
-"""An effect in sentences: what it is, how sure it is, and when it holds."""
+"""An effect in sentences: what it is, how certain it is, and under which assumptions it holds."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .moments import Moments
 from .records import Effect, Estimate
 
 IF_RIGHT = (
-    "This is causal only if the graph is right, nothing unseen causes both, and effects are straight lines. Otherwise "
+    "This is causal only if the graph is right, no unmeasured variable causes both, and effects are linear. Otherwise "
     "it is an association."
 )
-PROBABILITY = "A difference in probability, from a linear model: 0.1 means ten more in a hundred."
+PROBABILITY = "A difference in probability, from a linear model: 0.1 means 10 percentage points."
 
 MOST_SETS = 3
 FEW_SITES = 4
-"""Sites below which it is said that the interval is wide because there are few."""
+"""With fewer sites, the text says that the interval is wide for this reason."""
 
 
 def number(value: float) -> str:
@@ -47,14 +47,14 @@ def interval(estimate: Estimate | None) -> str:
 
 
 def sentences(rows: Sequence[Effect], moments: Moments) -> list[str]:
-    """Say all there is to say about the effect of one variable on another, beside the numbers.
+    """Describe the effect of one variable on another: what the numbers alone do not say.
 
     Parameters
     ----------
     rows : sequence of Effect
         What `Effects.of` returned.
     moments : Moments
-        What the sites said.
+        The sites' statements.
     """
     last = rows[-1]
     if not last.path:
@@ -77,26 +77,26 @@ def sentences(rows: Sequence[Effect], moments: Moments) -> list[str]:
 def _adjusted(one: Effect) -> str:
     if one.probably_none:
         given = f"adjust for {listed(one.adjustment)}" if one.adjustment else "there is nothing to adjust for"
-        where = f"In the most probable DAG there is none, and no effect. Where there is one, {given}."
+        where = f"The most probable DAG has no such path, and so no effect. In DAGs that have one, {given}."
     else:
         where = f"Adjusted for {listed(one.adjustment)}." if one.adjustment else "There is nothing to adjust for."
-    return f"Total effect: along all paths. {where}{other_sets(one)}"
+    return f"Total effect: along all directed paths. {where}{other_sets(one)}"
 
 
 def other_sets(one: Effect) -> str:
-    """Say what to adjust for if open directions turn out otherwise; empty if that changes nothing."""
+    """Say what to adjust for if open directions turn out differently; empty if that changes nothing."""
     if not one.other_sets:
         return ""
     shown = [listed(some) or "nothing" for some in one.other_sets[:MOST_SETS]]
     more = len(one.other_sets) - len(shown)
     rest = f"; or for one of {more} more sets" if more > 0 else ""
-    return f" If open directions turn out otherwise, adjust for {'; or for '.join(shown)}{rest}."
+    return f" If open directions turn out differently, adjust for {'; or for '.join(shown)}{rest}."
 
 
 def _per_deviation(common: Effect, moments: Moments) -> str:
     spread = moments.deviation(common.cause)
     return (
-        f"In common, per standard deviation of {common.cause} ({number(spread)}, within sites): "
+        f"Pooled, per standard deviation of {common.cause} ({number(spread)}, within sites): "
         f"{number(common.total.value * spread)}."
     )
 
@@ -109,13 +109,13 @@ def _levels(one: Effect) -> str:
 def _heterogeneity(common: Effect) -> list[str]:
     total = common.total
     if total.sites < 2:
-        return [f"The total effect in common is from {'one site' if total.sites else 'no site'}."]
+        return [f"The pooled total effect comes from {'one site' if total.sites else 'no site'}."]
     few = " With so few sites the interval is wide." if total.sites < FEW_SITES else ""
     if not total.tau:
-        return [f"The {total.sites} sites do not differ more than by chance (I^2 0 %).{few}"]
+        return [f"The {total.sites} sites differ no more than by chance (I^2 0 %).{few}"]
     return [
-        f"Between the {total.sites} sites the total effect varies with a standard deviation of {number(total.tau)}; "
-        f"{total.share:.0%} of the scatter is not chance (I^2).{few}"
+        f"The total effect varies between the {total.sites} sites with a standard deviation of {number(total.tau)}; "
+        f"{total.share:.0%} of the observed variation is beyond chance (I^2).{few}"
     ]
 
 
@@ -124,7 +124,7 @@ def _open(common: Effect) -> list[str]:
         return []
     none = f" In {1 - common.path:.0%} of them, by weight, there is no effect." if common.path < 0.995 else ""
     return [
-        "Open: the graph leaves directions open on which the total effect depends. Over the DAGs that are possible it "
+        "Open: the total effect depends on directions that the graph leaves open. Over the possible DAGs it "
         f"lies between {number(common.total.least)} and {number(common.total.most)}; intervals cover all of them.{none}"
     ]
 

@@ -19,7 +19,7 @@ from ..stability import EdgeStability
 
 FORMAT, VERSION = "fedperi.result", 2
 READABLE = (1, 2)
-"""Versions of the file that can be read. The first knew nothing of mechanisms."""
+"""Versions of the file that can be read. The first had no mechanisms."""
 
 
 MECHANISM_PARTS: dict[str, Any] = {

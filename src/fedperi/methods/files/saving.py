@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..result import Result
 
 SUMMARIES = "summaries.json"
-"""The sites' numbers in a saved result, in a file of their own: effects need them, and not everyone may have them."""
+"""The sites' moments in a saved result, in a separate file: effects need them, and not everyone may see them."""
 
 
 def files_of(result: Result) -> dict[str, str]:

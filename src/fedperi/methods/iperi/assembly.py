@@ -99,8 +99,8 @@ def _reasons_in_common(parents: Sequence[int], names: tuple[str, ...], constrain
         return reasons
     refined = constraints.direct(cpdag)
     why = Reason("knowledge", "background knowledge excludes the other direction")
-    told: Reasons = dict.fromkeys(refined.directed - cpdag.directed, why)
-    return reasons_by_meek(meek_steps(refined)) | told | reasons
+    by_knowledge: Reasons = dict.fromkeys(refined.directed - cpdag.directed, why)
+    return reasons_by_meek(meek_steps(refined)) | by_knowledge | reasons
 
 
 def directed_by(graph: PDAG, arrows: Iterable[tuple[int, int]]) -> PDAG:
@@ -112,7 +112,7 @@ def directed_by(graph: PDAG, arrows: Iterable[tuple[int, int]]) -> PDAG:
 
 
 def _cut_by_targets(graph: PDAG, parents: Sequence[int], declared: Sequence[tuple[str, ...] | None]) -> list[Direction]:
-    """Undirected edges with one end among a site's declared targets: its data tell their direction."""
+    """Undirected edges with one end among a site's declared targets: its data determine their direction."""
     out = []
     for a, b in sorted(graph.undirected):
         i, j = graph.index(a), graph.index(b)
@@ -135,11 +135,11 @@ def _regrets(sets: ParentSets, parents: Sequence[int]) -> list[float]:
 
 
 def _privacy(coordinator: Coordinator) -> dict[str, dict[str, Any]] | None:
-    """What every site tells about its privacy, at the end of the run; None if none has any."""
-    told = coordinator.transport.privacy()
-    if all(one is None for one in told):
+    """The privacy of every site at the end of the run; None if no site has any."""
+    reported = coordinator.transport.privacy()
+    if all(one is None for one in reported):
         return None
     return {
         site.site: one or {"mechanism": "none", "private": False}
-        for site, one in zip(coordinator.sites, told, strict=True)
+        for site, one in zip(coordinator.sites, reported, strict=True)
     }

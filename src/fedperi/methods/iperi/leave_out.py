@@ -24,16 +24,16 @@ MOST_EDGES = 3
 """Edges of one kind, or further sites, that a sentence names."""
 
 MOST_SITES = 5
-"""Sites that have a sentence of their own."""
+"""Number of sites that get a separate sentence."""
 
 
 class NotStored(Exception):
-    """What would have to be asked is not among the answers of the run."""
+    """A question that the run did not ask, so that its answer is not stored."""
 
 
 @dataclass(frozen=True)
 class StoredAnswers:
-    """Answers of a run as an oracle for the search, less those of one site; what was not asked is `NotStored`."""
+    """Answers of a run as an oracle for the search, without those of one site; other questions raise `NotStored`."""
 
     transcript: Transcript
     site: int
@@ -115,7 +115,7 @@ def _edge_kind(graph: PDAG, i: int, j: int) -> str:
 
 
 def sentences(found: Sequence[ChangedGraph], count: int) -> list[str]:
-    """Say which sites the graph rests on; `count` is the number of its edges.
+    """Name the sites on which the graph depends; `count` is the number of its edges.
 
     Examples
     --------
@@ -129,8 +129,8 @@ def sentences(found: Sequence[ChangedGraph], count: int) -> list[str]:
             f"{len(change.new)} would be new ({_few(change.new)})" if change.new else "",
             f"{len(change.turned)} would point differently ({_few(change.turned)})" if change.turned else "",
         ]
-        told = [part for part in parts if part]
-        what = " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+        phrases = [part for part in parts if part]
+        what = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if len(phrases) > 1 else phrases)
         begin = f"{change.site} alone changes the graph: without it," if len(found) == 1 else f"Without {change.site},"
         rest = " No other site does so." if len(found) == 1 else ""
         out.append(

@@ -36,24 +36,25 @@ from .oracle import CoordinatorOracle
 
 @dataclass(frozen=True)
 class IPERI(Parallel):
-    """I-PERI: the causal graph that sites share, when each may have been changed by interventions nobody wrote down.
+    """I-PERI: the causal graph that sites share, when each may have been changed by unknown interventions.
 
     `IPERI()` is this package's variant. ``IPERI(masking="consensus", aggregate="worst", local="pc")`` is the paper's.
 
     Parameters
     ----------
     masking : {"adaptive", "consensus", "none"}
-        What of a candidate parent set a site is judged by: the part that its data support; the part that its own local
-        graph has; or all of it, which assumes that no site was intervened on, so that phase 2 has nothing to add.
+        Which part of a candidate parent set counts in a site's regret: the part that its data support; the part that
+        its own local graph has; or all of it, which assumes that no site was intervened on, so that phase 2 has nothing
+        to add.
     aggregate : {"sum", "worst"}
-        Make the sum of the sites' regrets small, or the largest, then the next largest, and so on.
+        Minimise the sum of the sites' regrets, or the largest, then the next largest, and so on.
     local : "ges", "pc" or callable
         How a site learns its own graph, for ``masking="consensus"``. A callable gets the site's statistics (or its
         table, if it has the attribute ``wants_table``) and returns a PDAG.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
         How columns are taken, see docs/explanation/site.md.
     privacy : Privacy, optional
-        Differential privacy: noise at every site, at a price that its ledger keeps. Without it, answers are exact.
+        Differential privacy: noise at every site, at a price that its ledger records. Without it, answers are exact.
     knowledge : Knowledge or path, optional
         Edges that must or must not be there, and tiers.
     schema : Schema or path, optional
@@ -63,7 +64,7 @@ class IPERI(Parallel):
     alpha : float
         Level of the tests of ``local="pc"``.
     penalty : float
-        Multiplies the price that a site charges for an edge.
+        Multiplies the BIC penalty of an edge at each site.
     bootstrap : int
         How many times every site resamples its rows and the search runs again, for `Result.stability`; 0 for none.
     seed : int
@@ -167,7 +168,7 @@ class IPERI(Parallel):
             return self._with_stability(result, coordinator, constraints) if self.bootstrap and whole else result
 
     def _with_stability(self, result: Result, whole_run: Coordinator, constraints: Constraints) -> Result:
-        """Run again on rows that every site resamples, and count how often each edge comes back."""
+        """Run again on rows that every site resamples, and count how often each edge is found."""
         graphs = []
         try:
             for draw in range(self.bootstrap):
@@ -223,10 +224,10 @@ class IPERI(Parallel):
         )
 
     def _edge_price(self, oracle: CoordinatorOracle) -> float:
-        """What an edge costs, beside what sites charge.
+        """The penalty of an edge, in addition to those of the sites.
 
-        Under the adaptive mask a site may leave any parent out; this price keeps edges out that only chance asks for.
-        Under the other masks sites charge for every edge themselves, and it only breaks ties.
+        Under the adaptive mask a site may leave any parent out; this penalty prevents edges that only chance supports.
+        Under the other masks the sites' own scores penalise every edge, and it only breaks ties.
         """
         return self._price_of(oracle.coordinator.sites)
 
@@ -251,7 +252,7 @@ class IPERI(Parallel):
         directions: Sequence[Direction],
         whole: bool,
     ) -> Result:
-        # Without a mask a declared target is judged like any other variable, and the DAG found tells nothing of it.
+        # Without a mask a declared target is scored like any other variable, so the DAG does not reflect it.
         targets = [site.targets for site in coordinator.sites] if self.masking != "none" else []
         method = described(self, self._name)
         result = assemble(method, coordinator, constraints, found, directions, targets=targets, complete=whole)
@@ -261,7 +262,7 @@ class IPERI(Parallel):
     def _without(
         self, coordinator: Coordinator, constraints: Constraints, found: Found, result: Result, site: int
     ) -> tuple[PDAG, PDAG]:
-        """Two graphs to compare: of all sites, and of all but one, as far as the answers of the run tell."""
+        """Two graphs to compare: of all sites, and of all but one, as far as the answers of the run determine them."""
         others = [welcome for k, welcome in enumerate(coordinator.sites) if k != site]
         stored = StoredAnswers(coordinator.transcript, site)
         sets = found.sets.without(site, self._price_of(others), stored)

@@ -28,5 +28,5 @@ class CoordinatorOracle:
         return self.coordinator.ask([Families(*block) for block in families])
 
     def discrepancies(self, dag: NDArray[np.bool_], nodes: Ints, marks: Ints) -> Floats:
-        """Say how much each site would lose or win by directions, in one round."""
+        """Return how much each site would lose or gain by directions, in one round."""
         return self.coordinator.ask([Orientations(dag, nodes, marks)])[0]

@@ -1,4 +1,4 @@
-"""M-PERI: compare the mechanisms of sites, sum over all DAGs, and say how sure each arrow is."""
+"""M-PERI: compare the mechanisms of sites, sum over all DAGs, and state how certain each arrow is."""
 
 from .method import MPERI
 

@@ -1,8 +1,8 @@
 """Whether a curved effect can explain that a straight line differs between sites, from means and covariances alone.
 
 A straight line through a curve changes with the patients: where they are older, it is steeper or flatter. Tables have
-polynomials to check this with; private releases have none, because every column more would cost noise. But moments say
-how far the causes of two groups of sites lie apart, and so what a curve of usual size can do.
+polynomials to check this with; private releases have none, because every further column would need more noise. But
+moments say how far apart the causes of two groups of sites are, and so how much a curve of typical size can explain.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ two of them. On hospital-like tables (12 runs) false differences fall from 2.7 p
 
 
 class _Line(NamedTuple):
-    """A regression in a group of sites: its coefficients (level, strengths), their covariance, what is left; causes."""
+    """A regression in a group of sites: coefficients (level, strengths), their covariance, residual; causes."""
 
     weights: Floats
     error: Floats
@@ -35,7 +35,7 @@ class _Line(NamedTuple):
     rows: float
 
 
-def alike_but_for_bends(
+def explained_by_curves(
     mechanisms: Mechanisms,
     node: int,
     parents: Sequence[int],
@@ -44,7 +44,7 @@ def alike_but_for_bends(
     tau: float,
     least: float,
 ) -> set[int]:
-    """Find the sites that differ from the usual group by no more than a curve can make them.
+    """Find the sites whose difference from the usual group a curve can explain.
 
     The difference of two straight lines is compared with its error plus what a curve of normally distributed size
     causes, with standard deviation `BEND`. It must exceed both by `least` nats more than its parameters cost.
@@ -59,7 +59,7 @@ def alike_but_for_bends(
     ...     return pd.DataFrame({"age": x, "dose": x + 0.15 * x**2 + policy + rng.normal(size=5000)})
     >>> wards = summaries([ward(0, 0), ward(0, 0), ward(0.5, 0), ward(0.5, 2)])
     >>> mechanisms = Mechanisms([one.straight() for one in wards])
-    >>> alike_but_for_bends(mechanisms, 1, [0], [0, 1], [2, 3], 0.0, 3.0)
+    >>> explained_by_curves(mechanisms, 1, [0], [0, 1], [2, 3], 0.0, 3.0)
     {2}
     """
     return {k for k in others if parents and _explained(mechanisms, node, parents, usual, k, tau, least)}
@@ -117,7 +117,7 @@ def _bends(one: _Line, other: _Line) -> Floats:
 
 
 def _roughness(line: _Line) -> float:
-    """Variance that all these products leave around their straight lines, in units of the squared size of a curve."""
+    """Residual variance of all these products around their straight lines, in units of the squared size of a curve."""
     variances = np.diag(line.covariance)
     both = np.outer(variances, variances) + line.covariance**2
     return float(np.triu(both).sum())

@@ -1,4 +1,4 @@
-"""What a careful statistician would say about a run."""
+"""Warnings that a careful statistician would give about a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LITTLE_SHARED = 0.6
 """Mean share of sites with the common mechanism below which a result warns."""
 
 CHANCE_MATTERS = 0.6
-"""The same beyond what one site alone has, below which mechanisms that look alike often do so by chance."""
+"""The same in excess of what one site alone gives: below it, mechanisms often look alike by chance."""
 
 FEW_ROWS = 10
 """Rows per variable below which a site is called small."""
@@ -34,7 +34,7 @@ MOST_NAMED = 5
 
 
 def cautions(parts: Sequence[Summary], groups: Sequence[Groups], runs: Runs, robust: Sequence[Robustness]) -> list[str]:
-    """List the warnings of a run, the gravest first."""
+    """List the warnings of a run, the most serious first."""
     return [
         *_one_site(parts),
         *_other_units(parts),
@@ -58,8 +58,8 @@ def _one_site(parts: Sequence[Summary]) -> list[str]:
     if len(parts) > 1:
         return []
     return [
-        "There is one site only. Differences between sites are what directs most edges, and they need two sites or "
-        "more: this is plain BIC on one table."
+        "There is only one site. Most edges are oriented by differences between sites, which need at least two sites: "
+        "this is plain BIC on one table."
     ]
 
 
@@ -75,18 +75,19 @@ def _noisy(parts: Sequence[Summary]) -> list[str]:
         return []
     worst = min(noisy, key=lambda part: part.rows / part.n)
     ratio = worst.n / worst.rows - 1
-    others = f" {len(noisy)} sites are like that." if len(noisy) > 1 else ""
+    others = f" This holds for {len(noisy)} sites in a similar way." if len(noisy) > 1 else ""
     return [
-        f"Privacy noise leaves little to compare: at {worst.site}, {worst.n:,.0f} rows count for {worst.rows:,.0f}."
-        f"{others} Most differences cannot be seen, and edges may be missing. With about {_rounded(ratio * worst.n):,} "
+        f"Privacy noise leaves little to compare: at {worst.site}, {worst.n:,.0f} rows are worth {worst.rows:,.0f}."
+        f"{others} Most differences cannot be detected, and edges may be missing. With about "
+        f"{_rounded(ratio * worst.n):,} "
         f"rows, or an epsilon {ratio**0.5:.1f} times as large, the noise would cost half of the rows."
     ]
 
 
 def _hidden(parts: Sequence[Summary]) -> list[str]:
     return [
-        f"At {part.site}, privacy noise hides {_named(part.noise.hidden)}: what is said of "
-        f"{'them' if len(part.noise.hidden) > 1 else 'it'} there is taken from the other sites. Narrower public bounds "
+        f"At {part.site}, privacy noise hides {_named(part.noise.hidden)}: statements about "
+        f"{'them' if len(part.noise.hidden) > 1 else 'it'} there come from the other sites. Narrower public bounds "
         "would help."
         for part in parts
         if part.noise is not None and part.noise.hidden
@@ -94,7 +95,7 @@ def _hidden(parts: Sequence[Summary]) -> list[str]:
 
 
 def _rounded(number: float) -> int:
-    """Two digits are all that is known."""
+    """Round to two significant digits, which are all that is known."""
     return int(round(number, 1 - math.floor(math.log10(number)))) if number >= 10 else round(number)
 
 
@@ -112,8 +113,8 @@ def mean_share(groups: Sequence[Groups]) -> float:
 def shares_little(groups: Sequence[Groups], sites: int) -> bool:
     """Whether so little is shared that mechanisms often look alike by chance.
 
-    A site always shares a mechanism with itself, which says nothing, and most if there are few sites. So 0 is nothing
-    shared and 1 everything.
+    A site always shares a mechanism with itself, which says nothing and raises the share if there are few sites. The
+    scale used here corrects for this: 0 is nothing shared, 1 everything.
 
     Examples
     --------
@@ -131,24 +132,24 @@ def _little_shared(parts: Sequence[Summary], groups: Sequence[Groups]) -> list[s
     if len(parts) < 3 or shared >= LITTLE_SHARED:
         return []
     return [
-        f"Little is shared: on average only {shared:.0%} of the sites have the common mechanism of a variable. Nearly "
-        "every mechanism differs, so comparing them says little about directions. Take arrows as suggestions, and look "
-        "at IPERI as well, which uses only arrows that are missing at a site."
+        f"Little is shared: on average only {shared:.0%} of the sites have the most common mechanism of a variable. "
+        "Nearly every mechanism differs, so comparing them says little about directions. Treat arrows as suggestions, "
+        "and try IPERI as well, which only uses arrows that are missing at a site."
     ]
 
 
 def _no_differences(parts: Sequence[Summary], groups: Sequence[Groups]) -> list[str]:
     if len(parts) < 2 or any(len(group.groups) > 1 or group.constant for group in groups):
         return []
-    return ["The sites do not differ in any mechanism, so differences between them direct no edge."]
+    return ["The sites do not differ in any mechanism, so differences between them orient no edge."]
 
 
 def _not_converged(runs: Runs) -> list[str]:
     if runs.chains_differ < NOT_CONVERGED:
         return []
     return [
-        f"The probabilities are from samples that have not converged: between chains they differ by up to "
-        f"{runs.chains_differ:.2f}. Take those near the threshold with care, or run again with another seed."
+        f"The probabilities come from samples that have not converged: they differ by up to {runs.chains_differ:.2f} "
+        "between chains. Treat those near the threshold with caution, or run again with another seed."
     ]
 
 
@@ -159,7 +160,7 @@ def _resting(robust: Sequence[Robustness]) -> list[str]:
             by_site[edge.site] = by_site.get(edge.site, 0) + 1
     return [
         f"{count} direction{'s rest' if count > 1 else ' rests'} on {site} alone, and "
-        f"{'are' if count > 1 else 'is'} lost without. Ask {site} what is done differently there."
+        f"{'are' if count > 1 else 'is'} lost without the data from there. Ask {site} what is done differently there."
         for site, count in sorted(by_site.items(), key=lambda one: (-one[1], one[0]))
     ]
 
@@ -169,8 +170,8 @@ def _straight(robust: Sequence[Robustness]) -> list[str]:
     if not bent:
         return []
     return [
-        f"If effects may be curved, {_named(bent)} {'are' if len(bent) > 1 else 'is'} no longer ahead of the other "
-        f"direction. Straight lines through a curve differ between sites with different patients."
+        f"If effects may be curved, {_named(bent)} {'are' if len(bent) > 1 else 'is'} no longer more probable than the "
+        "other direction. A straight line fitted to a curve differs between sites with different patients."
     ]
 
 
@@ -194,14 +195,14 @@ def _two_ways(groups: Sequence[Groups]) -> list[str]:
     if not tied:
         return []
     return [
-        f"There are two ways of doing it, each at equally many sites: {_named(tied)}. Which of them is the policy, the "
-        "data do not say."
+        f"Two mechanisms of {_named(tied)} are equally common among the sites. The data do not show which of the two "
+        "is the local policy."
     ]
 
 
 def _constants(groups: Sequence[Groups]) -> list[str]:
     return [
-        f"{group.variable} has one value only at {listed(group.constant)}: "
+        f"{group.variable} has only one value at {listed(group.constant)}: "
         f"{'these sites say' if len(group.constant) > 1 else 'this site says'} nothing about its causes."
         for group in groups
         if group.constant
@@ -213,8 +214,8 @@ def _small(parts: Sequence[Summary]) -> list[str]:
     if not small:
         return []
     return [
-        f"{_named(small)} {'have' if len(small) > 1 else 'has'} fewer than {FEW_ROWS} rows per variable, and can "
-        "hardly show that a mechanism differs there."
+        f"{_named(small)} {'have' if len(small) > 1 else 'has'} fewer than {FEW_ROWS} rows per variable, too few to "
+        "detect most differences in mechanisms."
     ]
 
 

@@ -21,8 +21,8 @@ def simplest_change(
 ) -> Change:
     """Find the smallest change of the usual mechanism that explains other sites, by BIC.
 
-    Strengths stay, vanish for some parents, or are others; the level stays or is another one; so does the spread. The
-    usual mechanism is taken as known.
+    Strengths stay, vanish for some parents, or change; the level stays or changes, and so does the spread. The usual
+    mechanism is taken as known.
     """
     before, own = _columns(mechanisms, parents), own_columns(mechanisms, node)
     usual_moments, rows = mechanisms.moments[list(usual)].sum(axis=0), float(mechanisms.n[list(usual)].sum())

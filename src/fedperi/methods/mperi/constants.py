@@ -1,4 +1,4 @@
-"""A column with one value only at a site: a policy there, or chance, if the site is small and the others are rare."""
+"""A column with a single value at a site: a policy, or chance if the site is small and other values are rare."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...scores.mechanisms import USUAL, Mechanisms
 
 
 def constant_evidence(mechanisms: Mechanisms, node: int, site: int) -> float:
-    """Say how much worse the other sites' shares explain that all rows of a site have one value, in nats.
+    """Return how much worse the other sites' shares explain that all rows of a site have one value, in nats.
 
     A number that never varies is never chance. A site of 30 rows without a single stroke may well be: with strokes in 5
     of 100 rows elsewhere, one such site of five has none.

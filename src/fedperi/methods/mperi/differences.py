@@ -1,7 +1,7 @@
 """What each site does differently: groups of sites with the same mechanism, and how the others depart from the largest.
 
-What the summaries identify is, for every variable, which sites share its mechanism. Which group is "the policy" they do
-not say: the largest is called the usual way, and all others are described against it.
+The summaries identify, for every variable, which sites share its mechanism. They do not say which group has "the
+policy": the largest group is called the usual one, and all others are compared with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...graph import PDAG, bits
 from ...scores.mechanisms import USUAL, Mechanisms
 from ..parts import Difference, Groups
-from .bends import alike_but_for_bends
+from .bends import explained_by_curves
 from .changes import simplest_change
 from .constants import constant_evidence
 from .wording import describe
@@ -25,10 +25,10 @@ from .wording import describe
 Floats = NDArray[np.float64]
 
 MOST_SUBSETS = 10
-"""Parents up to which all subsets are tried when a group may be cut off from some of them."""
+"""Largest number of parents for which all subsets are tried, to see which of them a group does not depend on."""
 
 LEAST_EVIDENCE = 2.0
-"""Nats that a difference must be worth to be reported."""
+"""Smallest evidence of a reported difference, in nats."""
 
 
 def find_differences(
@@ -43,10 +43,10 @@ def find_differences(
     dag : sequence of int
         Parents of every variable, as bit sets.
     curved : Mechanisms, optional
-        The sites with polynomials beside numbers. A site that is like the others if effects may be curved does not
-        differ: straight lines through a curve change with the patients.
+        The sites with polynomials of numbers. A site that is like the others if effects may be curved does not count
+        as different: a straight line fitted to a curve changes with the patients.
     graph : PDAG, optional
-        What is stated of the DAG. The words of a difference say which of its causes have an open edge there.
+        The reported graph. The words of a difference say which of its causes have an open edge in it.
 
     Examples
     --------
@@ -96,13 +96,13 @@ def _one_variable(
     fits = _joined(
         mechanisms, node, [_fit(mechanisms, node, parents, group, tau) for group in start if group], tau, parents
     )
-    # The largest group is the usual way; of two as large the one with more rows, which is better known.
+    # The largest group is the usual one; of two equally large, the one with more rows, which is known more precisely.
     fits.sort(key=lambda fit: (-len(fit.sites), -float(mechanisms.n[list(fit.sites)].sum()), fit.sites))
     if curved is not None and len(fits) > 1:
         fits = _alike_in_curves(mechanisms, node, parents, fits, tau, curved)
     elif len(fits) > 1 and any(summary.private for summary in mechanisms.summaries):
         usual, others = fits[0].sites, [k for fit in fits[1:] for k in fit.sites]
-        alike = alike_but_for_bends(mechanisms, node, parents, usual, others, tau, LEAST_EVIDENCE + USUAL.own)
+        alike = explained_by_curves(mechanisms, node, parents, usual, others, tau, LEAST_EVIDENCE + USUAL.own)
         fits = _with_usual(mechanisms, node, parents, fits, tau, alike)
     found = []
     for k in constant:
@@ -155,7 +155,7 @@ def _fit(mechanisms: Mechanisms, node: int, parents: tuple[int, ...], sites: tup
 
 
 def _joined(mechanisms: Mechanisms, node: int, fits: list[_Fit], tau: float, parents: tuple[int, ...]) -> list[_Fit]:
-    """Join groups that are better explained together: those that are cut off from the same parents, for example."""
+    """Join groups that are better explained together, such as those that do not depend on the same parents."""
     fits = list(fits)
     while len(fits) > 1:
         pairs = [

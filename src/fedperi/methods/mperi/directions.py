@@ -1,4 +1,4 @@
-"""From the runs to what is said: a probability for every pair, the graph, and what each direction rests on."""
+"""From the runs to the result: a probability for every pair, the graph, and what each direction rests on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 TEMPER = 0.7
-"""Power on the odds of an edge, and of its direction. Chosen so that what is said with probability p is right in a
+"""Power on the odds of an edge, and of its direction. Chosen so that statements with probability p are right in a
 share p of cases, over data that follow the model and data that do not (docs/explanation/method.md)."""
 
 KEPT = 0.5
@@ -36,7 +36,7 @@ UNDERSTATED = 4.0
 right, of those with 0.75 to 0.85 as many as said (development seeds). So doubt d is allowed up to 4 d^2 there."""
 
 TURNED = 0.25
-"""Share of its weight below which a direction counts as turned round, and not only as open."""
+"""Share of its weight below which a direction counts as reversed, and not only as open."""
 
 
 def stated(runs: Runs) -> Floats:
@@ -104,19 +104,19 @@ def find_graph(constraints: Constraints, runs: Runs, said: Floats, confidence: f
     for run in runs.of("prices"):
         holds &= (share(run.edges) >= KEPT) | beyond_doubt
     holds &= ~inverted(runs)
-    known = adjacent & told(constraints)
+    known = adjacent & known_directions(constraints)
     arrows = _acyclic(known, holds & ~known.T, whole)
     arrows = _acyclic(arrows, _implied(adjacent, arrows) & (said > 0.5), whole)
     graph = PDAG(arrows | adjacent & ~arrows.T, names)
     lost = [is_lost(run.edges) for run in runs.runs[1:]]
     entries = [
         _robustness(names, runs, lost, (i, j), directed=bool(arrows[i, j]), known=bool(known[i, j]))
-        for i, j in _looked_at(adjacent, arrows, said)
+        for i, j in _each_edge_once(adjacent, arrows, said)
     ]
     return graph, entries
 
 
-def told(constraints: Constraints) -> Bools:
+def known_directions(constraints: Constraints) -> Bools:
     """Directions that background knowledge tells, if the pair is adjacent: required, or the other way is forbidden."""
     p = len(constraints.names)
     out: Bools = np.zeros((p, p), dtype=bool)
@@ -160,7 +160,7 @@ def _share_of(edges: Floats, pair: tuple[int, int]) -> float:
     return float(share(edges[np.ix_(pair, pair)])[0, 1])
 
 
-def _looked_at(adjacent: Bools, arrows: Bools, said: Floats) -> list[tuple[int, int]]:
+def _each_edge_once(adjacent: Bools, arrows: Bools, said: Floats) -> list[tuple[int, int]]:
     """Every edge once: as directed, or the likelier way."""
     out = []
     for i, j in zip(*np.nonzero(np.triu(adjacent, 1)), strict=True):
@@ -191,7 +191,7 @@ def _robustness(
 def _what_happens(edges: Floats, pair: tuple[int, int]) -> str:
     if edges[pair] + edges[pair[::-1]] < 0.5:
         return "no edge"
-    return "the arrow turns round" if _share_of(edges, pair) < TURNED else "the direction is open"
+    return "the arrow is reversed" if _share_of(edges, pair) < TURNED else "the direction is open"
 
 
 def member_of(graph: PDAG, best: Sequence[int]) -> PDAG:

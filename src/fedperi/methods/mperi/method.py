@@ -37,7 +37,7 @@ from .directions import find_graph, member_of, stated
 from .edges import edge_evidence, probable_pairs
 from .hidden import hidden_causes
 from .oracle import MOST_CANDIDATES, ScoreOracle, edge_price
-from .redraw import drawn_again
+from .redraw import redrawn_summary
 from .runs import MARGIN, Comparison, Runs, posterior_runs
 from .statements import named_entries, privacy_of, statements
 
@@ -59,11 +59,11 @@ class _Stages(NamedTuple):
 
 @dataclass(frozen=True)
 class MPERI(Seeded):
-    """M-PERI: the causal graph that sites share, how sure each arrow is, and what each site does differently.
+    """M-PERI: the causal graph that sites share, how certain each arrow is, and what each site does differently.
 
     Sites with different policies differ in a few mechanisms and share the others. M-PERI compares the mechanisms: a
     graph in which few of them differ explains the sites best. It needs one summary per site (rows, means and
-    covariances in common units) and no question after that.
+    covariances in common units) and asks nothing after that.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ class MPERI(Seeded):
         What to do with rows that lack a value, see docs/guides/missing.md. Auto: estimate moments from incomplete rows
         by EM, and leave out columns (or sites) that lack more than half of their values. With privacy: as "error".
     sharing : {"auto", "exact", "none"}
-        How alike two sites must be to share a mechanism: within a tolerance that the data choose; exactly; or no two
-        sites share any, so that only arrows that are cut off at a site give directions, as in the paper.
+        How similar two sites must be to share a mechanism: within a tolerance that the data choose; exactly; or no two
+        sites share any, so that only arrows that are missing at a site give directions, as in the paper.
     confidence : float
         Probability that a direction must have in the run with all sites for the graph to show it; between 0.5 and 1. It
         must also survive further runs. The probabilities that a result states are more cautious: they allow for these
@@ -167,7 +167,7 @@ class MPERI(Seeded):
 
     def _stages(self, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]) -> _Stages:
         """Everything after the summaries, step by step."""
-        # Straight lines are what is scored, unless curves were asked for; then there is nothing to check them with.
+        # Scores are of straight lines, unless curves were requested; then there is nothing to check them with.
         parts = said if self.data == "nonlinear" else [part.straight() for part in said]
         curved = said if said[0].curved and self.data != "nonlinear" else []
         comparison = Comparison.of(self.sharing)
@@ -188,12 +188,12 @@ class MPERI(Seeded):
     def _with_stability(
         self, result: Result, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]
     ) -> Result:
-        """Find the graph again from summaries that the sites might have stated, and count how often edges return."""
+        """Find the graph again from summaries that the sites might have stated; count how often edges are found."""
         graphs = []
         try:
             for draw in range(self.bootstrap):
                 show(Step(f"bootstrap {draw + 1}/{self.bootstrap}", 1, 0.0))
-                again = [drawn_again(part, self.seed * 1_000_003 + draw) for part in said]
+                again = [redrawn_summary(part, self.seed * 1_000_003 + draw) for part in said]
                 graphs.append(self._stages(again, constraints, lambda step: None).graph)
         except KeyboardInterrupt:
             pass

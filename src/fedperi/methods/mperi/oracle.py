@@ -1,4 +1,4 @@
-"""What the search of phase 1 sees of M-PERI: the score of all sites together, and what an edge costs."""
+"""What the search of phase 1 sees of M-PERI: the score of all sites together, and the penalty of an edge."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ margin leaves a collider behind that is not there (docs/explanation/method.md)."
 
 
 def edge_price(p: int) -> float:
-    """What an edge costs, in nats, beside its parameters.
+    """The penalty of an edge, in nats, in addition to that of its parameters.
 
     Nothing if there are few variables, so that all DAGs count alike; more if there are many, each of which might be a
     parent by chance.
@@ -37,7 +37,7 @@ def edge_price(p: int) -> float:
 
 
 FEWEST_REMEMBERED = 5
-"""Candidates from which on the scores of all their subsets are remembered. All pairs of variables are asked once."""
+"""Number of candidates from which the scores of all their subsets are cached. All pairs of variables are asked once."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ..effects.noise import repaired
 Floats = NDArray[np.float64]
 
 
-def drawn_again(part: Summary, draw: int) -> Summary:
+def redrawn_summary(part: Summary, draw: int) -> Summary:
     """Draw a summary that the site might have stated.
 
     Parameters
@@ -33,10 +33,10 @@ def drawn_again(part: Summary, draw: int) -> Summary:
     --------
     >>> import fedperi as fp
     >>> part = fp.Summary.of(fp.simulate(3, clients=2, samples=10_000, seed=1).sites[0], name="north")
-    >>> other = drawn_again(part, 1)
+    >>> other = redrawn_summary(part, 1)
     >>> other.n, bool(np.allclose(other.covariance, part.covariance, rtol=0.1, atol=0.1))
     (10000, True)
-    >>> bool((other.covariance == part.covariance).any()), bool((other.mean == drawn_again(part, 1).mean).all())
+    >>> bool((other.covariance == part.covariance).any()), bool((other.mean == redrawn_summary(part, 1).mean).all())
     (False, True)
     """
     rng = np.random.default_rng([draw, zlib.crc32(part.site.encode(errors="surrogatepass"))])

@@ -1,4 +1,4 @@
-"""Probabilities of edges, several times over: with all sites, without each of them, and with rows that count less.
+"""Probabilities of edges in several runs: with all sites, without each of them, and with rows that count less.
 
 All of it is computed from the same summaries. A direction that one site alone gives, or that is lost when rows count
 for a third, says so.
@@ -29,7 +29,7 @@ Sharing = Literal["auto", "exact", "none"]
 Kind = Literal["all", "without", "third", "tolerance", "prices", "curves"]
 
 THIRD = 1 / 3
-"""What a row counts for in one of the runs: rows that are not quite what the model says tell less than they seem to."""
+"""Weight of a row in one of the runs: rows that deviate from the model carry less information than they seem to."""
 
 MARGIN = 12.0
 """Nats by which a parent set may fall behind one of its subsets and still be looked at in further runs. With 8 the SHD
@@ -42,7 +42,7 @@ MANY_SITES = 12
 """Sites up to which every run without one of them has chains of `FEWER_SWEEPS`. With more, one site changes less."""
 
 OTHER_TOLERANCES = (("exactly", 0.0), ("loosely", 0.2))
-"""Tolerances of further runs, which only say what flips."""
+"""Tolerances of further runs, which only show what changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +91,11 @@ class Comparison(NamedTuple):
     Attributes
     ----------
     tolerances : tuple of float
-        How far sites may lie apart and still share a mechanism; each family takes one of these.
+        How much sites may differ and still share a mechanism; each family takes one of these.
     share : bool
         Whether sites may share mechanisms at all.
     prices : Prices
-        What departing from the usual mechanism costs.
+        The penalties for departing from the usual mechanism.
     """
 
     tolerances: tuple[float, ...]
@@ -145,7 +145,7 @@ def posterior_runs(
     """
     free = [candidates(sets, dag, node) for node in range(len(dag))]
     lattices = [known_lattice(sets, node, some) for node, some in enumerate(free)]
-    wanted = [worth_a_look(lattice) for lattice in lattices]
+    wanted = [competitive_sets(lattice) for lattice in lattices]
     sample = _Sampler(sets, dag, seed)
     note("probabilities with all sites")
     whole = sample.first(lattices)
@@ -202,7 +202,7 @@ def _one_thing_changed(
         common = comparison._replace(prices=USUAL)
         yield _Changed("if sharing is common", "prices", again(common.mechanisms(parts)))
     if curved:
-        # Other sets may be good then, so that all are looked at, but for supersets of hopeless ones.
+        # Other sets may be good then, so all are considered except supersets of hopeless ones.
         bent = comparison.mechanisms(curved, margin=MARGIN)
         scores = [bent.lattice(node, (), lattice.free) for node, lattice in enumerate(lattices)]
         yield _Changed("if effects may be curved", "curves", scores)
@@ -244,10 +244,10 @@ def priced(sets: ParentSets, node: int, free: tuple[int, ...], scores: Floats) -
     return np.where(sets.allowed(node, 0, free), scores - sets.edge_price * sizes, -np.inf)
 
 
-def worth_a_look(lattice: Lattice) -> Bools:
-    """Which sets, and all their subsets, are not far behind one of their subsets.
+def competitive_sets(lattice: Lattice) -> Bools:
+    """Which sets, and all their subsets, score not much lower than one of their subsets.
 
-    Without what is useless in it, any DAG with another set would be better.
+    A DAG with any other set would improve without the useless parents.
     """
     found: Bools = lattice.scores >= best_of_proper_subsets(best_of_subsets(lattice.scores)) - MARGIN
     for t in range(len(lattice.free)):

@@ -1,4 +1,4 @@
-"""From what a user hands in to one summary per site: all that M-PERI knows of the sites."""
+"""One summary per site from what a user passes: all that M-PERI knows about the sites."""
 
 from __future__ import annotations
 
@@ -115,15 +115,15 @@ def named_entries(sites: Any, privacy: Privacy | None = None, reading: Reading |
 
 
 def privacy_of(entries: dict[str, Any], parts: Sequence[Summary]) -> dict[str, dict[str, Any]] | None:
-    """What every site tells about its privacy, and the rows that its noisy moments are worth; None if none has any."""
-    told = {
+    """The privacy of every site, and the rows that its noisy moments are worth; None if no site has any."""
+    reported = {
         part.site: {**(entry.privacy or {}), "worth": round(part.rows)} if isinstance(entry, ReleasedSite) else None
         for part in parts
         for entry in (entries[part.site],)
     }
-    if not any(told.values()):
+    if not any(reported.values()):
         return None
-    return {name: one or {"mechanism": "none", "private": False} for name, one in told.items()}
+    return {name: one or {"mechanism": "none", "private": False} for name, one in reported.items()}
 
 
 def _check_determined(parts: Sequence[Summary]) -> None:

@@ -9,7 +9,7 @@ from ..parts import Kind
 
 
 class Change(NamedTuple):
-    """How a mechanism differs from the usual one.
+    """How a mechanism differs from the most common one.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Change(NamedTuple):
 
 
 def describe(site: str, variable: str, change: Change, undecided: Collection[str] = ()) -> str:
-    """Say how a variable differs at a site; and if what it is compared with may as well be its effect, say that too.
+    """Say how a variable differs at a site, and which of the causes named may instead be its effects.
 
     Examples
     --------
@@ -106,5 +106,5 @@ def _times(ratio: float | None) -> str:
 def _compared(here: float, elsewhere: float) -> str:
     numbers = f"({here:.2g} instead of {elsewhere:.2g} per unit)"
     if here * elsewhere < 0:
-        return f"in the opposite direction than elsewhere {numbers}"
+        return f"in the opposite direction to elsewhere {numbers}"
     return f"{'more' if abs(here) > abs(elsewhere) else 'less'} strongly than elsewhere {numbers}"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "fedperi.summary", 1
 LONGEST = 1 << 25
-"""Characters of a file: 1,000 columns have 500,000 covariances, of some 24 characters each."""
+"""Largest number of characters of a file: 1,000 columns have 500,000 covariances, of some 24 characters each."""
 
 LARGEST = 1e100
 """Largest number in a summary: its square is finite."""
@@ -100,7 +100,7 @@ def sign_summary(summary: Summary, key: EllipticCurvePrivateKey) -> Summary:
 
 
 def content_of(summary: Summary) -> dict[str, Any]:
-    """Everything that a file says, but for the signature and the checksum."""
+    """Everything in a file except the signature and the checksum."""
     if summary.schema is None or summary.scatter is None:
         raise InputError(f"site {summary.site!r}: only a summary of a table can be written; make it with `Summary.of`")
     if not summary.exact:

@@ -48,7 +48,7 @@ def draw_release(
     exact = bounded_moments(table, embedding, plan.limit, missing, plan.decimal)
     rows, columns = np.triu_indices(len(exact.total))
     weights = np.where(rows == columns, DIAGONAL, BESIDE)
-    # More rows than 8 bytes can count are held at the largest sum: to refuse them would tell how many there are, and
+    # More rows than 8 bytes can count are held at the largest sum: refusing them would reveal how many there are, and
     # two sums come no further apart by being held.
     held = np.clip(exact.total[rows, columns], -MOST, MOST)
     noisy = noise.gaussian(held * weights, plan.sensitivity, price.gaussian)

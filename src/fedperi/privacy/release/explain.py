@@ -1,6 +1,6 @@
 """A release in plain words, for a data-protection officer and for the people whose rows it was made from.
 
-Only the release is looked at, never the table, so nothing said here can tell more than the file itself.
+It is computed from the release, never from the table, so it cannot reveal more than the file itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FEW = 5  # levels of a category, and correlations, that are shown
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, what is said under it, and a table (its first row names the columns), or none."""
+    """A heading, paragraphs, and a table (its first row names the columns), or none."""
 
     heading: str
     paragraphs: tuple[str, ...]
@@ -36,7 +36,7 @@ class Section:
 
 
 def explain(release: Release) -> list[Section]:
-    """Explain a release: whose it is, what was promised, what it holds, what can be learned, what the ledger says.
+    """Explain a release: who made it, what it promises, what it holds, what can be learned, what the ledger says.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def guesses(price: Price) -> tuple[float, float]:
 def _what(release: Release) -> Section:
     made = f" It was made on {release.created} with fedperi {release.version}." if release.created else ""
     targets = release.targets
-    told = (
+    about_targets = (
         "The site did not say whether it has set variables."
         if targets is None
         else f"The site says that it has set {', '.join(targets)}."
@@ -89,8 +89,8 @@ def _what(release: Release) -> Section:
         "What this is",
         (
             printable(
-                f"Noisy statistics of one table of site {release.site!r}. No row is in it, and no exact statistic."
-                f"{made} {told}"
+                f"Noisy statistics of one table of site {release.site!r}. It contains no row and no exact statistic."
+                f"{made} {about_targets}"
             ),
         ),
     )
@@ -104,15 +104,15 @@ def _promise(release: Release) -> Section:
     return Section(
         "What is promised" if release.private else "What would be promised with real noise",
         (
-            f"epsilon = {release.epsilon:g}, delta = {release.delta:g}; tables compared differ by {NEIGHBOURS}, and "
-            f"the number of rows is protected too. That is a {strength} promise"
-            + (": little is left of it in the worst case." if strength == "weak" else "."),
-            "For a patient: somebody who knows all other rows and must guess whether yours is in the table is right in "
-            f"50 of 100 cases by tossing a coin, and with this file in at most {claimed}; by the kind of noise, on "
+            f"epsilon = {release.epsilon:g}, delta = {release.delta:g}; neighbouring tables differ by {NEIGHBOURS}, "
+            f"and the number of rows is protected too. That is a {strength} promise"
+            + (": in the worst case it protects little." if strength == "weak" else "."),
+            "For a patient: someone who knows all other rows and guesses whether yours is in the table is right in "
+            f"50 of 100 cases by tossing a coin, and with this file in at most {claimed}; for this kind of noise, on "
             f"average, in at most {average}.",
             f"It is kept by Gaussian noise on the moments (rho = {release.price.gaussian:.4g}){units}, together "
-            f"rho = {release.price.rho:.4g}. That the noise in the file is large enough for the promise was calculated "
-            "again when it was read; that it was really drawn, only the site can know.",
+            f"rho = {release.price.rho:.4g}. When the file was read, it was checked that this noise is large enough "
+            "for the promise; whether it was really drawn, only the site can know.",
         ),
     )
 
@@ -124,8 +124,8 @@ def _holds(release: Release) -> Section:
         "What it holds",
         (
             f"{size * (size + 1) // 2} noisy sums of products of the {size - 1} columns below and of a constant. "
-            "Values outside the limits were moved to the nearest limit, and rows far from the centre were drawn in, so "
-            "that nobody counts for more than is promised.",
+            "Values outside the limits were moved to the nearest limit, and rows far from the centre were shortened, "
+            "so that no one has more influence than is promised.",
         ),
         (("Column", "Taken as", "Public limits", "Centre", "Unit"), *rows),
     )
@@ -148,24 +148,24 @@ def _learned(release: Release) -> tuple[Section, Section]:
     uncertain = release.noise / CONSTANT**2
     noise, chance = release.noise_beside / rows / float(np.diag(covariance).mean()), 1 / math.sqrt(rows)
     worth = min(1.0, statistics.n / rows)
-    weak = "" if noise < 0.2 else " That is nearly nothing: a larger epsilon or more rows are needed."
+    weak = "" if noise < 0.2 else " That is very little: a larger epsilon or more rows are needed."
     amount = Section(
         "How much noise",
         (
-            f"About {rows:,.0f} rows, give or take {uncertain:,.0f} (one standard deviation of the noise).",
+            f"About {rows:,.0f} rows, plus or minus {uncertain:,.0f} (one standard deviation of the noise).",
             f"For finding a graph they are worth about {statistics.n:,} rows without noise ({100 * worth:.2g} %): the "
-            f"noise on a correlation is about {noise:.2g}, beside {chance:.2g} from so few rows alone.{weak}",
+            f"noise on a correlation is about {noise:.2g}, in addition to {chance:.2g} by sampling.{weak}",
         ),
     )
     strongest = _strongest(statistics, 2 * math.hypot(noise, chance))
     return amount, Section(
         "What can be learned",
         (
-            "Of the people together: the means, the spreads and the correlations of the columns, roughly. "
-            + (f"The strongest: {strongest}. " if strongest else "No correlation stands out of the noise. ")
-            + "That is what the file is for; and what holds of people in general can be said of a person, in the table "
-            "or not.",
-            "Not of one person, beyond what the promise allows: whether the row is in the table, its values, the "
+            "About the people together: approximate means, spreads and correlations of the columns. "
+            + (f"The strongest: {strongest}. " if strongest else "No correlation stands out from the noise. ")
+            + "That is the purpose of the file; and what holds for people in general can be inferred about any person, "
+            "in the table or not.",
+            "Not about one person, beyond what the promise allows: whether the row is in the table, its values, the "
             "smallest or largest value of a column, a rare combination; nor the exact number of rows.",
         ),
     )
@@ -181,18 +181,18 @@ def _strongest(statistics: Statistics, least: float) -> str:
 
 
 def _ledger(release: Release) -> Section:
-    told = release.ledger
-    if told is None:
-        return Section("The ledger", ("The file does not say what else the site has given of this table.",))
-    releases, ceiling = told["releases"], told["ceiling"]
+    ledger = release.ledger
+    if ledger is None:
+        return Section("The ledger", ("The file does not say what else the site has released about this table.",))
+    releases, ceiling = ledger["releases"], ledger["ceiling"]
     one = len(releases) == 1
-    total = f"epsilon = {told['spent']:.4g} at delta = {ceiling['delta']:g}"
+    total = f"epsilon = {ledger['spent']:.4g} at delta = {ceiling['delta']:g}"
     return Section(
         "The ledger",
         (
-            f"The site had given {'this release' if one else f'{len(releases)} releases'} of the table when the file "
-            f"was written: {total}, of {ceiling['epsilon']:g} that it allows in all; {told['remaining']:.4g} is left."
-            + ("" if one else " For anyone who has them all, this total holds, not the price of this file alone."),
+            f"When the file was written, the site had made {'this release' if one else f'{len(releases)} releases'} of "
+            f"the table: {total}, of at most {ceiling['epsilon']:g} that it allows; {ledger['remaining']:.4g} is left."
+            + ("" if one else " Against anyone who has all of them, this total counts, not the price of this file."),
         ),
         (
             ("When", "What", "epsilon", "delta"),

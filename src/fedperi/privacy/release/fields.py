@@ -68,7 +68,7 @@ MADE: dict[str, Kind] = {
 
 
 def check_keys(values: dict[str, Any], place: str, kinds: Mapping[str, Kind]) -> None:
-    """Check that there are these fields, of these types, and no other: rows could hide in a field that nobody reads."""
+    """Check that there are these fields, of these types, and no other: rows could be hidden in an unknown field."""
     inside = f"{place}." if place else ""
     for key, (kind, fits) in kinds.items():
         if key not in values:
@@ -105,5 +105,5 @@ def check_ledger(values: dict[str, Any] | None, paid: Price) -> None:
 
 def _group(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError("an entry is no group of fields")
+        raise InputError("an entry is not a group of fields")
     return value

@@ -1,7 +1,7 @@
-"""The release file: one small text that a person can read, with a version and a checksum, and what reading it refuses.
+"""The release file: one small text that a person can read, with a version and a checksum, and when it is refused.
 
-It is JSON. Everything in it follows from the release, the sentences at its top as well, so a file in which they
-contradict the numbers, or that holds a field more, is not read; nor is one whose noise does not keep what it promises.
+It is JSON. Everything in it follows from the release, also the sentences at its top, so a file is refused if they
+contradict the numbers, if it holds another field, or if its noise does not keep its promise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HEAD = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*"format"\s*:\s*"fedperi\.release"')
 
 
 def save_release(release: Release, path: str | PathLike[str]) -> None:
-    """Write a release file, whole or not at all. A file of the same text is left alone, any other is not overwritten.
+    """Write a release file completely or not at all. A file with the same text is kept, any other is not overwritten.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def save_release(release: Release, path: str | PathLike[str]) -> None:
         if target.is_symlink() or target.exists():
             if target.is_file() and target.read_bytes() == text:
                 return
-            refuse("something else is there already; remove it, or choose another name")
+            refuse("another file is there already; remove it, or choose another name")
         disk.write_whole(target, text, mode=0o666)  # less what the user's umask takes away: it is to be sent
     except OSError as error:
         refuse(f"it cannot be written: {error.strerror or error}; choose another place")

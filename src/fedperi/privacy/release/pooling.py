@@ -1,7 +1,7 @@
-"""What releases of several sites tell together: the scale of each, and columns that the noise hides at one of them.
+"""Combine the releases of several sites: the scale of each, and columns that the noise hides at one of them.
 
-Sites that share mechanisms know them together. Only what the noise leaves unknown at a site is taken from the others,
-so a policy that can be seen stays where it is.
+Sites that share mechanisms inform each other. Only what the noise hides at a site is taken from the others, so a policy
+that is visible stays visible.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_MOVED = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What a release tells of a table.
+    """Estimates of a table from its release.
 
     Attributes
     ----------
@@ -61,12 +61,12 @@ class Estimate:
 
     @property
     def worth(self) -> float:
-        """How many rows without noise would tell as much."""
+        """How many rows without noise would be as informative."""
         return 1 / (1 / self.rows + self.noise_share + self.scale_error**2 / 2)
 
 
 def align_scales(found: Sequence[Estimate]) -> list[Estimate]:
-    """Correct the factor that all variances of a site have in common by what the other sites say.
+    """Correct the factor that all variances of a site have in common, with the help of the other sites.
 
     A policy changes few mechanisms. If nearly all variables of a site vary more than elsewhere by one factor, given all
     others, it is the scale of its release. So the factor is the median over the variables, weighed against how far off
@@ -86,11 +86,11 @@ def align_scales(found: Sequence[Estimate]) -> list[Estimate]:
     out = []
     for one, factor_, spread in zip(found, factor.tolist(), around.tolist(), strict=True):
         own = 2 * (1 / one.rows + one.noise_share)
-        told = MEDIAN_COST * max(own, spread**2) / int(number.sum())
+        of_median = MEDIAN_COST * max(own, spread**2) / int(number.sum())
         before = one.scale_error**2
-        moved = factor_ * before / (before + told)
+        moved = factor_ * before / (before + of_median)
         moved = float(np.clip(moved, -MOST_MOVED * one.scale_error, MOST_MOVED * one.scale_error))
-        after = math.sqrt(before * told / (before + told))
+        after = math.sqrt(before * of_median / (before + of_median))
         factor_ = math.exp(-moved)
         changed = {name: getattr(one, name) * factor_ for name in ("covariance", "covariance_noise")}
         out.append(replace(one, scale_error=after, **changed))
@@ -98,10 +98,10 @@ def align_scales(found: Sequence[Estimate]) -> list[Estimate]:
 
 
 def borrow_drowned(found: Sequence[Estimate]) -> list[Estimate]:
-    """Let sites take a column that the noise drowns from the others: its regression on the columns that they know.
+    """Let sites take a column that the noise hides from the others: its regression on the columns that they know.
 
-    What the site would say of the column is noise. So it says nothing that the others do not, and nothing differs there
-    because of it. If no site knows the column, all keep what they have.
+    The site's own values of the column are noise. With the others' values it adds no information, and no difference
+    appears there because of it. If no site knows the column, all keep their own.
     """
     out = []
     for one in found:
@@ -123,7 +123,7 @@ def borrow_drowned(found: Sequence[Estimate]) -> list[Estimate]:
 
 
 def _pooled(found: Sequence[Estimate]) -> tuple[Floats, Floats]:
-    """Mean, and covariance within sites, of several sites; each counts for what it is worth."""
+    """Mean, and covariance within sites, of several sites, each weighted by the rows that it is worth."""
     weights = np.array([one.worth for one in found])
     weights /= weights.sum()
     mean = weights @ np.stack([one.mean for one in found])

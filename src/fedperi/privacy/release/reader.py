@@ -87,7 +87,7 @@ def largest_text(lists: int = MOST_COLUMNS + 64) -> int:
 
 
 def _signature(content: dict[str, Any]) -> Signature | None:
-    """Take the signature out of a content; what it signs remains."""
+    """Remove the signature from a content and return it; what remains is what it signs."""
     if not _is_signed(content):
         return None
     value = content.pop("signature", None)
@@ -202,7 +202,7 @@ def _matrix(values: dict[str, Any], size: int) -> NDArray[np.float64]:
 
 
 def _refuse_exact(content: dict[str, Any], refuse: Callable[[str], NoReturn]) -> None:
-    """A file without noise is refused, no matter who made it: exact moments reveal more than answers do."""
+    """Refuse a file without noise, no matter who made it: exact moments reveal more than answers do."""
     price, made = content.get("price"), content.get("made")
     epsilon = price.get("epsilon") if isinstance(price, dict) else 0.0
     noise = made.get("noise") if isinstance(made, dict) else 1.0
@@ -214,7 +214,7 @@ def _refuse_exact(content: dict[str, Any], refuse: Callable[[str], NoReturn]) ->
 
 
 def _refuse_broken_promise(release: Release, refuse: Callable[[str], NoReturn]) -> None:
-    """Calculate again, from the noise itself, what the file keeps."""
+    """Refuse a file whose noise does not give the promised epsilon, which is calculated again here."""
     chosen = 2 * len(release.units)
     if release.price.selections[1] != chosen or release.price.laplace[1]:
         refuse(
@@ -256,7 +256,7 @@ def _parsed(text: str, refuse: Callable[[str], NoReturn]) -> dict[str, Any]:
 
 
 def refusal(where: str, joint: str = " ") -> Callable[[str], NoReturn]:
-    """Return a function that refuses the file: it takes why, and raises."""
+    """Return a function that refuses the file: it takes the reason, and raises."""
 
     def refuse(why: str) -> NoReturn:
         raise InputError(f"release file {where!r}{joint}{why}")

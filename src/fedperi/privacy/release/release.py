@@ -53,19 +53,19 @@ DIAGONAL, BESIDE = 29, 41
 DEGREE = 3
 
 MOST_COLUMNS = 1000
-"""Columns of an embedded table that is released: a file of at most some 15 MB, which every side can read."""
+"""Largest number of embedded columns in a release: a file of at most some 15 MB, which all sides can read."""
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What a site gives away of its table, once: noisy moments, and the constants that they were made with. No rows.
+    """What a site releases about its table, once: noisy moments, and the constants used to make them. No rows.
 
     Attributes
     ----------
     site : str
         Whose table it is.
     schema : Schema
-        What was publicly declared of the columns.
+        The public declarations about the columns.
     data : {"linear", "nonlinear", "mixed"}
         How columns were taken.
     epsilon, delta, price
@@ -116,7 +116,7 @@ class Release:
 
     @property
     def embedding(self) -> PublicEmbedding:
-        """How rows were taken."""
+        """How rows were embedded."""
         return PublicEmbedding(self.schema, self.data, self.degree, self.units)
 
     @property
@@ -130,7 +130,7 @@ class Release:
         return covariance_of(self.moments, CONSTANT, self.noise)[1]
 
     def summary(self) -> dict[str, Any]:
-        """Return what a result tells about this site's privacy: plain values."""
+        """Return what a result reports about this site's privacy, as plain values."""
         return {
             "mechanism": "statistics",
             "data": self.data,
@@ -187,7 +187,7 @@ class Plan:
 
     @classmethod
     def of(cls, schema: Schema, data: Data, epsilon: float, delta: float, decimal: str | None = None) -> Plan:
-        """Decide how columns are taken."""
+        """Decide how columns are embedded."""
         if data == "discrete":
             raise InputError(
                 "data='discrete' counts combinations of levels, and there is no private release of these; use "

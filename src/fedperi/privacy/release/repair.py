@@ -1,6 +1,6 @@
-"""From noisy moments back to statistics: everything here looks at a release only, so it costs no privacy.
+"""From noisy moments back to statistics: everything here uses only a release, so it costs no privacy.
 
-The steps, each of them measured (docs/guides/privacy.md has the experiment):
+The steps, each justified by an experiment (docs/guides/privacy.md):
 
 - centre, and give every eigenvalue at least the size of the noise's: a covariance again;
 - undo the clipping: for elliptical data, clipping rows to a ball keeps the eigenvectors and shrinks large eigenvalues
@@ -77,7 +77,7 @@ def undo_clipping(covariance: Floats, limit: float) -> Floats:
 
 
 MOST_CLIPPED = 0.95
-"""Share of limit^2 that the mean square of clipped rows may have: closer to 1 the unclipped size is anybody's guess."""
+"""Share of limit^2 that the mean square of clipped rows may have: closer to 1 the unclipped size is unknown."""
 
 
 def clipped_eigenvalues(values: Floats, limit: float) -> Floats:
@@ -108,7 +108,7 @@ def _normal_squares(q: int) -> Floats:
 
 
 def effective_rows(rows: float, noise: float, spread: float) -> float:
-    """Return how many rows without noise would tell as much.
+    """Return how many rows without noise would be as informative.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The sentences in a release file: what it is, how it was made, and who signed it.
 
-Only the release is looked at, never the table, so nothing said here can tell more than the file itself.
+They are computed from the release, never from the table, so they cannot reveal more than the file itself.
 
 Sentences of `about` and `how` are part of the format: a reader compares them with what follows from the numbers. A new
 wording would refuse all files that were written before.
@@ -20,11 +20,11 @@ NOT_PRIVATE = (
     "NOT PRIVATE: the noise in this file was drawn from a seed, in a test. Whoever knows the seed can take it off "
     "again. Never make or send such a file for a table of real people."
 )
-"""Said first wherever a release with test noise is spoken of."""
+"""The first sentence about a release with test noise."""
 
 
 NEIGHBOURS = "one row added or removed"
-"""What the promise compares: tables that differ by this."""
+"""How the tables that the promise compares differ."""
 
 
 def about(release: Release) -> list[str]:
@@ -107,7 +107,7 @@ def how(release: Release) -> list[str]:
 
 
 def chosen_words(release: Release) -> str:
-    """Say what the units of a release were chosen from.
+    """Name the statistics from which the units of a release were chosen.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def printable(text: str) -> str:
 
 
 def signed_words(release: Release) -> str:
-    """Say what is proven about who made a release.
+    """Say what is proven about the maker of a release.
 
     Examples
     --------

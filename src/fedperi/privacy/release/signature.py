@@ -68,12 +68,12 @@ def public_text(key: EllipticCurvePrivateKey) -> str:
 
 
 def verify(message: str, signature: Signature) -> bool:
-    """Whether the owner of the key has signed this text.
+    """Whether the owner of the key signed this text.
 
     Raises
     ------
     InputError
-        If the package that can tell is not installed; the words continue "release file ...".
+        If the package that verifies signatures is not installed; the words continue "release file ...".
     """
     try:
         from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm

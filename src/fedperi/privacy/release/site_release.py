@@ -1,4 +1,4 @@
-"""A table's release, drawn once: asked again, a site gives the same noise again, and it costs nothing more."""
+"""A table's release, drawn once: a site that is asked again gives the same noise, at no further cost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Budget:
 
     @classmethod
     def look(cls, table: Table, privacy: Privacy) -> Budget:
-        """Show how things stand, for a dry run: no ledger is begun by looking, and no ceiling changed."""
+        """Read the ledger for a dry run: nothing is created, and no ceiling changed."""
         identity, asked = fingerprint(table), _ceiling(privacy)
         place = Store(privacy.store).place(table.name, identity)
         ledger = Ledger.look(place, site=table.name, table=identity)
@@ -161,7 +161,7 @@ def prepare_release(
     name: str | None = None,
     targets: Iterable[str] | None = None,
 ) -> PreparedRelease:
-    """Do all that can fail before a release: so that of several sites either all are asked to pay, or none."""
+    """Do all that can fail before a release, so that either all sites of a run pay or none."""
     table = open_table(source, name)
     plan = plan_release(table, privacy, schema=schema, data=data)
     declared = None if targets is None else tuple(targets)
@@ -235,7 +235,7 @@ def _ceiling(privacy: Privacy) -> Ceiling | None:
 
 
 def _key(plan: Plan, missing: Missing) -> str:
-    """Everything that a release depends on but the rows."""
+    """Everything on which a release depends, except the rows."""
     settled = ["statistics", 1, plan.epsilon, plan.delta, plan.data, DEGREE, missing, _columns(plan.schema)]
     return json.dumps(settled if plan.decimal is None else [*settled, plan.decimal], sort_keys=True)
 

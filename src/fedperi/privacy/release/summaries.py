@@ -5,7 +5,7 @@ means, spreads and strengths between sites, so three errors must not pass for a 
 
 - *clipping*: it shrinks means and spreads. It is undone for tables of numbers, as if rows were normal;
 - *the scale of a site*: after clipping, the length of rows is hardly visible, so all spreads of a site can be too large
-  or too small by one factor. It is estimated from all that tells of it: the noisy number of rows, the length of the
+  or too small by one factor. It is estimated from all available evidence: the noisy number of rows, the length of the
   clipped rows, the units, after which variances should be near 1, and the other sites (`align_scales`);
 - *noise* on every entry: the moments count for as many rows as they are worth.
 """
@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 LEAST_UNITS_ERROR = 0.01
-"""Standard error, at least, of a site's log variance as its units tell it: columns are not quite normal."""
+"""Smallest standard error of a site's log variance as estimated from its units: columns are not exactly normal."""
 
 STEP = 0.2
 """Difference of two log variances between which the implied number of rows is taken to be a straight line."""
@@ -183,7 +183,7 @@ def unclipped(
 
 
 def _rough(release: Release) -> Bools:
-    """Columns whose units say little of their spread."""
+    """Columns whose units say little about their spread."""
     found: list[bool] = []
     for column, width in zip(release.schema.columns, release.embedding.widths, strict=True):
         unit = release.units.get(column.name)

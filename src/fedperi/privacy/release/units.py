@@ -129,7 +129,7 @@ def choices_of(column: Column, centre: float, unit: float) -> tuple[int, int]:
 
 
 def is_rough(column: Column, unit: float) -> bool:
-    """Whether a unit says little of the column: its radius was one cell, or its quartiles coincided.
+    """Whether a unit says little about the column: its radius was one cell, or its quartiles coincided.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def _between(column: Column) -> float:
 
 
 def units_error(release: Release, rows: float) -> float:
-    """Standard error of a column's log variance as its unit tells it: root mean square over columns.
+    """Standard error of a column's log variance as estimated from its unit: root mean square over columns.
 
     A choice is off by its noise, by the width of a cell, and by sampling. Around the best choice the score falls by
     four densities per row and standard deviation. So what is chosen has a Laplace distribution, and its standard

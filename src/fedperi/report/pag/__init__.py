@@ -1,1 +1,1 @@
-"""How a graph with hidden causes is told: in words, and as a page."""
+"""The report of a graph with hidden causes: in words, and as a page."""

@@ -1,4 +1,4 @@
-"""The report of FCI: one HTML file that holds everything it shows, runs no script and asks nobody for anything."""
+"""The report of FCI: one self-contained HTML file, without scripts and without any request to a network."""
 
 from __future__ import annotations
 

@@ -29,13 +29,14 @@ ASSUMPTIONS = (
     ),
     Assumption(
         "Nothing cancels out",
-        "What is independent in the tables is so by the graph, and every dependence is strong enough to be seen.",
-        "A dependence that is overlooked removes an edge, and can make a false arrowhead elsewhere.",
+        "Every independence in the tables follows from the graph, and every dependence is strong enough to be "
+        "detected.",
+        "A dependence that is missed removes an edge, and can cause a false arrowhead elsewhere.",
     ),
     Assumption(
         "Straight lines",
         "Effects are straight lines with Gaussian residuals.",
-        "Curves make site differences look connected with effects, and some edges are oriented wrongly.",
+        "Nonlinear effects look like differences between sites, and some edges are oriented wrongly.",
     ),
     Assumption(
         "Site differences come from outside",
@@ -90,7 +91,7 @@ def methods_text(result: FCIResult) -> str:
     """Describe a run as in the methods section of a paper."""
     sites, alpha = len(result.sites), result.method.get("alpha")
     contexts = (
-        " Differences between sites entered as context variables that nothing measured causes (joint causal inference)."
+        " Differences between sites entered as context variables without measured causes (joint causal inference)."
         if result.method.get("context")
         else ""
     )

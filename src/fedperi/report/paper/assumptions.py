@@ -1,4 +1,4 @@
-"""What a run took for granted, in sentences."""
+"""The assumptions of a run, in sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOISE = Assumption(
 BOUNDS = Assumption(
     "Bounds that fit, and enough rows for the noise",
     "Values outside the public bounds were moved to the nearest one, long rows were shortened, and noise was added.",
-    "Edges that are weak against the noise are missed, and bounds that are too narrow bend relations.",
+    "Edges that are weak against the noise are missed, and bounds that are too narrow distort relations.",
 )
 BASELINES = {
     "NOTEARS-ADMM": (
@@ -42,11 +42,11 @@ BASELINES = {
         ),
     ),
 }
-"""What methods without regrets take for granted, beside what all do."""
+"""Further assumptions of methods without regrets."""
 
 
 def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumption]:
-    """List what a method takes for granted; with `noisy`, from statistics or answers with noise.
+    """List the assumptions of a method; `noisy` if statistics or answers had noise.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumpti
         Assumption(
             "One graph, without cycles",
             "All sites share one acyclic graph. What differs between them are strengths, and edges that an "
-            "intervention removed; no site has an edge of its own.",
+            "intervention removed; no site has an additional edge.",
             "An edge of one site alone counts as chance or enters the common graph, depending on its strength.",
         ),
     ]
@@ -127,7 +127,7 @@ def _rows(method: Mapping[str, Any]) -> Assumption:
     if method.get("missing") == "drop":
         rows += " Rows that lacked a value were left out, as if values were missing at random."
     elif method.get("missing") in ("auto", "em"):
-        rows += " Rows that lack a value tell what they can, as if values were missing at random."
+        rows += " Incomplete rows were used as far as they are observed, as if values were missing at random."
     return Assumption("Independent rows", rows, "Evidence is overstated, and there are too many edges.")
 
 

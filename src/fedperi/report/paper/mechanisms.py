@@ -23,16 +23,16 @@ class Assumption(NamedTuple):
 SHARED = (
     Assumption(
         "One graph, without cycles",
-        "All sites share one acyclic graph. A site may do some things differently: another level, another spread, "
-        "other strengths, or no influence of some causes at all. No site has an edge of its own.",
-        "An edge of one site alone is taken for chance, or enters the common graph, depending on its strength.",
+        "All sites share one acyclic graph. Some mechanisms may differ at a site: another level, another spread, "
+        "other strengths, or no influence of some causes at all. No site has an additional edge.",
+        "An edge of a single site is treated as chance, or enters the common graph, depending on its strength.",
     ),
     Assumption(
         "Most mechanisms are the same at most sites",
-        "For each variable, many sites do it in the same way; which ones need not be known. Sites differ in few "
+        "For each variable, many sites share one mechanism; which ones need not be known. Sites differ in few "
         "mechanisms, and independently of each other.",
-        "Comparing mechanisms says little about directions. A warning says so if little is shared. A difference that "
-        "all sites share in the same way does not show.",
+        "Comparing mechanisms says little about directions. A warning says so if little is shared. A change that is "
+        "the same at all sites cannot be seen.",
     ),
 )
 
@@ -47,16 +47,16 @@ MODELS = {
 SHARING = {
     "auto": "Sites could share the mechanism of a variable within a tolerance that the data chose",
     "exact": "Sites could share the mechanism of a variable exactly",
-    "none": "No two sites shared a mechanism, so that only influences that are missing at a site gave directions",
+    "none": "No two sites shared a mechanism, so that directions came only from influences that are missing at a site",
 }
 
 
 def form_of_relations(method: Mapping[str, Any]) -> Assumption:
-    """Say what M-PERI takes relations to be."""
+    """Say which form of relations M-PERI assumes."""
     return Assumption(
         "The form of the relations",
         MODELS.get(str(method.get("data")), MODELS["auto"]),
-        "Curved relations look different at sites with different patients: differences may be reported that are none, "
+        "Curved relations look different at sites with different patients: false differences may be reported, "
         "and directions may be wrong.",
     )
 
@@ -76,12 +76,12 @@ def how_mechanisms_were_compared(result: Result) -> list[str]:
     summed = "summed over all acyclic graphs" if exact else "estimated from samples of acyclic graphs"
     return [
         "Each site gave one statement: its row count and the means and covariances of its columns"
-        f"{', with the noise that was said' if result.privacy else ''}. No rows left a site.",
+        f"{', with the noise described above' if result.privacy else ''}. No rows left a site.",
         "How each variable depends on its causes (its mechanism) was compared between the sites with a Gaussian BIC. "
         f"{SHARING.get(str(method.get('sharing')), SHARING['auto'])}.",
         f"Probabilities of edges were {summed}, with all sites, with each site left out, and with rows that count for "
-        f"a third; stated is their mean, with odds raised to the power {TEMPER:g}. Pairs are joined if the stated "
-        f"probability of an edge is at least one half. They are directed {when_directed(method)}",
+        f"a third; the stated probability is their mean, with odds raised to the power {TEMPER:g}. Pairs are joined if "
+        f"the stated probability of an edge is at least one half. They are directed {when_directed(method)}",
     ]
 
 
@@ -97,7 +97,7 @@ def when_directed(method: Mapping[str, Any]) -> str:
     whole, third = 1 - allowed_doubt(confidence), max(1 - 2 * (1 - confidence), 0.0)
     return (
         f"if the direction has a probability of at least {whole:.4g} with all sites and {third:.4g} with rows that "
-        "count for a third, and needs one site at most, or more sites if there is hardly any doubt "
+        "count for a third, and depends on at most one site, or on more sites if there is hardly any doubt "
         f"({OVERWHELMING:g}); also if background knowledge says so, or the other direction would close a cycle."
     )
 

@@ -26,12 +26,12 @@ SCORES = {
 NOISY_SCORES = {**SCORES, "auto": "a Gaussian BIC, with indicators for categories"}
 RELEASED_SCORES = "a Gaussian BIC of the columns as each site released them"
 MASKINGS = {
-    "adaptive": "A site judged a candidate parent set by the part of it that its own data support, so that an edge "
+    "adaptive": "A site scored only those parents of a candidate set that its own data support, so that an edge "
     f"removed there by an intervention cost little: {INTERVENTION_PRICE:g} nat for a variable with no influences left, "
     f"{PARTIAL_PRICE:g} nats for one that kept some of them.",
-    "consensus": "A site judged a candidate parent set by the part of it that its own graph has, which it "
-    "learned with {local}.",
-    "none": "A site judged a candidate parent set as a whole, as there should be no interventions.",
+    "consensus": "A site scored only those parents of a candidate set that are parents or neighbours of the variable "
+    "in its own graph, which it learned with {local}.",
+    "none": "A site scored candidate parent sets without masking, as no interventions were assumed.",
 }
 AGGREGATES = {
     "sum": "the sum of the sites' regrets",
@@ -50,29 +50,29 @@ def methods_text(result: Result) -> str:
     >>> print(methods_text(result))
     Causal structure was estimated with I-PERI (Baldo and Assaad, 2026) ...
     """
-    method, told = result.method, promises(result)
+    method, promised = result.method, promises(result)
     regrets = [round(regret, 1) + 0.0 for regret in result.regrets.values()]
     parts = [
-        _who(result, told),
-        *methods_sentences(told),
-        *(_how(result, told) if method.get("name") in OURS else ()),
+        _who(result, promised),
+        *methods_sentences(promised),
+        *(_how(result, promised) if method.get("name") in OURS else ()),
         *(how_mechanisms_were_compared(result) if result.groups else ()),
         "Background knowledge restricted the search." if method.get("knowledge") else "",
         what_mechanisms_showed(result) if result.groups else _found(result),
         f"Final regrets of the sites were {_range(regrets)} nats." if regrets else "",
-        _resampled(result, told),
+        _resampled(result, promised),
         "The run was interrupted before its end." if not result.complete else "",
-        f"A bound cut the search short: {'; '.join(method['stopped'])}." if method.get("stopped") else "",
+        f"A limit ended the search early: {'; '.join(method['stopped'])}." if method.get("stopped") else "",
         f"The random seed was {method['seed']}." if "seed" in method else "",
     ]
     return " ".join(part for part in parts if part)
 
 
-def _resampled(result: Result, told: list[Promise]) -> str:
+def _resampled(result: Result, promised: list[Promise]) -> str:
     if not result.replicates:
         return ""
-    if any(one.noisy for one in told):
-        drawn = f"parametric bootstrap samples: {redrawn(told)}"
+    if any(one.noisy for one in promised):
+        drawn = f"parametric bootstrap samples: {redrawn(promised)}"
     elif result.method.get("name") == "M-PERI":
         drawn = "parametric bootstrap samples, drawn from normal distributions with the sites' means and covariances"
     else:
@@ -80,16 +80,15 @@ def _resampled(result: Result, told: list[Promise]) -> str:
     return f"The stability of edges was assessed with {result.replicates} {drawn}."
 
 
-def _who(result: Result, told: list[Promise]) -> str:
+def _who(result: Result, promised: list[Promise]) -> str:
     name = result.method.get("name", "a federated method")
     version = result.manifest.get("fedperi")
     rows = [site["n"] for site in result.manifest.get("sites", ()) if site.get("n") is not None]
     counted = f" with {sum(rows):,} rows in total ({_range(rows)} each)" if rows else ""
-    if told:
-        noisy = [one.rows for one in told if one.rows is not None]
-        counted = (
-            f" with {total} rows in total (noisy counts, {_range(noisy)} each)" if (total := rows_in_all(told)) else ""
-        )
+    if promised:
+        noisy = [one.rows for one in promised if one.rows is not None]
+        total = rows_in_all(promised)
+        counted = f" with {total} rows in total (noisy counts, {_range(noisy)} each)" if total else ""
     source = " (Baldo and Assaad, 2026)" if name in OURS else ""
     return (
         f"Causal structure was estimated with {name}{source} as implemented in fedperi"
@@ -98,12 +97,12 @@ def _who(result: Result, told: list[Promise]) -> str:
     )
 
 
-def _how(result: Result, told: list[Promise]) -> list[str]:
+def _how(result: Result, promised: list[Promise]) -> list[str]:
     method = result.method
     return [
         "No rows left a site: sites answered questions about candidate sets of causes with regrets, that is, how much "
         "worse than at the site's own optimum a variable is explained by them, in nats.",
-        f"Local scores were {_score(method, told)}{_penalty(method)}.",
+        f"Local scores were {_score(method, promised)}{_penalty(method)}.",
         MASKINGS.get(str(method.get("masking")), "").format(local=_local(method)),
         f"The search minimised {AGGREGATES.get(str(method.get('aggregate')), AGGREGATES['sum'])}, over acyclic graphs, "
         f"in {_count(result.rounds, 'round')} of communication and with {result.queries:,} regrets from each site.",
@@ -164,13 +163,13 @@ def bibtex(version: str, method: str) -> str:
     return "\n".join([*software, *(paper if method in (*OURS, "M-PERI") else ())])
 
 
-def _score(method: Mapping[str, Any], told: list[Promise]) -> str:
+def _score(method: Mapping[str, Any], promised: list[Promise]) -> str:
     data = str(method.get("data"))
     exact = SCORES.get(data, SCORES["auto"])
-    if not any(one.noisy for one in told):
+    if not any(one.noisy for one in promised):
         return exact
     noisy = NOISY_SCORES.get(data, NOISY_SCORES["auto"]) if method.get("privacy") else RELEASED_SCORES
-    return noisy if all(one.noisy for one in told) else f"{noisy}, and at sites without noise {exact}"
+    return noisy if all(one.noisy for one in promised) else f"{noisy}, and at sites without noise {exact}"
 
 
 def _local(method: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The order from top to bottom in which a picture shows variables: causes first, as far as anybody knows."""
+"""The order from top to bottom in which a picture shows variables: causes first, as far as known."""
 
 from __future__ import annotations
 

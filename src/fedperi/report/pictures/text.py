@@ -1,4 +1,4 @@
-"""Graphs in a terminal: one row an adjacency, one column a graph, so that what a graph adds can be read across."""
+"""Graphs in a terminal: one row per adjacency and one column per graph, so that rows compare the graphs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a running site or coordinator shows: a page for people, numbers for monitors. Neither needs anything else."""
+"""What a running site or coordinator shows: a page for people, numbers for monitors. Neither loads anything else."""

@@ -1,4 +1,4 @@
-"""A status page: facts, what needs a person, tables. It runs no script, loads nothing, and loads itself again."""
+"""A status page: facts, requests to a person, tables. It runs no script, loads nothing, and reloads itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..._version import __version__
 from ..page import environment
 
 RELOAD = 10
-"""Seconds after which the page loads itself again."""
+"""Seconds after which the page reloads."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class StatusPage:
     role, name : str
         "Site" and its name, or "Coordinator" and its run.
     state, good : str and bool
-        How things stand in a few words, and whether that is as it should be.
+        The state in a few words, and whether it is as it should be.
     facts : tuple of (str, str)
         Labels and values.
     asks : tuple of tuples of str
-        What a person is to do: a title, then sentences; the last one is a command.
+        Requests to a person: a title, then sentences; the last one is a command.
     tables : tuple of Table
         The rest.
     links : tuple of (str, str)

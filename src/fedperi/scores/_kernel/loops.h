@@ -90,7 +90,7 @@ typedef struct {
     const double *floor;                 /* [site, column]: least variance that may be left over */
     const uint8_t *spread;               /* [variable]: whether sites that share a mechanism share its spread */
     const uint8_t *constant, *declared;  /* [site, variable]: set to one value; known to be intervened on */
-    const double *tolerance;             /* how far sites may lie apart and still share a mechanism: to choose from */
+    const double *tolerance;             /* how much sites may differ and still share a mechanism: to choose from */
     ptrdiff_t tolerances;
     double price_own, price_cut, price_some; /* of a mechanism of one's own; cut off from all parents; from some */
     double price_tolerance;                  /* of a tolerance above zero */

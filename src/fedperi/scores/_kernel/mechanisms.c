@@ -42,7 +42,7 @@ typedef struct {
     double *own_fit;       /* [site]: the fit of a site alone with all parents */
     double *own_rows, *own_fixed;
     size_t *cut, *own_cut; /* [site]: parents that a group, or a site alone, is left with; NOT_CUT if all */
-    double tau;            /* how far sites may lie apart and still share a mechanism */
+    double tau;            /* how much sites may differ and still share a mechanism */
     int64_t *members;      /* [site]: how many sites a group has; 0 if it was joined to another */
     ptrdiff_t *list;       /* [site]: groups that may be joined */
     ptrdiff_t blocks;      /* of LANES sites each; the last one may have room */
@@ -384,7 +384,7 @@ static ptrdiff_t agglomerate(Work *work, ptrdiff_t *list, ptrdiff_t count, int64
     return count;
 }
 
-/* Fit of a site around the mechanism of the group that was scored last, which has so many rows. */
+/* Fit of a site around the mechanism of the group that was scored last, which has this number of rows. */
 static double fit_around(Work *work, ptrdiff_t site, double rows)
 {
     double total = 0.0;

@@ -487,7 +487,7 @@ static int draw_layers(Walk *walk, int count, int64_t *within, int64_t *other)
     return 1;
 }
 
-/* Draw the parents of the nodes of a block anew, given those of all other nodes. */
+/* Draw the parents of the nodes of a block again, given those of all other nodes. */
 static void redraw(Walk *walk)
 {
     int64_t within[MOST_REDRAWN], other[MOST_REDRAWN], found[MOST_REDRAWN], *now = walk->chain->now;

@@ -32,13 +32,13 @@ class Clinic:
     Parameters
     ----------
     sites : list of DataFrame
-        One table a hospital.
+        One table per hospital.
     dag : PDAG
         The true DAG.
     client_dags : list of PDAG
         The DAG of each site: the true one, less what policies removed.
     policies : tuple of tuples of Policy
-        For each site what it does differently: `site`, `variable`, `kind`, and `words` to read.
+        For each site its policies: `site`, `variable`, `kind`, and `words` to read.
     models : tuple of tuples of Variable
         The mechanisms of each site, causes first.
     config : dict
@@ -90,12 +90,12 @@ class Clinic:
 
     @cached_property
     def cpdag(self) -> PDAG:
-        """The CPDAG of the true DAG: what observational data can tell."""
+        """The CPDAG of the true DAG: what observational data can identify."""
         return cpdag(self.dag)
 
     @cached_property
     def phi_cpdag(self) -> PDAG:
-        """The Phi-CPDAG of the true DAG and the sites' DAGs: what missing edges can tell."""
+        """The Phi-CPDAG of the true DAG and the sites' DAGs: what missing edges can identify."""
         return phi_cpdag(self.dag, self.client_dags)
 
     @cached_property
@@ -153,7 +153,7 @@ def clinic(
     sites : int
         Number of hospitals.
     rows : int or sequence of int
-        Patients of every hospital, or one number for each. Fewer are the beginning of more.
+        Patients of every hospital, or one number for each. A smaller table is the beginning of a larger one.
     graph : "stroke", "diabetes", "sepsis" or "random"
         The variables and their causes. "random" draws roles, causes, curves and policies from the seed, with ten
         variables; age and sex are roots everywhere.
@@ -166,12 +166,12 @@ def clinic(
     case_mix, log : bool
         Whether ages and the share of men differ by hospital; whether skewed laboratory values come as their logarithms.
     seed : int
-        One seed gives one clinic. Not negative.
+        The same seed gives the same clinic. Not negative.
 
     Returns
     -------
     Clinic
-        Columns are in alphabetical order, which tells nothing of causes.
+        Columns are in alphabetical order, which says nothing about causes.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Three clinics to choose from.
 
-Sizes are invented, in the order of magnitude that textbooks have; they teach nothing about medicine.
+Sizes are invented, with the order of magnitude of textbooks; they say nothing about medicine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What sets hospitals apart: policies, other patients, and a little difference in everything.
+"""Differences between hospitals: policies, other patients, and small differences in everything.
 
 Kinds of policies:
 
@@ -30,7 +30,7 @@ _STRONGER, _WEAKER = 1.9, 0.4
 
 @dataclass(frozen=True)
 class Policy:
-    """What one site does differently at one variable.
+    """The policy of one site at one variable.
 
     Examples
     --------

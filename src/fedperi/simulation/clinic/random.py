@@ -1,4 +1,4 @@
-"""A clinic that nobody has written down: random roles, causes, curves and sizes."""
+"""A random clinic: roles, causes, curves and sizes are drawn."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What sets simulated sites apart: targets, kinds of change, groups of sites."""
+"""Differences between simulated sites: targets, kinds of change, groups of sites."""

@@ -1,4 +1,4 @@
-"""What an intervention that removes no edge does to a target, and what tells sites apart without any intervention."""
+"""Effects of interventions that remove no edge on a target, and differences between sites without interventions."""
 
 from __future__ import annotations
 

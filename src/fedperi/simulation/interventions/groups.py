@@ -1,4 +1,4 @@
-"""The true partition of the sites for each variable: who has exactly the same mechanism."""
+"""The true partition of the sites for each variable: which sites have exactly the same mechanism."""
 
 from __future__ import annotations
 

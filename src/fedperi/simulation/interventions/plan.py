@@ -32,7 +32,7 @@ Change = Literal["cut", "some cut", "parametric", "strengths", "shift", "scale"]
 
 @dataclass(frozen=True)
 class SiteIntervention:
-    """What happens at one site.
+    """The intervention at one site.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def structural_targets(dag: PDAG, rng: np.random.Generator) -> tuple[str, ...]:
     """Rank the targets of structural interventions.
 
     First, in random order, those whose intervention turns a shielded collider into a v-structure; then, in random
-    order, the others that have parents. A variable without parents has no edge to remove and is no target.
+    order, the others that have parents. A variable without parents has no edge to remove and is not a target.
 
     Examples
     --------

@@ -95,8 +95,8 @@ class AnswerSource:
         self.card = self._make_card()
         if self.card.data == "discrete" and penalty != 1:
             raise InputError(
-                f"site {self.name!r} has categories only, and their score has no price that a penalty of {penalty:g} "
-                "could multiply; use --data mixed, or leave the penalty at 1"
+                f"site {self.name!r} has categories only, and their score has no penalty term that a penalty of "
+                f"{penalty:g} could multiply; use --data mixed, or leave the penalty at 1"
             )
 
     @property

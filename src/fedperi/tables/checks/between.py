@@ -22,7 +22,7 @@ SHARED_ROWS, SHARED = 5, 0.01
 """Rows of the smaller site that another site has too, and their share, from which on they are worth a warning."""
 
 COMPARED = 100_000
-"""Rows of a site that are compared with those of other sites: of more, a share of about so many."""
+"""Rows of a site that are compared with those of other sites; of larger tables, a sample of about this size."""
 
 LEAST = 20
 """Values of a column that are needed to compare it."""
@@ -69,7 +69,7 @@ def swap_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> l
     >>> middles = {name: {"a": one, "b": one} for name, one in usual.items()}
     >>> middles["sbp"]["c"], middles["dbp"]["c"] = usual["dbp"], usual["sbp"]
     >>> print(swap_findings(middles)[0])
-    site 'c', columns 'sbp', 'dbp': each looks like the other one elsewhere: probably they changed places; compare ...
+    site 'c', columns 'sbp', 'dbp': each looks like the other one elsewhere: they are probably swapped; compare ...
     """
     found = []
     for a, b in combinations(middles, 2):
@@ -82,7 +82,7 @@ def swap_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> l
             ones = [(middles[one][site], usual[one], usual[other]) for one, other in ((a, b), (b, a))]
             moved = all(_distance(here, own) > SWAPPED and _distance(here, other) < ALIKE for here, own, other in ones)
             if moved and all(_distance(middles[n][o], usual[n]) < ALIKE for n in (a, b) for o in others):
-                message = "each looks like the other one elsewhere: probably they changed places"
+                message = "each looks like the other one elsewhere: they are probably swapped"
                 remedy = "compare with the source, and correct the names at this site"
                 found.append(Finding("error", site, (a, b), message, remedy, "swapped"))
     return found

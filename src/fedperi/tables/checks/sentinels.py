@@ -10,7 +10,7 @@ from .findings import Finding, Level
 from .looks import CODES, Floats, NumberLook, spread_of
 
 ROWS, SHARE = 5, 0.01
-"""A code repeats: in so many rows of a site, and in this share of them. A value of one patient does not."""
+"""Least number of rows of a site, and their share, in which a code occurs. A value of one patient does not repeat."""
 
 AWAY, GAP = 3.5, 1.0
 """Standard deviations of a well-known code from the middle, and from the nearest other value. Cholesterol 0 is 4.6 and
@@ -20,8 +20,8 @@ FAR_AWAY, FAR_GAP = 5.0, 2.0
 """The same for a number that is not known as a code."""
 
 IMPOSSIBLE, LONELY = 10.0, 3.0
-"""Standard deviations from which a single value is called impossible, if it is also so many times as far from the
-middle as the others."""
+"""Standard deviations from which a single value is called impossible, and how many times as far from the middle as the
+others it must be."""
 
 LEAST = 20
 """Values of other rows that are needed to say what is usual."""
@@ -86,13 +86,13 @@ def sentinel_findings(name: str, looks: Looked, levels: Sequence[str] | None = N
     >>> looks = Looks()
     >>> looks.add(pd.DataFrame({"chol": [180.5 + i % 80 for i in range(100)] + [0.0] * 20}))
     >>> print(sentinel_findings("chol", {"lyon": looks.result()["chol"]})[0])
-    column 'chol': the value 0 at 'lyon' (20 of 120 rows) lies apart from all others: probably a code for ...
+    column 'chol': the value 0 at 'lyon' (20 of 120 rows) is far from all other values: probably a code for ...
     """
     found = []
     for code in codes_of(looks, levels):
         rows = {site: (look.codes[code], look.n) for site, look in looks.items() if look.codes.get(code)}
         where = " and ".join(f"{site!r} ({some} of {n} rows)" for site, (some, n) in rows.items())
-        message = f"the value {code} at {where} lies apart from all others: probably a code for missing"
+        message = f"the value {code} at {where} is far from all other values: probably a code for missing"
         remedy = f"if so, declare missing_values = [{code}] for {name} in the schema"
         # Zero may be an amount, and a level of its own does no harm; any other code would count as a huge amount.
         level: Level = "warning" if code == 0 or levels is not None else "error"
@@ -114,7 +114,7 @@ def _repeated_edges(name: str, looks: Looked) -> list[Finding]:
                 where.append(f"the {which} value at {site!r} is in {rows} of {look.n} rows")
     if not where:
         return []
-    message = f"{' and '.join(where)}, and lies apart from all others: perhaps a code for missing, or a limit"
+    message = f"{' and '.join(where)}, and is far from all other values: perhaps a code for missing, or a limit"
     remedy = f"look it up there; if it is a code, declare missing_values for {name} in the schema"
     return [Finding("error", None, (name,), message, remedy, "sentinel")]
 

@@ -101,7 +101,7 @@ def order_findings(looks: Mapping[str, Looked], schema: Schema) -> list[Finding]
             "error",
             sites[0] if len(sites) == 1 else None,
             names,
-            f"all in order{'' if len(sites) == 1 else f' at {quoted(sites)}'}: perhaps each was sorted by itself, "
+            f"all in order{'' if len(sites) == 1 else f' at {quoted(sites)}'}: perhaps each was sorted separately, "
             "which breaks rows",
             remedy,
             "sorted",
@@ -144,7 +144,7 @@ def sorted_alone(statistics: Mapping[str, Statistics], looks: Mapping[str, Mappi
         lost = _lost(names[0], here, others)
         if lost:
             message = f"in order, and unrelated to all other columns, although elsewhere it depends on {quoted(lost)}"
-            remedy = "probably it was sorted by itself, which breaks rows: compare with the source"
+            remedy = "it was probably sorted separately, which breaks rows: compare with the source"
             found.append(Finding("error", site, (names[0],), message, remedy, "sorted"))
     return found
 

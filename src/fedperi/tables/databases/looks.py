@@ -18,7 +18,7 @@ from .columns import Stored, cleaned, stored_columns
 from .connection import Connection
 
 INTERVALS, REACH = 256, 8.0
-"""Intervals in which values are counted, over so many standard deviations on both sides: sixteen per deviation."""
+"""Intervals in which values are counted, and standard deviations on both sides: sixteen intervals per deviation."""
 
 WIDE, HEAVY, FEW = 0.125, 0.005, 4
 """An interval is divided again if it is wider than this share of the spread, and holds more than this share of the rows

@@ -15,7 +15,7 @@ _DATE = re.compile(
     r"([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?(Z|[+-]\d{2}:?\d{2})?"
 )
 OWN_TEXT, OWN_SHARE = 20, 0.5
-"""Different texts from which on, and their share of the rows, a column is no category: nearly every row has its own."""
+"""Number of different texts, and their share of the rows, from which a column is not a category: most rows differ."""
 
 LONG = 40
 """Characters on average from which on text is free text."""
@@ -37,7 +37,7 @@ DOMAINS: tuple[tuple[frozenset[str], ...], ...] = (
 
 
 def text_kind(levels: Mapping[str, int], many: bool) -> TextKind | None:
-    """Say what the text of a column is if it is no category; None if it may be one.
+    """Say what the text of a column is if it is not a category; None if it may be one.
 
     Parameters
     ----------

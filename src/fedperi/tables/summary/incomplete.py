@@ -57,7 +57,7 @@ def incomplete_moments(table: Table, schema: Schema, embedding: Embedding, profi
 def least_shared(patterns: Patterns, schema: Schema, embedding: Embedding, site: str) -> int:
     """Return the number of rows in which the two variables are both present that have the fewest of them.
 
-    A covariance of variables that hardly depend on others is known as well as so many complete rows would tell it.
+    A covariance of variables that hardly depend on others is known as precisely as from this number of complete rows.
     Scores of different families must count the same rows, or arrows would point where fewer values are missing. So all
     count those of the worst pair: never more than there is evidence for.
     """

@@ -46,7 +46,7 @@ RESTARTS = 5
 """How often a lost SuperLink is started again within one run."""
 
 MOST_TOLD = 100
-"""Lines about refused keys that are repeated to people: whoever sends more wants to fill a log."""
+"""Number of lines about refused keys that are shown: more would only fill a log."""
 
 START = 60.0
 """Seconds within which a SuperLink must be up."""

@@ -1,1 +1,1 @@
-"""What one command alone needs, `run` or `release`."""
+"""Parts that only one command needs, `run` or `release`."""

@@ -43,7 +43,9 @@ def release_exactly(
         summary = sign_summary(summary, key)
     if as_json:
         if not (yes or dry_run):
-            raise InputError("--json asks nobody: add --yes to confirm that exact statistics may be written")
+            raise InputError(
+                "with --json there is no question: add --yes to confirm that exact statistics may be written"
+            )
     else:
         for section in sections(summary):
             say(section.heading)

@@ -11,16 +11,16 @@ def release_lines(made: dict[str, Any]) -> list[str]:
     lines = [
         f"Wrote {file}: noisy statistics of site {made['site']!r}."
         if made["written"]
-        else f"{file} holds this release already, and was left as it is."
+        else f"{file} already holds this release, and was not changed."
     ]
     if made["kept"]:
-        lines.append("It is the same release as before, no new price.")
+        lines.append("It is the same release as before, at no new price.")
     else:
         lines.append(f"Price: epsilon = {made['epsilon']:g}, delta = {made['delta']:g}, paid once.")
     lines += _ledger_lines(ledger)
     if secret is not None:
         share = 100 * secret["clipped"] / max(1, secret["rows"])
-        undone = " Most are, by design, and the effect is undone." if secret["clipping_is_undone"] else ""
+        undone = " Most are, by design, and the effect is corrected for." if secret["clipping_is_undone"] else ""
         lines += [
             "",
             "For this site only, and not in the file:",
@@ -28,11 +28,11 @@ def release_lines(made: dict[str, Any]) -> list[str]:
             *(f"  {finding}" for finding in secret["findings"]),
         ]
     signed = (
-        "Not signed: anyone on its way could edit it. Give the site's key to sign it: --key site.key"
+        "Not signed: anyone could edit it on the way. To sign it, give the site's key: --key site.key"
         if made["signed_by"] is None
         else f"Signed with the key {made['signed_by']}."
     )
-    return [*lines, "", signed, f"To read it in words: fedperi inspect {file}"]
+    return [*lines, "", signed, f"To have it explained: fedperi inspect {file}"]
 
 
 def plan_lines(plan: dict[str, Any]) -> list[str]:
@@ -42,7 +42,7 @@ def plan_lines(plan: dict[str, Any]) -> list[str]:
         f"A release of site {plan['site']!r}: {len(plan['columns'])} columns, taken as {plan['data']}.",
         f"Price: epsilon = {price['epsilon']:g}, delta = {price['delta']:g}."
         if not plan["kept"]
-        else "It was drawn before: the same release again, no new price.",
+        else "It was drawn before: the same release again, at no new price.",
         *_ledger_lines(ledger),
     ]
     if not plan["kept"]:
@@ -50,7 +50,7 @@ def plan_lines(plan: dict[str, Any]) -> list[str]:
             f"After this release: epsilon = {ledger['spent_after']:.4g}, remaining {ledger['remaining_after']:.4g}."
         )
     if plan["for_the_site_only"]["findings"]:
-        lines += ["For this site only; nothing of it is refused, so mend the table before it is released:"]
+        lines += ["For this site only; none of this stops the release, so correct the table first:"]
         lines += [f"  {finding}" for finding in plan["for_the_site_only"]["findings"]]
     return [*lines, "Nothing was drawn, paid or written: this was a dry run."]
 

@@ -1,4 +1,4 @@
-"""What the check before a run found, among the warnings of its result: in the terminal, in the report and in files."""
+"""Findings of the check before a run as warnings of its result: in the terminal, in the report and in files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 AnyResult = TypeVar("AnyResult", "Result", "FCIResult")
 
 WORDED = ("sentinel", "impossible", "identifier", "date", "unit", "swapped", "sorted", "shared", "determined")
-"""Problems that are told in a result as the check tells them. The words about others may show levels of few rows,
-which are for the owner of a table: a result names their places only."""
+"""Problems that a result reports in the words of the check. The words about others may show levels with few rows, which
+only the owner of the table may see: for these a result names only the places."""
 
 
 SAID = ("missing", "constant")
-"""Problems of which a result has its own words."""
+"""Problems that a result reports in its own words."""
 
 
 def with_findings(result: AnyResult, findings: Sequence[Finding]) -> AnyResult:
-    """Return a result with the warnings of the check before its own; what both say of a unit is said once.
+    """Return a result with the warnings of the check before its own; those about units are not repeated.
 
     Examples
     --------

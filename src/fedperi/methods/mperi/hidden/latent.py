@@ -28,7 +28,7 @@ REFINED = 50
 
 
 class Cause(NamedTuple):
-    """What each site's columns tell of the hidden cause.
+    """What each site's columns say about the hidden cause.
 
     Attributes
     ----------

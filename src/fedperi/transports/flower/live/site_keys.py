@@ -195,7 +195,7 @@ def _read(folder: Path) -> dict[str, _Key]:
         except (ValueError, UnsupportedAlgorithm, OSError):
             key = None
         if not isinstance(key, ec.EllipticCurvePublicKey):
-            raise InputError(f"{str(path)!r} is no public key of a site (ECDSA, OpenSSH's format)")
+            raise InputError(f"{str(path)!r} is not a public key of a site (ECDSA, OpenSSH's format)")
         pem = key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
         keys[path.stem] = _Key(pem, " ".join(content.decode(errors="replace").split()[:2]))
     pems = [key.pem for key in keys.values()]
