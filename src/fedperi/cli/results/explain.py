@@ -16,8 +16,8 @@ def explain(
     second: str = typer.Argument(..., metavar="B", help="Another variable."),
 ) -> None:
     """Say everything about two variables: how sure, what changes it, how strong, what sites do differently."""
+    from ...console import console as terminal
     from ...methods import load
-    from ...report.console import console as terminal
     from ...report.explain import explain as sentences
 
     console = terminal()
