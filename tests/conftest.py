@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,16 +34,41 @@ atexit.register(shutil.rmtree, os.environ["FEDPERI_STORE"], ignore_errors=True)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Use three processes if no file or test is named. A run of named tests is one process: a debugger works there."""
+    """Use four processes if no file or test is named. A run of named tests is one process: a debugger works there."""
     named = config.args_source is pytest.Config.ArgsSource.ARGS
     alone = named or config.option.usepdb or config.option.collectonly or hasattr(config, "workerinput")
     if not alone and config.getoption("numprocesses", 0) is None:
-        config.option.numprocesses, config.option.dist = 3, "worksteal"
+        config.option.numprocesses, config.option.dist = 4, "worksteal"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with tests that wait for processes and networks: begun last, they would run alone for minutes."""
-    items.sort(key=lambda item: not any(item.get_closest_marker(mark) for mark in ("slow", "network")))
+    """Let every process begin with its share of the tests that wait for networks; begun last, they would run alone.
+
+    A file of such tests stays together, since they share federations. ``--dist worksteal`` hands out equal slices of
+    the list, in order, and moves tests from the end of a slice to a process that has none left.
+    """
+    files: dict[Path, list[pytest.Item]] = {}
+    others = []
+    for item in items:
+        if item.get_closest_marker("network") or item.get_closest_marker("slow"):
+            files.setdefault(item.path, []).append(item)
+        else:
+            others.append(item)
+    shares: list[list[pytest.Item]] = [[] for _ in range(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))]
+    for tests in sorted(files.values(), key=_length, reverse=True):
+        min(shares, key=_length).extend(tests)
+    left = len(items)
+    items.clear()
+    for k, share in enumerate(shares):
+        size = left // (len(shares) - k)  # as the scheduler of xdist counts
+        filled = share + others[: max(0, size - len(share))]
+        del others[: max(0, size - len(share))]
+        items += filled
+        left -= len(filled)
+
+
+def _length(tests: list[pytest.Item]) -> int:
+    return sum(4 if test.get_closest_marker("slow") else 1 for test in tests)
 
 
 @pytest.fixture(params=["compiled", "numpy"], scope="module")

@@ -93,6 +93,7 @@ def _cell(text: str | None) -> str:
 def names() -> str:
     """Every public name, for mkdocstrings to fill in."""
     import fedperi
+    from fedperi.graph import formats
 
     lines = ["# Public names", "", "Everything here is in `fedperi`: `import fedperi as fp`. Other names may change."]
     grouped: dict[str, list[str]] = {title: [] for title in GROUPS}
@@ -103,6 +104,9 @@ def names() -> str:
         lines += ["", f"## {title}"]
         for name in members:
             lines += ["", f"::: fedperi.{name}"]
+    lines += ["", "## Graphs for other tools", "", "Methods of `PDAG` too: `graph.to_dot()`, `fp.PDAG.from_dot(text)`."]
+    for name in formats.__all__:
+        lines += ["", f"::: fedperi.graph.formats.{name}"] if name.startswith(("to_", "from_")) else []
     lines += ["", "## Version", "", "`fedperi.__version__` is the version, as text."]
     return "\n".join(lines) + "\n"
 

@@ -332,8 +332,8 @@ def test_the_report_and_the_command_line_name_the_site() -> None:
     import io
 
     from fedperi.cli.common.outcome import summarize
+    from fedperi.console import console
     from fedperi.report import render_report
-    from fedperi.report.console import console
 
     honest, _, wanted = next(federations(1))
     result = fp.IPERI().fit([*honest, fp.Site(_made_up(wanted, 1000, 0), name="liar")])

@@ -3,6 +3,9 @@
 Every process is ended by the test that started it, and every wait has a limit.
 """
 
+import itertools
+import os
+import random
 import re
 import signal
 import socket
@@ -31,10 +34,14 @@ LIMIT = 120.0
 NAMES = ("east", "north", "south")
 
 
+# Below what systems give to outgoing connections, and a range for each process of pytest-xdist: a port is used seconds
+# after it was chosen, and nobody else may have chosen it by then. Two runs at a time begin at different places.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 16
+_PORTS = itertools.cycle(random.SystemRandom().sample(range(16000 + 1000 * _WORKER, 17000 + 1000 * _WORKER), 1000))
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return next(filter(is_free, _PORTS))
 
 
 def is_free(port: int) -> bool:

@@ -145,8 +145,8 @@ def test_a_table_of_edges_can_be_printed_by_any_console() -> None:
 
 
 def test_there_is_one_door_to_the_terminal() -> None:
-    """Everything shown passes `report.console` or `cli.common.say`, where nothing is taken for markup."""
-    doors = {SOURCES / "report" / "console.py", SOURCES / "cli" / "common" / "say.py"}
+    """Everything shown passes `console` or `cli.common.say`, where nothing is taken for markup."""
+    doors = {SOURCES / "console.py", SOURCES / "cli" / "common" / "say.py"}
     strange = []
     for path in SOURCES.rglob("*.py"):
         text = re.sub(r"^\s*(>>>|\.\.\.) .*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -158,7 +158,7 @@ def test_there_is_one_door_to_the_terminal() -> None:
 def test_control_characters_do_not_reach_a_terminal() -> None:
     """Levels are cells, and may hold anything; a reason that a site gives for its failure likewise."""
     from fedperi.cli.common.say import say
-    from fedperi.report.console import console
+    from fedperi.console import console
 
     stream = io.StringIO()
     terminal = console(file=stream, force_terminal=True, width=100)

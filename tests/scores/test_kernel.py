@@ -85,6 +85,18 @@ def test_an_environment_variable_turns_them_off(value: str, kind: str) -> None:
     assert out.stdout.split() == [kind, str(kind == "numpy")]
 
 
+@needs_loops
+def test_loops_of_other_sources_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    for name in ("module.c", "loops.h"):
+        (tmp_path / name).write_text("int edited;")
+    with pytest.raises(RuntimeError, match=r"sources beside them.*pip install -e.*FEDPERI_KERNEL=numpy"):
+        kernel.check_sources(loops, tmp_path)
+    with pytest.raises(RuntimeError, match="sources beside them"):  # from before they had a number
+        kernel.check_sources(object(), tmp_path)
+    (tmp_path / "none").mkdir()
+    kernel.check_sources(object(), tmp_path / "none")  # as in an installed package
+
+
 def test_a_run_without_them_says_once_what_that_costs() -> None:
     code = (
         "import sys; sys.modules['fedperi.scores._kernel._loops'] = None; import fedperi as fp; "

@@ -161,7 +161,7 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
         return
     from rich.progress import Progress
 
-    from ..report.console import console as terminal
+    from ..console import console as terminal
 
     with Progress(console=terminal(stderr=True), transient=True) as bar:
         task = bar.add_task("attacking fedperi's own releases", total=None)

@@ -65,7 +65,7 @@ def benchmark(
     """Run an experiment; write tables, figures and all single results. A stopped run resumes where it stopped."""
     from ..benchmark.experiments import with_saved_seeds
     from ..benchmark.page import Request
-    from ..report.console import console as terminal
+    from ..console import console as terminal
 
     if seeds < 1 or first < 0:
         raise InputError(f"--seeds must be a positive number and --first not negative; not {seeds} and {first}")
@@ -190,7 +190,7 @@ def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
     """A line on standard error, in a terminal only, with the time that is left."""
     from rich.text import Text
 
-    from ..report.console import console as terminal
+    from ..console import console as terminal
 
     console = terminal(stderr=True)
     begun, first = time.monotonic(), [-1]

@@ -113,7 +113,7 @@ def _new_file(name: str) -> Path:
 
 
 def _show(report: CheckReport, after: list[str]) -> None:
-    from ..report.console import console as terminal
+    from ..console import console as terminal
 
     console = terminal()
     console.print(report.to_rich())

@@ -106,7 +106,7 @@ def coordinate(
     if timeout <= 0:
         raise InputError(f"--timeout must be a number of seconds above 0, not {timeout:g}")
 
-    from ..report.console import console as terminal
+    from ..console import console as terminal
 
     host, port = _address(address, insecure)
     certificates, known = _keys(insecure, keys, cert, key, ca, site_keys)
@@ -138,7 +138,7 @@ def coordinate(
 
 
 def _show_result(result: Result, as_json: bool, out: Path) -> None:
-    from ..report.console import console as terminal
+    from ..console import console as terminal
 
     if as_json:
         say(result.to_json())

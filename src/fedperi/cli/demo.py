@@ -47,9 +47,9 @@ def demo(
     """Simulate hospitals with unrecorded policies, find their common graph, and compare it with the truth."""
     from rich.text import Text
 
+    from ..console import console as terminal
     from ..graph import PDAG
     from ..methods import MPERI
-    from ..report.console import console as terminal
     from ..report.grades import counted
     from ..report.pictures.text import edge_table
     from ..simulation import simulate

@@ -37,7 +37,7 @@ def init(
             raise InputError(f"{str(target)!r} already exists; remove it, or choose another folder with --out")
 
     from .. import disk
-    from ..report.console import console as terminal
+    from ..console import console as terminal
     from ..tables import check
     from ..tables.preparing.templates import knowledge_template, schema_template
 

@@ -51,7 +51,7 @@ def inspect(
 def _print(sections: list[Section]) -> None:
     from rich.text import Text
 
-    from ..report.console import console as terminal
+    from ..console import console as terminal
 
     console = terminal()
     for section in sections:
@@ -65,8 +65,8 @@ def _print_proof(statement: Statement, checked: bool, exact: bool) -> None:
     """Say what the file proves about itself."""
     from rich.text import Text
 
+    from ..console import console as terminal
     from ..privacy.release.sentences import printable
-    from ..report.console import console as terminal
 
     console = terminal()
     noise = "and its numbers fit together" if exact else "and its noise is as large as its promise needs"

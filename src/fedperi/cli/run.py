@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -75,40 +75,64 @@ def run(
     as_json: arg.AsJson = False,
 ) -> None:
     """Find the causal graph that the sites share."""
-    from ..tables.readers.formats.naming import each_source
-
-    files = [one for file in files for one in each_source(file)]
     given = {**context.params, "context": contexts}  # typer keeps the name for itself
     asked, said = given_options(config, given, known_options(HERE))
     check_place(out, dry_run, as_json)
-    noise = "epsilon" in asked
-    how = opening_of({**context.params, "decimal": asked.get("decimal")}, noise=noise)
-    if not noise:  # then the decimal mark is about text files, and no part of a promise
-        asked.pop("decimal", None)
+    how = _opening(context.params, asked)
     chosen = make_method(asked, said)
     name = asked.get("method", next(iter(HERE)))
-    inputs = found_inputs(files, how)
+    inputs = _inputs(files, how)
     tables = _tables(inputs, name)
     sources = _sources(inputs, tables, site_keys)
+    _run(sources, tables, chosen, how, _Asked(name, targets or [], out, dry_run, as_json))
 
-    from ..report.console import console as terminal
+
+class _Asked(NamedTuple):
+    """What is to be done with the sources, beside fitting the method."""
+
+    method: str
+    targets: list[str]
+    out: Path | None
+    dry_run: bool
+    as_json: bool
+
+
+def _opening(given: dict[str, Any], asked: dict[str, Any]) -> Opening:
+    """Return how tables are opened. Without noise the decimal mark is about text files, and no part of a promise."""
+    noise = "epsilon" in asked
+    how = opening_of({**given, "decimal": asked.get("decimal")}, noise=noise)
+    if not noise:
+        asked.pop("decimal", None)
+    return how
+
+
+def _inputs(files: list[str], how: Opening) -> list[Any]:
+    """Find the sites' files, one per sheet where all sheets of a workbook are asked for."""
+    from ..tables.readers.formats.naming import each_source
+
+    return found_inputs([one for file in files for one in each_source(file)], how)
+
+
+def _run(sources: list[Any], tables: list[Any], method: Any, how: Opening, asked: _Asked) -> None:
+    """Check the sources, fit the method, and show or write what it found."""
+    from ..console import console as terminal
     from .common.single.fci_outcome import summarize_any
 
-    console = terminal(quiet=as_json)
-    strict = name not in ("mperi", "fci")
-    sources, chosen, findings = _checked_sources(console, sources, tables, chosen, how, dry_run, strict=strict)
-    sources = with_targets(sources, targets or [], name)
-    if dry_run:
+    console = terminal(quiet=asked.as_json)
+    strict = asked.method not in ("mperi", "fci")
+    sources, method, findings = _checked_sources(console, sources, tables, method, how, asked.dry_run, strict=strict)
+    sources = with_targets(sources, asked.targets, asked.method)
+    if asked.dry_run:
         console.print("Nothing was requested: this was a dry run.")
         return
     _say_unsigned(console, sources)
-    result = with_findings(chosen.fit(sources), findings)
-    if out is not None:
-        result.save(out)
-    if as_json:
+    result = with_findings(method.fit(sources), findings)
+    if asked.out is not None:
+        result.save(asked.out)
+    if asked.as_json:
         say(result.to_json())
     else:
-        summarize_any(console, result, out)
+        summarize_any(console, result, asked.out)
 
 
 def _checked_sources(
@@ -213,7 +237,7 @@ def _checked(console: Console, files: list[Any], method: Any, how: Opening, *, s
     with reading(len(files)) as tell:
         report = check(files, method.schema, method.missing, strict=strict, tell=tell, how=how)
     if not report.ok:
-        from ..report.console import console as terminal
+        from ..console import console as terminal
 
         terminal(stderr=True).print(report.to_rich())
         again = "" if strict else " (`fedperi check` shows it again)"

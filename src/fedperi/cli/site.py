@@ -80,7 +80,7 @@ def site(
     dry_run: arg.DryRun = False,
 ) -> None:
     """Take part in a federation with one table, until stopped. No row leaves this machine."""
-    from ..report.console import console as terminal
+    from ..console import console as terminal
 
     note = terminal(stderr=True, soft_wrap=True).print
     if approve and approve_later:

@@ -5,49 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import bits
-from .equivalence import parents_of
 from .order import descendants
-from .pdag import PDAG
 from .separation import reachable
 
 
-def adjustment_set(dag: PDAG, cause: str, effect: str) -> tuple[str, ...] | None:
-    """Find the optimal adjustment set for the total effect of one variable on another.
+def optimal_set(parents: Sequence[int], children: Sequence[int], cause: int, effect: int) -> int | None:
+    """Find the optimal adjustment set for the total effect of one variable on another in a DAG, as a bit set.
 
     Of all valid adjustment sets it gives the smallest asymptotic variance in linear models (Henckel, Perković and
     Maathuis, 2022). It is the parents of the variables on directed paths from cause to effect, without those paths and
     what lies below them. A set that is valid in a DAG is also valid after arrows are removed, so one set serves all
-    sites, whatever their policies cut.
-
-    Parameters
-    ----------
-    dag : PDAG
-        A graph without undirected edges.
-    cause, effect : str
-        Two of its variables.
-
-    Returns
-    -------
-    tuple of str, or None
-        The set, in the order of the graph's names; None if no directed path leads from cause to effect, so that the
-        effect is zero.
+    sites, whatever their policies cut. Without a directed path the effect is zero, and there is None.
 
     Examples
     --------
     >>> import fedperi as fp
+    >>> from fedperi.graph.equivalence import parents_of
     >>> dag = fp.PDAG.from_edges([("age", "dose"), ("age", "pain"), ("dose", "pain"), ("sex", "pain")])
-    >>> adjustment_set(dag, "dose", "pain")
-    ('age', 'sex')
-    >>> adjustment_set(dag, "pain", "dose") is None
-    True
+    >>> dag.names, bin(optimal_set(parents_of(dag), bits.rows(dag.adjacency), 1, 2))
+    (('age', 'dose', 'pain', 'sex'), '0b1001')
     """
-    parents, children = parents_of(dag), bits.rows(dag.adjacency)
-    found = optimal_set(parents, children, dag.index(cause), dag.index(effect))
-    return None if found is None else tuple(dag.names[i] for i in bits.members(found))
-
-
-def optimal_set(parents: Sequence[int], children: Sequence[int], cause: int, effect: int) -> int | None:
-    """Do the same on bit sets."""
     causal = causal_nodes(parents, children, cause, effect)
     if not causal:
         return None

@@ -17,7 +17,7 @@ def watching(enabled: bool | None, title: str) -> Iterator[Callable[[Step], None
         return
     from rich.text import Text
 
-    from ..report.console import console
+    from ..console import console
 
     with console(stderr=True).status(Text(f"{title}: asking the sites")) as status:
 

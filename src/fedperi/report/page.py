@@ -65,19 +65,18 @@ def render_report(result: Result) -> str:
 
     from ..methods.effects.table import effects_of
 
-    folder = files(__package__) / "templates"
-    style = (folder / "report.css").read_text(encoding="utf-8")
-    script = "".join((folder / name).read_text(encoding="utf-8") for name in ("report.js", "explore.js", "move.js"))
     picture = layout(drawn_graph(result))
     edges = shown_edges(result, list(picture.routes))
     promised = promises(result)
     effects = effects_of(result)
     view = mechanism_view(result, edges, effects) if result.groups else None
     totals = () if effects is None else total_effects(effects)
+    style = _template("report.css")
     if view is not None or result.warnings:
-        style += (folder / "mechanisms.css").read_text(encoding="utf-8")
+        style += _template("mechanisms.css")
     if promised:
-        style += (folder / "privacy.css").read_text(encoding="utf-8")
+        style += _template("privacy.css")
+    script = "".join(map(_template, ("report.js", "explore.js", "move.js")))
     page: str = (
         environment()
         .get_template("report.html")
@@ -91,16 +90,11 @@ def render_report(result: Result) -> str:
             totals=totals,
             when_directed=when_directed(result.method),
             answers=() if view is None else answers(edges, view, effects, totals, result),
-            picture=Markup(_picture(picture, edges, view)),
             words=WORDS,
             meaning=meaning(),
             short=SHORT,
-            wide=picture.width > WIDE,
-            names=[box.name for box in picture.boxes],
-            edges=edges,
-            listed=sorted(range(len(edges)), key=lambda k: _rank(edges[k])),
-            neighbours=_neighbours(picture, edges),
             curves=[Markup(convergence_svg(result.history, what)) for what in _watched(result)],
+            **_graph(picture, edges, view),
             **_numbers(result),
             **_privacy(promised),
             **_texts(result, promised),
@@ -109,13 +103,30 @@ def render_report(result: Result) -> str:
     return page.lstrip()  # the template begins with macros
 
 
+def _graph(picture: Layout, edges: list[ShownEdge], view: MechanismView | None) -> dict[str, Any]:
+    """The graph as a picture, and as lists of what is in it."""
+    from markupsafe import Markup
+
+    return {
+        "picture": Markup(_picture(picture, edges, view)),
+        "wide": picture.width > WIDE,
+        "names": [box.name for box in picture.boxes],
+        "edges": edges,
+        "listed": sorted(range(len(edges)), key=lambda k: _rank(edges[k])),
+        "neighbours": _neighbours(picture, edges),
+    }
+
+
+def _template(name: str) -> str:
+    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
+
+
 def environment() -> Environment:
     """Return the template environment: everything is escaped, and a missing name is an error."""
     import jinja2
 
-    folder = files(__package__) / "templates"
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        loader=jinja2.FunctionLoader(_template),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

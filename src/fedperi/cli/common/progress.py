@@ -27,7 +27,7 @@ def reading(files: int) -> Iterator[Tell | None]:
         return
     from rich.text import Text
 
-    from ...report.console import console
+    from ...console import console
 
     begun: dict[str, None] = {}  # in the order of reading
     with console(stderr=True).status(Text("reading")) as status:

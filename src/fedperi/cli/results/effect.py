@@ -29,9 +29,9 @@ def effect(
     as_json: bool = typer.Option(False, "--json", help="Print the numbers as JSON and nothing else."),
 ) -> None:
     """Estimate the effect of one variable on another; without --cause and --effect, list those of all arrows."""
+    from ...console import console as terminal
     from ...methods import load
     from ...methods.effects.table import effects_of
-    from ...report.console import console as terminal
 
     found = effects_of(load(directory))
     if found is None:

@@ -16,8 +16,8 @@ def explain(
     second: str = typer.Argument(..., metavar="B", help="Another variable."),
 ) -> None:
     """Explain the link between two variables: how certain, how strong, what changes it, how sites differ."""
+    from ...console import console as terminal
     from ...methods import load
-    from ...report.console import console as terminal
     from ...report.explain import explain as sentences
 
     console = terminal()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import InputError
-from ..pdag import PDAG
 from ..validate import Pair
+
+# PDAG has readers and writers as methods (interop.py), so modules here import it late, where a graph is built.
+if TYPE_CHECKING:
+    from ..pdag import PDAG
 
 
 class TextFormat(NamedTuple):
@@ -56,6 +59,8 @@ def build(source: str, names: Iterable[str], edges: Iterable[Edge]) -> PDAG:
         seen[pair] = edge
     arrows = [(e.first, e.second) for e in seen.values() if e.kind == "->"]
     lines = [(e.first, e.second) for e in seen.values() if e.kind == "--"]
+    from ..pdag import PDAG
+
     try:
         return PDAG.from_edges(arrows, lines, list(names))
     except InputError as problem:

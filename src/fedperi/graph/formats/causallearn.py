@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ..pdag import PDAG
 from ..validate import checked_names
 from .build import checked_name_list
+
+if TYPE_CHECKING:
+    from ..pdag import PDAG
 
 # graph[i, j] is the mark at i of the edge between i and j.
 _TAIL, _ARROW, _CIRCLE = -1, 1, 2
@@ -71,6 +73,8 @@ def from_causallearn(graph: Any, names: Iterable[str] | None = None) -> PDAG:
         marks = _checked_marks(general.graph if is_object else general)
         variables = checked_names(labels, len(marks))
         _check_pairs(marks, variables)
+        from ..pdag import PDAG
+
         # With the pairs checked, a tail at i is an edge that leaves i: the adjacency of a PDAG.
         return PDAG(marks == _TAIL, variables)
     except InputError as problem:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ...errors import InputError
-from ..pdag import PDAG
 from .build import build, ordered_edges
 from .dotlang import GraphLanguage, read_statements
+
+if TYPE_CHECKING:
+    from ..pdag import PDAG
 
 RESERVED = frozenset({"graph", "node"})
 """Words that DAGitty keeps for itself: no variable can have them as its name."""

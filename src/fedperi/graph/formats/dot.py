@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from ..pdag import PDAG
 from .build import build, ordered_edges
 from .dotlang import GraphLanguage, read_statements
+
+if TYPE_CHECKING:
+    from ..pdag import PDAG
 
 # Other shapes, such as odot in drawings of PAGs, mean something else than an arrow.
 _ARROWHEADS = ("normal", "vee", "open", "empty")

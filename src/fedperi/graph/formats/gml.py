@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html.entities import name2codepoint
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...errors import InputError
-from ..pdag import PDAG
 from .build import Edge, build, checked_text, merge_opposite_arcs
+
+if TYPE_CHECKING:
+    from ..pdag import PDAG
 
 # Besides what GML itself cannot hold: DoWhy looks for .dot, .gml, .txt and "graph {" anywhere in a text to guess what
 # it was given, so names must not show them.

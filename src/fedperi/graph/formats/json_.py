@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
 from ...strict import Unreadable, read_json
-from ..pdag import PDAG
 from .build import Edge, build, checked_text, ordered_edges
+
+if TYPE_CHECKING:
+    from ..pdag import PDAG
 
 FORMAT = "fedperi.graph"
 VERSION = 1

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError
-from ..pdag import PDAG
 from .build import Edge, build, merge_opposite_arcs
 
 if TYPE_CHECKING:
     import networkx as nx
+
+    from ..pdag import PDAG
 
 
 def to_networkx(graph: PDAG) -> nx.DiGraph:

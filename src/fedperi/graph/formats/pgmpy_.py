@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import InputError
-from ..pdag import PDAG
 from ..validate import Pair
 from .build import Edge, build, checked_name_list, ordered_edges
+
+if TYPE_CHECKING:
+    from ..pdag import PDAG
 
 
 class EdgeLists(NamedTuple):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
+from typing import TYPE_CHECKING
 
 from ...errors import InputError
 from ...names import guarded, unguarded
-from ..pdag import PDAG
 from .build import Edge, build, checked_text, ordered_edges
+
+if TYPE_CHECKING:
+    from ..pdag import PDAG
 
 _HEADER = ["from", "to", "type"]
 # Outer white space is quoted too: many programs, and our reader, skip it after a comma otherwise. So are the marks at

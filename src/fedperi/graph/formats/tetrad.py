@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...errors import InputError
 from ..ancestral.pag import PAG
-from ..pdag import PDAG
 from . import pag
 from .build import ordered_edges
+
+if TYPE_CHECKING:
+    from ..pdag import PDAG
 
 
 def to_tetrad(graph: PDAG) -> str:
@@ -47,4 +51,6 @@ def from_tetrad(text: str) -> PDAG:
             directed.append((a, b) if symbol == "-->" else (b, a))
         else:
             raise InputError(f"Tetrad: {a} {symbol} {b} is an edge of a PAG; read it with PAG.from_tetrad")
+    from ..pdag import PDAG
+
     return PDAG.from_edges(directed, undirected, read.names)

@@ -12,7 +12,9 @@ from __future__ import annotations
 import os
 import warnings
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 SLOWER = (
     "fedperi was installed without its compiled loops and computes with numpy. Graphs are the same, but M-PERI takes "
@@ -63,7 +65,26 @@ def _find_loops() -> Any:
         from . import _loops
     except ImportError:
         return NoLoops(missing=True)
+    check_sources(_loops, Path(__file__).parent)
     return _loops
+
+
+def check_sources(compiled: Any, folder: Path) -> None:
+    """Refuse loops that were compiled from other sources than those beside them: after a pull or an edit.
+
+    An installed package has no sources, so there is nothing to compare.
+
+    Examples
+    --------
+    >>> check_sources(None, Path("no", "such", "folder"))
+    """
+    sources = sorted(folder.glob("*.[ch]"))
+    number = crc32(b"".join(one.read_bytes() for one in sources)) & 0x7FFFFFFF  # as setup.py computes it
+    if sources and getattr(compiled, "SOURCES", None) != number:
+        raise RuntimeError(
+            "the compiled loops are not those of the sources beside them, which have changed: run "
+            "`pip install -e '.[dev]'` again (or set FEDPERI_KERNEL=numpy to work without them)"
+        )
 
 
 if TYPE_CHECKING:

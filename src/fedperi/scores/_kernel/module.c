@@ -660,6 +660,15 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_loops", NULL, 0, methods, NULL, NULL, NULL, NULL};
+/* A number for the sources, from setup.py: __init__.py compares it with those that lie beside the module. */
+#ifndef SOURCES
+#define SOURCES 0
+#endif
+
+static int mark_sources(PyObject *module) { return PyModule_AddIntConstant(module, "SOURCES", SOURCES); }
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)mark_sources}, {0, NULL}};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_loops", NULL, 0, methods, slots, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__loops(void) { return PyModuleDef_Init(&definition); }

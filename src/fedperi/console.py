@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from ..names import visible
+from .names import visible
 
 
 class PlainConsole(Console):
