@@ -94,6 +94,28 @@ def test_a_run_without_them_says_once_what_that_costs() -> None:
     assert out.returncode == 0 and out.stderr.count(kernel.SLOWER) == 1
 
 
+@pytest.mark.parametrize("old", ["", "0", "12345"])
+def test_loops_of_other_sources_are_not_used_and_a_run_says_once_what_to_do(old: str) -> None:
+    """As after `git pull`: those of older versions have no number at all."""
+    code = (
+        "import sys, types; old = types.ModuleType('fedperi.scores._kernel._loops'); "
+        f"{f'old.version = {old}; ' if old else ''}sys.modules[old.__name__] = old; "
+        "import fedperi as fp, fedperi.scores._kernel as k; k._loops = old; print(k.kind()); "
+        "sites = fp.simulate(3, clients=2, samples=100, seed=1).sites; fp.IPERI().fit(sites); fp.IPERI().fit(sites)"
+    )
+    out = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True)
+    assert out.returncode == 0 and out.stdout.split() == ["numpy"]
+    assert out.stderr.count(kernel.OUTDATED) == 1 and "pip install -e ." in kernel.OUTDATED
+
+
+def test_every_change_of_a_source_is_another_version(tmp_path: Path) -> None:
+    numbers = {kernel.version_of(tmp_path)}
+    for name, text in (("a.c", "int a;"), ("a.c", "int b;"), ("b.h", "int c;")):
+        (tmp_path / name).write_text(text)
+        numbers.add(kernel.version_of(tmp_path))
+    assert len(numbers) == 4 and 0 in numbers
+
+
 def test_a_run_notes_which_it_was() -> None:
     sites = fp.simulate(3, clients=2, samples=100, seed=1).sites
     noted = both(lambda: fp.IPERI().fit(sites).manifest["kernel"])

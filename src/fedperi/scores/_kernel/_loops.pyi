@@ -12,6 +12,8 @@ Floats = NDArray[float64]
 Ints = NDArray[int64]
 Bools = NDArray[bool_]
 
+version: int
+
 def scores(
     correlation: Floats,
     first: Ints,

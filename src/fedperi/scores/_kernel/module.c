@@ -660,6 +660,15 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_loops", NULL, 0, methods, NULL, NULL, NULL, NULL};
+#ifndef SOURCES
+#define SOURCES 0
+#endif
+
+/* A number of these sources, from setup.py: by it `_kernel/__init__.py` sees that they were changed since. */
+static int add_version(PyObject *module) { return PyModule_AddIntConstant(module, "version", SOURCES); }
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_version}, {0, NULL}};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_loops", NULL, 0, methods, slots, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__loops(void) { return PyModuleDef_Init(&definition); }
