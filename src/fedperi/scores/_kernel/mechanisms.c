@@ -616,7 +616,7 @@ static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *lab
     ptrdiff_t inside = count, *leavers = work->leavers, single = 0;
     double rows, fixed, score = score_listed(work, list, inside, &rows, &fixed);
     while (inside > 1) {
-        ptrdiff_t most = single || inside < 2 * AT_ONCE ? 1 : inside / AT_ONCE;
+        ptrdiff_t most = single || inside < 2 * AT_ONCE ? 1 : inside / 16;
         ptrdiff_t out = most_apart(work, list, inside, rows, most, leavers);
         if (!out)
             break;
@@ -942,7 +942,7 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
                     work->list[inside++] = other;
             settle(work, work->list, inside, room);
         }
-    ptrdiff_t *groups = work->leavers + count / AT_ONCE + 1, found = list_groups(work, groups);
+    ptrdiff_t *groups = work->leavers + count / 16 + 1, found = list_groups(work, groups);
     total = declared + add_groups(work, groups, found, -1, &everywhere);
     for (ptrdiff_t x = 0; x < found; x++) { /* what is left without a group is the same for all its sites */
         work->others_refund[groups[x]] = -HUGE_VAL;
@@ -988,23 +988,29 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
     }
 }
 
-/* What a tolerance can reach at most: every site alone, or in a group whose mechanism is just its own. Prices below
-   zero are a bonus for every group. */
+/* What a tolerance can reach at most: every site alone; or some in groups whose mechanisms are just their own, of which
+   at least one pays for its parameters. Prices below zero are a bonus for every group. */
 static double most_possible(const Work *work, const Fits *fits)
 {
     const Sites *sites = work->sites;
-    double total = larger(sites->price_own, sites->price_cut);
+    double apart = larger(sites->price_own, sites->price_cut), together = apart;
     double bonus = larger(0.0, larger(-sites->price_own, -sites->price_cut));
+    double fewest = HUGE_VAL, smallest = HUGE_VAL; /* parameters and weighted rows of a site */
     for (ptrdiff_t k = 0; k < sites->count; k++) {
         size_t at = (size_t)k;
         if (sites->constant[k * sites->variables + work->node])
             continue;
         if (fits->alone[at] == TOO_FEW)
             return HUGE_VAL;
+        double alone = larger(fits->alone[at], fits->cut[at] + sites->price_cut) + bonus;
         double shared = fits->likelihood[at] - 0.5 * fits->parameters[at] * work->log_c[work->at * sites->count + k];
-        total += larger(shared, larger(fits->alone[at], fits->cut[at] + sites->price_cut)) + bonus;
+        double rows = sites->n[k] / (1.0 + sites->n[k] * work->tau * work->tau);
+        apart += alone;
+        together += larger(shared + bonus, alone);
+        fewest = fits->parameters[at] < fewest ? fits->parameters[at] : fewest;
+        smallest = rows < smallest ? rows : smallest;
     }
-    return total;
+    return larger(apart, together - 0.5 * fewest * log(larger(2.0 * smallest, 1.0)));
 }
 
 /* The same with the tolerance that explains the sites best. One that is not zero has a price, and is not tried if it
@@ -1051,7 +1057,7 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->sums = malloc(2 * count * stride * sizeof(double));
     work->gain = malloc(count * (count + 9) * sizeof(double));
     work->members = malloc(2 * count * sizeof(int64_t));
-    work->list = malloc((2 * count + count / AT_ONCE + 2) * sizeof(ptrdiff_t)); /* and `leavers`, and groups */
+    work->list = malloc((2 * count + count / 16 + 2) * sizeof(ptrdiff_t)); /* and `leavers`, and groups */
     work->cut = malloc(2 * count * sizeof(size_t));
     work->blocks = (work->sites->count + LANES - 1) / LANES;
     size_t places = (size_t)work->blocks * LANES, logs = (size_t)(work->sites->tolerances + 4) * count;
