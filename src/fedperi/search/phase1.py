@@ -101,6 +101,39 @@ def find_common_dag(
     return Found(parents, sets, history)
 
 
+def find_dag_within(
+    oracle: RegretOracle,
+    candidates: Sequence[int],
+    start: Sequence[int],
+    *,
+    edge_price: float,
+    constraints: Constraints,
+    seed: int,
+) -> Found:
+    """Find the best DAG whose parents are among given candidates, bit sets by node, in one round.
+
+    The search starts from another DAG, and from a greedy order.
+
+    Examples
+    --------
+    >>> from fedperi.graph.knowledge import unconstrained
+    >>> class Two:
+    ...     names = ("A", "B")
+    ...     def regrets(self, families):
+    ...         return [np.array([[[5.0, 0.0]]]) for _ in families]
+    >>> find_dag_within(Two(), [0b10, 0b00], [0, 0], edge_price=0, constraints=unconstrained("AB"), seed=1).parents
+    [2, 0]
+    """
+    sets = ParentSets(oracle, edge_price, constraints)
+    sets.fetch((node, 0, free) for node, free in enumerate(candidates))
+    rng = np.random.default_rng(seed)
+    orders = [best_order(sets, rng, shakes(len(start)), first) for first in (topological_order(start), None)]
+    order = max(orders, key=lambda one: order_score(sets, one))
+    parents = parents_in(sets, order)
+    objective = -sum(sets.score(i, s) or 0.0 for i, s in enumerate(parents))
+    return Found(parents, sets, [Step("all sites", 1, objective)])
+
+
 def best_known_dag(sets: ParentSets, start: Sequence[int], aggregate: Aggregate) -> list[int]:
     """Find the DAG that is regretted least among those whose parent sets are known; nobody is asked.
 

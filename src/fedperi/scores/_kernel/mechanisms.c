@@ -14,7 +14,8 @@
 #define NEAR 3.0 /* nats: a move that seems to lose no more may gain */
 #define NOT_CUT SIZE_MAX
 #define LANES 8 /* sites that are fitted side by side */
-#define AT_ONCE 64 /* of this number of sites one leaves its group at a time */
+#define MANY 128 /* in a group of so many sites several leave at a time: */
+#define AT_ONCE 16 /* one of so many */
 #define CONSTANT 1e-10 /* share of a column's spread over all sites below which it is constant at one of them */
 
 typedef struct {
@@ -616,7 +617,7 @@ static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *lab
     ptrdiff_t inside = count, *leavers = work->leavers, single = 0;
     double rows, fixed, score = score_listed(work, list, inside, &rows, &fixed);
     while (inside > 1) {
-        ptrdiff_t most = single || inside < 2 * AT_ONCE ? 1 : inside / 16;
+        ptrdiff_t most = single || inside < MANY ? 1 : inside / AT_ONCE;
         ptrdiff_t out = most_apart(work, list, inside, rows, most, leavers);
         if (!out)
             break;
@@ -942,7 +943,7 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
                     work->list[inside++] = other;
             settle(work, work->list, inside, room);
         }
-    ptrdiff_t *groups = work->leavers + count / 16 + 1, found = list_groups(work, groups);
+    ptrdiff_t *groups = work->leavers + count / AT_ONCE + 1, found = list_groups(work, groups);
     total = declared + add_groups(work, groups, found, -1, &everywhere);
     for (ptrdiff_t x = 0; x < found; x++) { /* what is left without a group is the same for all its sites */
         work->others_refund[groups[x]] = -HUGE_VAL;
@@ -1057,7 +1058,7 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->sums = malloc(2 * count * stride * sizeof(double));
     work->gain = malloc(count * (count + 9) * sizeof(double));
     work->members = malloc(2 * count * sizeof(int64_t));
-    work->list = malloc((2 * count + count / 16 + 2) * sizeof(ptrdiff_t)); /* and `leavers`, and groups */
+    work->list = malloc((2 * count + count / AT_ONCE + 2) * sizeof(ptrdiff_t)); /* and `leavers`, and groups */
     work->cut = malloc(2 * count * sizeof(size_t));
     work->blocks = (work->sites->count + LANES - 1) / LANES;
     size_t places = (size_t)work->blocks * LANES, logs = (size_t)(work->sites->tolerances + 4) * count;
