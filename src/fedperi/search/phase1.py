@@ -56,12 +56,13 @@ def find_common_dag(
     note: Callable[[Step], None],
     keep: Callable[[Found], None],
     most_neighbours: int = MOST_NEIGHBOURS,
+    first: Sequence[int] | None = None,
 ) -> Found:
     """Minimise the aggregated regret over DAGs.
 
     Up to `FULL` variables all parent sets are asked and the best order is found exactly. Beyond, candidates come from a
-    first look; then the search runs on their subsets, and every round that follows asks whether a variable outside
-    could still improve the DAG found.
+    first look, unless the `first` ones are given; then the search runs on their subsets, and every round that follows
+    asks whether a variable outside could still improve the DAG found.
     """
     p = len(oracle.names)
     rng = np.random.default_rng(seed)
@@ -77,7 +78,12 @@ def find_common_dag(
 
     candidates = [
         (c | need) & ~never
-        for c, need, never in zip(candidate_parents(sets), constraints.required, constraints.forbidden, strict=True)
+        for c, need, never in zip(
+            candidate_parents(sets) if first is None else first,
+            constraints.required,
+            constraints.forbidden,
+            strict=True,
+        )
     ]
     sets.fetch((node, 0, free) for node, free in enumerate(candidates) if not sets.knows(node, free))
     order = exact_order(sets) if p <= FULL else best_order(sets, rng, shakes(p) // 2, constraints.order)
@@ -99,39 +105,6 @@ def find_common_dag(
         parents = improve_worst(sets, parents)
         record("worst regrets", parents)
     return Found(parents, sets, history)
-
-
-def find_dag_within(
-    oracle: RegretOracle,
-    candidates: Sequence[int],
-    start: Sequence[int],
-    *,
-    edge_price: float,
-    constraints: Constraints,
-    seed: int,
-) -> Found:
-    """Find the best DAG whose parents are among given candidates, bit sets by node, in one round.
-
-    The search starts from another DAG, and from a greedy order.
-
-    Examples
-    --------
-    >>> from fedperi.graph.knowledge import unconstrained
-    >>> class Two:
-    ...     names = ("A", "B")
-    ...     def regrets(self, families):
-    ...         return [np.array([[[5.0, 0.0]]]) for _ in families]
-    >>> find_dag_within(Two(), [0b10, 0b00], [0, 0], edge_price=0, constraints=unconstrained("AB"), seed=1).parents
-    [2, 0]
-    """
-    sets = ParentSets(oracle, edge_price, constraints)
-    sets.fetch((node, 0, free) for node, free in enumerate(candidates))
-    rng = np.random.default_rng(seed)
-    orders = [best_order(sets, rng, shakes(len(start)), first) for first in (topological_order(start), None)]
-    order = max(orders, key=lambda one: order_score(sets, one))
-    parents = parents_in(sets, order)
-    objective = -sum(sets.score(i, s) or 0.0 for i, s in enumerate(parents))
-    return Found(parents, sets, [Step("all sites", 1, objective)])
 
 
 def best_known_dag(sets: ParentSets, start: Sequence[int], aggregate: Aggregate) -> list[int]:

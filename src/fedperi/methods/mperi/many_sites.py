@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...scores.mechanisms import Mechanisms
-from ...search.phase1 import Found, find_dag_within
+from ...search.phase1 import Found
 from ...search.posterior import MOST_EXACT
 from ...tables.summary.summary import Summary
-from .oracle import ScoreOracle, edge_price
 from .runs import candidates
 
 MOST_SEARCHED, SAMPLED = 128, 64
@@ -18,18 +17,22 @@ MOST_SEARCHED, SAMPLED = 128, 64
 be families that are far from the best ones, which a sample shows as well (docs/results/scale.md)."""
 
 
-def sampled(parts: Sequence[Summary], most: int = SAMPLED) -> list[Summary]:
-    """Take some of the sites, evenly over their rows in the order of their names: large sites are always among them.
+def sampled(parts: Sequence[Summary], above: int | None = None, most: int | None = None) -> list[Summary]:
+    """Take some of the sites if there are many, evenly over their rows in the order of their names.
+
+    Sites with a large share of the rows are always among them. Unless said otherwise, `SAMPLED` sites of more than
+    `MOST_SEARCHED` are taken.
 
     Examples
     --------
     >>> import fedperi as fp
     >>> from fedperi.tables.summary.summaries import summaries
     >>> tables = fp.simulate(2, clients=9, samples=50, seed=1).sites
-    >>> [part.site for part in sampled(summaries(dict(zip("ihgfedcba", tables))), most=3)]
+    >>> [part.site for part in sampled(summaries(dict(zip("ihgfedcba", tables))), above=8, most=3)]
     ['h', 'e', 'b']
     """
-    if len(parts) <= most:
+    most = SAMPLED if most is None else most
+    if len(parts) <= (MOST_SEARCHED if above is None else above):
         return list(parts)
     order = sorted(range(len(parts)), key=lambda k: parts[k].site)
     ends = np.cumsum([float(parts[k].rows) for k in order])
@@ -41,8 +44,7 @@ def sampled(parts: Sequence[Summary], most: int = SAMPLED) -> list[Summary]:
 def best_dag(
     prepare: Callable[[Sequence[Summary]], Mechanisms],
     parts: Sequence[Summary],
-    search: Callable[[Mechanisms], Found],
-    seed: int,
+    search: Callable[[Mechanisms, Sequence[int] | None], Found],
 ) -> tuple[Mechanisms, Found]:
     """Prepare the scores of all sites, and find the best DAG.
 
@@ -53,21 +55,11 @@ def best_dag(
     parts : sequence of Summary
         One per site.
     search : callable
-        The whole search, by scores of some sites.
-    seed : int
-        Of the search.
+        The whole search by scores of some sites; the first candidates, if there are any, need not be looked for.
     """
     mechanisms = prepare(parts)
     if len(parts) <= MOST_SEARCHED or len(mechanisms.names) <= MOST_EXACT:
-        return mechanisms, search(mechanisms)
-    first = search(prepare(sampled(parts)))
-    free = [sum(1 << v for v in candidates(first.sets, first.parents, node)) for node in range(len(first.parents))]
-    found = find_dag_within(
-        ScoreOracle(mechanisms),
-        free,
-        first.parents,
-        edge_price=edge_price(len(mechanisms.names)),
-        constraints=first.sets.constraints,
-        seed=seed,
-    )
-    return mechanisms, found._replace(history=[*first.history, *found.history])
+        return mechanisms, search(mechanisms, None)
+    found = search(prepare(sampled(parts)), None)
+    first = [sum(1 << v for v in candidates(found.sets, found.parents, node)) for node in range(len(found.parents))]
+    return mechanisms, search(mechanisms, first)

@@ -215,12 +215,17 @@ class MPERI(Seeded):
         mechanisms, found = best_dag(
             lambda some: comparison.mechanisms(some, margin=margin),
             parts,
-            lambda scores: self._best_dag(scores, constraints, show),
-            self.seed,
+            lambda scores, first: self._best_dag(scores, constraints, show, first),
         )
         return mechanisms, comparison.mechanisms(curved, margin=margin) if curved else None, found
 
-    def _best_dag(self, mechanisms: Mechanisms, constraints: Constraints, show: Callable[[Step], None]) -> Found:
+    def _best_dag(
+        self,
+        mechanisms: Mechanisms,
+        constraints: Constraints,
+        show: Callable[[Step], None],
+        first: Sequence[int] | None,
+    ) -> Found:
         """The DAG with the best score: the search of phase 1, on a score of all sites together."""
         return find_common_dag(
             ScoreOracle(mechanisms),
@@ -232,6 +237,7 @@ class MPERI(Seeded):
             note=lambda step: show(step._replace(worst_regret=None)),
             keep=lambda found: None,
             most_neighbours=MOST_CANDIDATES,
+            first=first,
         )
 
     def _result(
