@@ -1,7 +1,7 @@
 """Flags for the compiler of the loops in C. Compilers take different ones, which pyproject.toml cannot say."""
 
 from pathlib import Path
-from zlib import crc32
+from runpy import run_path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -16,11 +16,10 @@ class BuildLoops(build_ext):
 
     def build_extension(self, ext: Extension) -> None:
         """Choose the flags once the compiler is known."""
-        ext.extra_compile_args = MSVC if self.compiler.compiler_type == "msvc" else OTHERS
-        # Which sources these are: `fedperi.scores._kernel` computes the same number.
-        sources = sorted(Path(ext.sources[0]).parent.glob("*.[ch]"))
-        number = crc32(b"".join(one.read_bytes() for one in sources)) & 0x7FFFFFFF
+        folder = Path(ext.sources[0]).parent
+        number = run_path(str(folder / "__init__.py"))["version_of"](folder)  # at import, others are found by it
         ext.define_macros = [*ext.define_macros, ("SOURCES", str(number))]
+        ext.extra_compile_args = MSVC if self.compiler.compiler_type == "msvc" else OTHERS
         super().build_extension(ext)
 
 

@@ -85,18 +85,6 @@ def test_an_environment_variable_turns_them_off(value: str, kind: str) -> None:
     assert out.stdout.split() == [kind, str(kind == "numpy")]
 
 
-@needs_loops
-def test_loops_of_other_sources_are_refused_with_the_remedy(tmp_path: Path) -> None:
-    for name in ("module.c", "loops.h"):
-        (tmp_path / name).write_text("int edited;")
-    with pytest.raises(RuntimeError, match=r"sources beside them.*pip install -e.*FEDPERI_KERNEL=numpy"):
-        kernel.check_sources(loops, tmp_path)
-    with pytest.raises(RuntimeError, match="sources beside them"):  # from before they had a number
-        kernel.check_sources(object(), tmp_path)
-    (tmp_path / "none").mkdir()
-    kernel.check_sources(object(), tmp_path / "none")  # as in an installed package
-
-
 def test_a_run_without_them_says_once_what_that_costs() -> None:
     code = (
         "import sys; sys.modules['fedperi.scores._kernel._loops'] = None; import fedperi as fp; "
@@ -104,6 +92,28 @@ def test_a_run_without_them_says_once_what_that_costs() -> None:
     )
     out = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True)
     assert out.returncode == 0 and out.stderr.count(kernel.SLOWER) == 1
+
+
+@pytest.mark.parametrize("old", ["", "0", "12345"])
+def test_loops_of_other_sources_are_not_used_and_a_run_says_once_what_to_do(old: str) -> None:
+    """As after `git pull`: those of older versions have no number at all."""
+    code = (
+        "import sys, types; old = types.ModuleType('fedperi.scores._kernel._loops'); "
+        f"{f'old.version = {old}; ' if old else ''}sys.modules[old.__name__] = old; "
+        "import fedperi as fp, fedperi.scores._kernel as k; k._loops = old; print(k.kind()); "
+        "sites = fp.simulate(3, clients=2, samples=100, seed=1).sites; fp.IPERI().fit(sites); fp.IPERI().fit(sites)"
+    )
+    out = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True)
+    assert out.returncode == 0 and out.stdout.split() == ["numpy"]
+    assert out.stderr.count(kernel.OUTDATED) == 1 and "pip install -e ." in kernel.OUTDATED
+
+
+def test_every_change_of_a_source_is_another_version(tmp_path: Path) -> None:
+    numbers = {kernel.version_of(tmp_path)}
+    for name, text in (("a.c", "int a;"), ("a.c", "int b;"), ("b.h", "int c;")):
+        (tmp_path / name).write_text(text)
+        numbers.add(kernel.version_of(tmp_path))
+    assert len(numbers) == 4 and 0 in numbers
 
 
 def test_a_run_notes_which_it_was() -> None:

@@ -397,8 +397,21 @@ def test_loops_bear_an_empty_table() -> None:
 
 
 @needs_loops
-@pytest.mark.parametrize("judge", [(math.nan, 1.0), (1.0, math.nan), (math.inf, 0.0), (0.0, math.inf), (0.0, -1.0)])
-def test_loops_bear_any_judge(judge: tuple[float, float]) -> None:
+def test_loops_bear_any_judge() -> None:
+    """A prior or a price that is no number, or no sane one, gives what the formulas give, in every cell."""
     table = random_table(np.random.default_rng(2), 6, 4, 50, 300)
-    made = loops.discrete(table.codes, table.counts, np.array([len(levels) for levels in table.levels]))
-    loops.discrete_lattices(made, *judge, np.array([0]), np.array([[1, 2, 3, 4, 5]]), np.empty((1, 32)))
+    levels = np.array([len(levels) for levels in table.levels])
+    made = loops.discrete(table.codes, table.counts, levels)
+
+    def lattice(prior: float, price: float) -> np.ndarray:
+        out: np.ndarray = np.full((1, 32), 7.0)  # no log score is positive
+        assert loops.discrete_lattices(made, prior, price, np.array([0]), np.array([[1, 2, 3, 4, 5]]), out)
+        return out.reshape(-1)
+
+    # A prior that is not above zero means BIC, where only the price counts; with one above zero it does not.
+    assert lattice(math.nan, 1.0).tolist() == lattice(0.0, 1.0).tolist()
+    assert lattice(1.0, math.nan).tolist() == lattice(1.0, 0.0).tolist()
+    parameters = [(levels[0] - 1) * math.prod(levels[1 + t] for t in range(5) if at >> t & 1) for at in range(32)]
+    assert_close(lattice(0.0, -1.0), lattice(0.0, 0.0) + parameters)
+    assert np.isneginf(lattice(0.0, math.inf)).all()
+    assert np.isnan(lattice(math.inf, 0.0)).all()

@@ -13,7 +13,7 @@ from fedperi.methods.mperi.oracle import ScoreOracle
 from fedperi.scores import _kernel as kernel
 from fedperi.scores import mechanisms_numpy
 from fedperi.scores.mechanisms import SKEPTICAL, USUAL, Mechanisms, Prices
-from fedperi.scores.mechanisms_groups import AT_ONCE
+from fedperi.scores.mechanisms_groups import MANY
 from fedperi.tables.summary.summaries import summaries
 from fedperi.tables.summary.summary import Summary
 
@@ -60,7 +60,7 @@ def test_loops_agree_with_numpy(kind: str, sites: int, prices: Prices) -> None:
 
 @pytest.mark.skipif(kernel.kind() == "numpy", reason="no compiled loops here")
 def test_loops_agree_with_numpy_where_several_sites_leave_at_a_time() -> None:
-    sites = 2 * AT_ONCE + 12
+    sites = MANY + 12
     sim = fp.simulate(4, clients=sites, samples=100, seed=2, intervention="shift", shift=2.0)
     mechanisms = Mechanisms(summaries(sim.sites), tolerances=(0.0,))
     moved = {frozenset(partition(mechanisms.groups(node, ())[0])) for node in range(4)}

@@ -31,7 +31,7 @@ from . import _kernel as kernel
 
 if TYPE_CHECKING:
     from ..tables.summary.summary import Summary
-    from .mechanisms_groups import Group
+    from .mechanisms_numpy import Singles
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -138,7 +138,7 @@ class Mechanisms:
         self.constant = self._constant()
         self.declared = np.array([[name in (s.targets or ()) for name in self.names] for s in summaries])
         self.floor = self._least_variance()
-        self.single: dict[tuple[int, tuple[int, ...], int, float], Group] = {}  # what `group_score` knows of one site
+        self.single: dict[tuple[int, tuple[int, ...], float], Singles] = {}  # what `group_score` knows of single sites
         self._lent = self._lend()
 
     def lattice(

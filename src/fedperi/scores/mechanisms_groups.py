@@ -5,6 +5,7 @@ The part of `fedperi.scores.mechanisms_numpy` that knows nothing of families but
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -21,8 +22,8 @@ TOO_FEW = -1e9
 MOST_TOGETHER = 12
 """Groups of sites that are compared with each other at a time."""
 
-AT_ONCE = 64
-"""Of this number of sites one leaves the group of all at a time: with many, a few leave together."""
+MANY, AT_ONCE = 128, 16
+"""In a group of so many sites several leave at a time: one of so many."""
 
 LEAST_GAIN = 1e-7
 """Nats by which moving a site must gain."""
@@ -86,18 +87,22 @@ class Scorer:
             return groups[0]
         moments = tuple(sum(parts[1:], start=parts[0]) for parts in zip(*(g.moments for g in groups), strict=True))
         rows, fixed = sum(group.rows for group in groups), sum(group.fixed for group in groups)
+        score = self.score_of(moments, rows, fixed)
+        members = tuple(k for group in groups for k in group.members)
+        joint = Group(members, moments, rows, fixed, score, score - self.prices.own)
+        for some in dict.fromkeys(group.cut for group in groups):
+            joint = self.cut_to(joint, some)
+        return joint
+
+    def score_of(self, moments: Sequence[Floats], rows: float, fixed: float) -> float:
+        """Score of several sites with one mechanism, from their moments."""
         if self.spread:
             squares, rank = residual_squares(moments[0], self.own, CONSTANT * rows)
             fit = -0.5 * rows * float((np.log(np.maximum(squares / rows, 1e-300)) + 1).sum())
         else:
             found = [residual_squares(part, 1, CONSTANT * part[0, 0]) for part in moments]
             fit, rank = -0.5 * sum(float(squares[0]) for squares, _ in found), found[0][1]
-        score = fit + fixed - 0.5 * self.parameters(rank) * np.log(rows)
-        members = tuple(k for group in groups for k in group.members)
-        joint = Group(members, moments, rows, fixed, score, score - self.prices.own)
-        for some in dict.fromkeys(group.cut for group in groups):
-            joint = self.cut_to(joint, some)
-        return joint
+        return float(fit + fixed - 0.5 * self.parameters(rank) * np.log(rows))
 
     def cut_to(self, group: Group, parents: tuple[int, ...] | None) -> Group:
         """Cut a group off from all but some parents, if that is better."""
@@ -166,7 +171,7 @@ def _peel(sites: list[Group], score: Scorer) -> list[Group]:
         return inside
     whole = score.join(*inside)
     while len(inside) > 1:
-        most = 1 if single or len(inside) < 2 * AT_ONCE else len(inside) // AT_ONCE
+        most = 1 if single or len(inside) < MANY else len(inside) // AT_ONCE
         leavers = _most_apart(inside, whole, score, most)
         if not leavers:
             break

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,18 +85,72 @@ def score_families(
     return out, groups, tolerances
 
 
+class Singles(NamedTuple):
+    """What all sites say of a family, each by itself: matrices of weighted moments, one per part; see `Group`."""
+
+    moments: tuple[Floats, ...]
+    rows: Floats
+    fixed: Floats
+    scores: Floats
+
+
+MOST_KEPT = 1 << 24
+"""Numbers that are kept of single sites, over all families."""
+
+
 def group_score(mechanisms: Mechanisms, node: int, parents: Sequence[int], sites: Sequence[int], tau: float) -> float:
     """Score of some sites that share one mechanism, before any price."""
     columns = [0, *_columns(mechanisms, parents)], own_columns(mechanisms, node)
+    family = (node, tuple(parents), tau)
+    if family not in mechanisms.single:  # many groups are compared, and each site is in most of them
+        size = len(mechanisms.n) * len(columns[1]) * (len(columns[0]) + len(columns[1])) ** 2
+        if size * (len(mechanisms.single) + 1) > MOST_KEPT:
+            mechanisms.single.clear()
+        mechanisms.single[family] = _singles(mechanisms, node, columns, tau)
+    every = mechanisms.single[family]
+    if len(sites) == 1:
+        return float(every.scores[sites[0]])
+    some = list(sites)
     score = Scorer(len(columns[0]), len(columns[1]), bool(mechanisms.spread[node]))
-    groups = []
-    for k in sites:  # many groups are compared, and each site is in most of them
-        family = (node, tuple(parents), k, tau)
-        if family not in mechanisms.single:
-            fit = _alone(mechanisms, node, parents, k)
-            mechanisms.single[family] = _single(mechanisms, k, columns, fit, -np.inf, tau, score.spread)
-        groups.append(mechanisms.single[family])
-    return score.join(*groups).score
+    rows, fixed = sum(every.rows[some].tolist()), sum(every.fixed[some].tolist())
+    return score.score_of([part[some].sum(axis=0) for part in every.moments], rows, fixed)
+
+
+def _singles(mechanisms: Mechanisms, node: int, columns: tuple[list[int], list[int]], tau: float) -> Singles:
+    """`_alone` and `_single` of all sites at once, but for cuts; meaningless where the node is constant."""
+    before, own = columns
+    n, spread, inside = mechanisms.n, bool(mechanisms.spread[node]), before + own
+    moments = mechanisms.moments[:, inside][:, :, inside]
+    squares, rank = _residual_squares(moments, len(own), CONSTANT * n)
+    variance = np.maximum(squares / n[:, None], mechanisms.floor[:, own])
+    likelihood = -0.5 * n * (np.log(variance).sum(axis=1) + len(own))
+    parameters = len(own) * rank + len(own) * (len(own) - 1) / 2 + (len(own) if spread else 0)
+    few = n < 2 * len(inside)
+    scores = np.where(few, TOO_FEW, likelihood - 0.5 * parameters * np.log(n))
+    c = np.where(few, 1.0, 1.0 + n * tau**2)
+    fixed = -0.5 * parameters * np.log(c)
+    fixed = fixed + ((1 - 1 / c) * likelihood if spread else likelihood + 0.5 * n / c * len(own))
+    if spread:
+        return Singles((moments * (1 / c)[:, None, None],), n / c, fixed, scores)
+    sizes = range(len(before) + 1, len(inside) + 1)
+    weights = 1 / c[:, None] / variance
+    parts = tuple(moments[:, :m, :m] * weights[:, j, None, None] for j, m in enumerate(sizes))
+    return Singles(parts, n / c, fixed, scores)
+
+
+def _residual_squares(moments: Floats, last: int, least: Floats) -> tuple[Floats, Floats]:
+    """`residual_squares` of all sites at once."""
+    left, rank, size = moments, np.zeros(len(moments)), moments.shape[1]
+    squares = np.empty((len(moments), last))
+    for at in range(size):
+        pivot = left[:, at, at]
+        if at >= size - last:
+            squares[:, at - (size - last)] = np.maximum(pivot, 0.0)
+        kept = pivot > least
+        rank += kept & (at < size - last)
+        away = left[:, :, at, None] * left[:, None, at, :] / np.where(kept, pivot, 1.0)[:, None, None]
+        left = np.where(kept[:, None, None], left - away, left)
+    return squares, rank
 
 
 def _columns(mechanisms: Mechanisms, variables: Sequence[int]) -> list[int]:

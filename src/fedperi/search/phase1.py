@@ -56,12 +56,13 @@ def find_common_dag(
     note: Callable[[Step], None],
     keep: Callable[[Found], None],
     most_neighbours: int = MOST_NEIGHBOURS,
+    first: Sequence[int] | None = None,
 ) -> Found:
     """Minimise the aggregated regret over DAGs.
 
     Up to `FULL` variables all parent sets are asked and the best order is found exactly. Beyond, candidates come from a
-    first look; then the search runs on their subsets, and every round that follows asks whether a variable outside
-    could still improve the DAG found.
+    first look, unless the `first` ones are given; then the search runs on their subsets, and every round that follows
+    asks whether a variable outside could still improve the DAG found.
     """
     p = len(oracle.names)
     rng = np.random.default_rng(seed)
@@ -77,7 +78,12 @@ def find_common_dag(
 
     candidates = [
         (c | need) & ~never
-        for c, need, never in zip(candidate_parents(sets), constraints.required, constraints.forbidden, strict=True)
+        for c, need, never in zip(
+            candidate_parents(sets) if first is None else first,
+            constraints.required,
+            constraints.forbidden,
+            strict=True,
+        )
     ]
     sets.fetch((node, 0, free) for node, free in enumerate(candidates) if not sets.knows(node, free))
     order = exact_order(sets) if p <= FULL else best_order(sets, rng, shakes(p) // 2, constraints.order)

@@ -36,6 +36,7 @@ from .differences import find_differences
 from .directions import find_graph, member_of, stated
 from .edges import edge_evidence, probable_pairs
 from .hidden import hidden_causes
+from .many_sites import best_dag
 from .oracle import MOST_CANDIDATES, ScoreOracle, edge_price
 from .redraw import redrawn_summary
 from .runs import MARGIN, Comparison, Runs, posterior_runs
@@ -211,11 +212,20 @@ class MPERI(Seeded):
         """Prepare scores, also those with curves if there are any, and find the best DAG."""
         everything = len(constraints.names) <= MOST_EXACT or any(constraints.required)
         margin = inf if everything else MARGIN
-        mechanisms = comparison.mechanisms(parts, margin=margin)
-        bent = comparison.mechanisms(curved, margin=margin) if curved else None
-        return mechanisms, bent, self._best_dag(mechanisms, constraints, show)
+        mechanisms, found = best_dag(
+            lambda some: comparison.mechanisms(some, margin=margin),
+            parts,
+            lambda scores, first: self._best_dag(scores, constraints, show, first),
+        )
+        return mechanisms, comparison.mechanisms(curved, margin=margin) if curved else None, found
 
-    def _best_dag(self, mechanisms: Mechanisms, constraints: Constraints, show: Callable[[Step], None]) -> Found:
+    def _best_dag(
+        self,
+        mechanisms: Mechanisms,
+        constraints: Constraints,
+        show: Callable[[Step], None],
+        first: Sequence[int] | None,
+    ) -> Found:
         """The DAG with the best score: the search of phase 1, on a score of all sites together."""
         return find_common_dag(
             ScoreOracle(mechanisms),
@@ -227,6 +237,7 @@ class MPERI(Seeded):
             note=lambda step: show(step._replace(worst_regret=None)),
             keep=lambda found: None,
             most_neighbours=MOST_CANDIDATES,
+            first=first,
         )
 
     def _result(

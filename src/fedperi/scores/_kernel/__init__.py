@@ -16,12 +16,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-SLOWER = (
-    "fedperi was installed without its compiled loops and computes with numpy. Graphs are the same, but M-PERI takes "
-    "20 times as long with 5 variables and 340 times with 8; I-PERI takes 2 to 4 times as long with 20 to 100. "
-    "Install fedperi from a wheel, or where there is a C compiler"
+COST = (
+    "Graphs are the same, but M-PERI takes 20 times as long with 5 variables and 340 times with 8; I-PERI takes 2 to 4 "
+    "times as long with 20 to 100"
 )
 """CPU times on simulated tables of 4 to 10 sites (docs/results/scale.md)."""
+
+SLOWER = (
+    f"fedperi was installed without its compiled loops and computes with numpy. {COST}. Install fedperi from a wheel, "
+    "or where there is a C compiler"
+)
+
+OUTDATED = (
+    "fedperi's compiled loops were made from other sources than those here, as after `git pull`, so that it computes "
+    f"with numpy. {COST}. Run `pip install -e .` again"
+)
 
 
 class NoLoops:
@@ -29,8 +38,8 @@ class NoLoops:
 
     Parameters
     ----------
-    missing : bool
-        Whether they should be there. If so, a warning says once per process what this costs.
+    why : str
+        Why they are not there, if they should be: a warning says it once per process.
 
     Examples
     --------
@@ -38,14 +47,14 @@ class NoLoops:
     False
     """
 
-    def __init__(self, missing: bool = False) -> None:
-        self._missing = missing
+    def __init__(self, why: str = "") -> None:
+        self._why = why
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        if self._missing:
-            _warn_once()
+        if self._why:
+            _warn_once(self._why)
         return _leave_to_numpy
 
 
@@ -54,8 +63,22 @@ def _leave_to_numpy(*_: object) -> bool:
 
 
 @cache
-def _warn_once() -> None:
-    warnings.warn(SLOWER, stacklevel=4)
+def _warn_once(why: str) -> None:
+    warnings.warn(why, stacklevel=4)
+
+
+def version_of(folder: Path) -> int:
+    """Return a number of the sources in C in a folder, which setup.py compiles into the loops; zero if there are none.
+
+    Examples
+    --------
+    >>> version_of(Path(__file__).parent / "nowhere")
+    0
+    """
+    number = 0
+    for source in sorted([*folder.glob("*.c"), *folder.glob("*.h")]):
+        number = crc32(source.read_bytes(), number)
+    return number & 0x7FFFFFFF  # a C long may have 32 bits
 
 
 def _find_loops() -> Any:
@@ -64,27 +87,9 @@ def _find_loops() -> Any:
     try:
         from . import _loops
     except ImportError:
-        return NoLoops(missing=True)
-    check_sources(_loops, Path(__file__).parent)
-    return _loops
-
-
-def check_sources(compiled: Any, folder: Path) -> None:
-    """Refuse loops that were compiled from other sources than those beside them: after a pull or an edit.
-
-    An installed package has no sources, so there is nothing to compare.
-
-    Examples
-    --------
-    >>> check_sources(None, Path("no", "such", "folder"))
-    """
-    sources = sorted(folder.glob("*.[ch]"))
-    number = crc32(b"".join(one.read_bytes() for one in sources)) & 0x7FFFFFFF  # as setup.py computes it
-    if sources and getattr(compiled, "SOURCES", None) != number:
-        raise RuntimeError(
-            "the compiled loops are not those of the sources beside them, which have changed: run "
-            "`pip install -e '.[dev]'` again (or set FEDPERI_KERNEL=numpy to work without them)"
-        )
+        return NoLoops(SLOWER)
+    here = version_of(Path(__file__).parent)  # a wheel has no sources: its loops were compiled with its Python files
+    return NoLoops(OUTDATED) if here and getattr(_loops, "version", None) != here else _loops
 
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ Floats = NDArray[float64]
 Ints = NDArray[int64]
 Bools = NDArray[bool_]
 
-SOURCES: int
+version: int
 
 def scores(
     correlation: Floats,

@@ -14,7 +14,8 @@
 #define NEAR 3.0 /* nats: a move that seems to lose no more may gain */
 #define NOT_CUT SIZE_MAX
 #define LANES 8 /* sites that are fitted side by side */
-#define AT_ONCE 64 /* of this number of sites one leaves its group at a time */
+#define MANY 128 /* in a group of so many sites several leave at a time: */
+#define AT_ONCE 16 /* one of so many */
 #define CONSTANT 1e-10 /* share of a column's spread over all sites below which it is constant at one of them */
 
 typedef struct {
@@ -47,11 +48,17 @@ typedef struct {
     ptrdiff_t *list;       /* [site]: groups that may be joined */
     ptrdiff_t blocks;      /* of LANES sites each; the last one may have room */
     ptrdiff_t local[MOST_COLUMNS]; /* columns of the family at hand, among those of the largest */
+    ptrdiff_t same[MOST_COLUMNS];  /* 0, 1, 2, ...: all columns of what is gathered in `pairs` */
     double *cells;         /* [block, cell of the largest family, lane]: moments of the sites */
     double *lanes;         /* [block, cell, lane]: the same for the family at hand, weighted, if spreads are shared */
     double *factor;        /* [cell, lane]: factors of the sites of a block */
+    double *pairs;         /* [cell, lane]: moments of groups that are scored side by side */
+    uint32_t *weighed;     /* [site, site]: when the gain of joining two groups was computed, if there are many sites */
+    uint32_t *changed;     /* [site]: when a group was */
+    uint32_t now;
     double *least, *around; /* [site, rounded up]: pivots that count for nothing; squares, then fits around a group */
-    double *leaving;       /* [site]: what it gains by leaving its group */
+    double *leaving;       /* [site]: what it gains by leaving its group; then what the others score without it */
+    double *others, *others_refund; /* [site]: what is left without a group */
     ptrdiff_t *leavers;    /* [site / AT_ONCE, and one more] */
     double *log_n, *log_c; /* [site], [tolerance, site]: logarithms of rows, and of what tolerance divides them by */
     ptrdiff_t at;          /* of the tolerance at hand */
@@ -342,9 +349,43 @@ static void join(Work *work, ptrdiff_t a, ptrdiff_t b, int64_t *labels)
     work->fixed[a] += work->fixed[b];
     work->members[a] += work->members[b];
     work->members[b] = 0;
+    work->changed[a] = ++work->now;
     for (ptrdiff_t k = 0; k < work->sites->count; k++)
         if (labels[k] == b)
             labels[k] = a;
+}
+
+/* Scores of groups, `pairs` by lanes; of numbers only. Also their ranks, and what they score before any penalty. */
+static void score_lanes(Work *work, const double *rows, const double *fixed, double *scores, double *fits, double *rank)
+{
+    double least[LANES], left[LANES];
+    for (int lane = 0; lane < LANES; lane++)
+        least[lane] = CONSTANT * rows[lane];
+    residual_lanes(work->pairs, work->same, size_of(work, 0), work->own, least, work->factor, left, rank);
+    for (int lane = 0; lane < LANES; lane++) {
+        fits[lane] = fixed[lane] - 0.5 * rows[lane] * (log(larger(left[lane] / rows[lane], TINY)) + 1.0);
+        scores[lane] = fits[lane] - 0.5 * parameters(work, (ptrdiff_t)rank[lane]) * log(rows[lane]);
+    }
+}
+
+/* How many columns some of the parents have, and the constant. */
+static ptrdiff_t columns_of(const Work *work, size_t parents)
+{
+    const int64_t *first = work->sites->first;
+    ptrdiff_t columns = 1;
+    for (size_t t = 0; parents >> t; t++)
+        if (parents >> t & 1)
+            columns += (ptrdiff_t)(first[work->parents[t] + 1] - first[work->parents[t]]);
+    return columns;
+}
+
+/* What a group can be worth at most if it is left with some of its parents: it fits no better than with all. */
+static double most_cut(const Work *work, double fit, double rows, size_t parents)
+{
+    if (parents == NOT_CUT)
+        return -HUGE_VAL;
+    double price = parents ? work->sites->price_some : work->sites->price_cut;
+    return fit - 0.5 * parameters(work, columns_of(work, parents)) * log(rows) - price;
 }
 
 static void weigh_pair(Work *work, ptrdiff_t a, ptrdiff_t b)
@@ -356,13 +397,75 @@ static void weigh_pair(Work *work, ptrdiff_t a, ptrdiff_t b)
     work->gain[a * count + b] = work->gain[b * count + a] = gain;
 }
 
+/* The same of up to LANES pairs. */
+static void weigh_pairs(Work *work, const ptrdiff_t *ones, const ptrdiff_t *others, int count)
+{
+    ptrdiff_t cells = triangle(size_of(work, 0)), sites = work->sites->count;
+    double rows[LANES], fixed[LANES], scores[LANES], fits[LANES], rank[LANES];
+    for (int lane = 0; lane < LANES; lane++) {
+        ptrdiff_t a = ones[lane < count ? lane : 0], b = others[lane < count ? lane : 0];
+        const double *one = work->sums + a * work->packed, *other = work->sums + b * work->packed;
+        for (ptrdiff_t cell = 0; cell < cells; cell++)
+            work->pairs[cell * LANES + lane] = one[cell] + other[cell];
+        rows[lane] = work->rows[a] + work->rows[b];
+        fixed[lane] = work->fixed[a] + work->fixed[b];
+    }
+    score_lanes(work, rows, fixed, scores, fits, rank);
+    for (int lane = 0; lane < count; lane++) {
+        ptrdiff_t a = ones[lane], b = others[lane];
+        double apart = work->value[a] + work->value[b], most = -HUGE_VAL;
+        double gain = scores[lane] - work->sites->price_own - work->value[a] - work->value[b];
+        work->gain[a * sites + b] = work->gain[b * sites + a] = gain;
+        if (work->tau == 0.0 && (work->cut[a] != NOT_CUT || work->cut[b] != NOT_CUT))
+            most = larger(most_cut(work, fits[lane], rows[lane], work->cut[a]),
+                          most_cut(work, fits[lane], rows[lane], work->cut[b]));
+        /* Below zero it does not matter what it is. */
+        if (most > apart - LEAST_GAIN || (most > -HUGE_VAL && (ptrdiff_t)rank[lane] < work->regressors))
+            weigh_pair(work, a, b);
+    }
+}
+
+/* Pairs that wait to be weighed. */
+typedef struct {
+    ptrdiff_t ones[LANES], others[LANES];
+    int count;
+} Waiting;
+
+static void weigh_waiting(Work *work, Waiting *waiting)
+{
+    if (waiting->count)
+        weigh_pairs(work, waiting->ones, waiting->others, waiting->count);
+    waiting->count = 0;
+}
+
+/* Weigh a pair, if that is not known: at once, or with others. */
+static void weigh_soon(Work *work, ptrdiff_t a, ptrdiff_t b, Waiting *waiting)
+{
+    if (work->weighed) {
+        uint32_t *when = work->weighed + (a > b ? a * work->sites->count + b : b * work->sites->count + a);
+        if (*when >= work->changed[a] && *when >= work->changed[b])
+            return;
+        *when = work->now;
+    }
+    if (!work->sites->spread[work->node]) {
+        weigh_pair(work, a, b);
+        return;
+    }
+    waiting->ones[waiting->count] = a;
+    waiting->others[waiting->count++] = b;
+    if (waiting->count == LANES)
+        weigh_waiting(work, waiting);
+}
+
 /* Join groups among the listed ones, those that gain most first, while it gains. Returns how many are left. */
 static ptrdiff_t agglomerate(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
 {
     ptrdiff_t stride = work->sites->count;
+    Waiting waiting = {.count = 0};
     for (ptrdiff_t x = 0; x < count; x++)
         for (ptrdiff_t y = 0; y < x; y++)
-            weigh_pair(work, list[x], list[y]);
+            weigh_soon(work, list[x], list[y], &waiting);
+    weigh_waiting(work, &waiting);
     while (count > 1) {
         double best = 0.0;
         ptrdiff_t at = -1, with = -1;
@@ -379,7 +482,8 @@ static ptrdiff_t agglomerate(Work *work, ptrdiff_t *list, ptrdiff_t count, int64
         list[with] = list[--count];
         for (ptrdiff_t x = 0; x < count; x++)
             if (x != at)
-                weigh_pair(work, list[at], list[x]);
+                weigh_soon(work, list[at], list[x], &waiting);
+        weigh_waiting(work, &waiting);
     }
     return count;
 }
@@ -487,7 +591,10 @@ static ptrdiff_t most_apart(Work *work, const ptrdiff_t *list, ptrdiff_t count, 
             continue;
         double farther = rows / (rows - work->own_rows[k]);
         double apart = work->own_fit[k] - work->own_fixed[k] - work->around[k];
-        double gain = work->alone[k] - work->own_fit[k] + farther * apart + price * log(farther);
+        double gain = work->alone[k] - work->own_fit[k] + farther * apart;
+        if (gain + price * (farther - 1.0) < -LEAST_GAIN) /* log x <= x - 1 */
+            continue;
+        gain += price * log(farther);
         work->leaving[k] = gain;
         if (!(gain > 0.0))
             continue;
@@ -510,7 +617,7 @@ static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *lab
     ptrdiff_t inside = count, *leavers = work->leavers, single = 0;
     double rows, fixed, score = score_listed(work, list, inside, &rows, &fixed);
     while (inside > 1) {
-        ptrdiff_t most = single || inside < 2 * AT_ONCE ? 1 : inside / AT_ONCE;
+        ptrdiff_t most = single || inside < MANY ? 1 : inside / AT_ONCE;
         ptrdiff_t out = most_apart(work, list, inside, rows, most, leavers);
         if (!out)
             break;
@@ -694,8 +801,10 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
     const Sites *sites = work->sites;
     double total = 0.0;
     const double *log_c = work->log_c + work->at * sites->count;
+    work->now++;
     for (ptrdiff_t k = 0; k < sites->count; k++) {
         size_t at = (size_t)k;
+        work->changed[k] = work->now;
         double c = 1.0 + sites->n[k] * work->tau * work->tau;
         work->members[k] = 0;
         labels[k] = k;
@@ -791,6 +900,32 @@ static void choose_tolerance(Work *work, double tau)
         work->at++;
 }
 
+/* Scores of the groups of at least three sites without each of these in turn, in `leaving`; of numbers only. */
+static void scores_without(Work *work, const int64_t *labels)
+{
+    ptrdiff_t cells = triangle(size_of(work, 0)), count = work->sites->count, sites[LANES];
+    double rows[LANES], fixed[LANES], scores[LANES], fits[LANES], rank[LANES];
+    int waiting = 0;
+    for (ptrdiff_t k = 0; k <= count; k++) {
+        if (k < count && work->members[labels[k]] > 2)
+            sites[waiting++] = k;
+        if (!waiting || (waiting < LANES && k < count))
+            continue;
+        for (int lane = 0; lane < LANES; lane++) {
+            ptrdiff_t site = sites[lane < waiting ? lane : 0], group = (ptrdiff_t)labels[site];
+            const double *all = work->sums + group * work->packed, *own = work->single + site * work->packed;
+            for (ptrdiff_t cell = 0; cell < cells; cell++)
+                work->pairs[cell * LANES + lane] = all[cell] - own[cell];
+            rows[lane] = work->rows[group] - work->own_rows[site];
+            fixed[lane] = work->fixed[group] - work->own_fixed[site];
+        }
+        score_lanes(work, rows, fixed, scores, fits, rank);
+        for (int lane = 0; lane < waiting; lane++)
+            work->leaving[sites[lane]] = scores[lane];
+        waiting = 0;
+    }
+}
+
 /* Scores of a family without each of the sites in turn, if the other sites stay in the groups in which they are. */
 static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64_t *room, double tau, double *out)
 {
@@ -810,6 +945,12 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
         }
     ptrdiff_t *groups = work->leavers + count / AT_ONCE + 1, found = list_groups(work, groups);
     total = declared + add_groups(work, groups, found, -1, &everywhere);
+    for (ptrdiff_t x = 0; x < found; x++) { /* what is left without a group is the same for all its sites */
+        work->others_refund[groups[x]] = -HUGE_VAL;
+        work->others[groups[x]] = add_groups(work, groups, found, groups[x], work->others_refund + groups[x]);
+    }
+    if (sites->spread[work->node])
+        scores_without(work, labels);
     for (ptrdiff_t k = 0; k < count; k++) {
         ptrdiff_t group = (ptrdiff_t)labels[k];
         double refund = -HUGE_VAL, left = total, price = price_of(sites, tau, count - 1);
@@ -820,16 +961,19 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
             out[k] -= score_declared(work, fits, k);
             continue;
         }
-        left = declared + add_groups(work, groups, found, group, &refund);
+        left = declared + work->others[group];
+        refund = work->others_refund[group];
         if (work->members[group] > 1) {
             double rows = work->rows[group] - work->own_rows[k], score, value;
             size_t cut = NOT_CUT;
             ptrdiff_t rest = -1;
             for (ptrdiff_t other = 0; other < count && work->members[group] == 2; other++)
                 rest = labels[other] == group && other != k ? other : rest;
-            for (ptrdiff_t at = 0; at < stride; at++)
+            for (ptrdiff_t at = 0; at < stride && rest < 0; at++)
                 work->joint[at] = work->sums[group * stride + at] - work->single[k * stride + at];
-            score = score_group(work, work->joint, rows, work->fixed[group] - work->own_fixed[k]);
+            score = sites->spread[work->node] || rest >= 0
+                        ? work->leaving[k]
+                        : score_group(work, work->joint, rows, work->fixed[group] - work->own_fixed[k]);
             value = score - sites->price_own;
             value = rest < 0 ? value_cut(work, work->joint, rows, value, work->cut[group], &cut) : work->alone[rest];
             if (rest >= 0)
@@ -845,23 +989,29 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
     }
 }
 
-/* What a tolerance can reach at most: every site alone, or in a group whose mechanism is just its own. Prices below
-   zero are a bonus for every group. */
+/* What a tolerance can reach at most: every site alone; or some in groups whose mechanisms are just their own, of which
+   at least one pays for its parameters. Prices below zero are a bonus for every group. */
 static double most_possible(const Work *work, const Fits *fits)
 {
     const Sites *sites = work->sites;
-    double total = larger(sites->price_own, sites->price_cut);
+    double apart = larger(sites->price_own, sites->price_cut), together = apart;
     double bonus = larger(0.0, larger(-sites->price_own, -sites->price_cut));
+    double fewest = HUGE_VAL, smallest = HUGE_VAL; /* parameters and weighted rows of a site */
     for (ptrdiff_t k = 0; k < sites->count; k++) {
         size_t at = (size_t)k;
         if (sites->constant[k * sites->variables + work->node])
             continue;
         if (fits->alone[at] == TOO_FEW)
             return HUGE_VAL;
+        double alone = larger(fits->alone[at], fits->cut[at] + sites->price_cut) + bonus;
         double shared = fits->likelihood[at] - 0.5 * fits->parameters[at] * work->log_c[work->at * sites->count + k];
-        total += larger(shared, larger(fits->alone[at], fits->cut[at] + sites->price_cut)) + bonus;
+        double rows = sites->n[k] / (1.0 + sites->n[k] * work->tau * work->tau);
+        apart += alone;
+        together += larger(shared + bonus, alone);
+        fewest = fits->parameters[at] < fewest ? fits->parameters[at] : fewest;
+        smallest = rows < smallest ? rows : smallest;
     }
-    return total;
+    return larger(apart, together - 0.5 * fewest * log(larger(2.0 * smallest, 1.0)));
 }
 
 /* The same with the tolerance that explains the sites best. One that is not zero has a price, and is not tried if it
@@ -894,12 +1044,16 @@ static void forget_work(Work *work)
     free(work->list);
     free(work->cut);
     free(work->cells);
+    free(work->changed);
+    free(work->weighed);
 }
 
 static int make_work(Work *work, ptrdiff_t widest)
 {
     size_t count = (size_t)work->sites->count, part = (size_t)triangle(widest), stride = (size_t)work->parts * part;
     work->packed = (ptrdiff_t)part;
+    for (ptrdiff_t at = 0; at < widest; at++)
+        work->same[at] = at;
     work->root = malloc((2 * stride + 3 * part + (size_t)(widest + work->own)) * sizeof(double));
     work->sums = malloc(2 * count * stride * sizeof(double));
     work->gain = malloc(count * (count + 9) * sizeof(double));
@@ -907,17 +1061,25 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->list = malloc((2 * count + count / AT_ONCE + 2) * sizeof(ptrdiff_t)); /* and `leavers`, and groups */
     work->cut = malloc(2 * count * sizeof(size_t));
     work->blocks = (work->sites->count + LANES - 1) / LANES;
-    size_t places = (size_t)work->blocks * LANES, logs = (size_t)(work->sites->tolerances + 2) * count;
-    work->cells = calloc(2 * places * part + part * LANES + 2 * places + logs, sizeof(double));
+    size_t places = (size_t)work->blocks * LANES, logs = (size_t)(work->sites->tolerances + 4) * count;
+    work->cells = calloc(2 * places * part + 2 * part * LANES + 2 * places + logs, sizeof(double));
+    work->changed = calloc(count, sizeof(uint32_t));
+    int many = count > MOST_TOGETHER;
+    work->weighed = many ? calloc(count * count, sizeof(uint32_t)) : NULL;
+    if (!work->changed || (many && !work->weighed))
+        return NO_MEMORY;
     if (!work->root || !work->sums || !work->gain || !work->members || !work->list || !work->cut || !work->cells)
         return NO_MEMORY;
     work->lanes = work->cells + places * part;
     work->factor = work->lanes + places * part;
-    work->least = work->factor + part * LANES;
+    work->pairs = work->factor + part * LANES;
+    work->least = work->pairs + part * LANES;
     work->around = work->least + places;
     work->log_n = work->around + places;
     work->leaving = work->log_n + count;
-    work->log_c = work->leaving + count;
+    work->others = work->leaving + count;
+    work->others_refund = work->others + count;
+    work->log_c = work->others_refund + count;
     work->leavers = work->list + count;
     work->own_cut = work->cut + count;
     work->joint = work->root + stride;

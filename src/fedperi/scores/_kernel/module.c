@@ -660,14 +660,14 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* A number for the sources, from setup.py: __init__.py compares it with those that lie beside the module. */
 #ifndef SOURCES
 #define SOURCES 0
 #endif
 
-static int mark_sources(PyObject *module) { return PyModule_AddIntConstant(module, "SOURCES", SOURCES); }
+/* A number of these sources, from setup.py: by it `_kernel/__init__.py` sees that they were changed since. */
+static int add_version(PyObject *module) { return PyModule_AddIntConstant(module, "version", SOURCES); }
 
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)mark_sources}, {0, NULL}};
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_version}, {0, NULL}};
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_loops", NULL, 0, methods, slots, NULL, NULL, NULL};
 

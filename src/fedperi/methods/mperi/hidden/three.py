@@ -8,6 +8,7 @@ from itertools import combinations
 from ....graph import bits
 from ....graph.pdag import PDAG
 from ....tables.summary.summary import Summary
+from ..many_sites import sampled
 from ..wording import listed
 from .neighbourhood import MOST_PARENTS, Neighbourhood, gain_of_hidden_cause
 from .sign import Sign
@@ -24,7 +25,7 @@ def common_cause_of_three(said: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
 
     Three correlations alone do not tell: one factor explains any of them. But what causes the hidden cause, or changes
     at a site, reaches all three through it, in proportion, and costs parameters only once. Of sets that overlap in two
-    variables the strongest is reported.
+    variables the strongest is reported. With more than 128 sites a sample of them is looked at.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def common_cause_of_three(said: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
     usable = [
         v for v, kind in enumerate(said[0].kinds) if kind == "continuous" and parents[v].bit_count() <= MOST_PARENTS
     ]
-    found = []
+    said, found = sampled(said), []
     for three in candidates(parents, children, usable)[:MOST_COMPARED]:
         hood = Neighbourhood.of(three, parents, children)
         gain = gain_of_hidden_cause(said, hood)
