@@ -43,7 +43,7 @@ def answered(headers: list[tuple[bytes, bytes]], chunks: Iterator[bytes], here: 
     Returns the statuses, and the bytes that the application got.
     """
     from fedperi.transports.flower.guard import CONNECT, guarded
-    from fedperi.transports.flower.inner import KEY_HEADER
+    from fedperi.transports.flower.inner.superlink import KEY_HEADER
 
     got, told = [0], []
 
@@ -124,7 +124,7 @@ def test_the_largest_legitimate_messages_pass() -> None:
 def test_many_bodies_at_once_are_bounded_together() -> None:
     """Sites that each send as much as one may hold, and never end: the sum has a limit; strangers have a small one."""
     from fedperi.transports.flower.guard import CONNECT, MAX_BODY, MAX_HELD, MAX_STRANGE, guarded
-    from fedperi.transports.flower.inner import KEY_HEADER
+    from fedperi.transports.flower.inner.superlink import KEY_HEADER
 
     held, told = [0], []
 

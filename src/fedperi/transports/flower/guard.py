@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import Any
 
 from ...protocol.fields import MAX_TEXT
-from .inner import KEY_HEADER, run_superlink
+from .inner.superlink import KEY_HEADER, run_superlink
 from .records import PIECE
 
 FOR_SITES = "/v1/fleet/"
