@@ -207,6 +207,18 @@ def test_the_superlink_is_served_by_a_function_that_we_can_replace() -> None:
         assert option in shown, f"flower-superlink has no option {option}, with which link.py starts it"
 
 
+def test_uvicorn_starts_and_ends_where_we_put_our_door() -> None:
+    """`transports/flower/door.py` accepts connections itself: strangers are few, and get little memory."""
+    import uvicorn
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    for name in ("startup", "shutdown"):
+        assert list(inspect.signature(getattr(uvicorn.Server, name)).parameters) == ["self", "sockets"]
+    assert "self.lifespan.state" in inspect.getsource(uvicorn.Server.startup)
+    assert {"config", "server_state", "app_state"} <= set(inspect.signature(AutoHTTPProtocol).parameters)
+    assert "self.client" in inspect.getsource(AutoHTTPProtocol.connection_made), "by it a connection is known"
+
+
 # -- one door, one range -----------------------------------------------------------------------------------------------
 
 

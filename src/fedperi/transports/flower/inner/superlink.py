@@ -18,14 +18,13 @@ KEPT = 60
 """Seconds for which an idle connection is kept: to set one up takes four round trips, to use it one."""
 
 
-def run_superlink(wrap: Callable[[Any], Any]) -> None:
-    """Run Flower's SuperLink in this process, with the options of its command line, behind a wrapper of its web app."""
+def run_superlink(serve: Callable[[Any, dict[str, Any]], None]) -> None:
+    """Run Flower's SuperLink in this process, with the options of its command line; `serve` gets its web app."""
     import uvicorn
     from flwr.superlink.cli.flower_superlink import flower_superlink
 
     # Flower allows a site's clock to be 300 s behind, but only 5 s ahead, and calls the rest a wrong key.
     import_module("flwr.superlink.routers.fleet.node_auth").__dict__["SYSTEM_TIME_TOLERANCE"] = CLOCKS
-    serve = uvicorn.run
 
     def run(app: Any, **options: Any) -> None:
         # No proxy headers: any client could otherwise claim to be this machine. No line in the log for every look for
@@ -33,7 +32,7 @@ def run_superlink(wrap: Callable[[Any], Any]) -> None:
         options |= {"proxy_headers": False, "access_log": False, "timeout_keep_alive": KEPT}
         if options.get("ssl_certfile"):
             options["ssl_context_factory"] = renewing_context
-        serve(wrap(app), **options)
+        serve(app, options)
 
     uvicorn.run = run
     flower_superlink()
