@@ -22,7 +22,8 @@ from fedperi.protocol.questions import Answers, read_answers, write_answers
 from fedperi.protocol.requests import Asking, Card, Closing, Hello, Opening, Stating
 from fedperi.protocol.steps import Beginning, StepRequest, read_step_reply, write_step_reply
 from fedperi.tables.schema import Column
-from fedperi.transports.flower import guard, inner, records
+from fedperi.transports.flower import guard, records
+from fedperi.transports.flower.inner import superlink
 
 PAGE = Path(__file__).parents[1] / "reference" / "wire-format.md"
 
@@ -195,7 +196,7 @@ def _numbers() -> dict[str, object]:
         "body": f"{guard.MAX_BODY >> 20} MiB",
         "strange": f"{guard.MAX_STRANGE >> 10} KiB",
         "held": f"{guard.MAX_HELD >> 20} MiB",
-        "clocks": inner.CLOCKS,
+        "clocks": superlink.CLOCKS,
         "fleet": guard.FOR_SITES,
         "values": records.VALUES,
         "arrays": records.ARRAYS,

@@ -42,8 +42,9 @@ def answered(headers: list[tuple[bytes, bytes]], chunks: Iterator[bytes], here: 
 
     Returns the statuses, and the bytes that the application got.
     """
+    from fedperi.transports.flower.door import Door
     from fedperi.transports.flower.guard import CONNECT, guarded
-    from fedperi.transports.flower.inner import KEY_HEADER
+    from fedperi.transports.flower.inner.superlink import KEY_HEADER
 
     got, told = [0], []
 
@@ -70,7 +71,7 @@ def answered(headers: list[tuple[bytes, bytes]], chunks: Iterator[bytes], here: 
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def run() -> None:
-        app, key = guarded(inside), (KEY_HEADER.encode(), b"key of north")
+        app, key = guarded(inside, Door()), (KEY_HEADER.encode(), b"key of north")
         scope = {"type": "http", "path": CONNECT, "client": ("127.0.0.1" if here else "192.0.2.7", 1)}
         await app(scope | {"headers": [key]}, nothing, send)
         assert told.pop() == 200
@@ -123,8 +124,9 @@ def test_the_largest_legitimate_messages_pass() -> None:
 
 def test_many_bodies_at_once_are_bounded_together() -> None:
     """Sites that each send as much as one may hold, and never end: the sum has a limit; strangers have a small one."""
+    from fedperi.transports.flower.door import Door
     from fedperi.transports.flower.guard import CONNECT, MAX_BODY, MAX_HELD, MAX_STRANGE, guarded
-    from fedperi.transports.flower.inner import KEY_HEADER
+    from fedperi.transports.flower.inner.superlink import KEY_HEADER
 
     held, told = [0], []
 
@@ -167,7 +169,9 @@ def test_many_bodies_at_once_are_bounded_together() -> None:
     scope = {"type": "http", "client": ("192.0.2.7", 1), "headers": [(KEY_HEADER.encode(), b"of a site")]}
 
     async def all_at_once() -> None:
-        app = guarded(inside)
+        door = Door()
+        door.enter(("192.0.2.7", 1), socket.socketpair()[0])
+        app = guarded(inside, door)
         await ask(app)  # a stranger, who may send little
         assert peak[0] < MAX_STRANGE and told.pop(0) == 413
         told.clear()

@@ -1,20 +1,30 @@
-"""A network of its own for the sites of a test, which can be cut and lose packets; needs root, and a fit kernel."""
+"""A network of its own for the sites of a test, which can be cut, lose packets and be far away; needs root."""
 
 from __future__ import annotations
 
 import os
+import random
+import select
+import struct
 import subprocess
+import threading
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+_MAKE_TUNNEL = 0x400454CA
+_PLAIN_PACKETS = 0x1001
+"""Of Linux's ``if_tun.h``: TUNSETIFF, and IFF_TUN without a header before each packet (IFF_NO_PI)."""
 
-@dataclass(frozen=True)
+
 class Away:
-    """A network namespace, joined to this machine by one cable.
+    """A network namespace, joined to this machine by one cable, which this process carries packet by packet.
+
+    So packets can be lost, held up, or swallowed, on every kernel with tunnels.
 
     Parameters
     ----------
@@ -22,13 +32,23 @@ class Away:
         Of the namespace.
     here : str
         The address of this machine as the namespace sees it.
-    cable : str
-        This machine's end of the cable.
+    ends : tuple of int
+        Descriptors of the two ends of the cable.
+
+    Attributes
+    ----------
+    loss : float
+        Share of the packets of each direction that are lost.
+    delay : float
+        Seconds that a packet takes, each way.
     """
 
-    name: str
-    here: str
-    cable: str
+    def __init__(self, name: str, here: str, ends: tuple[int, int]) -> None:
+        self.name, self.here = name, here
+        self.loss, self.delay = 0.0, 0.0
+        self._ends, self._whole, self._done = ends, True, threading.Event()
+        self._thread = threading.Thread(target=self._carry, daemon=True)
+        self._thread.start()
 
     def command(self, *words: object) -> list[object]:
         """Return a command that runs in the namespace."""
@@ -36,17 +56,33 @@ class Away:
 
     def cut(self) -> None:
         """Pull the cable: packets vanish, and nobody is told."""
-        _run("ip", "link", "set", self.cable, "down")
+        self._whole = False
 
     def mend(self) -> None:
         """Plug it in again."""
-        _run("ip", "link", "set", self.cable, "up")
+        self._whole = True
 
-    def lose(self, share: float) -> None:
-        """Lose a share of the packets of each direction; skip the test where the kernel cannot."""
-        for chain in ("INPUT", "OUTPUT"):
-            rule = ["-A", chain, "-m", "statistic", "--mode", "random", "--probability", str(share), "-j", "DROP"]
-            _need(*self.command("iptables", *rule))
+    def end(self) -> None:
+        """Carry nothing any more."""
+        self._done.set()
+        self._thread.join()
+        for descriptor in self._ends:
+            os.close(descriptor)
+
+    def _carry(self) -> None:
+        to = dict(zip(self._ends, reversed(self._ends), strict=True))
+        chance = random.Random(1)
+        under_way: deque[tuple[float, int, bytes]] = deque()  # the delay is the same for all, and so they stay in order
+        while not self._done.is_set():
+            due = under_way[0][0] - time.monotonic() if under_way else 0.1
+            for source in select.select(self._ends, [], [], min(max(due, 0.0), 0.1))[0]:
+                packet = os.read(source, 1 << 16)
+                if self._whole and chance.random() >= self.loss:
+                    under_way.append((time.monotonic() + self.delay, to[source], packet))
+            while under_way and under_way[0][0] <= time.monotonic():
+                _, target, packet = under_way.popleft()
+                with suppress(OSError):  # an end that is not up yet
+                    os.write(target, packet)
 
 
 @contextmanager
@@ -54,19 +90,31 @@ def another_network() -> Iterator[Away]:
     """Make a namespace with a cable to this machine; skip the test where that is not allowed."""
     mark = f"fp{os.getpid()}"
     subnet = f"10.{211 + os.getpid() % 40}.{os.getpid() // 40 % 250}"
-    made = Away(mark, f"{subnet}.1", f"{mark}a")
+    here, there = f"{mark}a", f"{mark}b"
     _need("ip", "netns", "add", mark)
+    with ExitStack() as stack:
+        stack.callback(subprocess.run, ["ip", "netns", "del", mark], capture_output=True)
+        away = Away(mark, f"{subnet}.1", (_tunnel(here), _tunnel(there)))
+        stack.callback(away.end)  # without its descriptor, an end of the cable is gone
+        _run("ip", "link", "set", there, "netns", mark)
+        _run("ip", "addr", "add", f"{away.here}/24", "dev", here)
+        _run("ip", "link", "set", here, "up")
+        _run(*away.command("ip", "addr", "add", f"{subnet}.2/24", "dev", there))
+        for device in ("lo", there):
+            _run(*away.command("ip", "link", "set", device, "up"))
+        yield away
+
+
+def _tunnel(name: str) -> int:
+    """Make one end of a cable; skip the test where that is not allowed."""
+    import fcntl
+
     try:
-        _need("ip", "link", "add", made.cable, "type", "veth", "peer", "name", f"{mark}b", "netns", mark)
-        _run("ip", "addr", "add", f"{made.here}/24", "dev", made.cable)
-        _run("ip", "link", "set", made.cable, "up")
-        _run(*made.command("ip", "addr", "add", f"{subnet}.2/24", "dev", f"{mark}b"))
-        for device in ("lo", f"{mark}b"):
-            _run(*made.command("ip", "link", "set", device, "up"))
-        yield made
-    finally:
-        subprocess.run(["ip", "netns", "del", mark], capture_output=True)
-        subprocess.run(["ip", "link", "del", made.cable], capture_output=True)
+        descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC)
+        fcntl.ioctl(descriptor, _MAKE_TUNNEL, struct.pack("16sH", name.encode(), _PLAIN_PACKETS))
+    except OSError as error:
+        pytest.skip(f"this machine does not allow a tunnel: {error.strerror}")
+    return descriptor
 
 
 @contextmanager

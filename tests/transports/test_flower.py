@@ -361,6 +361,7 @@ def test_outsiders_reach_the_interface_for_sites_alone(link: Any) -> None:
     """The SuperLink's other interfaces have no authentication, so other machines must not reach them."""
     import asyncio
 
+    from fedperi.transports.flower.door import Door
     from fedperi.transports.flower.guard import guarded
 
     reached, told = [], []
@@ -385,7 +386,7 @@ def test_outsiders_reach_the_interface_for_sites_alone(link: Any) -> None:
             "client": ("192.0.2.7", 999),
             "headers": [(b"x-forwarded-for", b"127.0.0.1")],
         }
-        asyncio.run(guarded(inside)(scope, None, send))
+        asyncio.run(guarded(inside, Door())(scope, None, send))
     assert reached == ["/v1/fleet/../control"]  # routed by its letters: there is no such thing there
     assert told.count(403) == 5
 

@@ -1,6 +1,6 @@
 """What we rely on in Flower without its promise: each inner interface, and what breaks when it changes.
 
-`fedperi.transports.flower.inner` is the only module that uses these. When a test here fails after an update of Flower,
+`fedperi.transports.flower.inner` is the only folder that uses these. When a test here fails after an update of Flower,
 its message says which part of the network has to be looked at; when all pass, raise the range in pyproject.toml and
 `TESTED`.
 """
@@ -21,17 +21,21 @@ import pytest
 
 import fedperi
 from fedperi.errors import InputError
-from fedperi.transports.flower.inner import KEY_HEADER
 
 pytest.importorskip("flwr")
 
 from fedperi.transports import flower
-from fedperi.transports.flower import TESTED, inner, link, need_flower
+from fedperi.transports.flower import TESTED, link, need_flower
 from fedperi.transports.flower.bundle import FILES
+from fedperi.transports.flower.inner import control, fleet
+from fedperi.transports.flower.inner.messages import names_of, put_together, taken_apart
+from fedperi.transports.flower.inner.superlink import KEPT, KEY_HEADER
 
 PACKAGE = Path(fedperi.__file__).parent
+INNER = PACKAGE / "transports" / "flower" / "inner"
 
 CONTROL, TASK = "the coordinator registers sites and begins runs", "the coordinator takes the task of its run"
+ASK, LOST = "the coordinator sends messages and takes replies", "a site that is cut off in a reply is asked again"
 CONNECT, PULL, PUSH = "a site connects to the coordinator", "a site receives messages", "a site sends replies"
 
 USED = {
@@ -49,14 +53,21 @@ USED = {
     "flwr.supercore.interceptors:RuntimeVersionHttpInterceptor": "a SuperLink answers only clients of its version",
     "flwr.supercore.runtime:RuntimeHttpClient": TASK,
     "flwr.common.constant:SubStatus": "the end of a run is reported",
-    "flwr.common.serde:run_from_proto": TASK,
     "flwr.proto.runtime_pb2:PullTaskInputRequest": TASK,
     "flwr.proto.runtime_pb2:PushTaskOutputRequest": "the end of a run is reported",
     "flwr.proto.runtime_pb2:SendTaskHeartbeatRequest": "a run is kept alive",
     "flwr.supercore.retry:RetryInvoker": "a SuperLink that is gone is an error after 30 s, not an endless wait",
     "flwr.supercore.retry:exponential": "a SuperLink that is gone is an error after 30 s, not an endless wait",
     "flwr.supercore.task_identity:TaskIdentity": "the grid knows its task",
-    "flwr.superlink.grid:HttpGrid": "the coordinator sends messages to sites",
+    "flwr.supercore.interceptors:RuntimeTokenHttpInterceptor": TASK,
+    "flwr.common.constant:SUPERLINK_NODE_ID": "the coordinator's own number",
+    "flwr.common.constant:ErrorCode": LOST,
+    "flwr.app.message:make_message": LOST,
+    "flwr.proto.runtime_pb2:GetNodesRequest": "the coordinator sees which sites are connected",
+    "flwr.proto.runtime_pb2:PushAppMessagesRequest": ASK,
+    "flwr.proto.runtime_pb2:PullAppMessagesRequest": ASK,
+    "flwr.proto.message_pb2:PullObjectRequest": ASK,
+    "flwr.proto.message_pb2:ConfirmMessageReceivedRequest": ASK,
     "flwr.supercore.primitives.asymmetric:generate_key_pairs": CONNECT,
     "flwr.supercore.primitives.asymmetric:public_key_to_bytes": CONNECT,
     "flwr.supernode.fleet_http_client:FleetHttpClient": CONNECT,
@@ -87,7 +98,8 @@ USED = {
 
 REQUESTS = {
     "flwr.supercore.control:ControlHttpClient": "RegisterNode UnregisterNode StartRun",
-    "flwr.supercore.runtime:RuntimeHttpClient": "AcquireTask PullTaskInput PushTaskOutput SendTaskHeartbeat",
+    "flwr.supercore.runtime:RuntimeHttpClient": "AcquireTask PullTaskInput PushTaskOutput SendTaskHeartbeat "
+    "GetNodes PushMessages PullMessages PushObject PullObject ConfirmMessageReceived",
     "flwr.supernode.fleet_http_client:FleetHttpClient": "RegisterNode ActivateNode SendNodeHeartbeat DeactivateNode "
     "UnregisterNode PullMessages PullObject ConfirmMessageReceived PushMessages PushObject",
 }
@@ -102,6 +114,14 @@ FIELDS = {
     "flwr.proto.runtime_pb2:AcquireTaskResponse": "task token",
     "flwr.proto.runtime_pb2:PullTaskInputResponse": "task_id run context",
     "flwr.proto.runtime_pb2:PushTaskOutputRequest": "sub_status details",
+    "flwr.proto.runtime_pb2:GetNodesResponse": "nodes",
+    "flwr.proto.runtime_pb2:PushAppMessagesRequest": "messages_list message_object_trees",
+    "flwr.proto.runtime_pb2:PushAppMessagesResponse": "message_ids objects_to_push session_id",
+    "flwr.proto.runtime_pb2:PullAppMessagesRequest": "message_ids",
+    "flwr.proto.runtime_pb2:PullAppMessagesResponse": "messages_list message_object_trees",
+    "flwr.proto.message_pb2:PullObjectRequest": "node run_id object_id",
+    "flwr.proto.message_pb2:PullObjectResponse": "object_found object_available object_content",
+    "flwr.proto.message_pb2:ConfirmMessageReceivedRequest": "node run_id message_object_id",
     "flwr.proto.fleet_pb2:ActivateNodeRequest": "public_key heartbeat_interval",
     "flwr.proto.fleet_pb2:ActivateNodeResponse": "node_id",
     "flwr.proto.fleet_pb2:PullMessagesResponse": "messages_list message_object_trees",
@@ -118,7 +138,7 @@ def found(name: Any) -> Any:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError):
         purpose = USED.get(name, "messages between coordinator and sites")
-        pytest.fail(f"this Flower has no {name}. We need it because {purpose}: see transports/flower/inner.py")
+        pytest.fail(f"this Flower has no {name}. We need it because {purpose}: see transports/flower/inner")
 
 
 def flower_imports(path: Any) -> Any:
@@ -148,36 +168,31 @@ def test_clients_have_the_requests_that_we_make(name: Any) -> None:
 def test_messages_have_the_fields_that_we_use(name: Any) -> None:
     known = found(name).DESCRIPTOR.fields_by_name
     missing = [field for field in FIELDS[name].split() if field not in known]
-    assert not missing, f"the message {name} has no field {missing}, which inner.py reads or writes"
+    assert not missing, f"the message {name} has no field {missing}, which transports/flower/inner reads or writes"
 
 
-def test_a_grid_lets_us_replace_its_endless_retries() -> None:
-    grid = found("flwr.superlink.grid:HttpGrid")("127.0.0.1:9", True, None, token="x")
-    try:
-        assert hasattr(grid, "_retry_invoker"), "a lost SuperLink would be waited for without end"
-        assert hasattr(grid._runtime_client, "SendTaskHeartbeat"), "the run's own client is needed for its heartbeats"
-        for name in ("get_nodes", "push_messages", "pull_messages", "set_run", "close"):
-            assert callable(getattr(grid, name, None)), f"the grid has no {name}: see transports/flower/exchange.py"
-    finally:
-        grid.close()
+def test_retries_have_an_end_that_we_set() -> None:
+    """Flower's own retries never end: a lost SuperLink would be waited for for good."""
+    client, retries = found("flwr.supercore.runtime:RuntimeHttpClient"), found("flwr.supercore.retry:RetryInvoker")
+    assert "retry_invoker" in inspect.signature(client.from_server_address).parameters
+    assert {"max_tries", "max_time"} <= set(inspect.signature(retries).parameters)
 
 
 def test_a_reply_can_be_taken_apart_and_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `push_reply` and `pull_message` do with a message, without a network in between."""
+    """What both sides do with a message, without a network in between."""
     from flwr.app import ConfigRecord, Message, RecordDict
-    from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree, iterate_object_tree
-    from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
 
     task = found("flwr.supercore.task_identity:TaskIdentity")
     for name in ("_task_id", "_run_id", "_node_id"):
         monkeypatch.setattr(task, name, 1)  # put back at the end: other tests may be in the middle of a run
     message = Message(RecordDict({"values": ConfigRecord({"protocol": 3})}), 1, "query.hello")
     assert "_message_id" in message.metadata.__dict__, "a message keeps its identifier elsewhere: replies get lost"
-    parts = {name: part.deflate() for name, part in get_all_nested_objects(message).items()}
-    tree = get_object_tree(message)
-    assert {part.object_id for part in iterate_object_tree(tree)} == set(parts)
-    again = inflate_object_from_contents(tree.object_id, parts)
-    assert again.content["values"]["protocol"] == 3  # type: ignore[attr-defined]
+    heads, (tree,), parts = taken_apart([message])
+    assert heads[0].metadata.message_id == tree.object_id == message.object_id
+    assert set(names_of(tree)) == set(parts)
+    again = put_together(tree, dict(parts))
+    assert again.content["values"]["protocol"] == 3
+    assert again.metadata.message_id == tree.object_id
 
 
 def test_the_superlink_is_served_by_a_function_that_we_can_replace() -> None:
@@ -192,6 +207,18 @@ def test_the_superlink_is_served_by_a_function_that_we_can_replace() -> None:
         assert option in shown, f"flower-superlink has no option {option}, with which link.py starts it"
 
 
+def test_uvicorn_starts_and_ends_where_we_put_our_door() -> None:
+    """`transports/flower/door.py` accepts connections itself: strangers are few, and get little memory."""
+    import uvicorn
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    for name in ("startup", "shutdown"):
+        assert list(inspect.signature(getattr(uvicorn.Server, name)).parameters) == ["self", "sockets"]
+    assert "self.lifespan.state" in inspect.getsource(uvicorn.Server.startup)
+    assert {"config", "server_state", "app_state"} <= set(inspect.signature(AutoHTTPProtocol).parameters)
+    assert "self.client" in inspect.getsource(AutoHTTPProtocol.connection_made), "by it a connection is known"
+
+
 # -- one door, one range -----------------------------------------------------------------------------------------------
 
 
@@ -204,11 +231,9 @@ def test_the_clocks_may_differ_by_minutes() -> None:
 
 
 def test_connections_of_a_site_are_kept_for_a_minute() -> None:
-    from fedperi.transports.flower import inner
-
-    with inner.fleet_client("127.0.0.1:9", None, True, inner.new_key()) as client:
+    with fleet.fleet_client("127.0.0.1:9", None, True, fleet.new_key()) as client:
         pool = client._client._transport._pool
-        assert pool._keepalive_expiry == inner.KEPT - 5, "httpx keeps connections elsewhere: slow networks get slower"
+        assert pool._keepalive_expiry == KEPT - 5, "httpx keeps connections elsewhere: slow networks get slower"
 
 
 def test_a_client_can_be_told_which_name_a_certificate_is_issued_for() -> None:
@@ -217,21 +242,23 @@ def test_a_client_can_be_told_which_name_a_certificate_is_issued_for() -> None:
 
     own = Own("127.0.0.1:9", Path(ssl.get_default_verify_paths().openssl_cafile or "").read_bytes(), "c.example.org")
     for made in ("flwr.supercore.control:ControlHttpClient", "flwr.supercore.runtime:RuntimeHttpClient"):
-        with inner._client(found(made), own, "flwr CLI") as client:
+        with control.client_of(found(made), own, "flwr CLI") as client:
             request = client._client.build_request("POST", "https://127.0.0.1:9/")
             for hook in client._client.event_hooks["request"]:
                 hook(request)
             assert request.extensions["sni_hostname"] == "c.example.org"
 
 
-def test_only_one_module_uses_inner_interfaces() -> None:
+def test_only_one_folder_uses_inner_interfaces() -> None:
     public = {"flwr", "flwr.app"}
+    used = set()
     for path in PACKAGE.rglob("*.py"):
         names = {name for name in flower_imports(path) if name.split(":")[0] not in public}
-        if path == Path(inner.__file__):
-            assert names == set(USED), "the table of this file does not list what inner.py imports"
+        if path.is_relative_to(INNER):
+            used |= names
         else:
-            assert not names, f"{path} uses inner interfaces of Flower: move that to transports/flower/inner.py"
+            assert not names, f"{path} uses inner interfaces of Flower: move that to transports/flower/inner"
+    assert used == set(USED), "the table of this file does not list what transports/flower/inner imports"
 
 
 def test_the_range_of_versions_is_one() -> None:

@@ -7,12 +7,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from helpers.flower import Pilot, Running, free_port, wait_until
+from helpers.flower import Pilot, Running, free_port, local_link, wait_until
 
 from fedperi.errors import InputError, TemporaryError
 from fedperi.transports.flower.address import Address, Away, check_reachable
@@ -45,6 +46,52 @@ def test_a_cut_handshake_is_an_absence_and_no_tls_is_an_error() -> None:
         check_reachable(Address(f"localhost:{port}"))
     with server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port, pytest.raises(InputError, match="does not use TLS"):
         check_reachable(Address(f"localhost:{port}"))
+
+
+@pytest.mark.network
+def test_a_site_that_is_cut_off_in_the_middle_of_its_reply_does_not_silence_the_coordinator() -> None:
+    """The head of its reply has arrived, and the rest never comes: others are heard, and it is known to be away."""
+    from flwr.app import ConfigRecord, Message, RecordDict
+    from flwr.proto.fleet_pb2 import DeactivateNodeRequest, PushMessagesRequest
+
+    from fedperi.protocol import wire
+    from fedperi.protocol.requests import Hello
+    from fedperi.transports.flower.exchange import Exchange, Limits
+    from fedperi.transports.flower.inner import fleet
+    from fedperi.transports.flower.inner.messages import taken_apart
+
+    said: list[str] = []
+
+    def replied(client: Any, node: Any) -> Message:
+        asked: list[Any] = [None]
+        while asked[-1] is None:
+            asked.append(fleet.pull_message(client, node))
+        return Message(RecordDict({"values": ConfigRecord({"protocol": 3})}), reply_to=asked[-1])
+
+    with ExitStack() as stack:
+        control, port = stack.enter_context(local_link())
+        grid = stack.enter_context(control.grid())
+        nodes = []
+        for _ in range(2):
+            key = fleet.new_key()
+            client = stack.enter_context(fleet.fleet_client(f"127.0.0.1:{port}", None, True, key))
+            nodes.append((client, fleet.activate_node(client, key, 10.0, register=True)))
+        (cut, cut_node), (whole, whole_node) = nodes
+        net = Exchange(grid, None, Limits(reply=60), said.append)
+        net.peers = {peer.label: peer for peer in net.online()}
+        replies: dict[str, Any] = {}
+        hello = dict.fromkeys(net.peers, wire.write(Hello("r1")))
+        asking = threading.Thread(target=lambda: replies.update(net.send("hello", hello)))
+        asking.start()
+        head, tree, _ = taken_apart([replied(cut, cut_node)])
+        cut.PushMessages(PushMessagesRequest(node=cut_node, messages_list=head, message_object_trees=tree))
+        fleet.push_reply(whole, whole_node, replied(whole, whole_node), 0.1)
+        wait_until(lambda: net.traffic.received > 0)  # the other one is heard
+        assert asking.is_alive()
+        cut.DeactivateNode(DeactivateNodeRequest(node_id=cut_node.node_id))
+        asking.join(20)
+        assert not asking.is_alive()
+    assert [reply for reply in replies.values() if isinstance(reply, str)] == ["was disconnected"]
 
 
 def test_a_site_waits_longer_after_every_failure_and_gives_up_only_if_told_to() -> None:

@@ -140,7 +140,8 @@ class Exchange:
         end = begun + seconds
         out: dict[str, Record | str] = {}
         waiting = self._push(kind, records)
-        away: set[str] = set()  # sites that were disconnected; they may come back as long as a reply may take
+        # Sites that were disconnected; they may come back as long as a reply may take.
+        away = set(records) - set(waiting.values())
         look = begun
         while (waiting or away) and time.monotonic() < end:
             for reply in self._reached(self._grid.pull_messages, list(waiting)) if waiting else ():
@@ -162,8 +163,9 @@ class Exchange:
                 again = {site: records[site] for site in self._restarted({*waiting.values(), *away}, away)}
                 if again:
                     waiting = {key: site for key, site in waiting.items() if site not in again}
-                    away -= set(again)
-                    waiting |= self._push(kind, again)
+                    taken = self._push(kind, again)
+                    away -= set(taken.values())
+                    waiting |= taken
             if waiting or away:
                 time.sleep(self.limits.poll)
         for site in waiting.values():
@@ -171,6 +173,7 @@ class Exchange:
         return out | dict.fromkeys(away, _GONE)
 
     def _push(self, kind: str, records: Mapping[str, Record]) -> dict[str, str]:
+        """Send messages; return who was sent which. The SuperLink takes none for a site that was just shut out."""
         from flwr.app import Message
 
         sites = list(records)
@@ -181,9 +184,9 @@ class Exchange:
         ]
         self.traffic.sent += sum(wire.size(record) for record in records.values())
         keys = list(self._reached(self._grid.push_messages, messages))
-        if len(keys) != len(sites) or None in keys:
+        if len(keys) != len(sites) or not any(keys):
             raise LinkLost(f"the coordinator's own SuperLink did not take the {kind!r} messages: see its log")
-        return dict(zip(keys, sites, strict=True))
+        return {key: site for key, site in zip(keys, sites, strict=True) if key}
 
     def _restarted(self, waiting: set[str], away: Collection[str] = (), tell: bool = True) -> list[str]:
         """Sites that connected again since we looked last: what they were asked was lost with the old connection.

@@ -10,8 +10,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn
 
 from ...errors import InputError
-from . import inner
 from .address import Address, Away
+from .inner import fleet as inner
+from .inner.control import error_text
+from .inner.superlink import CLOCKS
 
 HEARTBEAT = 10.0
 """Seconds after which the coordinator regards a silent site as lost, about; the shortest that Flower allows."""
@@ -86,12 +88,12 @@ def _explain(error: Any, address: Address, keyed: bool) -> NoReturn:
     """Say in words what a status of the SuperLink means for a site."""
     status = error.response.status_code
     ahead = _ahead(error.response.headers.get("date", ""))
-    if status == 401 and abs(ahead) > inner.CLOCKS - 5:
+    if status == 401 and abs(ahead) > CLOCKS - 5:
         raise Unauthorized(
             f"this machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the coordinator's, "
-            f"and {inner.CLOCKS} s are allowed: set the clock of the one that is wrong"
+            f"and {CLOCKS} s are allowed: set the clock of the one that is wrong"
         )
-    said = inner.error_text(error.response.text) or f"HTTP {status}"
+    said = error_text(error.response.text) or f"HTTP {status}"
     if status in (401, 403, 404) or "activat" in said.lower() or "regist" in said.lower():
         remedy = (
             "it is not registered there (its .pub file belongs in the coordinator's folder of keys), or a site with "

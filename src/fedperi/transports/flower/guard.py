@@ -10,6 +10,7 @@ the memory of the coordinator's machine.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import ipaddress
 import os
@@ -21,7 +22,8 @@ from contextlib import suppress
 from typing import Any
 
 from ...protocol.fields import MAX_TEXT
-from .inner import KEY_HEADER, run_superlink
+from .door import Client, Door, serve
+from .inner.superlink import KEY_HEADER, run_superlink
 from .records import PIECE
 
 FOR_SITES = "/v1/fleet/"
@@ -34,9 +36,15 @@ and a piece of its arrays; the last MiB is for names of values and for what Flow
 MAX_HELD = 7 * MAX_BODY
 """Bytes of all requests that are being received or answered. When there is no room, a request is answered with 503."""
 
+MAX_HELD_BY_STRANGERS = 2 * MAX_BODY
+"""The same where the connection has shown no key yet: public keys are no secret, and anybody may claim one."""
+
 MAX_STRANGE = 1 << 16
 """Bytes of one request without a key that has connected before. To connect takes a few hundred bytes; what is larger
 comes from sites. So strangers share little memory, however many they are."""
+
+LAST_WORD = 0.2
+"""Seconds that a stranger gets to read why it is refused."""
 
 CONNECT = FOR_SITES + "activate-node"
 
@@ -49,8 +57,10 @@ Send = Callable[[Any], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-def guarded(app: App) -> App:
+def guarded(app: App, door: Door) -> App:
     """Wrap an ASGI application: other machines reach `FOR_SITES` only, and no body is larger than `MAX_BODY`.
+
+    The door hears which connections are those of sites.
 
     Examples
     --------
@@ -61,7 +71,7 @@ def guarded(app: App) -> App:
     ...     print(message.get("status", ""))
     >>> def call(path, host):
     ...     scope = {"type": "http", "path": path, "client": (host, 1), "server": ("10.0.0.1", 2)}
-    ...     asyncio.run(guarded(hidden)(scope, None, answer))
+    ...     asyncio.run(guarded(hidden, Door())(scope, None, answer))
     >>> call("/v1/fleet/pull-messages", "10.0.0.7")
     reached /v1/fleet/pull-messages
     >>> call("/v1/control/start-run", "127.0.0.1")
@@ -80,7 +90,7 @@ def guarded(app: App) -> App:
         if kind == "lifespan":
             await app(scope, receive, send)
         elif kind == "http" and (_here(scope) or str(scope["path"]).startswith(FOR_SITES)):
-            await _Request(receive, send, held, known).serve(app, scope)
+            await _Request(receive, send, held, known, door).serve(app, scope)
         elif kind == "http":
             await _refuse(send, 403)
         elif _here(scope):
@@ -94,8 +104,8 @@ def guarded(app: App) -> App:
 class _Request:
     """One request on its way to the application: its body is counted as it comes, whatever its headers say."""
 
-    def __init__(self, receive: Receive, send: Send, held: list[int], known: set[bytes]) -> None:
-        self._receive, self._send, self._held, self._known = receive, send, held, known
+    def __init__(self, receive: Receive, send: Send, held: list[int], known: set[bytes], door: Door) -> None:
+        self._receive, self._send, self._held, self._known, self._door = receive, send, held, known, door
         self._size = 0
         self._refused = False
         self._scope: Scope = {}
@@ -106,7 +116,7 @@ class _Request:
         if str(scope["path"]).startswith(FOR_SITES) and _key(scope) not in self._known:
             self._most = MAX_STRANGE
         if _declared(scope) > self._most:
-            await _refuse(self._send, 413)
+            await self._refuse(413)
             return
         try:
             await app(scope, self._counted, self._answer)
@@ -122,21 +132,39 @@ class _Request:
         message = await self._receive()
         size = len(message.get("body") or b"")
         too_large = self._size + size > self._most
-        if too_large or self._held[0] + size > MAX_HELD:
-            self._refused = True
-            await _refuse(self._send, 413 if too_large else 503)
+        most = MAX_HELD if self._door.is_site(self._client) else MAX_HELD_BY_STRANGERS
+        if too_large or self._held[0] + size > most:
+            await self._refuse(413 if too_large else 503)
             return {"type": "http.disconnect"}
         self._size += size
         self._held[0] += size
         return message
 
+    async def _refuse(self, status: int) -> None:
+        self._refused = True
+        await _refuse(self._send, status)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        """End a stranger's connection soon: who goes on sending would fill buffers that are not ours to count."""
+        asyncio.get_running_loop().call_later(LAST_WORD, self._door.end, self._client)
+
     async def _answer(self, message: Any) -> None:
-        if message.get("status") == 401 and str(self._scope["path"]).startswith(FOR_SITES):
+        status = message.get("status")
+        if status == 401 and str(self._scope["path"]).startswith(FOR_SITES):
             _tell_of_key(self._scope)
-        if message.get("status") == 200 and self._scope["path"] == CONNECT:
+        if status == 200 and self._scope["path"] == CONNECT:
             self._known.add(_key(self._scope))
         if not self._refused:
+            if status == 200:
+                self._door.welcome(self._client)
+            elif status is not None:
+                self._hang_up()
             await self._send(message)
+
+    @property
+    def _client(self) -> Client:
+        return tuple(self._scope.get("client") or ("", 0))
 
 
 def _declared(scope: Scope) -> int:
@@ -203,7 +231,14 @@ def main() -> None:
     """Run the SuperLink with the guard in front."""
     _end_with_parent()
     _open_more_files()
-    run_superlink(guarded)
+
+    def run(app: App, options: dict[str, Any]) -> None:
+        import uvicorn
+
+        door = Door()
+        serve(uvicorn.Config(guarded(app, door), **options), door)
+
+    run_superlink(run)
 
 
 if __name__ == "__main__":

@@ -32,11 +32,14 @@ from ...pki.certificates import (
     read_certificate,
     warnings_of,
 )
-from . import QUIET, inner, need_flower
+from . import QUIET, need_flower
 from .address import Own, check_free
 from .bundle import FILES
 from .exchange import LinkLost
 from .guard import REFUSED_KEY
+from .inner import control
+from .inner.control import error_text
+from .inner.grid import open_grid
 from .live.certificate import RENEWED
 from .live.site_keys import followed
 
@@ -260,23 +263,23 @@ class Control:
 
     def register(self, name: str, key: bytes) -> None:
         """Let the site of this key connect."""
-        self._nodes[name] = _accepted(name, lambda: inner.register_node(self._own, name, key))
+        self._nodes[name] = _accepted(name, lambda: control.register_node(self._own, name, key))
 
     def withdraw(self, name: str) -> None:
         """Shut a site out: nothing that its key signs is answered any more."""
         if name in self._nodes:
-            _accepted(name, lambda: inner.unregister_node(self._own, self._nodes[name]))
+            _accepted(name, lambda: control.unregister_node(self._own, self._nodes[name]))
             del self._nodes[name]
 
     @contextmanager
     def grid(self) -> Iterator[Any]:
         """Begin a run, take its task, and give its grid."""
-        if not inner.start_run(self._own, FILES):
+        if not control.start_run(self._own, FILES):
             raise InputError("the SuperLink did not begin a run")
-        token = inner.acquire_task(self._own, self._secret, START)
+        token = control.acquire_task(self._own, self._secret, START)
         if token is None:
             raise InputError(f"the SuperLink gave no task within {START:g} s")
-        with inner.open_grid(self._own, token) as grid:
+        with open_grid(self._own, token) as grid:
             yield grid
 
 
@@ -287,6 +290,6 @@ def _accepted(name: str, call: Callable[[], T]) -> T:
         return call()
     except httpx.HTTPError as error:
         response = getattr(error, "response", None)
-        said = str(error) if response is None else inner.error_text(response.text) or str(error)
+        said = str(error) if response is None else error_text(response.text) or str(error)
         more = "; one that was withdrawn is accepted again after a restart" if "IN_USE" in said.upper() else ""
         raise InputError(f"the key of site {name!r} was not accepted by the SuperLink ({said}){more}") from None

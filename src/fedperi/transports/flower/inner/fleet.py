@@ -1,0 +1,113 @@
+"""A site's side of the network: it connects, takes messages, and sends replies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from ..live.repeat import AT_ONCE, at_once, meanwhile, quietly, repeated
+from .messages import names_of, push_parts, put_together, taken_apart
+from .superlink import KEPT
+
+MOST_WAIT = 60.0
+"""Seconds that a site waits for the parts of a message whose head has come: the coordinator was lost in between."""
+
+
+def new_key() -> Any:
+    """Draw a private key for a connection without authentication."""
+    from flwr.supercore.primitives.asymmetric import generate_key_pairs
+
+    return generate_key_pairs()[0]
+
+
+def fleet_client(address: str, ca: str | None, insecure: bool, key: Any) -> Any:
+    """Return a connection to a SuperLink's interface for nodes, to be used in a ``with`` statement."""
+    from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
+    from flwr.supernode.fleet_http_client import FleetHttpClient
+    from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
+
+    client = FleetHttpClient.from_server_address(
+        address,
+        insecure,
+        ca,
+        interceptors=[
+            RuntimeVersionHttpInterceptor(component_name="SuperNode"),
+            NodeAuthHttpInterceptor(key, key.public_key()),
+        ],
+    )
+    with suppress(AttributeError):  # of httpx: without it, messages only take longer
+        transport: Any = client._client._transport
+        transport._pool._keepalive_expiry = KEPT - 5
+    return client
+
+
+def activate_node(client: Any, key: Any, interval: float, register: bool) -> Any:
+    """Register a node, if its key is not registered by the coordinator, and activate it."""
+    from flwr.proto.fleet_pb2 import ActivateNodeRequest, RegisterNodeFleetRequest
+    from flwr.proto.node_pb2 import Node
+    from flwr.supercore.primitives.asymmetric import public_key_to_bytes
+
+    public = public_key_to_bytes(key.public_key())
+    if register:
+        client.RegisterNode(RegisterNodeFleetRequest(public_key=public))
+    active = client.ActivateNode(ActivateNodeRequest(public_key=public, heartbeat_interval=interval))
+    return Node(node_id=active.node_id)
+
+
+@contextmanager
+def kept_alive(client: Any, node: Any, interval: float, unregister: bool) -> Iterator[None]:
+    """Send heartbeats of an active node in the background, and deactivate it at the end."""
+    from flwr.proto.fleet_pb2 import DeactivateNodeRequest, UnregisterNodeFleetRequest
+    from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest
+
+    beat = SendNodeHeartbeatRequest(node=node, heartbeat_interval=interval)
+    for _ in range(AT_ONCE - 1):  # the connections for the parts of the first message, set up before it comes
+        meanwhile(lambda: client.SendNodeHeartbeat(beat))
+    try:
+        with repeated(interval / 3, lambda: client.SendNodeHeartbeat(beat)):
+            yield
+    finally:
+        quietly(lambda: client.DeactivateNode(DeactivateNodeRequest(node_id=node.node_id)))
+        if unregister:
+            quietly(lambda: client.UnregisterNode(UnregisterNodeFleetRequest(node_id=node.node_id)))
+
+
+def pull_message(client: Any, node: Any) -> Any:
+    """Return the next message for a node, whole, or None; also None if its run ended while it was on the way."""
+    from flwr.common.serde import message_from_proto
+    from flwr.proto.fleet_pb2 import PullMessagesRequest
+    from flwr.supercore.inflatable.inflatable_protobuf_utils import (
+        make_confirm_message_received_fn_protobuf,
+        make_pull_object_fn_protobuf,
+    )
+    from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, pull_objects
+
+    found = client.PullMessages(PullMessagesRequest(node=node))
+    if not found.messages_list:
+        return None
+    header, tree = message_from_proto(found.messages_list[0]), found.message_object_trees[0]
+    run = header.metadata.run_id
+    pull = make_pull_object_fn_protobuf(client.PullObject, node, run)
+    try:
+        # One by one: for several, Flower takes no more threads than the machine has processors.
+        pulled = at_once(
+            lambda name: pull_objects([name], pull, initial_backoff=0.1, max_time=MOST_WAIT), names_of(tree)
+        )
+    except ObjectPullError:
+        return None
+    # Meanwhile, not before: it only frees memory at the other end, and would cost a round trip.
+    confirm = make_confirm_message_received_fn_protobuf(client.ConfirmMessageReceived, node, run)
+    meanwhile(lambda: confirm(header.metadata.message_id))
+    return put_together(tree, {name: content for part in pulled for name, content in part.items()})
+
+
+def push_reply(client: Any, node: Any, reply: Any, seconds: float) -> None:
+    """Send a node's reply, whole, and how long it took."""
+    from flwr.proto.fleet_pb2 import PushMessagesRequest
+
+    heads, trees, parts = taken_apart([reply])
+    request = PushMessagesRequest(
+        node=node, messages_list=heads, message_object_trees=trees, clientapp_runtime_list=[seconds]
+    )
+    push_parts(client, node, reply.metadata.run_id, client.PushMessages(request), parts)

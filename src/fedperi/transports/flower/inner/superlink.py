@@ -1,0 +1,38 @@
+"""Flower's SuperLink in this process, as we need it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from ..live.certificate import renewing_context
+
+KEY_HEADER = "flwr-public-key"
+"""Header that holds the public key of a node, base64."""
+
+CLOCKS = 300
+"""Seconds by which the clocks of a site and the coordinator may differ."""
+
+KEPT = 60
+"""Seconds for which an idle connection is kept: to set one up takes four round trips, to use it one."""
+
+
+def run_superlink(serve: Callable[[Any, dict[str, Any]], None]) -> None:
+    """Run Flower's SuperLink in this process, with the options of its command line; `serve` gets its web app."""
+    import uvicorn
+    from flwr.superlink.cli.flower_superlink import flower_superlink
+
+    # Flower allows a site's clock to be 300 s behind, but only 5 s ahead, and calls the rest a wrong key.
+    import_module("flwr.superlink.routers.fleet.node_auth").__dict__["SYSTEM_TIME_TOLERANCE"] = CLOCKS
+
+    def run(app: Any, **options: Any) -> None:
+        # No proxy headers: any client could otherwise claim to be this machine. No line in the log for every look for
+        # messages: sites look several times a second.
+        options |= {"proxy_headers": False, "access_log": False, "timeout_keep_alive": KEPT}
+        if options.get("ssl_certfile"):
+            options["ssl_context_factory"] = renewing_context
+        serve(app, options)
+
+    uvicorn.run = run
+    flower_superlink()
