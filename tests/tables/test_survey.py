@@ -196,6 +196,15 @@ def test_a_checked_table_under_another_name_is_not_read_again(passes: Counter[st
 
 def test_whoever_watches_is_told_which_file_is_read(tmp_path: Path) -> None:
     files = write(tmp_path, {"north": numbers(70_000, 1), "south": numbers(300, 2)})
-    told: list[tuple[str, int]] = []
-    fp.tables.check(files, tell=lambda read, rows: told.append((read.name, rows)))
-    assert told == [("north", 0), ("north", 65_536), ("north", 70_000), ("south", 0), ("south", 300)]
+    told: list[str] = []
+    fp.tables.check(files, tell=told.append)
+    north, south = (f"reading {file}" for file in files)
+    assert told == [
+        "opening north (1 of 2)",
+        "opening south (2 of 2)",
+        f"{north} (1 of 2)",
+        f"{north}: 65,536 rows (1 of 2)",
+        f"{north}: 70,000 rows (1 of 2)",
+        f"{south} (2 of 2)",
+        f"{south}: 300 rows (2 of 2)",
+    ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from .findings import Finding, Level
+from .findings import Finding
 from .looks import CODES, Floats, NumberLook, spread_of
 
 ROWS, SHARE = 5, 0.01
@@ -88,16 +89,39 @@ def sentinel_findings(name: str, looks: Looked, levels: Sequence[str] | None = N
     >>> print(sentinel_findings("chol", {"lyon": looks.result()["chol"]})[0])
     column 'chol': the value 0 at 'lyon' (20 of 120 rows) lies apart from all others: probably a code for ...
     """
-    found = []
-    for code in codes_of(looks, levels):
-        rows = {site: (look.codes[code], look.n) for site, look in looks.items() if look.codes.get(code)}
-        where = " and ".join(f"{site!r} ({some} of {n} rows)" for site, (some, n) in rows.items())
-        message = f"the value {code} at {where} lies apart from all others: probably a code for missing"
-        remedy = f"if so, declare missing_values = [{code}] for {name} in the schema"
-        # Zero may be an amount, and a level of its own does no harm; any other code would count as a huge amount.
-        level: Level = "warning" if code == 0 or levels is not None else "error"
-        found.append(Finding(level, None, (name,), message, remedy, "sentinel"))
+    found = [_code_finding(name, code, looks, levels) for code in codes_of(looks, levels)]
     return found or ([] if levels is not None else _repeated_edges(name, looks))
+
+
+def _code_finding(name: str, code: int, looks: Looked, levels: Sequence[str] | None = None) -> Finding:
+    rows = {site: (look.codes[code], look.n) for site, look in looks.items() if look.codes.get(code)}
+    where = " and ".join(f"{site!r} ({some} of {n} rows)" for site, (some, n) in rows.items())
+    message = f"the value {code} at {where} lies apart from all others: probably a code for missing"
+    remedy = f"if so, declare missing_values = [{code}] for {name} in the schema"
+    # A level of its own does no harm; among amounts a code would count as a huge or a tiny one.
+    return Finding("error" if levels is None else "warning", None, (name,), message, remedy, "sentinel")
+
+
+def zero_finding(name: str, looks: Looked) -> Finding | None:
+    """Say that zeros which lie apart from all other values are taken as missing; None if there are none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables.checks.looks import Looks
+    >>> looks = Looks()
+    >>> looks.add(pd.DataFrame({"chol": [180.5 + i % 80 for i in range(100)] + [0.0] * 20}))
+    >>> print(zero_finding("chol", {"lyon": looks.result()["chol"]}))
+    column 'chol': the value 0 at 'lyon' (20 of 120 rows) lies apart from all others, and is taken as missing; ...
+    """
+    if 0 not in codes_of(looks):
+        return None
+    found = _code_finding(name, 0, looks)
+    message = found.message.replace(": probably a code for missing", ", and is taken as missing")
+    remedy = (
+        f"to say so yourself, declare missing_values = [0] for {name} in the schema; if 0 is an amount, --accept {name}"
+    )
+    return replace(found, level="warning", message=message, remedy=remedy)
 
 
 def _repeated_edges(name: str, looks: Looked) -> list[Finding]:

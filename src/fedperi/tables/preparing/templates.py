@@ -9,8 +9,8 @@ from ...strict import write_json
 from .obvious import comes_first, names_an_identifier
 
 if TYPE_CHECKING:
-    from ..checks.check import CheckReport
     from ..checks.findings import Finding
+    from ..checks.report import CheckReport
     from ..schema import Column
 
 _SCHEMA = """\
