@@ -9,7 +9,7 @@ import pytest
 from helpers.databases import in_duckdb, in_postgresql, postgresql_server
 
 import fedperi as fp
-from fedperi.tables import check
+from fedperi.tables import Schema, check
 
 HEART = Path(__file__).parents[1] / "data" / "heart"
 SITES = ("cleveland", "hungarian", "switzerland", "va")
@@ -104,3 +104,16 @@ def test_a_server_gives_the_same_graph(server: str, published: fp.Result, checke
     given = {site: f"{server}{mark}table={site}" for site in SITES}
     assert fp.MPERI().fit(given).graph == published.graph
     assert fp.MPERI().fit(list(check(given, missing="auto").tables)).graph == checked.graph
+
+
+def test_the_schema_that_init_writes_says_what_a_run_does(checked: fp.Result, tmp_path: Path) -> None:
+    from fedperi.cli import app
+
+    app(["init", *(str(HEART / f"{site}.csv") for site in SITES), "--out", str(tmp_path)], standalone_mode=False)
+    schema = Schema.from_file(tmp_path / "schema.toml")
+    ignored = {one.name for one in schema.preparations if one.ignore}
+    assert ignored == {"ca", "thal", "slope"}
+    assert [one.missing_values for one in schema.preparations if one.name == "chol"] == [("0",)]
+    report = check([HEART / f"{site}.csv" for site in SITES], schema, missing="auto")
+    assert not [one for one in report.findings if one.problem == "sentinel"]
+    assert fp.MPERI(schema=schema).fit(list(report.tables)).graph == checked.graph

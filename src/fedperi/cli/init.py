@@ -45,7 +45,7 @@ def init(
 
         how = opening_of(context.params, noise=False)
         sources = found_inputs(files, how)
-        report = check(sources, tell=tell, how=how)
+        report = check(sources, missing="auto", tell=tell, how=how)
     columns = _columns(report)
     texts = (schema_template(columns, report), knowledge_template(columns, report))
     try:

@@ -179,8 +179,8 @@ def _two_ways(groups: Sequence[Groups]) -> list[str]:
     if not tied:
         return []
     return [
-        f"There are two ways of doing it, each at equally many sites: {_named(tied)}. Which of them is the policy, the "
-        "data do not say."
+        f"Sites fall into two groups of equal size that treat {_named(tied)} differently. The data cannot tell which "
+        "group follows a policy."
     ]
 
 

@@ -148,5 +148,5 @@ def _said(item: Dependence) -> str:
     how = "exactly" if item.exact else "nearly"
     strength = "" if item.exact else f" (correlation {item.correlation:.5f})"
     if len(item.names) == 2:
-        return f"one determines the other {how}{strength}"
-    return f"the others determine one of them {how}{strength}"
+        return f"one {'determines the other exactly' if item.exact else 'nearly determines the other'}{strength}"
+    return f"one of them is {how} determined by the others{strength}"

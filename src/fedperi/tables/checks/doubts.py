@@ -19,7 +19,7 @@ from .suspects import date_findings, identifier_findings, number_notes, order_fi
 
 FEW_ROWS = 5  # rows below which a level is called rare
 ROWS_PER_VARIABLE = 10  # rows per variable below which a site is called small
-RARE = "join rare levels into one: rename in the schema"
+RARE = "merge rare levels with rename in the schema"
 COPIES = 0.01  # share of repeated rows from which they are worth a warning
 
 
@@ -83,7 +83,7 @@ def unless_accepted(
     Examples
     --------
     >>> print(unless_accepted([Finding("error", "lyon", ("age",), "too high", "look it up")], ())[0])
-    site 'lyon', column 'age': too high; look it up; if all is right, --accept age
+    site 'lyon', column 'age': too high; look it up; if the values are right, use --accept age
     """
 
     def accept(finding: Finding) -> Finding:
@@ -91,7 +91,9 @@ def unless_accepted(
             return finding
         if all(name in accepted for name in finding.columns):
             return replace(finding, level="warning")
-        return replace(finding, remedy=f"{finding.remedy}; if all is right, --accept {','.join(finding.columns)}")
+        return replace(
+            finding, remedy=f"{finding.remedy}; if the values are right, use --accept {','.join(finding.columns)}"
+        )
 
     return [accept(finding) for finding in found]
 
@@ -120,7 +122,7 @@ def one_per_problem(found: Sequence[Finding]) -> list[Finding]:
     """
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for at, one in enumerate(found):
-        merged = one.problem in ("determined", "equal", "rare") and one.site is not None
+        merged = one.problem in ("determined", "equal", "rare", "text") and one.site is not None
         key = (one.level, one.problem, one.remedy, *one.columns) if merged else (str(at),)
         groups.setdefault(key, []).append(one)
     return [group[0] if len(group) == 1 else _joined(group) for group in groups.values()]
@@ -147,7 +149,8 @@ def codes_taken(schema: Schema, given: Schema | None) -> list[Finding]:
     """Name whole numbers that are taken as categories."""
     inferred = (column for column in schema.columns if given is None or column.name not in given)
     coded = tuple(c.name for c in inferred if len(c.levels or ()) > 2 and style_of(c.levels or ()) == "number")
-    message, remedy = "few different whole numbers, taken as categories", "if they are amounts, declare them continuous"
+    message = "few different whole numbers, taken as categories"
+    remedy = 'if they are amounts, declare kind = "continuous" in the schema'
     return [Finding("note", None, coded, message, remedy)] if coded else []
 
 

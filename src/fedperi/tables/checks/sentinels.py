@@ -119,7 +119,7 @@ def zero_finding(name: str, looks: Looked) -> Finding | None:
     found = _code_finding(name, 0, looks)
     message = found.message.replace(": probably a code for missing", ", and is taken as missing")
     remedy = (
-        f"to say so yourself, declare missing_values = [0] for {name} in the schema; if 0 is an amount, --accept {name}"
+        f"to be explicit, declare missing_values = [0] for {name} in the schema; if 0 is an amount, use --accept {name}"
     )
     return replace(found, level="warning", message=message, remedy=remedy)
 
@@ -135,11 +135,11 @@ def _repeated_edges(name: str, looks: Looked) -> list[Finding]:
             middle, spread = spread_of(rest)
             if abs(following - edge) >= FAR_GAP * spread > 0 and abs(edge - middle) >= FAR_AWAY * spread:
                 which = "smallest" if edge == look.low else "largest"
-                where.append(f"the {which} value at {site!r} is in {rows} of {look.n} rows")
+                where.append(f"the {which} value at {site!r} occurs in {rows} of {look.n} rows")
     if not where:
         return []
-    message = f"{' and '.join(where)}, and lies apart from all others: perhaps a code for missing, or a limit"
-    remedy = f"look it up there; if it is a code, declare missing_values for {name} in the schema"
+    message = f"{' and '.join(where)} and lies far from all others: perhaps a code for missing, or a detection limit"
+    remedy = f"check it there; if it is a code, declare missing_values for {name} in the schema"
     return [Finding("error", None, (name,), message, remedy, "sentinel")]
 
 
@@ -153,16 +153,16 @@ def impossible_findings(name: str, looks: Looked) -> list[Finding]:
     >>> looks = Looks()
     >>> looks.add(pd.DataFrame({"age": [40.5 + i % 50 for i in range(100)] + [640.0]}))
     >>> print(impossible_findings("age", {"lyon": looks.result()["age"]})[0])
-    column 'age': single values at 'lyon' are more than 10 standard deviations from the middle; look up the largest ...
+    column 'age': a few values at 'lyon' are more than 10 standard deviations from the median; check the largest ...
     """
     codes = codes_of(looks)
     where = {site: sides for site, look in looks.items() if (sides := _impossible(look, codes))}
     if not where:
         return []
-    message = f"single values at {', '.join(map(repr, where))} are more than {IMPOSSIBLE:g} standard deviations"
+    message = f"a few values at {', '.join(map(repr, where))} are more than {IMPOSSIBLE:g} standard deviations"
     which = " and ".join(dict.fromkeys(side for both in where.values() for side in both))
-    remedy = f"look up the {which} there: a slipped decimal point, or another unit; correct it, or make it missing"
-    return [Finding("error", None, (name,), f"{message} from the middle", remedy, "impossible")]
+    remedy = f"check the {which} there: a slipped decimal point or another unit? Correct it, or mark it as missing"
+    return [Finding("error", None, (name,), f"{message} from the median", remedy, "impossible")]
 
 
 def _impossible(look: NumberLook, codes: tuple[int, ...]) -> list[str]:
