@@ -99,11 +99,14 @@ def check(
     found += unless_accepted(at_sites.findings, accept, {"determined"})
     found = [*(one for one in one_per_problem(found) if not explained(one, odd)), *odd]
     ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
-    summaries = tuple(
+    return CheckReport(_lines(tables), agreed.schema, tuple(ranked), tuple(map(at_sites.enriched, tables)))
+
+
+def _lines(tables: list[Surveyed]) -> tuple[SiteSummary, ...]:
+    return tuple(
         SiteSummary(table.name, table.origin, reading.profile.total, reading.hashes.incomplete, len(table.columns))
         for table, reading in tables
     )
-    return CheckReport(summaries, agreed.schema, tuple(ranked), tuple(map(at_sites.enriched, tables)))
 
 
 def _read(
