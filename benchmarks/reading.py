@@ -70,7 +70,7 @@ def read_with_fedperi(folder: Path, kind: str) -> None:
     from fedperi.tables.summary.summaries import summaries
 
     begin, first = time.perf_counter(), list[float]()
-    report = check(sources(folder, kind), tell=lambda table, rows: first.append(time.perf_counter() - begin))
+    report = check(sources(folder, kind), tell=lambda words: first.append(time.perf_counter() - begin))
     assert report.ok, report.findings
     assert sum(summary.n for summary in summaries(report.tables)) == sum(site.rows for site in report.sites)
     print(f"first progress after {first[0]:.2f} s" if first else "no progress is shown", file=sys.stderr)

@@ -78,7 +78,7 @@ def test_mistakes_are_all_shown_errors_first_and_what_to_do(folder: Path) -> Non
         "error    column 'weight': present at 'south' but not at 'north'",
         "           give all sites the same columns",
         "error    column 'arm': text such as 'high', 'low', 'placebo' at 'north' but numbers at 'south'",
-        "           store it in the same way at all sites, or declare it in a schema",
+        "           use the same type at all sites, or declare the column in the schema",
         "error    'south', columns 'age', 'weight': 5.0 % of the values are missing (10 of 200)",
         "           fill them, drop the column, leave incomplete rows out (missing=drop), or use M-PERI with",
         "           missing=auto",
@@ -105,7 +105,7 @@ def test_missing_rows_may_be_dropped(folder: Path) -> None:
     gap.loc[:9, "age"] = np.nan
     gap.to_csv(folder / "gap.csv", index=False)
     assert fedperi_here("check", "gap.csv", "--missing", "error", cwd=folder).returncode == 2
-    assert "values are missing (age 5.0 %)" in fedperi_here("check", "gap.csv", cwd=folder).stdout
+    assert "values are missing: 5.0 % of age" in fedperi_here("check", "gap.csv", cwd=folder).stdout
     done = fedperi_here("check", "gap.csv", "--missing", "drop", cwd=folder, columns=120)
     assert done.returncode == 0
     assert "5.0 % of the rows lack a value and are dropped (10 of 200)" in done.stdout

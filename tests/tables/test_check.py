@@ -99,15 +99,18 @@ def test_levels_missing_at_a_site_and_rare_levels() -> None:
     north.loc[:1, "g"] = "x"
     south.loc[south.index[0], "g"] = "x"
     assert findings({"north": north, "south": south}) == [
-        "column 'g': does not occur: level 'w' at 'south'; fine if rare; check that all sites code it in the same way",
+        "column 'g': levels that do not occur: 'w' at 'south'; "
+        "fine if they are rare; otherwise check that all sites use the same codes",
         "column 'g': levels with fewer than 5 rows: 'north' 'x' (2); 'south' 'x' (1); "
-        "join rare levels into one: rename in the schema",
+        "merge rare levels with rename in the schema",
     ]
 
 
 def test_levels_that_differ_are_errors() -> None:
     (error,) = findings({"north": site(), "south": site(seed=1).assign(g=["p", "q"] * 150)}, "error")
-    assert error.startswith("column 'g': levels differ: 'u', 'v', 'w' at 'north'; 'p', 'q' at 'south'; code it in")
+    assert error.startswith(
+        "column 'g': levels differ: 'u', 'v', 'w' at 'north'; 'p', 'q' at 'south'; use the same codes"
+    )
 
 
 def test_collinear_pairs_and_sets_are_named() -> None:
@@ -116,22 +119,25 @@ def test_collinear_pairs_and_sets_are_named() -> None:
     frame = frame.assign(c=noise, twice=2 * frame["a"] + 1, near=frame["b"] + 0.01 * more, total=noise - frame["t"])
     found = {str(f) for f in check({"north": frame}).findings}
     assert found == {
-        "site 'north', columns 'a', 'twice': one determines the other exactly; drop one of them",
-        "site 'north', columns 'b', 'near': one determines the other nearly (correlation 0.99998); drop one of them",
-        "site 'north', columns 't', 'c', 'total': one of them is determined by the others, exactly; drop one of them",
+        "site 'north', columns 'a', 'twice': one determines the other exactly; leave one of them out: --exclude twice",
+        "site 'north', columns 'b', 'near': one nearly determines the other (correlation 0.99998); "
+        "leave one of them out: --exclude near; if the values are right, use --accept b,near",
+        "site 'north', columns 't', 'c', 'total': one of them is exactly determined by the others; "
+        "leave one of them out: --exclude total",
     }
     levels = {f.columns: f.level for f in check({"north": frame}).findings}
-    assert levels == {("a", "twice"): "error", ("b", "near"): "warning", ("t", "c", "total"): "error"}
+    assert levels == {("a", "twice"): "error", ("b", "near"): "error", ("t", "c", "total"): "error"}
 
 
 def test_an_exact_dependence_is_not_hidden_by_a_near_one() -> None:
     a, b, c = np.random.default_rng(6).normal(size=(3, 300))
     near = a + 0.01 * b
     assert findings([pd.DataFrame({"a": a, "b": b, "near": near, "c": c})], "error") == [
-        "site 'site 1', columns 'a', 'b', 'near': one of them is determined by the others, exactly; drop one of them"
+        "site 'site 1', columns 'a', 'b', 'near': one of them is exactly determined by the others; "
+        "leave one of them out: --exclude near"
     ]
     found = check([pd.DataFrame({"a": a, "near": near, "twice": 2 * near, "c": c})]).findings
-    assert [(f.level, f.columns) for f in found] == [("error", ("near", "twice")), ("warning", ("a", "near"))]
+    assert [(f.level, f.columns) for f in found] == [("error", ("near", "twice")), ("error", ("a", "near"))]
 
 
 def test_three_copies_are_two_findings() -> None:
@@ -204,13 +210,14 @@ def test_columns_that_determine_each_other_at_one_site_only_are_a_warning() -> N
     (found,) = check({"north": north, "south": south}).findings
     assert (found.level, str(found)) == (
         "warning",
-        "site 'north', columns 'a', 'b': one determines the other exactly; drop one of them; --method iperi refuses it",
+        "site 'north', columns 'a', 'b': one determines the other exactly; "
+        "leave one of them out: --exclude b; --method iperi refuses it",
     )
     assert not check({"north": north, "south": south}, strict=True).ok
     # In the same way at all sites: no method can tell the two apart. In two ways: they can be told apart.
     alike = check({"north": north, "south": south.assign(a=lambda f: 2 * f["b"])})
     assert [str(one) for one in alike.findings] == [
-        "columns 'a', 'b': one determines the other exactly at all sites together; drop one of them"
+        "columns 'a', 'b': one determines the other exactly at all sites together; leave one of them out: --exclude b"
     ]
     assert check({"north": north, "south": south.assign(a=lambda f: 3 * f["b"])}).ok
 
@@ -276,7 +283,8 @@ def test_codes_and_dialects_are_noted(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "north.csv", index=False, sep=";")
     assert findings([tmp_path / "north.csv"]) == [
         "site 'north': columns are separated by a semicolon",
-        "column 'k': few different whole numbers, taken as categories; if they are amounts, declare them continuous",
+        "column 'k': few different whole numbers, taken as categories; "
+        'if they are amounts, declare kind = "continuous" in the schema',
     ]
     declared = Schema((Column("k", "continuous", bounds=(0, 2)),))
     assert findings([frame], schema=declared) == [

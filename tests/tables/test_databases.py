@@ -359,10 +359,19 @@ def test_types_of_a_database_are_taken_as_those_of_a_file(tmp_path: Path) -> Non
 
 
 def test_whoever_watches_is_told_which_table_is_read(tmp_path: Path) -> None:
-    told: list[tuple[str, int]] = []
+    told: list[str] = []
     urls = in_duckdb(tmp_path / "clinic.db", {"north": TABLES["north"][["age", "far"]]})
-    check(urls, tell=lambda read, rows: told.append((read.origin, rows)))
-    assert told == [(urls["north"], 0)]
+    check(urls, tell=told.append)
+    questions = ("counts and ranges", "repeated rows", "quartiles and edges")
+    where = urls["north"]
+    assert told[:4] == ["opening north (1 of 1)", *(f"asking {where} for {what} (1 of 1)" for what in questions)]
+    assert all(words.startswith(f"asking {where} for moments") for words in told[4:])
+
+
+def test_the_first_word_comes_before_the_first_question() -> None:
+    told: list[str] = []
+    report = check(["duckdb:///no/clinic.db?table=visits"], tell=told.append)
+    assert not report.ok and told == ["opening visits (1 of 1)"]
 
 
 def test_addresses_that_are_wrong_are_refused_with_the_remedy(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from helpers.databases import in_duckdb, in_postgresql, postgresql_server
 
 import fedperi as fp
-from fedperi.tables import check
+from fedperi.tables import Schema, check
 
 HEART = Path(__file__).parents[1] / "data" / "heart"
 SITES = ("cleveland", "hungarian", "switzerland", "va")
@@ -48,6 +48,20 @@ def test_the_code_for_missing_cholesterol_is_named() -> None:
     assert found.columns == ("chol",) and "123 of 123" in str(found) and "missing_values = [0]" in str(found)
 
 
+@pytest.fixture(scope="module")
+def checked() -> fp.Result:
+    """What `fedperi run` gives: the check comes first."""
+    report = check([HEART / f"{site}.csv" for site in SITES], missing="auto")
+    assert report.ok
+    return fp.MPERI().fit(list(report.tables))
+
+
+def test_a_run_does_not_take_cholesterol_that_was_not_measured_for_a_policy(checked: fp.Result) -> None:
+    assert checked.sites == ("cleveland", "hungarian", "va")  # all of it is missing at the fourth, and most of another
+    assert any("'switzerland'" in said and "'chol'" in said and "site is left out" in said for said in checked.warnings)
+    assert not any(head in ("age", "sex") for _, head in checked.graph.directed)
+
+
 def parquet(folder: Path) -> list[Any]:
     for site, table in tables().items():
         table.to_parquet(folder / f"{site}.parquet")
@@ -68,9 +82,12 @@ def duckdb(folder: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", [parquet, excel, duckdb])
-def test_other_forms_of_the_tables_give_the_same_graph(form: Any, published: fp.Result, tmp_path: Path) -> None:
-    found = fp.MPERI().fit(dict(zip(SITES, form(tmp_path), strict=True)))
-    assert found.graph == published.graph
+def test_other_forms_of_the_tables_give_the_same_graph(
+    form: Any, published: fp.Result, checked: fp.Result, tmp_path: Path
+) -> None:
+    given = dict(zip(SITES, form(tmp_path), strict=True))
+    assert fp.MPERI().fit(given).graph == published.graph
+    assert fp.MPERI().fit(list(check(given, missing="auto").tables)).graph == checked.graph
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +98,22 @@ def server() -> Iterator[str]:
 
 
 @pytest.mark.database
-def test_a_server_gives_the_same_graph(server: str, published: fp.Result) -> None:
+def test_a_server_gives_the_same_graph(server: str, published: fp.Result, checked: fp.Result) -> None:
     pytest.importorskip("ibis")
     mark = "&" if "?" in server else "?"
-    found = fp.MPERI().fit({site: f"{server}{mark}table={site}" for site in SITES})
-    assert found.graph == published.graph
+    given = {site: f"{server}{mark}table={site}" for site in SITES}
+    assert fp.MPERI().fit(given).graph == published.graph
+    assert fp.MPERI().fit(list(check(given, missing="auto").tables)).graph == checked.graph
+
+
+def test_the_schema_that_init_writes_says_what_a_run_does(checked: fp.Result, tmp_path: Path) -> None:
+    from fedperi.cli import app
+
+    app(["init", *(str(HEART / f"{site}.csv") for site in SITES), "--out", str(tmp_path)], standalone_mode=False)
+    schema = Schema.from_file(tmp_path / "schema.toml")
+    ignored = {one.name for one in schema.preparations if one.ignore}
+    assert ignored == {"ca", "thal", "slope"}
+    assert [one.missing_values for one in schema.preparations if one.name == "chol"] == [("0",)]
+    report = check([HEART / f"{site}.csv" for site in SITES], schema, missing="auto")
+    assert not [one for one in report.findings if one.problem == "sentinel"]
+    assert fp.MPERI(schema=schema).fit(list(report.tables)).graph == checked.graph

@@ -195,9 +195,9 @@ def test_differences_between_sites_are_listed_together() -> None:
         "\n  - column 'c': present at 'north' but not at 'south'; give all sites the same columns"
         "\n  - column 'e': present at 'south' but not at 'north'; give all sites the same columns"
         "\n  - column 'a': numbers at 'north' but text at 'south'; "
-        "store it in the same way at all sites, or declare it in a schema"
+        "use the same type at all sites, or declare the column in the schema"
         "\n  - column 'b': levels differ: 'f', 'm' at 'north'; '0', '1' at 'south'; "
-        "code it in the same way at all sites, or declare its levels (or that it is continuous) in a schema"
+        "use the same codes at all sites, or declare its levels (or that it is continuous) in the schema"
     )
 
 
@@ -251,7 +251,7 @@ def test_overrides_that_do_not_fit_are_refused(values: Any, column: Any, message
     [
         (
             [f"id{i}" for i in range(101)],
-            "text with more than 100 different values: names, identifiers or free text; leave it out: --exclude a",
+            "text with many different values: names, identifiers or free text; leave it out: --exclude a",
         ),
         (
             ["1.5", "2.5", "<1", "3.5"],

@@ -13,7 +13,7 @@ import fedperi.tables
 from fedperi.cli import app
 from fedperi.tables import Schema, Statistics, infer_schema, open_table, open_tables, summarize, table
 from fedperi.tables import survey as rooms
-from fedperi.tables.readers import kept_rows
+from fedperi.tables.readers import csv_file, kept_rows
 from fedperi.tables.summary.summaries import summaries
 from fedperi.tables.survey import read_once
 
@@ -96,13 +96,13 @@ def test_what_is_wrong_with_a_table_is_said_as_before() -> None:
 def passes(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often the rows of each file were parsed."""
     count: Counter[str] = Counter()
-    read_csv = table.read_csv  # type: ignore[attr-defined]
+    read_csv = csv_file.read_csv
 
     def counting(path: Path, *rest: Any) -> Any:
         count[path.stem] += 1
         return read_csv(path, *rest)
 
-    monkeypatch.setattr(table, "read_csv", counting)
+    monkeypatch.setattr(csv_file, "read_csv", counting)
     return count
 
 
@@ -196,6 +196,27 @@ def test_a_checked_table_under_another_name_is_not_read_again(passes: Counter[st
 
 def test_whoever_watches_is_told_which_file_is_read(tmp_path: Path) -> None:
     files = write(tmp_path, {"north": numbers(70_000, 1), "south": numbers(300, 2)})
-    told: list[tuple[str, int]] = []
-    fp.tables.check(files, tell=lambda read, rows: told.append((read.name, rows)))
-    assert told == [("north", 0), ("north", 65_536), ("north", 70_000), ("south", 0), ("south", 300)]
+    told: list[str] = []
+    fp.tables.check(files, tell=told.append)
+    north, south = (f"reading {file}" for file in files)
+    assert told == [
+        "opening north (1 of 2)",
+        "opening south (2 of 2)",
+        f"{north} (1 of 2)",
+        f"{north}: 65,536 rows (1 of 2)",
+        f"{north}: 70,000 rows (1 of 2)",
+        f"{south} (2 of 2)",
+        f"{south}: 300 rows (2 of 2)",
+    ]
+
+
+def test_a_mistake_far_down_in_a_file_is_raised_although_a_thread_reads_ahead(tmp_path: Path) -> None:
+    rows = "1.5,2.5\n" * 200_000
+    (tmp_path / "north.csv").write_text(f"a,b\n{rows}1,2,3\n")
+    (tmp_path / "south.csv").write_text(f"a,b\n{rows}")
+    with pytest.raises(fp.InputError, match="north"):
+        list(open_table(tmp_path / "north.csv").chunks())
+    chunks = open_table(tmp_path / "south.csv").chunks()
+    assert [len(next(chunks)) for _ in range(3)] == [65536] * 3  # and the rest is never asked for
+    del chunks
+    assert sum(map(len, open_table(tmp_path / "south.csv").chunks())) == 200_000

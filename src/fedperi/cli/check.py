@@ -19,9 +19,9 @@ from .common.progress import reading
 from .common.say import say
 
 if TYPE_CHECKING:
-    from ..tables.checks.check import CheckReport
     from ..tables.checks.findings import Finding
     from ..tables.checks.profile import Missing
+    from ..tables.checks.report import CheckReport
     from ..tables.schema import Schema
     from ..tables.table import Table
 
@@ -61,12 +61,12 @@ def check(
     check_one_of("missing", missing, MISSING)
     target = None if write_schema is None else _new_file(write_schema)
 
-    from ..tables import check as run
-    from ..tables.infer import as_schema
+    with reading() as tell:
+        from ..tables import check as run
+        from ..tables.infer import as_schema
 
-    how = opening_of(context.params, noise=False)
-    sources = found_inputs(files, how)
-    with reading(len(sources)) as tell:
+        how = opening_of(context.params, noise=False)
+        sources = found_inputs(files, how)
         report = run(sources, schema, cast("Missing", missing), tell=tell, how=how)
     if bounds is not None:
         tables = how.open_all(sources)

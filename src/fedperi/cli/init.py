@@ -14,7 +14,7 @@ from .common.inputs import found_inputs, opening_of
 from .common.progress import reading
 
 if TYPE_CHECKING:
-    from ..tables.checks.check import CheckReport
+    from ..tables.checks.report import CheckReport
 
 SCHEMA, KNOWLEDGE = "schema.toml", "knowledge.toml"
 
@@ -38,13 +38,14 @@ def init(
 
     from .. import disk
     from ..console import console as terminal
-    from ..tables import check
     from ..tables.preparing.templates import knowledge_template, schema_template
 
-    how = opening_of(context.params, noise=False)
-    sources = found_inputs(files, how)
-    with reading(len(sources)) as tell:
-        report = check(sources, tell=tell, how=how)
+    with reading() as tell:
+        from ..tables import check
+
+        how = opening_of(context.params, noise=False)
+        sources = found_inputs(files, how)
+        report = check(sources, missing="auto", tell=tell, how=how)
     columns = _columns(report)
     texts = (schema_template(columns, report), knowledge_template(columns, report))
     try:

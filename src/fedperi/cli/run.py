@@ -23,8 +23,8 @@ from .common.targets import with_targets
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..tables.checks.check import CheckReport
     from ..tables.checks.findings import Finding
+    from ..tables.checks.report import CheckReport
     from ..tables.preparing.opening import Opening
     from ..tables.table import Table
 
@@ -231,10 +231,11 @@ def _say_unsigned(console: Console, sources: list[Any]) -> None:
 
 def _checked(console: Console, files: list[Any], method: Any, how: Opening, *, strict: bool) -> CheckReport:
     """Run `fedperi check` first: stop before anything runs if a run would fail."""
-    from ..tables import check
     from .common.progress import reading
 
-    with reading(len(files)) as tell:
+    with reading() as tell:
+        from ..tables import check
+
         report = check(files, method.schema, method.missing, strict=strict, tell=tell, how=how)
     if not report.ok:
         from ..console import console as terminal

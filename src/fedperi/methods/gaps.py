@@ -44,7 +44,7 @@ def _shares(missing: Sequence[tuple[str, float]]) -> str:
     worst = sorted(missing, key=lambda one: -one[1])
     named = [f"{_percent(share)} of {name}" for name, share in worst[:MOST_NAMED]]
     more = len(worst) - len(named)
-    return ", ".join(named) + (f" and less of {more} more" if more else "")
+    return ", ".join(named) + (f", and no more than that of {more} other column{'s' * (more > 1)}" if more else "")
 
 
 def _percent(share: float) -> str:

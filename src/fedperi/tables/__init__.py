@@ -1,7 +1,8 @@
 """Tables, their schema and checks, and the statistics that replace them. The only room that sees rows."""
 
-from .checks.check import CheckReport, check
+from .checks.check import check
 from .checks.findings import Finding
+from .checks.report import CheckReport
 from .infer import infer_schema
 from .preparing.preparation import Preparation
 from .schema import Column, Schema, differences

@@ -95,7 +95,7 @@ def unify(profiles: Sequence[TableProfile], overrides: Schema | None = None) -> 
     >>> schema.columns, len(findings)
     ((), 1)
     >>> print(findings[0])
-    column 'a': text at 'north' but numbers at 'south'; store it in the same way at all sites, or ...
+    column 'a': text at 'north' but numbers at 'south'; use the same type at all sites, or ...
     """
     names = list(dict.fromkeys(name for profile in profiles for name in profile.columns))
     findings = _missing_columns(profiles, names, overrides)
@@ -140,7 +140,7 @@ def _infer_column(name: str, sites: Mapping[str, ColumnProfile], rows: int) -> t
         spelled = {kind: f"{kind}{_examples(filled.values()) if kind == 'text' else ''}" for kind in kinds}
         where = {kind: quoted(site for site in words if words[site] == kind) for kind in kinds}
         message = " but ".join(f"{spelled[kind]} at {where[kind]}" for kind in kinds)
-        remedy = "store it in the same way at all sites, or declare it in a schema"
+        remedy = "use the same type at all sites, or declare the column in the schema"
         return None, [Finding("error", None, (name,), message, remedy)]
     if "numbers" in words.values() and not _coded(filled, rows):
         return Column(name, "continuous"), []
@@ -193,12 +193,11 @@ def _odd_text(site: str, profile: ColumnProfile) -> list[Finding]:
     elif profile.storage == "text" and numbers > MAX_CODES and not words:
         message, remedy = "numbers stored as text", "store them as numbers, or declare the column in a schema"
     elif what == "dates":
-        message, remedy = "dates or times", f"turn them into days since a fixed date, or {leave_out}"
+        message, remedy = "dates or times", f"convert them to days since a fixed date, or {leave_out}"
     elif what == "free text":
         message, remedy = "free text", leave_out
     elif what == "own text":
-        count = f"more than {len(profile.levels)}" if profile.many else str(len(profile.levels))
-        message = f"text with {count} different values: names, identifiers or free text"
+        message = "text with many different values: names, identifiers or free text"
         remedy = f"{leave_out}; or group its values into fewer categories"
     else:
         return []
@@ -216,7 +215,7 @@ def _join_levels(name: str, sites: Mapping[str, ColumnProfile]) -> tuple[Column 
         found = _absent_levels(name, sites, union)
     else:
         shown = "; ".join(f"{quoted(sorted_levels(profile.levels))} at {site!r}" for site, profile in sites.items())
-        remedy = "code it in the same way at all sites, or declare its levels (or that it is continuous) in a schema"
+        remedy = "use the same codes at all sites, or declare its levels (or that it is continuous) in the schema"
         found.append(Finding("error", None, (name,), f"levels differ: {shown}", remedy))
     try:
         return Column(name, "categorical", sorted_levels(union)), found
@@ -230,8 +229,10 @@ def _one_spelling(name: str, groups: Sequence[tuple[str, ...]], sites: Mapping[s
         for level, count in profile.levels.items():
             rows[level] = rows.get(level, 0) + count
     shown = "; ".join(quoted(group) for group in groups)
-    remedy = f"declare {rename_of(groups, rows)} for {name} in the schema; or its levels, if they are different"
-    return Finding("error", None, (name,), f"spellings of the same level: {shown}", remedy, "spelling")
+    remedy = (
+        f"declare {rename_of(groups, rows)} for {name} in the schema; if they differ in meaning, declare its levels"
+    )
+    return Finding("error", None, (name,), f"different spellings of the same level: {shown}", remedy, "spelling")
 
 
 def _absent_levels(name: str, sites: Mapping[str, ColumnProfile], union: set[str]) -> list[Finding]:
@@ -242,19 +243,24 @@ def _absent_levels(name: str, sites: Mapping[str, ColumnProfile], union: set[str
     lacking = [level for level in sorted_levels(union) if len(where[level]) < len(sites) and level not in alone]
     found = []
     if alone:
-        shown = "; ".join(f"level {level!r} at {where[level][0]!r}" for level in alone[:5])
-        more = f" and {len(alone) - 5} more" if len(alone) > 5 else ""
-        message = f"at one site only: {shown}{more}"
-        remedy = "fine if rare; if that site codes it differently, rename in the schema"
+        message = f"levels that occur at one site only: {_levels_by_site({one: where[one] for one in alone})}"
+        remedy = "fine if they are rare; if the site spells the same thing differently, use rename in the schema"
         found.append(Finding("warning", None, (name,), message, remedy, "levels"))
     if lacking:
-        shown = "; ".join(
-            f"level {level!r} at {quoted(site for site in sites if site not in where[level])}" for level in lacking[:5]
+        absent = {one: [site for site in sites if site not in where[one]] for one in lacking}
+        remedy = "fine if they are rare; otherwise check that all sites use the same codes"
+        found.append(
+            Finding("warning", None, (name,), f"levels that do not occur: {_levels_by_site(absent)}", remedy, "levels")
         )
-        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
-        remedy = "fine if rare; check that all sites code it in the same way"
-        found.append(Finding("warning", None, (name,), f"does not occur: {shown}{more}", remedy, "levels"))
     return found
+
+
+def _levels_by_site(places: Mapping[str, list[str]]) -> str:
+    """Write levels and their sites, those of the same sites together."""
+    levels: dict[tuple[str, ...], list[str]] = {}
+    for level, sites in places.items():
+        levels.setdefault(tuple(sites), []).append(level)
+    return "; ".join(f"{quoted(some, 5)} at {quoted(sites)}" for sites, some in levels.items())
 
 
 def _declared(column: Column, sites: Mapping[str, ColumnProfile]) -> tuple[Column | None, list[Finding]]:

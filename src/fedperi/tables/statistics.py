@@ -123,7 +123,7 @@ def summarize(
     partial: bool = False,
     resample: int | None = None,
 ) -> Statistics | Counts:
-    """Read a site's table in chunks, once if all columns are plain numbers and else twice; return its statistic.
+    """Read a site's table in chunks, once if all columns are plain numbers and twice otherwise; return its statistic.
 
     Parameters
     ----------
@@ -167,6 +167,19 @@ def summarize(
     check_one_of("missing", missing, COMPLETE)
     given = as_schema(schema)
     table = prepared(open_table(source, name), given)
+    return _summarized(table, given, data, missing, chunk, degree, partial, resample)
+
+
+def _summarized(
+    table: Table,
+    given: Schema | None,
+    data: Data,
+    missing: Missing,
+    chunk: int,
+    degree: int,
+    partial: bool,
+    resample: int | None,
+) -> Statistics | Counts:
     passing = passing_moments(table, given, partial, data, missing == "drop", _draws(resample))
     tap = None if passing is None else passing.add
     profile = scan(table, missing, chunk, given, tap, spread=data == "nonlinear")

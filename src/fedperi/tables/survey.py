@@ -31,11 +31,13 @@ from .table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .databases.opening import Engine
+
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 Part = Literal["spread", "moments", "hashes", "looks"]
-Tell = Callable[[Table, int], None]
-"""Gets a table that is being read, and the number of its rows so far."""
+Tell = Callable[[str], None]
+"""Gets what is being done, in words for a person who waits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +103,7 @@ def read_once(
     memory : Memory, optional
         Room for the rows, shared with other tables.
     tell : callable, optional
-        Called before the first rows, and after every chunk of them.
+        Gets what is being done, in words: before the first rows, and after every chunk of them.
 
     Examples
     --------
@@ -117,10 +119,20 @@ def read_once(
     wanted, known = frozenset(parts), table.first_reading
     if known is not None and (known.schema, known.missing) == (schema, missing) and wanted <= known.parts:
         return table, _under_name(known, table.name)
-    table = keep_rows(table, memory or Memory())
-    moments, hashes, looks, rows = None, RowHashes(), Looks(), 0
-    if "moments" in wanted and table.engine is None:
-        moments = passing_moments(table, schema, True, "auto", missing == "drop", lambda rows: rows)
+    tell = tell or (lambda words: None)
+    if table.engine is None:
+        table = keep_rows(table, memory or Memory())
+        found = _read(table, schema, missing, wanted, tell)
+    else:
+        found = _ask(table, table.engine, schema, missing, wanted, tell)
+    return replace(table, first_reading=found), found
+
+
+def _read(table: Table, schema: Schema | None, missing: Missing, wanted: frozenset[Part], tell: Tell) -> FirstReading:
+    """Gather all that is wanted while the rows pass once."""
+    hashes, looks, rows = RowHashes(), Looks(), 0
+    moments = passing_moments(table, schema, True, "auto", missing == "drop", lambda rows: rows)
+    moments = moments if "moments" in wanted else None
 
     def tap(frame: pd.DataFrame) -> None:
         nonlocal rows
@@ -131,18 +143,27 @@ def read_once(
             hashes.add(frame)
         if "looks" in wanted:
             looks.add(frame)
-        if tell is not None:
-            tell(table, rows)
+        tell(f"reading {table.origin}: {rows:,} rows")
 
-    if tell is not None:
-        tell(table, 0)
+    tell(f"reading {table.origin}")
     profile = scan(table, missing, schema=schema, tap=tap, spread="spread" in wanted)
-    seen: Mapping[str, NumberLook] = looks.result()
-    if table.engine is not None:
-        hashes = table.engine.repeats(table, profile) if "hashes" in wanted else hashes
-        seen = table.engine.looks(table) if "looks" in wanted else seen
-    found = FirstReading(schema, missing, wanted, profile, moments, hashes, seen)
-    return replace(table, first_reading=found), found
+    return FirstReading(schema, missing, wanted, profile, moments, hashes, looks.result())
+
+
+def _ask(
+    table: Table, engine: Engine, schema: Schema | None, missing: Missing, wanted: frozenset[Part], tell: Tell
+) -> FirstReading:
+    """Ask a database for all that is wanted; no row is fetched."""
+    tell(f"asking {table.origin} for counts and ranges")
+    profile, hashes = engine.profile(table, missing, schema), RowHashes()
+    looks: Mapping[str, NumberLook] = {}
+    if "hashes" in wanted:
+        tell(f"asking {table.origin} for repeated rows")
+        hashes = engine.repeats(table, profile)
+    if "looks" in wanted:
+        tell(f"asking {table.origin} for quartiles and edges")
+        looks = engine.looks(table)
+    return FirstReading(schema, missing, wanted, profile, None, hashes, looks)
 
 
 def _under_name(found: FirstReading, name: str) -> FirstReading:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -14,11 +13,7 @@ from ..errors import InputError
 from ..names import check_name, shortened
 from .checks.findings import quoted
 from .levels import level_text
-from .readers.csv_file import inspect_csv, read_csv
-from .readers.csv_header import read_header
-from .readers.csv_lines import read_lines
 from .readers.formats.naming import each_source, is_path, stem
-from .readers.parquet_file import MAGIC, inspect_parquet, parquet_cells, read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +56,8 @@ class Table:
         What `fedperi.tables.preparing.prepared` did to its columns.
     engine : Engine, optional
         The database that computes counts and moments, if the rows stay there.
+    least : int
+        Bytes that its rows take in memory at least, as far as that is known without reading them.
 
     Examples
     --------
@@ -82,6 +79,7 @@ class Table:
     first_reading: FirstReading | None = field(kw_only=True, repr=False, default=None)
     preparations: tuple[Preparation, ...] = field(kw_only=True, repr=False, default=())
     engine: Engine | None = field(kw_only=True, repr=False, default=None)
+    least: int = field(kw_only=True, repr=False, default=0)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -154,7 +152,13 @@ def open_table(
         check_name(name, "a site")
     if isinstance(source, Table):
         return source if name is None else replace(source, name=name)
-    table = _open_file(source, encoding, decimal) if isinstance(source, (str, PathLike)) else _open_frame(source)
+    if isinstance(source, (str, PathLike)):
+        from .readers.formats.file_format import TextForm
+        from .readers.formats.opening import open_path
+
+        table = open_path(fspath(source), TextForm(encoding, decimal))
+    else:
+        table = _open_frame(source)
     table = table if name is None else replace(table, name=name)
     _check_names(table)
     return table
@@ -212,55 +216,6 @@ def _name(source: Source, position: int, stems: Counter[str]) -> str:
         own = stem(path)
         return f"{path.parent.name}/{own}" if stems[own] > 1 and is_path(path) else own
     return f"site {position}"
-
-
-def _open_file(source: str | PathLike[str], encoding: str | None = None, decimal: str | None = None) -> Table:
-    path = Path(fspath(source))
-    from .readers.formats.opening import open_other
-
-    try:
-        if (other := open_other(fspath(source), encoding, decimal)) is not None:
-            return other
-        if not path.exists():
-            if set("*?[") & set(str(path)):  # a shell passes a pattern on as it is if nothing matches
-                raise InputError(f"no file matches {str(path)!r}; check the folder and the pattern")
-            raise InputError(f"{str(path)!r} does not exist; check the path")
-        with path.open("rb") as stream:
-            parquet = stream.read(len(MAGIC)) == MAGIC
-        if parquet:
-            names = inspect_parquet(path)
-            return Table(
-                stem(path),
-                names,
-                str(path),
-                _read=lambda size, text: read_parquet(path, names, size),
-                _cells=lambda size: map(Cells, parquet_cells(path, names, size)),
-            )
-        header = read_header(path, encoding)
-    except InputError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a null character in the path
-        raise InputError(f"cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}") from None
-    dialect = cache(lambda: inspect_csv(path, encoding, decimal)[0])
-
-    def read(size: int, text: frozenset[str]) -> Iterator[pd.DataFrame]:
-        yield from read_csv(path, dialect(), header.names, size, text)
-
-    def cells(size: int) -> Iterator[Cells]:
-        for lines in read_lines(path, header, size):
-            whole = [fields for fields in lines if fields]
-            columns = zip(*whole, strict=True) if whole else ((),) * len(header.names)
-            yield Cells(dict(zip(header.names, columns, strict=True)), len(lines) - len(whole))
-
-    return Table(
-        stem(path),
-        header.names,
-        str(path),
-        header.separator != ",",
-        _read=read,
-        _cells=cells,
-        _notes=lambda: dialect().notes,
-    )
 
 
 def _open_frame(source: object) -> Table:

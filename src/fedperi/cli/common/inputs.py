@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 ORIGIN = "standard input"
-ENDINGS = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".dta", ".sav", ".sas7bdat", ".xpt", ".fedperi")
-"""How the names of tables and statements end, in a folder that may hold other files too."""
-
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 _PART = re.compile(r"(part|partition|chunk|batch|block|page)[-_.]?\d+\D", re.IGNORECASE)
@@ -110,7 +107,7 @@ def _tables_in(folder: Path) -> list[Path]:
     except OSError as error:
         raise InputError(f"cannot read the folder {str(folder)!r}: {error.strerror or error}") from None
     if not found:
-        raise InputError(f"the folder {str(folder)!r} holds no tables; their names end in {', '.join(ENDINGS)}")
+        raise InputError(f"the folder {str(folder)!r} holds no tables; their names end in {', '.join(_endings())}")
     if len(found) > 1 and all(_PART.match(entry.name) for entry in found):
         raise InputError(
             f"the files in {str(folder)!r} are named like parts of one table, which is one site; give one folder per "
@@ -119,10 +116,17 @@ def _tables_in(folder: Path) -> list[Path]:
     return found
 
 
+def _endings() -> tuple[str, ...]:
+    """Return how the names of tables and of statements end."""
+    from ...tables.readers.formats.opening import ENDINGS
+
+    return (*ENDINGS, ".fedperi")
+
+
 def _is_table(path: Path) -> bool:
     name = path.name.lower()
     packed = next((ending for ending in PACKED if name.endswith(ending)), "")
-    return path.is_file() and name.removesuffix(packed).endswith(ENDINGS)
+    return path.is_file() and name.removesuffix(packed).endswith(_endings())
 
 
 def _standard_input(how: Opening, name: str) -> Table:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ...tables import Schema, Table
-    from ...tables.checks.check import CheckReport
+    from ...tables.checks.report import CheckReport
 
 
 def show_prices(console: Console, tables: list[Table], method: IPERI, dry_run: bool) -> None:

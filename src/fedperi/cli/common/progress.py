@@ -1,4 +1,4 @@
-"""Which file is being read, on standard error, for a person at a terminal."""
+"""What is being read, on standard error, for a person at a terminal."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ...tables.survey import Tell
-    from ...tables.table import Table
 
 
 @contextmanager
-def reading(files: int) -> Iterator[Tell | None]:
-    """Yield a function that shows which of the files is being read; None without a terminal.
+def reading() -> Iterator[Tell | None]:
+    """Yield a function that shows what is being read; None without a terminal.
 
     Examples
     --------
-    >>> with reading(3) as tell:  # not a terminal
+    >>> with reading() as tell:  # not a terminal
     ...     tell is None
     True
     """
@@ -29,11 +28,5 @@ def reading(files: int) -> Iterator[Tell | None]:
 
     from ...console import console
 
-    begun: dict[str, None] = {}  # in the order of reading
-    with console(stderr=True).status(Text("reading")) as status:
-
-        def tell(table: Table, rows: int) -> None:
-            begun.setdefault(table.origin)
-            status.update(Text(f"reading {table.origin} ({len(begun)} of {files}): {rows:,} rows"))
-
-        yield tell
+    with console(stderr=True).status(Text("opening")) as status:
+        yield lambda words: status.update(Text(words))

@@ -47,7 +47,7 @@ def unit_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> l
     Examples
     --------
     >>> print(unit_findings({"weight": {"a": (80, 12), "b": (81, 11), "c": (176, 26)}})[0])
-    site 'c', column 'weight': median and spread are both about 2.22 times those elsewhere, as between pounds and ...
+    site 'c', column 'weight': median and spread are both about 2.22 times those elsewhere, as with pounds and ...
     """
     found = []
     for name, sites in middles.items():
@@ -69,7 +69,7 @@ def swap_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> l
     >>> middles = {name: {"a": one, "b": one} for name, one in usual.items()}
     >>> middles["sbp"]["c"], middles["dbp"]["c"] = usual["dbp"], usual["sbp"]
     >>> print(swap_findings(middles)[0])
-    site 'c', columns 'sbp', 'dbp': each looks like the other one elsewhere: they are probably swapped; compare ...
+    site 'c', columns 'sbp', 'dbp': each has the values that the other has elsewhere: probably they are ...
     """
     found = []
     for a, b in combinations(middles, 2):
@@ -82,8 +82,8 @@ def swap_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> l
             ones = [(middles[one][site], usual[one], usual[other]) for one, other in ((a, b), (b, a))]
             moved = all(_distance(here, own) > SWAPPED and _distance(here, other) < ALIKE for here, own, other in ones)
             if moved and all(_distance(middles[n][o], usual[n]) < ALIKE for n in (a, b) for o in others):
-                message = "each looks like the other one elsewhere: they are probably swapped"
-                remedy = "compare with the source, and correct the names at this site"
+                message = "each has the values that the other has elsewhere: probably they are swapped"
+                remedy = "compare with the source, and correct the column names at this site"
                 found.append(Finding("error", site, (a, b), message, remedy, "swapped"))
     return found
 
@@ -116,5 +116,5 @@ def shared_rows(tables: Sequence[tuple[str, RowHashes]], schema: Schema) -> list
     if not pairs:
         return []
     where = "; ".join(f"{one!r} and {other!r}: {both} ({percent(both, n)})" for one, other, both, n in pairs)
-    message = f"sites share rows that are equal in all columns: {where}"
-    return [Finding("warning", None, (), message, "keep each row at one site, or it counts twice", "shared")]
+    message = f"sites have identical rows: {where}"
+    return [Finding("warning", None, (), message, "keep each row at one site only, or it counts twice", "shared")]

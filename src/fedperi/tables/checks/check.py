@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
 from ...errors import InputError
 from ..embedding import CURVES, Embedding, common_embedding
@@ -13,85 +12,34 @@ from ..infer import SchemaLike, as_schema, unify
 from ..missing.leaving import LeftOut, gaps_here, leave_out
 from ..missing.spelled import other_spellings
 from ..moments import Moments
-from ..preparing.opening import Opening
+from ..preparing.opening import Opening, failed
+from ..preparing.prepared import without_codes
 from ..readers.kept_rows import Memory
 from ..schema import Schema
 from ..statistics import Statistics
 from ..survey import FirstReading, Part, Tell, read_once
-from ..table import Source, Table, named_sources
+from ..table import Source, Table
 from .determined import REFUSED, determined_everywhere, determined_here
-from .doubts import copies, doubts, explained, odd_columns, one_per_problem, said_better, unless_accepted
+from .doubts import (
+    copies,
+    doubts,
+    explained,
+    odd_columns,
+    one_per_problem,
+    said_better,
+    unless_accepted,
+    zeros_apart,
+)
+from .duplicates import same_content
 from .faults import constant_everywhere, constants_here, faults
-from .findings import Finding, quoted
+from .findings import Finding
 from .profile import Missing
+from .report import CheckReport, SiteSummary
 from .suspects import sorted_alone
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 EVERYTHING: tuple[Part, ...] = ("spread", "moments", "hashes", "looks")  # so that a run finds all it needs
 
 Surveyed = tuple[Table, FirstReading]
-
-
-@dataclass(frozen=True)
-class SiteSummary:
-    """One line of the report: a site, its file, its rows, how many of them lack a value, and whether a run uses it."""
-
-    name: str
-    origin: str
-    rows: int
-    incomplete: int
-    columns: int
-    left_out: bool = False
-
-
-@dataclass(frozen=True)
-class CheckReport:
-    """What `check` found.
-
-    Parameters
-    ----------
-    sites : tuple of SiteSummary
-        The sites that could be read.
-    schema : Schema
-        The columns that all sites share and whose type is clear.
-    findings : tuple of Finding
-        Errors, warnings and notes, in this order.
-    tables : tuple of Table
-        The tables that could be read, with what was found: a method that gets these does not read their files again.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> report = check({"north": pd.DataFrame({"a": [1.5, 1.5], "b": [2.5, 3.5]})})
-    >>> report.ok
-    False
-    >>> print(report.findings[0])
-    site 'north', column 'a': all values are the same (1.5); leave the column or the site out; among several ...
-    """
-
-    sites: tuple[SiteSummary, ...]
-    schema: Schema
-    findings: tuple[Finding, ...]
-    tables: tuple[Table, ...] = field(default=(), repr=False, compare=False)
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is no error: a run would start."""
-        return not any(finding.level == "error" for finding in self.findings)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values, ready for JSON."""
-        from .check_view import as_dict
-
-        return as_dict(self)
-
-    def to_rich(self) -> RenderableType:
-        """Return the report as something a rich console prints."""
-        from .check_view import as_rich
-
-        return as_rich(self)
 
 
 def check(
@@ -118,7 +66,7 @@ def check(
         determined by others there, and at least as many rows as variables. If not, these are warnings, and errors only
         if they hold for all sites together. One table alone is always taken strictly.
     tell : callable, optional
-        Gets a table that is being read, and the number of its rows so far.
+        Gets what is being done, in words.
     how : Opening, optional
         Which columns count, which are accepted as they are, and how text files are encoded.
 
@@ -134,76 +82,106 @@ def check(
     column 'b': present at 'site 1' but not at 'site 2'; give all sites the same columns
     column 'c': present at 'site 2' but not at 'site 1'; give all sites the same columns
     """
-    given = as_schema(schema)
-    named = named_sources(sources)
-    if not named:
+    given, how = as_schema(schema), how or Opening()
+    opened, found = how.open_each(sources, tell)
+    if not opened and not found:
         raise InputError("there are no tables to check; give at least one")
-    named, found = _own_names(named)
-    how = how or Opening()
-    opened, unreadable = _opened(named, how)
-    tables, damaged = _read(opened, given, missing, tell)
-    unreadable += damaged
-    profiles = [reading.profile for _, reading in tables]
-    left = leave_out(profiles) if missing == "auto" else LeftOut(findings=tuple(other_spellings(profiles)))
-    found += left.findings
-    known = [_kept(table, reading, left) for table, reading in tables if table.name not in left.sites]
-    agreed, differing = unify([reading.profile for _, reading in known], left.schema(given))
-    said = {name for one in left.findings if one.level == "error" for name in one.columns}
-    found += unreadable + [one for one in differing if not said.issuperset(one.columns)] + _same_content(tables)
-    odd = odd_columns([(table.name, reading) for table, reading in known], agreed, given, how.accept)
-    at_sites = _sites(known, agreed, strict or len(known) < 2)  # one table is all sites together
-    found += at_sites.findings
+    memory = Memory()
+    tables, damaged = _read(opened, given, missing, memory, tell)
+    tables, zeros = _zeros_as_missing(tables, given, missing, how.accept, memory, tell)
+    agreed = _agree(tables, given, missing)
+    known, accept = agreed.tables, how.accept
+    found += damaged + zeros + agreed.findings
+    found += same_content([(table.name, table.columns, reading.hashes) for table, reading in tables])
+    odd = odd_columns([(table.name, reading) for table, reading in known], agreed.schema, given, accept)
+    at_sites = _sites(known, agreed.schema, strict or len(known) < 2, tell)  # one table is all sites together
     alone = sorted_alone(at_sites.statistics, {table.name: reading.looks for table, reading in known})
-    odd = [*unless_accepted(alone, how.accept), *(one for one in odd if not said_better(one, alone))]
+    odd = [*unless_accepted(alone, accept), *(one for one in odd if not said_better(one, alone))]
+    found += unless_accepted(at_sites.findings, accept, {"determined"})
     found = [*(one for one in one_per_problem(found) if not explained(one, odd)), *odd]
     ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
-    summaries = tuple(
+    return CheckReport(_lines(tables, known), agreed.schema, tuple(ranked), tuple(map(at_sites.enriched, tables)))
+
+
+def _lines(tables: list[Surveyed], known: list[Surveyed]) -> tuple[SiteSummary, ...]:
+    used = {table.name for table, _ in known}
+    return tuple(
         SiteSummary(
             table.name,
             table.origin,
             reading.profile.total,
             reading.hashes.incomplete,
             len(table.columns),
-            table.name in left.sites,
+            table.name not in used,
         )
         for table, reading in tables
     )
-    return CheckReport(summaries, agreed, tuple(ranked), tuple(map(at_sites.enriched, tables)))
-
-
-def _kept(table: Table, reading: FirstReading, left: LeftOut) -> Surveyed:
-    """Return what was found in the columns of a table that stay."""
-    return table, replace(reading, profile=left.profiles([reading.profile])[0])
-
-
-def _opened(named: list[tuple[str, Source]], how: Opening) -> tuple[list[Table], list[Finding]]:
-    """Open all tables with the columns that count; what cannot be opened is a finding."""
-    tables, found = [], []
-    for name, source in named:
-        try:
-            tables.append(how.open(source, name))
-        except InputError as error:
-            found.append(_failed(name, error))
-    how.check_names(table.columns for table in tables)
-    return [how.choose(table) for table in tables], found
 
 
 def _read(
-    tables: list[Table], schema: Schema | None, missing: Missing, tell: Tell | None
+    tables: list[Table], schema: Schema | None, missing: Missing, memory: Memory, tell: Tell | None
 ) -> tuple[list[Surveyed], list[Finding]]:
     """Read all tables once; what cannot be read is a finding."""
-    read, found, memory = [], [], Memory()
-    for table in tables:
+    read, found = [], []
+    for number, table in enumerate(tables, start=1):
+        own = None if tell is None else _numbered(tell, number, len(tables))
         try:
-            read.append(read_once(table, schema, missing, EVERYTHING, memory=memory, tell=tell))
+            read.append(read_once(table, schema, missing, EVERYTHING, memory=memory, tell=own))
         except InputError as error:
-            found.append(_failed(table.name, error))
+            found.append(failed(table.name, error))
     return read, found
 
 
-def _failed(name: str, error: InputError) -> Finding:
-    message, _, remedy = str(error).removeprefix(f"site {name!r}: ").partition("; ")
-    return Finding("error", name, (), message, remedy)
+def _numbered(tell: Tell, number: int, count: int) -> Tell:
+    return lambda words: tell(f"{words} ({number} of {count})")
+
+
+def _zeros_as_missing(
+    tables: list[Surveyed],
+    given: Schema | None,
+    missing: Missing,
+    accepted: Collection[str],
+    memory: Memory,
+    tell: Tell | None,
+) -> tuple[list[Surveyed], list[Finding]]:
+    """Take zeros that lie apart from all other values as missing, and say so; where gaps are refused, zeros are too.
+
+    Cholesterol 0 was not measured. As a number it would be a policy of the site, and give wrong arrows.
+    """
+    agreed = _agree(tables, given, missing)
+    readings = [(table.name, reading) for table, reading in agreed.tables]
+    found = zeros_apart(readings, agreed.schema, given, accepted) if missing != "error" else []
+    names = {name for one in found for name in one.columns}
+    again: list[Surveyed] = []
+    for table, reading in tables:
+        here = {name: 0.0 for name in names if name in reading.looks and reading.looks[name].codes.get(0)}
+        if here:
+            changed, damaged = _read([without_codes(table, here)], given, missing, memory, tell)
+            again, found = again + changed, found + damaged
+        else:
+            again.append((table, reading))
+    return again, found
+
+
+class _Agreed(NamedTuple):
+    """The schema of all sites, what stands against it, and the tables that stay, with the columns that stay."""
+
+    schema: Schema
+    findings: list[Finding]
+    tables: list[Surveyed]
+
+
+def _agree(tables: list[Surveyed], given: Schema | None, missing: Missing) -> _Agreed:
+    profiles = [reading.profile for _, reading in tables]
+    left = leave_out(profiles) if missing == "auto" else LeftOut(findings=tuple(other_spellings(profiles)))
+    known = [
+        (table, replace(reading, profile=left.profiles([reading.profile])[0]))
+        for table, reading in tables
+        if table.name not in left.sites
+    ]
+    schema, differing = unify([reading.profile for _, reading in known], left.schema(given))
+    said = {name for one in left.findings if one.level == "error" for name in one.columns}
+    return _Agreed(schema, [*left.findings, *(one for one in differing if not said.issuperset(one.columns))], known)
 
 
 class _Sites(NamedTuple):
@@ -219,13 +197,13 @@ class _Sites(NamedTuple):
         return replace(table, first_reading=replace(reading, embedded=self.embedded.get(table.name)))
 
 
-def _sites(tables: list[Surveyed], schema: Schema, strict: bool) -> _Sites:
+def _sites(tables: list[Surveyed], schema: Schema, strict: bool, tell: Tell | None) -> _Sites:
     """List what is wrong or doubtful at single sites and, unless it is `strict`, at all of them together."""
     found: list[Finding] = []
     statistics: dict[str, Statistics] = {}
     embedded: dict[str, tuple[Embedding, Moments]] = {}
     common = None if strict else _embedding_of_a_run(tables, schema)
-    faulty, exact = set[str](), False
+    faulty, tied = set[str](), False
     for table, reading in tables:
         profile, missing = reading.profile, reading.missing
         found += [Finding("note", table.name, (), note) for note in table.notes]
@@ -235,14 +213,14 @@ def _sites(tables: list[Surveyed], schema: Schema, strict: bool) -> _Sites:
         found += errors + odd + doubts(profile, schema, missing, strict)
         found += copies(profile, schema, reading.hashes)
         own = {name for error in (*errors, *odd) for name in error.columns}
-        here = determined_here(table, reading, schema, own, strict=strict, common=common)
-        found, exact = [*found, *here.findings], exact or here.exact
+        here = determined_here(table, reading, schema, own, strict=strict, common=common, tell=tell)
+        found, tied = [*found, *here.findings], tied or bool(here.findings)
         if here.statistics is not None:
             statistics[table.name] = here.statistics
         if here.moments is not None and common is not None:
             embedded[table.name] = (common, here.moments)
         faulty |= {name for error in errors for name in error.columns}
-    found = found if strict else _of_all(found, tables, schema, faulty, exact)
+    found = _of_all(found, tables, schema, faulty, strict=strict, tied=tied)
     return _Sites(found, statistics, embedded)
 
 
@@ -256,55 +234,32 @@ def _embedding_of_a_run(tables: list[Surveyed], schema: Schema) -> Embedding | N
 
 
 def _of_all(
-    found: list[Finding], tables: list[Surveyed], schema: Schema, faulty: set[str], exact: bool
+    found: list[Finding], tables: list[Surveyed], schema: Schema, faulty: set[str], *, strict: bool, tied: bool
 ) -> list[Finding]:
-    """Add what is wrong with all sites together, in place of what was said of each about the same."""
+    """Add what is wrong with all sites together, in place of what was said of each about the same.
+
+    If it is `strict`, every site must do by itself, and only what is nearly determined is left to say.
+    """
     known = [(table, reading) for table, reading in tables if reading.profile.rows]
     if not known or not schema.columns:
         return found
-    flat = constant_everywhere([reading.profile for _, reading in known], schema)
+    flat = [] if strict else constant_everywhere([reading.profile for _, reading in known], schema)
     constant = {name for finding in flat for name in finding.columns}
-    tied = determined_everywhere(known, schema, faulty | constant) if exact else []
-    sets = {finding.columns for finding in tied}
+    if strict and all(column.kind == "categorical" for column in schema.columns):
+        tied = False  # counts can bear it
+    whole = determined_everywhere(known, schema, faulty | constant) if tied else []
+    whole = [one for one in whole if not strict or one.problem == "determined"]
+    sets = {finding.columns for finding in whole}
     kept = [one for one in found if one.level == "error" or not (one.columns in sets or _constant(one, constant))]
     rows, p = sum(reading.profile.rows for _, reading in known), len(schema.columns)
     few = []
-    if rows <= p:
+    if rows <= p and not strict:
         message = f"{rows} rows at all sites together are not more than the {p} variables"
         few = [Finding("error", None, (), message, "drop variables, or collect more rows")]
         kept = [one for one in kept if "rows are not more than" not in one.message]
-    return [*kept, *flat, *tied, *few]
+    return [*kept, *flat, *whole, *few]
 
 
 def _constant(finding: Finding, names: set[str]) -> bool:
     """Whether a warning says of one site what an error says of all."""
     return len(finding.columns) == 1 and finding.columns[0] in names and finding.remedy.endswith(REFUSED)
-
-
-def _own_names(named: list[tuple[str, Source]]) -> tuple[list[tuple[str, Source]], list[Finding]]:
-    """Give sites that share a name a number each, so that the other findings can tell them apart."""
-    names = Counter(name for name, _ in named)
-    remedy = "rename the files, or give each site its own name"
-    found = [
-        Finding("error", name, (), f"{count} sites have this name", remedy)
-        for name, count in names.items()
-        if count > 1
-    ]
-    seen: Counter[str] = Counter()
-    own = []
-    for name, source in named:
-        seen[name] += 1
-        own.append((f"{name} ({seen[name]})" if seen[name] > 1 else name, source))
-    return own, found
-
-
-def _same_content(tables: list[Surveyed]) -> list[Finding]:
-    by_content: dict[tuple[object, ...], list[str]] = {}
-    for table, reading in tables:
-        by_content.setdefault((*sorted(table.columns), *reading.hashes.content), []).append(table.name)
-    remedy = "give every site's table once, or its rows count twice"
-    return [
-        Finding("warning", None, (), f"sites {quoted(names)} hold the same rows", remedy)
-        for names in by_content.values()
-        if len(names) > 1
-    ]

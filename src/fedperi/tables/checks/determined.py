@@ -15,23 +15,21 @@ from ..moments import Moments, merge, stream_moments
 from ..schema import Schema
 from ..statistics import Statistics, embedded_statistics
 from ..summary.own import own_columns
-from ..survey import FirstReading
+from ..survey import FirstReading, Tell
 from ..table import CHUNK, Table
 from .collinear import Dependence, dependences
 from .findings import Finding, Level
 
 REFUSED = "; --method iperi refuses it"
-DROP = "drop one of them"
 
 
 class Determined(NamedTuple):
-    """What was found at one site, whether some columns determine others exactly, and what it was found from.
+    """What was found at one site, and what it was found from.
 
     That are statistics of the sound columns and, if all columns were embedded as at the other sites, their moments.
     """
 
     findings: Sequence[Finding] = ()
-    exact: bool = False
     statistics: Statistics | None = None
     moments: Moments | None = None
 
@@ -44,6 +42,7 @@ def determined_here(
     *,
     strict: bool,
     common: Embedding | None = None,
+    tell: Tell | None = None,
 ) -> Determined:
     """Near-collinear columns of one site, among those without a fault.
 
@@ -58,11 +57,11 @@ def determined_here(
         embedding, whole = fit_embedding(sound, reading.profile, "mixed", 1), None
         moments = _known(reading, sound)
         if moments is None and common is not None and not _gaps(reading, schema):
-            whole = _moments(table, reading, schema, common)
+            whole = _moments(table, reading, schema, common, tell)
             own = own_columns(common, reading.profile, set(sound.names))
             moments = Moments(whole.n, whole.mean[own], whole.scatter[np.ix_(own, own)])
         if moments is None:
-            moments = _moments(table, reading, sound, embedding)
+            moments = _moments(table, reading, sound, embedding, tell)
         statistics = embedded_statistics(moments, embedding, reading.profile)
         dependent = dependences(statistics)
     except InputError:  # values that do not fit the schema: reported already
@@ -72,14 +71,17 @@ def determined_here(
         # A residual variance of zero has no logarithm: scores and tests refuse it. Counts of categories can bear it.
         level: Level = "error" if item.exact and strict and not discrete else "warning"
         refused = REFUSED if item.exact and not strict and not discrete else ""
-        found.append(Finding(level, table.name, item.names, _said(item), f"{DROP}{refused}", "determined"))
-    return Determined(found, any(item.exact for item in dependent), statistics, whole)
+        found.append(Finding(level, table.name, item.names, _said(item), f"{_drop(item)}{refused}", _problem(item)))
+    return Determined(found, statistics, whole)
 
 
 def determined_everywhere(
     tables: Sequence[tuple[Table, FirstReading]], schema: Schema, faulty: set[str]
 ) -> list[Finding]:
-    """Columns that others determine exactly in the rows of all sites together: no method can direct edges among them.
+    """Columns that others determine in the rows of all sites together: no method can direct edges among them.
+
+    What is nearly determined is an error too, but one that may be accepted: a column that was computed from others
+    takes their place in the graph.
 
     Examples
     --------
@@ -90,7 +92,7 @@ def determined_everywhere(
     >>> tables = [open_table(frame, name) for frame, name in zip(frames, ("north", "south"))]
     >>> schema = Schema((Column("a", "continuous"), Column("b", "continuous")))
     >>> print(determined_everywhere([read_once(table) for table in tables], schema, set())[0])
-    columns 'a', 'b': one determines the other exactly at all sites together; drop one of them
+    columns 'a', 'b': one determines the other exactly at all sites together; leave one of them out: --exclude b
     """
     sound = Schema(tuple(column for column in schema.columns if column.name not in faulty))
     if len(sound.columns) < 2 or any(_gaps(reading, sound) for _, reading in tables):
@@ -102,10 +104,9 @@ def determined_everywhere(
         dependent = dependences(embedded_statistics(whole, embedding, tables[0][1].profile))
     except InputError:
         return []
+    site, where = (None, " at all sites together") if len(tables) > 1 else (tables[0][0].name, "")
     return [
-        Finding("error", None, item.names, f"{_said(item)} at all sites together", DROP)
-        for item in dependent
-        if item.exact
+        Finding("error", site, item.names, f"{_said(item)}{where}", _drop(item), _problem(item)) for item in dependent
     ]
 
 
@@ -120,8 +121,13 @@ def _known(reading: FirstReading, schema: Schema) -> Moments | None:
     return reading.moments.result(schema.names) if numbers and reading.moments is not None else None
 
 
-def _moments(table: Table, reading: FirstReading, schema: Schema, embedding: Embedding) -> Moments:
+def _moments(
+    table: Table, reading: FirstReading, schema: Schema, embedding: Embedding, tell: Tell | None = None
+) -> Moments:
     """Return the moments of the embedded rows."""
+    if tell is not None:
+        what = "asking" if table.engine is not None else "reading"
+        tell(f"{what} {table.origin} for moments, now that the types and ranges of all sites are known")
     if table.engine is not None:
         return table.engine.moments(table, embedding, reading.profile, reading.missing)
     return stream_moments(
@@ -129,7 +135,18 @@ def _moments(table: Table, reading: FirstReading, schema: Schema, embedding: Emb
     )
 
 
+def _problem(item: Dependence) -> str:
+    return "equal" if item.exact else "determined"
+
+
+def _drop(item: Dependence) -> str:
+    """Say what to leave out: what was computed from other columns usually stands behind them."""
+    return f"leave one of them out: --exclude {item.names[-1]}"
+
+
 def _said(item: Dependence) -> str:
-    strength = "exactly" if item.exact else f"nearly (correlation {item.correlation:.5f})"
-    what = "one determines the other" if len(item.names) == 2 else "one of them is determined by the others,"
-    return f"{what} {strength}"
+    how = "exactly" if item.exact else "nearly"
+    strength = "" if item.exact else f" (correlation {item.correlation:.5f})"
+    if len(item.names) == 2:
+        return f"one {'determines the other exactly' if item.exact else 'nearly determines the other'}{strength}"
+    return f"one of them is {how} determined by the others{strength}"

@@ -14,12 +14,12 @@ from .duplicates import RowHashes
 from .findings import Finding, Level, percent, quoted
 from .looks import NumberLook
 from .profile import Missing, TableProfile
-from .sentinels import Looked, impossible_findings, sentinel_findings
+from .sentinels import Looked, impossible_findings, sentinel_findings, zero_finding
 from .suspects import date_findings, identifier_findings, number_notes, order_findings, sorted_notes
 
 FEW_ROWS = 5  # rows below which a level is called rare
 ROWS_PER_VARIABLE = 10  # rows per variable below which a site is called small
-RARE = "join rare levels into one: rename in the schema"
+RARE = "merge rare levels with rename in the schema"
 COPIES = 0.01  # share of repeated rows from which they are worth a warning
 
 
@@ -35,9 +35,7 @@ def odd_columns(
     found = []
     for column in schema.columns:
         seen = looks.get(column.name, {})
-        declared = given is not None and column.name in given
-        odd = [] if declared else identifier_findings(column.name, seen)
-        odd = odd or ([] if declared else date_findings(column.name, seen))
+        odd = _not_measured(column.name, seen, given)
         if not odd and seen:
             odd = sentinel_findings(column.name, seen, column.levels)
             odd += impossible_findings(column.name, seen) if column.levels is None else []
@@ -54,21 +52,48 @@ def odd_columns(
     return [*found, *codes_taken(schema, given), *number_notes(measured, given, looks), *sorted_notes(looks, measured)]
 
 
-def unless_accepted(found: Sequence[Finding], accepted: Collection[str]) -> list[Finding]:
+def zeros_apart(
+    readings: Sequence[tuple[str, FirstReading]], schema: Schema, given: Schema | None, accepted: Collection[str]
+) -> list[Finding]:
+    """Name the columns of amounts in which zeros lie apart from all other values, unless somebody accepted them."""
+    looks = _by_column(readings)
+    found = [
+        zero_finding(column.name, seen)
+        for column in schema.columns
+        if column.levels is None and column.name not in accepted and (seen := looks.get(column.name, {}))
+        if not _not_measured(column.name, seen, given)
+    ]
+    return [one for one in found if one is not None]
+
+
+def _not_measured(name: str, seen: Looked, given: Schema | None) -> list[Finding]:
+    """Say that a column holds identifiers or dates, unless a schema declares it."""
+    if given is not None and name in given:
+        return []
+    return identifier_findings(name, seen) or date_findings(name, seen)
+
+
+def unless_accepted(
+    found: Sequence[Finding], accepted: Collection[str], problems: Collection[str] | None = None
+) -> list[Finding]:
     """Make errors about columns that were all accepted warnings; of others, say how to accept them.
+
+    Only errors of some `problems`, if they are given: others cannot be accepted.
 
     Examples
     --------
     >>> print(unless_accepted([Finding("error", "lyon", ("age",), "too high", "look it up")], ())[0])
-    site 'lyon', column 'age': too high; look it up; if all is right, --accept age
+    site 'lyon', column 'age': too high; look it up; if the values are right, use --accept age
     """
 
     def accept(finding: Finding) -> Finding:
-        if finding.level != "error":
+        if finding.level != "error" or (problems is not None and finding.problem not in problems):
             return finding
         if all(name in accepted for name in finding.columns):
             return replace(finding, level="warning")
-        return replace(finding, remedy=f"{finding.remedy}; if all is right, --accept {','.join(finding.columns)}")
+        return replace(
+            finding, remedy=f"{finding.remedy}; if the values are right, use --accept {','.join(finding.columns)}"
+        )
 
     return [accept(finding) for finding in found]
 
@@ -97,7 +122,7 @@ def one_per_problem(found: Sequence[Finding]) -> list[Finding]:
     """
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for at, one in enumerate(found):
-        merged = one.problem in ("determined", "rare") and one.site is not None
+        merged = one.problem in ("determined", "equal", "rare", "text") and one.site is not None
         key = (one.level, one.problem, one.remedy, *one.columns) if merged else (str(at),)
         groups.setdefault(key, []).append(one)
     return [group[0] if len(group) == 1 else _joined(group) for group in groups.values()]
@@ -105,7 +130,7 @@ def one_per_problem(found: Sequence[Finding]) -> list[Finding]:
 
 def _joined(group: Sequence[Finding]) -> Finding:
     sites = quoted(one.site or "" for one in group)
-    if group[0].problem == "determined":
+    if group[0].problem != "rare":
         return replace(group[0], site=None, message=f"{group[0].message} at {sites}")
     what, _, _ = group[0].message.partition(": ")
     shown = "; ".join(f"{one.site!r} {one.message.partition(': ')[2]}" for one in group)
@@ -124,7 +149,8 @@ def codes_taken(schema: Schema, given: Schema | None) -> list[Finding]:
     """Name whole numbers that are taken as categories."""
     inferred = (column for column in schema.columns if given is None or column.name not in given)
     coded = tuple(c.name for c in inferred if len(c.levels or ()) > 2 and style_of(c.levels or ()) == "number")
-    message, remedy = "few different whole numbers, taken as categories", "if they are amounts, declare them continuous"
+    message = "few different whole numbers, taken as categories"
+    remedy = 'if they are amounts, declare kind = "continuous" in the schema'
     return [Finding("note", None, coded, message, remedy)] if coded else []
 
 

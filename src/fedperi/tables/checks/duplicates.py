@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .findings import Finding, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +100,29 @@ class RowHashes:
     def content(self) -> tuple[int, int]:
         """Numbers that are equal for two tables with the same rows, in whatever order."""
         return self._rows, self._sum
+
+
+def same_content(sites: Sequence[tuple[str, Sequence[str], RowHashes]]) -> list[Finding]:
+    """Name sites, given with their columns, that hold the same rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> some, others = RowHashes(), RowHashes()
+    >>> some.add(pd.DataFrame({"a": [1.5, 2.5]}))
+    >>> others.add(pd.DataFrame({"a": [2.5, 1.5]}))
+    >>> print(same_content([("lyon", "a", some), ("metz", "a", others)])[0])
+    sites 'lyon', 'metz' hold the same rows; give every site's table once, or its rows count twice
+    """
+    by_content: dict[tuple[object, ...], list[str]] = {}
+    for site, columns, hashes in sites:
+        by_content.setdefault((*sorted(columns), *hashes.content), []).append(site)
+    remedy = "give every site's table once, or its rows count twice"
+    return [
+        Finding("warning", None, (), f"sites {quoted(names)} hold the same rows", remedy)
+        for names in by_content.values()
+        if len(names) > 1
+    ]
 
 
 def _plain(column: pd.Series[Any]) -> object:

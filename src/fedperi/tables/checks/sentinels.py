@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from .findings import Finding, Level
+from .findings import Finding
 from .looks import CODES, Floats, NumberLook, spread_of
 
 ROWS, SHARE = 5, 0.01
@@ -88,16 +89,39 @@ def sentinel_findings(name: str, looks: Looked, levels: Sequence[str] | None = N
     >>> print(sentinel_findings("chol", {"lyon": looks.result()["chol"]})[0])
     column 'chol': the value 0 at 'lyon' (20 of 120 rows) is far from all other values: probably a code for ...
     """
-    found = []
-    for code in codes_of(looks, levels):
-        rows = {site: (look.codes[code], look.n) for site, look in looks.items() if look.codes.get(code)}
-        where = " and ".join(f"{site!r} ({some} of {n} rows)" for site, (some, n) in rows.items())
-        message = f"the value {code} at {where} is far from all other values: probably a code for missing"
-        remedy = f"if so, declare missing_values = [{code}] for {name} in the schema"
-        # Zero may be an amount, and a level of its own does no harm; any other code would count as a huge amount.
-        level: Level = "warning" if code == 0 or levels is not None else "error"
-        found.append(Finding(level, None, (name,), message, remedy, "sentinel"))
+    found = [_code_finding(name, code, looks, levels) for code in codes_of(looks, levels)]
     return found or ([] if levels is not None else _repeated_edges(name, looks))
+
+
+def _code_finding(name: str, code: int, looks: Looked, levels: Sequence[str] | None = None) -> Finding:
+    rows = {site: (look.codes[code], look.n) for site, look in looks.items() if look.codes.get(code)}
+    where = " and ".join(f"{site!r} ({some} of {n} rows)" for site, (some, n) in rows.items())
+    message = f"the value {code} at {where} lies apart from all others: probably a code for missing"
+    remedy = f"if so, declare missing_values = [{code}] for {name} in the schema"
+    # A level of its own does no harm; among amounts a code would count as a huge or a tiny one.
+    return Finding("error" if levels is None else "warning", None, (name,), message, remedy, "sentinel")
+
+
+def zero_finding(name: str, looks: Looked) -> Finding | None:
+    """Say that zeros which lie apart from all other values are taken as missing; None if there are none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables.checks.looks import Looks
+    >>> looks = Looks()
+    >>> looks.add(pd.DataFrame({"chol": [180.5 + i % 80 for i in range(100)] + [0.0] * 20}))
+    >>> print(zero_finding("chol", {"lyon": looks.result()["chol"]}))
+    column 'chol': the value 0 at 'lyon' (20 of 120 rows) lies apart from all others, and is taken as missing; ...
+    """
+    if 0 not in codes_of(looks):
+        return None
+    found = _code_finding(name, 0, looks)
+    message = found.message.replace(": probably a code for missing", ", and is taken as missing")
+    remedy = (
+        f"to be explicit, declare missing_values = [0] for {name} in the schema; if 0 is an amount, use --accept {name}"
+    )
+    return replace(found, level="warning", message=message, remedy=remedy)
 
 
 def _repeated_edges(name: str, looks: Looked) -> list[Finding]:
@@ -111,11 +135,11 @@ def _repeated_edges(name: str, looks: Looked) -> list[Finding]:
             middle, spread = spread_of(rest)
             if abs(following - edge) >= FAR_GAP * spread > 0 and abs(edge - middle) >= FAR_AWAY * spread:
                 which = "smallest" if edge == look.low else "largest"
-                where.append(f"the {which} value at {site!r} is in {rows} of {look.n} rows")
+                where.append(f"the {which} value at {site!r} occurs in {rows} of {look.n} rows")
     if not where:
         return []
-    message = f"{' and '.join(where)}, and is far from all other values: perhaps a code for missing, or a limit"
-    remedy = f"look it up there; if it is a code, declare missing_values for {name} in the schema"
+    message = f"{' and '.join(where)} and lies far from all others: perhaps a code for missing, or a detection limit"
+    remedy = f"check it there; if it is a code, declare missing_values for {name} in the schema"
     return [Finding("error", None, (name,), message, remedy, "sentinel")]
 
 
@@ -129,16 +153,16 @@ def impossible_findings(name: str, looks: Looked) -> list[Finding]:
     >>> looks = Looks()
     >>> looks.add(pd.DataFrame({"age": [40.5 + i % 50 for i in range(100)] + [640.0]}))
     >>> print(impossible_findings("age", {"lyon": looks.result()["age"]})[0])
-    column 'age': single values at 'lyon' are more than 10 standard deviations from the middle; look up the largest ...
+    column 'age': a few values at 'lyon' are more than 10 standard deviations from the median; check the largest ...
     """
     codes = codes_of(looks)
     where = {site: sides for site, look in looks.items() if (sides := _impossible(look, codes))}
     if not where:
         return []
-    message = f"single values at {', '.join(map(repr, where))} are more than {IMPOSSIBLE:g} standard deviations"
+    message = f"a few values at {', '.join(map(repr, where))} are more than {IMPOSSIBLE:g} standard deviations"
     which = " and ".join(dict.fromkeys(side for both in where.values() for side in both))
-    remedy = f"look up the {which} there: a slipped decimal point, or another unit; correct it, or make it missing"
-    return [Finding("error", None, (name,), f"{message} from the middle", remedy, "impossible")]
+    remedy = f"check the {which} there: a slipped decimal point or another unit? Correct it, or mark it as missing"
+    return [Finding("error", None, (name,), f"{message} from the median", remedy, "impossible")]
 
 
 def _impossible(look: NumberLook, codes: tuple[int, ...]) -> list[str]:

@@ -36,12 +36,12 @@ def identifier_findings(name: str, looks: Looked) -> list[Finding]:
     >>> looks = Looks()
     >>> looks.add(pd.DataFrame({"case": range(300)}))
     >>> print(identifier_findings("case", {"lyon": looks.result()["case"]})[0])
-    column 'case': whole numbers of which none occurs twice: probably an identifier; leave it out: --exclude case, ...
+    column 'case': whole numbers that never repeat: probably an identifier; leave it out: --exclude case, ...
     """
     if names_an_identifier(name):
-        message = "the name of the column says that it identifies cases or places"
+        message = "its name suggests that it identifies people, cases or places"
     elif looks and all(look.whole and look.distinct for look in looks.values()) and _telling(looks):
-        message = "whole numbers of which none occurs twice: probably an identifier"
+        message = "whole numbers that never repeat: probably an identifier"
     else:
         return []
     return [Finding("warning", None, (name,), message, LEAVE_OUT.format(name), "identifier")]
@@ -57,12 +57,12 @@ def date_findings(name: str, looks: Looked) -> list[Finding]:
     >>> looks = Looks()
     >>> looks.add(pd.DataFrame({"visit": [20240100 + day % 28 + 1 for day in range(60)]}))
     >>> print(date_findings("visit", {"lyon": looks.result()["visit"]})[0])
-    column 'visit': whole numbers that are dates, year month day: their differences are no days; turn them into ...
+    column 'visit': dates written as whole numbers, so that differences are not days; ...
     """
     if not looks or not all(look.whole and _dates(look) for look in looks.values()):
         return []
-    message = "whole numbers that are dates, year month day: their differences are no days"
-    remedy = f"turn them into days since a fixed date, or {LEAVE_OUT.format(name)}"
+    message = "dates written as whole numbers, so that differences are not days"
+    remedy = f"convert them to days since a fixed date, or {LEAVE_OUT.format(name)}"
     return [Finding("warning", None, (name,), message, remedy, "date")]
 
 
@@ -95,14 +95,14 @@ def order_findings(looks: Mapping[str, Looked], schema: Schema) -> list[Finding]
     for site, names in _in_order_at(looks, schema).items():
         if len(names) > 1:
             same.setdefault(tuple(names), []).append(site)
-    remedy = "compare with the source; rows must be sorted as a whole, if at all"
+    remedy = "compare with the source"
     return [
         Finding(
             "error",
             sites[0] if len(sites) == 1 else None,
             names,
-            f"all in order{'' if len(sites) == 1 else f' at {quoted(sites)}'}: perhaps each was sorted separately, "
-            "which breaks rows",
+            f"all of them are sorted{'' if len(sites) == 1 else f' at {quoted(sites)}'}: perhaps each was sorted by "
+            "itself, so that rows no longer belong together",
             remedy,
             "sorted",
         )
@@ -116,9 +116,9 @@ def sorted_notes(looks: Mapping[str, Looked], schema: Schema) -> list[Finding]:
     for site, names in _in_order_at(looks, schema).items():
         if len(names) == 1:
             by_column.setdefault(names[0], []).append(site)
-    remedy = "fine if whole rows were sorted; if only this column was, its relations are lost"
+    remedy = "fine if whole rows were sorted; if only this column was, its relation to the others is lost"
     return [
-        Finding("note", None, (name,), f"in order at {quoted(where)}", remedy, "sorted")
+        Finding("note", None, (name,), f"sorted at {quoted(where)}", remedy, "sorted")
         for name, where in by_column.items()
     ]
 
@@ -143,8 +143,8 @@ def sorted_alone(statistics: Mapping[str, Statistics], looks: Mapping[str, Mappi
             continue
         lost = _lost(names[0], here, others)
         if lost:
-            message = f"in order, and unrelated to all other columns, although elsewhere it depends on {quoted(lost)}"
-            remedy = "it was probably sorted separately, which breaks rows: compare with the source"
+            message = f"sorted, and unrelated to all other columns, although elsewhere it is related to {quoted(lost)}"
+            remedy = "probably it was sorted by itself, and rows no longer belong together; compare with the source"
             found.append(Finding("error", site, (names[0],), message, remedy, "sorted"))
     return found
 

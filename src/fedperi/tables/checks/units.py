@@ -57,7 +57,7 @@ def unit_findings(parts: Sequence[Summary]) -> list[Finding]:
     >>> tables["west"] *= 2.2046
     >>> for finding in unit_findings([fp.Summary.of(table, name=name) for name, table in tables.items()]):
     ...     print(finding)
-    site 'west', column 'weight': mean and spread are both about 2.22 times those elsewhere, as between pounds and ...
+    site 'west', column 'weight': mean and spread are both about 2.22 times those elsewhere, as with pounds and ...
     """
     found = []
     for at, (name, block) in enumerate(zip(parts[0].names, parts[0].blocks, strict=True)):
@@ -112,7 +112,7 @@ def _other_unit(mean: float, spread: float, usual_mean: float, usual_spread: flo
     both = float(np.sqrt(by_mean * by_spread))
     ratio = max(both, 1 / both)
     factor, usual = min(FACTORS, key=lambda entry: abs(log(ratio / entry[0])))
-    hint = f", as between {usual}" if _near(ratio, factor) else ""
+    hint = f", as with {usual}" if _near(ratio, factor) else ""
     times = f"{both:.3g} times" if both > 1 else f"1/{1 / both:.3g} of"
     near = factor if hint else ratio
     return f"{word} and spread are both about {times} those elsewhere{hint}", 1 / near if both > 1 else near

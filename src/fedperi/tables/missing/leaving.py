@@ -130,12 +130,9 @@ def _cheapest(
 def _why(name: str, over: Sequence[TableProfile]) -> str:
     """Say at which sites a column is missing, and how much of it."""
     absent = [one.site for one in over if name not in one.columns]
-    shares = [
-        f"in {percent(one.columns[name].missing, one.total)} of the rows at {one.site!r}"
-        for one in over
-        if name in one.columns
-    ]
-    words = [f"missing {', '.join(shares)}"] * bool(shares) + [f"not there at {quoted(absent)}"] * bool(absent)
+    held = [(percent(one.columns[name].missing, one.total), one.site) for one in over if name in one.columns]
+    shares = [f"{share}{'' if at else ' of the rows'} at {site!r}" for at, (share, site) in enumerate(held)]
+    words = [f"missing in {', '.join(shares)}"] * bool(shares) + [f"not there at {quoted(absent)}"] * bool(absent)
     return ", and ".join(words)
 
 
@@ -150,7 +147,7 @@ def _columns(names: Sequence[str], why: str) -> Finding:
 
 def _site(site: str, names: Sequence[str], lacking: Lacking) -> Finding:
     absent = all(lacking[site, name] == 1 for name in names)
-    message = "no values at all" if absent else f"missing in more than {MOST_MISSING:.0%} of the rows"
+    message = "no values at all" if absent else "missing in more than half of the rows"
     remedy = f"the site is left out; to keep it, leave out {'this column' if len(names) == 1 else 'these columns'}"
     return Finding("warning", site, tuple(names), message, remedy, "missing")
 
@@ -189,12 +186,12 @@ def gaps_here(profile: TableProfile) -> list[Finding]:
     >>> from fedperi.tables import open_table
     >>> from fedperi.tables.checks.profile import scan
     >>> print(gaps_here(scan(open_table(pd.DataFrame({"a": [1.0, 2.0, None]}), "north"), "auto"))[0])
-    site 'north', column 'a': values are missing (a 33.3 %); moments are estimated by EM, which is right if they ...
+    site 'north', column 'a': values are missing: 33.3 % of a; means and covariances are estimated by EM, ...
     """
     lacking = [column for column in profile.columns.values() if column.missing]
     if not lacking:
         return []
-    shares = ", ".join(f"{column.name} {percent(column.missing, profile.total)}" for column in lacking)
-    remedy = "moments are estimated by EM, which is right if they are missing at random"
+    shares = [f"{percent(column.missing, profile.total)} of {column.name}" for column in lacking]
+    remedy = "means and covariances are estimated by EM, which assumes that values are missing at random"
     columns = tuple(column.name for column in lacking)
-    return [Finding("warning", profile.site, columns, f"values are missing ({shares})", remedy, "missing")]
+    return [Finding("warning", profile.site, columns, f"values are missing: {', '.join(shares)}", remedy, "missing")]

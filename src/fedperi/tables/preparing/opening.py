@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...errors import InputError
-from ..checks.findings import quoted
+from ..checks.findings import Finding, quoted
 from ..schema import Schema
 from ..table import Source, Table, named_sources, open_table
 from .preparation import Preparation
 from .prepared import selected
+
+if TYPE_CHECKING:
+    from ..survey import Tell
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,29 @@ class Opening:
         self.check_names(table.columns for table in opened)
         return opened
 
+    def open_each(
+        self, sources: Mapping[str, Source] | Iterable[Source], tell: Tell | None = None
+    ) -> tuple[list[Table], list[Finding]]:
+        """Open all tables with the columns that count; what cannot be opened is a finding, and so is a name used twice.
+
+        Examples
+        --------
+        >>> tables, found = Opening().open_each(["no/such/north.csv"])
+        >>> print(found[0])
+        site 'north': 'no/such/north.csv' does not exist; check the path
+        """
+        named, found = _own_names(named_sources(sources))
+        tables = []
+        for number, (name, source) in enumerate(named, start=1):
+            if tell is not None:
+                tell(f"opening {name} ({number} of {len(named)})")
+            try:
+                tables.append(self.open(source, name))
+            except InputError as error:
+                found.append(failed(name, error))
+        self.check_names(table.columns for table in tables)
+        return [self.choose(table) for table in tables], found
+
     def ignoring(self, schema: Schema | None, tables: Iterable[Table]) -> Schema | None:
         """Say by a schema which columns count: for tables that must stay whole, because a ledger belongs to them.
 
@@ -121,3 +149,32 @@ class Opening:
             absent = [name for name in names if name not in known]
             if absent and known:
                 raise InputError(f"{option} names {absent[0]!r}, which no table has; the columns are {quoted(known)}")
+
+
+def failed(name: str, error: InputError) -> Finding:
+    """Return what went wrong at a site as a finding.
+
+    Examples
+    --------
+    >>> print(failed("north", InputError("site 'north': no rows; add some")))
+    site 'north': no rows; add some
+    """
+    message, _, remedy = str(error).removeprefix(f"site {name!r}: ").partition("; ")
+    return Finding("error", name, (), message, remedy)
+
+
+def _own_names(named: list[tuple[str, Source]]) -> tuple[list[tuple[str, Source]], list[Finding]]:
+    """Give sites that share a name a number each, so that the other findings can tell them apart."""
+    names = Counter(name for name, _ in named)
+    remedy = "rename the files, or give each site its own name"
+    found = [
+        Finding("error", name, (), f"{count} sites have this name", remedy)
+        for name, count in names.items()
+        if count > 1
+    ]
+    seen: Counter[str] = Counter()
+    own = []
+    for name, source in named:
+        seen[name] += 1
+        own.append((f"{name} ({seen[name]})" if seen[name] > 1 else name, source))
+    return own, found

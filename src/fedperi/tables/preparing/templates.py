@@ -9,8 +9,8 @@ from ...strict import write_json
 from .obvious import comes_first, names_an_identifier
 
 if TYPE_CHECKING:
-    from ..checks.check import CheckReport
     from ..checks.findings import Finding
+    from ..checks.report import CheckReport
     from ..schema import Column
 
 _SCHEMA = """\
@@ -89,11 +89,14 @@ def _entry(name: str, column: Column | None, findings: Sequence[Finding]) -> str
     head = f"[columns.{_text(name)}]"
     if names_an_identifier(name):
         return f'{head}\nkind = "ignore"            # its name says that it identifies cases'
-    lines = [f"# {one.level}: {one.message}" for one in findings if one.columns == (name,) and one.level != "note"]
+    own = [one for one in findings if one.columns == (name,) and one.level != "note"]
+    lines = [f"# {one.level}: {f'{one.site}: ' if one.site else ''}{one.message}" for one in own]
     if column is None:
-        why = lines[0].removeprefix("# error: ") if lines else "its type is not clear"
+        why = lines[0].partition(": ")[2] if lines else "its type is not clear"
         return f'# {why}\n{head}\nkind = "ignore"            # decide: correct the tables, or leave the column out'
     lines += [head, f'kind = "{column.kind}"']
+    if column.kind == "continuous" and any(one.problem == "sentinel" and one.level == "warning" for one in own):
+        lines.append("missing_values = [0]")
     if column.levels is not None:
         lines.append(f"levels = [{', '.join(map(_text, column.levels))}]")
     return "\n".join(lines)

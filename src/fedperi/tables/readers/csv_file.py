@@ -11,19 +11,26 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ...errors import InputError
+from ..in_threads import ahead
 from ..levels import number_of
+from ..table import Cells, Table
 from .compressed import unpacked
 from .csv_header import BROKEN, SEPARATORS, Header, read_header, unreadable
+from .csv_lines import read_lines
+from .formats.file_format import FileFormat, TextForm
+from .formats.naming import stem
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _SAMPLE = 100  # lines looked at before the reading starts
+_LONGEST = 20  # characters of a number with its separator, which take 8 bytes in memory
 
 
 @dataclass(frozen=True)
@@ -133,3 +140,32 @@ def _decimal_comma(rows: list[list[str]]) -> bool:
     commas = any("," in field and number_of(field.replace(",", ".")) is not None for field in fields)
     points = any("." in field and number_of(field) is not None for field in fields)
     return commas and not points
+
+
+def _open_csv(path: Path, form: TextForm) -> Table:
+    header = read_header(path, form.encoding)
+    dialect = cache(lambda: inspect_csv(path, form.encoding, form.decimal)[0])
+
+    def read(size: int, text: frozenset[str]) -> Iterator[pd.DataFrame]:
+        yield from ahead(read_csv(path, dialect(), header.names, size, text))
+
+    def cells(size: int) -> Iterator[Cells]:
+        for lines in read_lines(path, header, size):
+            whole = [fields for fields in lines if fields]
+            columns = zip(*whole, strict=True) if whole else ((),) * len(header.names)
+            yield Cells(dict(zip(header.names, columns, strict=True)), len(lines) - len(whole))
+
+    return Table(
+        stem(path),
+        header.names,
+        str(path),
+        header.separator != ",",
+        _read=read,
+        _cells=cells,
+        _notes=lambda: dialect().notes,
+        least=path.stat().st_size * 8 // _LONGEST,
+    )
+
+
+CSV = FileFormat((".csv", ".tsv", ".txt"), lambda path, start: True, _open_csv)
+"""Text with separators, compressed or not: every file that no other format recognises."""

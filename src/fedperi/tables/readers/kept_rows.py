@@ -35,6 +35,10 @@ class Memory:
         self._left = ROOM if room is None else room
         self._lock = Lock()
 
+    def holds(self, size: int) -> bool:
+        """Whether there is room for so many bytes."""
+        return size <= self._left
+
     def take(self, size: int) -> bool:
         """Reserve room, if there is enough."""
         with self._lock:
@@ -105,8 +109,8 @@ def keep_rows(table: Table, memory: Memory) -> Table:
     >>> next(table.chunks()) is first[0]
     True
     """
-    if not table.is_file or isinstance(table._read, KeptRows):
-        return table
+    if not table.is_file or isinstance(table._read, KeptRows) or not memory.holds(table.least):
+        return table  # to begin with keeping what will not fit would cost as much as to parse it
     return replace(table, _read=KeptRows(table._read, memory))
 
 

@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
+from ..in_threads import ahead
+from ..table import Cells, Table
+from .formats.file_format import FileFormat, TextForm
+from .formats.naming import stem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,14 +81,33 @@ def read_parquet(path: Path, names: tuple[str, ...], size: int) -> Iterator[pd.D
         batches = file.iter_batches(batch_size=size, columns=list(names))
         while True:
             try:
-                # The metadata would bring the index back as an index; the rows are all we want.
                 batch = next(batches, None)
-                frame = None if batch is None else batch.to_pandas(ignore_metadata=True)
+                frame = None if batch is None else _frame(batch, names)
             except (ValueError, OSError, NotImplementedError) as error:  # Arrow's errors are among these
                 raise _broken(path, error) from None
             if frame is None:
                 return
-            yield frame[list(names)]
+            yield frame
+
+
+def _frame(batch: Any, names: tuple[str, ...]) -> pd.DataFrame:
+    """Return a batch as a frame: plain numbers as they lie in memory, all else as pandas stores it.
+
+    Arrow itself would copy the numbers into one block, which takes longer than to read them. The row index that pandas
+    may have stored is a column like any other here, and left out.
+    """
+    import pandas as pd
+    import pyarrow.types as types
+
+    columns = {}
+    for name in names:
+        column = batch.column(name)
+        plain = types.is_integer(column.type) or types.is_floating(column.type)
+        if plain and not column.null_count:
+            columns[name] = pd.Series(column.to_numpy(), copy=False)
+        else:
+            columns[name] = column.to_pandas()
+    return pd.DataFrame(columns, copy=False)
 
 
 def parquet_cells(path: Path, names: tuple[str, ...], size: int) -> Iterator[dict[str, Any]]:
@@ -153,3 +176,27 @@ def _open(path: Path) -> Any:
 
 def _broken(path: Path, error: Exception) -> InputError:
     return InputError(f"{str(path)!r} is not a complete Parquet file: {str(error).splitlines()[0]}; write it again")
+
+
+def _open_parquet(path: Path, form: TextForm) -> Table:
+    names = inspect_parquet(path)
+    return Table(
+        stem(path),
+        names,
+        str(path),
+        _read=lambda size, text: ahead(read_parquet(path, names, size)),
+        _cells=lambda size: map(Cells, parquet_cells(path, names, size)),
+        least=_numbers(path, names) * 8,
+    )
+
+
+def _numbers(path: Path, names: tuple[str, ...]) -> int:
+    """Count the cells of columns that are numbers of eight bytes."""
+    with _open(path) as file:
+        wide = [
+            one for one in file.schema_arrow if one.name in names and str(one.type) in ("int64", "uint64", "double")
+        ]
+        return len(wide) * int(file.metadata.num_rows)
+
+
+PARQUET = FileFormat((".parquet", ".pq"), lambda path, start: start.startswith(MAGIC), _open_parquet)

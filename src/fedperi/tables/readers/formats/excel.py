@@ -15,6 +15,9 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from ....errors import InputError
 from ...checks.findings import quoted
+from ...table import Table
+from .file_format import FileFormat, TextForm, no_noise
+from .naming import stem
 from .untyped import is_gap, untyped_frame
 
 if TYPE_CHECKING:
@@ -193,3 +196,30 @@ def _broken(path: Path, error: Exception) -> InputError:
     return InputError(
         f"{str(path)!r} is a damaged workbook ({type(error).__name__}); open it in Excel, and save it again"
     )
+
+
+def open_sheet(path: Path, sheet: str | None, name: str) -> Table:
+    """Open a sheet of a workbook as the table of a site, or the only sheet that is not empty.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd
+    >>> file = Path(tempfile.mkdtemp()) / "book.xlsx"
+    >>> pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_excel(file, sheet_name="Lyon", index=False)
+    >>> open_sheet(file, "Lyon", "Lyon").columns
+    ('a', 'b')
+    """
+    found, names = inspect_sheet(path, sheet)
+
+    def read(size: int, text: frozenset[str]) -> Iterator[pd.DataFrame]:
+        return read_sheet(path, found, names, size, text)
+
+    origin = str(path) if sheet is None else f"{path}?sheet={sheet}"
+    return Table(name, names, origin, _read=read, _cells=lambda size: no_noise(path, "an Excel workbook"))
+
+
+def _open_only(path: Path, form: TextForm) -> Table:
+    return open_sheet(path, None, stem(path))
+
+
+EXCEL = FileFormat((".xlsx", ".xls"), lambda path, start: is_workbook(path), _open_only)

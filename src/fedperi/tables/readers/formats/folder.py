@@ -11,12 +11,13 @@ from ....errors import InputError
 from ...checks.findings import quoted
 from ...table import Cells, Table, open_table
 from ..parquet_file import has_rows
+from .file_format import TextForm
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def open_folder(folder: Path, encoding: str | None = None, decimal: str | None = None) -> Table:
+def open_folder(folder: Path, form: TextForm = TextForm()) -> Table:  # noqa: B008 (immutable)
     r"""Open all files of a folder, and of the folders in it, as one table.
 
     Names that begin with a point or an underscore are left out.
@@ -40,7 +41,7 @@ def open_folder(folder: Path, encoding: str | None = None, decimal: str | None =
     paths = _files(folder)
     if not paths:
         raise InputError(f"the folder {str(folder)!r} holds no files; give the files of one site, or a table")
-    parts = [open_table(path, encoding=encoding, decimal=decimal) for path in paths]
+    parts = [open_table(path, encoding=form.encoding, decimal=form.decimal) for path in paths]
     first = parts[0]
     for part in parts[1:]:
         odd = sorted(set(part.columns) ^ set(first.columns))
@@ -72,6 +73,7 @@ def open_folder(folder: Path, encoding: str | None = None, decimal: str | None =
         _read=read,
         _cells=cells,
         _notes=notes,
+        least=sum(part.least for part in parts),
     )
 
 

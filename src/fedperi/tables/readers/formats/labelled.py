@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....errors import InputError
+from ...table import Table
+from .file_format import MARK, FileFormat, TextForm, no_noise
+from .naming import stem
 from .untyped import whole_as_integers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LONGEST_MARK = 48
 _OLD_STATA = tuple(bytes([release, order]) + b"\x01\x00" for release in (113, 114, 115) for order in (1, 2))
 _SAS = bytes(12) + b"\xc2\xea\x81\x60\xb3\x14\x11\xcf\xbd\x92\x08\x00\x09\xc7\x31\x8c"
 
@@ -142,3 +144,22 @@ class LabelledFile:
                 f"{str(self.path)!r} is not a complete {self.program} file ({type(error).__name__}); write it again, "
                 "or save it as CSV"
             ) from None
+
+
+def _open_labelled(path: Path, form: TextForm) -> Table:
+    with path.open("rb") as stream:
+        program = str(program_of(stream.read(MARK)))
+    file = LabelledFile(path, program)
+    return Table(
+        stem(path),
+        file.names,
+        str(path),
+        _read=lambda size, text: file.read(size),
+        _cells=lambda size: no_noise(path, f"a {program} file"),
+        _notes=lambda: file.notes,
+    )
+
+
+LABELLED = FileFormat(
+    (".dta", ".sav", ".sas7bdat", ".xpt"), lambda path, start: program_of(start) is not None, _open_labelled
+)

@@ -8,7 +8,6 @@ from typing import TypeVar
 from urllib.parse import parse_qsl
 
 from ..compressed import ENDINGS
-from .excel import is_workbook, sheet_names
 
 EACH = "*"
 """``book.xlsx?sheet=*``: each sheet is a site."""
@@ -52,7 +51,11 @@ def each_source(source: Item) -> list[Item] | list[str]:
     ['north.csv']
     """
     path, sheet = sheet_of(source) if isinstance(source, str) else (Path(), None)
-    if sheet != EACH or not path.is_file() or not is_workbook(path):
+    if sheet != EACH or not path.is_file():
+        return [source]
+    from .excel import is_workbook, sheet_names
+
+    if not is_workbook(path):
         return [source]
     return [f"{path}?sheet={name}" for name in sheet_names(path)]
 

@@ -1,61 +1,68 @@
-"""Which format a file has, told by its first bytes, and the table in it."""
+"""The formats of files, and a source that is given as text: a file, a folder, a sheet of a workbook, a database."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
 
 from ....errors import InputError
 from ...databases.address import is_url
 from ...databases.opening import open_query, open_url
 from ...table import Table
-from .excel import inspect_sheet, is_workbook, read_sheet
+from ..csv_file import CSV
+from ..parquet_file import PARQUET
+from .excel import EXCEL, is_workbook, open_sheet
+from .file_format import MARK, FileFormat, TextForm
 from .folder import open_folder
-from .labelled import LONGEST_MARK, LabelledFile, program_of
-from .naming import EACH, sheet_of, stem
+from .labelled import LABELLED
+from .naming import EACH, sheet_of
 
-if TYPE_CHECKING:
-    import pandas as pd
+FORMATS: tuple[FileFormat, ...] = (PARQUET, LABELLED, EXCEL, CSV)
+"""All formats. The first that recognises a file opens it; CSV takes what no other does."""
+
+ENDINGS = tuple(ending for one in FORMATS for ending in one.endings)
+"""How the names of tables end, in a folder that may hold other files too."""
 
 
-def open_other(text: str, encoding: str | None = None, decimal: str | None = None) -> Table | None:
-    """Open what is not a CSV or Parquet file: a folder, a sheet, a database, a file of Stata, SPSS or SAS.
+def open_path(text: str, form: TextForm = TextForm()) -> Table:  # noqa: B008 (immutable)
+    """Open what a text stands for; nothing but names of columns is read.
 
     Examples
     --------
     >>> import tempfile, pandas as pd
     >>> file = Path(tempfile.mkdtemp()) / "north.xlsx"
     >>> pd.DataFrame({"age": [41.5, 37.0], "sex": ["f", "m"]}).to_excel(file, index=False)
-    >>> open_other(str(file)).columns, open_other("north.csv")
-    (('age', 'sex'), None)
+    >>> open_path(str(file)).columns
+    ('age', 'sex')
+    >>> open_path("no/such/file.csv")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: 'no/such/file.csv' does not exist; check the path
     """
+    try:
+        return _open(text, form)
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a null character in the path
+        raise InputError(f"cannot read {text!r}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _open(text: str, form: TextForm) -> Table:
     if is_url(text):
         return open_url(text)
     path = Path(text)
     if path.is_dir():
-        return open_folder(path, encoding, decimal)
-    if not path.is_file():
-        return _chosen_sheet(text)
-    if path.suffix.lower() == ".sql":
+        return open_folder(path, form)
+    if path.is_file() and path.suffix.lower() == ".sql":
         return open_query(path)
+    if not path.is_file() and (sheet := _chosen_sheet(text)) is not None:
+        return sheet
+    if not path.exists():
+        if set("*?[") & set(str(path)):  # a shell passes a pattern on as it is if nothing matches
+            raise InputError(f"no file matches {str(path)!r}; check the folder and the pattern")
+        raise InputError(f"{str(path)!r} does not exist; check the path")
     with path.open("rb") as stream:
-        program = program_of(stream.read(LONGEST_MARK))
-    if program is not None:
-        return _labelled(path, program)
-    return _open_sheet(path, None, stem(path)) if is_workbook(path) else None
-
-
-def _labelled(path: Path, program: str) -> Table:
-    file = LabelledFile(path, program)
-    return Table(
-        stem(path),
-        file.names,
-        str(path),
-        _read=lambda size, text: file.read(size),
-        _cells=lambda size: _refused(path, f"a {program} file"),
-        _notes=lambda: file.notes,
-    )
+        start = stream.read(MARK)
+    return next(one for one in FORMATS if one.recognises(path, start)).open(path, form)
 
 
 def _chosen_sheet(text: str) -> Table | None:
@@ -66,22 +73,4 @@ def _chosen_sheet(text: str) -> Table | None:
         raise InputError(f"{str(path)!r} is not an Excel workbook (.xlsx), and has no sheets; give the file alone")
     if sheet == EACH:
         raise InputError(f"{text!r} stands for several sites; give it in a list of tables, without a name")
-    return _open_sheet(path, sheet, sheet)
-
-
-def _open_sheet(path: Path, sheet: str | None, name: str) -> Table:
-    found, names = inspect_sheet(path, sheet)
-
-    def read(size: int, text: frozenset[str]) -> Iterator[pd.DataFrame]:
-        return read_sheet(path, found, names, size, text)
-
-    origin = str(path) if sheet is None else f"{path}?sheet={sheet}"
-    return Table(name, names, origin, _read=read, _cells=lambda size: _refused(path, "an Excel workbook"))
-
-
-def _refused(path: Path, what: str) -> NoReturn:
-    """Under privacy no cell may decide whether the others can be read, which these formats do not promise."""
-    raise InputError(
-        f"{str(path)!r} is {what}, and with noise only CSV and Parquet files are read, cell by cell; save it as CSV in "
-        "UTF-8 or as Parquet"
-    )
+    return open_sheet(path, sheet, sheet)

@@ -1,19 +1,77 @@
-"""The report of a check for people (rich) and for programs (plain values)."""
+"""What a check found, as a value, for people (rich) and for programs (plain values)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ...names import visible
-from .check import CheckReport, SiteSummary
+from ..schema import Schema
+from ..table import Table
 from .findings import Finding, percent, quoted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+
+
+@dataclass(frozen=True)
+class SiteSummary:
+    """One line of the report: a site, its file, its rows, how many of them lack a value, and whether a run uses it."""
+
+    name: str
+    origin: str
+    rows: int
+    incomplete: int
+    columns: int
+    left_out: bool = False
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `check` found.
+
+    Parameters
+    ----------
+    sites : tuple of SiteSummary
+        The sites that could be read.
+    schema : Schema
+        The columns that all sites share and whose type is clear.
+    findings : tuple of Finding
+        Errors, warnings and notes, in this order.
+    tables : tuple of Table
+        The tables that could be read, with what was found: a method that gets these does not read their files again.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import check
+    >>> report = check({"north": pd.DataFrame({"a": [1.5, 1.5], "b": [2.5, 3.5]})})
+    >>> report.ok
+    False
+    >>> print(report.findings[0])
+    site 'north', column 'a': all values are the same (1.5); leave the column or the site out; among several ...
+    """
+
+    sites: tuple[SiteSummary, ...]
+    schema: Schema
+    findings: tuple[Finding, ...]
+    tables: tuple[Table, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error: a run would start."""
+        return not any(finding.level == "error" for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, ready for JSON."""
+        return as_dict(self)
+
+    def to_rich(self) -> RenderableType:
+        """Return the report as something a rich console prints."""
+        return as_rich(self)
 
 
 def as_dict(report: CheckReport) -> dict[str, Any]:

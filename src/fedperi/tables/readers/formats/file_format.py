@@ -1,0 +1,57 @@
+"""What a format of files is: how a file is recognised, and how the table in it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from ....errors import InputError
+from ...table import Table
+
+MARK = 64
+"""Bytes at the beginning of a file by which a format may recognise it."""
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """What a user said of how a text file is written; None is detected."""
+
+    encoding: str | None = None
+    decimal: str | None = None
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A format of files.
+
+    Parameters
+    ----------
+    endings : tuple of str
+        How its files are named, in a folder that may hold other files too.
+    recognises : callable
+        Says of a file, given with its first `MARK` bytes, whether it has this format. What a file is, its content says.
+    open : callable
+        Opens the table in a file, without reading rows; see `fedperi.tables.table.Table`.
+    """
+
+    endings: tuple[str, ...]
+    recognises: Callable[[Path, bytes], bool]
+    open: Callable[[Path, TextForm], Table]
+
+
+def no_noise(path: Path, what: str) -> NoReturn:
+    """Refuse to read cell by cell: under privacy no cell may decide whether the others can be read.
+
+    Examples
+    --------
+    >>> no_noise(Path("lyon.xlsx"), "an Excel workbook")
+    Traceback (most recent call last):
+    ...
+    fedperi.errors.InputError: 'lyon.xlsx' is an Excel workbook, and with noise only CSV and Parquet files are read, ...
+    """
+    raise InputError(
+        f"{str(path)!r} is {what}, and with noise only CSV and Parquet files are read, cell by cell; save it as CSV in "
+        "UTF-8 or as Parquet"
+    )
