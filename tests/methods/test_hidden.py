@@ -7,7 +7,7 @@ import pandas as pd
 
 import fedperi as fp
 from fedperi.methods.mperi.hidden.latent import completed, first_guess, improved
-from fedperi.methods.mperi.hidden.pairs import changing_together, untold_changes
+from fedperi.methods.mperi.hidden.pairs import PARTNERS, changing_together, compared, untold_changes
 from fedperi.methods.mperi.hidden.three import common_cause_of_three
 from fedperi.methods.mperi.hidden.versions import Versions
 from fedperi.methods.parts import Groups
@@ -51,6 +51,24 @@ def test_changes_that_reach_nobody() -> None:
     assert list(untold_changes(said(confounded([(0, 0), (1, 0), (0, 1)], effect=0.5)), edge)) == []
     # Only one of the two changes: an arrow from b to a would explain it.
     assert list(untold_changes(said(confounded([(0, 0), (1, 0), (1, 0)])), edge)) == []
+
+
+def test_many_sites_are_compared_with_some_others_each() -> None:
+    """The same sign from 120 sites, whatever their order; an arrow instead of the hidden cause gives none."""
+    edge = fp.PDAG.from_edges([("a", "b")])
+    shifts = [(float(k % 3 == 1), float(k % 3 == 2)) for k in range(120)]
+    parts = said(confounded(shifts))
+    found = list(untold_changes(parts, edge))
+    assert [sign.variables for sign in found] == [("a", "b")]
+    assert [sign.words for sign in untold_changes(parts[::-1], edge)] == [found[0].words]
+    assert list(untold_changes(said(confounded(shifts, effect=0.5)), edge)) == []
+
+
+def test_every_site_has_equally_many_partners() -> None:
+    for count in (PARTNERS + 1, PARTNERS + 2, 120):
+        one, other = compared(np.random.default_rng(count).normal(size=(count, 2)))
+        assert len({frozenset(pair) for pair in zip(one.tolist(), other.tolist(), strict=True)}) == len(one)
+        assert (np.bincount(np.concatenate((one, other))) == PARTNERS).all()
 
 
 def three_effects(curve: float, hidden: float, seed: int = 0) -> list[pd.DataFrame]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
-from math import log
+from functools import cache
+from itertools import chain, combinations
+from math import fsum, log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from ..wording import listed
 from .sign import Sign
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 CHANCE = 0.01
 """Probability, over all pairs of a run, that mechanisms change together by chance."""
@@ -32,22 +35,32 @@ OWN_CHANGE = 3.0
 """Standard errors from both "stays" and "is reached" beyond which the other variable has a change of its own there."""
 
 
+PARTNERS = 48
+"""With how many other sites every site is compared; an even number. The pairs of 1,000 sites would take minutes."""
+
+
 def changing_together(parts: Sequence[Summary], groups: Sequence[Groups]) -> Iterator[Sign]:
     """Find pairs whose mechanisms differ at the same sites more often than chance allows (Fisher's exact test)."""
-    from scipy.stats import hypergeom
+    changed = [{*chain.from_iterable(some.groups[1:]), *some.constant} for some in groups]
+    pairs = list(combinations(range(len(groups)), 2))
 
-    pairs = list(combinations(groups, 2))
+    @cache
+    def chance_of(both: int, first: int, second: int) -> float:
+        from scipy.stats import hypergeom
+
+        return float(hypergeom.sf(both - 1, len(parts), first, second))
+
     for one, other in pairs:
-        first, second = (
-            {site for group in some.groups[1:] for site in group} | set(some.constant) for some in (one, other)
-        )
-        both = sorted(first & second)
-        chance = float(hypergeom.sf(len(both) - 1, len(parts), len(first), len(second)))
+        both = sorted(changed[one] & changed[other])
+        if not both:
+            continue
+        chance = chance_of(len(both), *sorted((len(changed[one]), len(changed[other]))))
         if chance < CHANCE / len(pairs):
+            names = groups[one].variable, groups[other].variable
             yield Sign(
-                (one.variable, other.variable),
+                names,
                 -log(chance),
-                f"{one.variable} and {other.variable} may have a hidden common cause: their mechanisms change together "
+                f"{names[0]} and {names[1]} may have a hidden common cause: their mechanisms change together "
                 f"at {listed(both)} (by chance: {chance:.1g}).",
             )
 
@@ -64,11 +77,11 @@ def untold_changes(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
     adjacency = dag.adjacency
     children = bits.rows(adjacency)
     parents = bits.columns(adjacency)
+    sites = _Sites.of(parts)
     for a, b in np.argwhere(np.triu(adjacency | adjacency.T)).tolist():
         below = descendants(children, 1 << a | 1 << b)
         given = list(bits.members((parents[a] | parents[b]) & ~below))
-        pooled = _pooled(parts)
-        nats = [_untold(parts, pooled, *pair, given) for pair in ((a, b), (b, a))]
+        nats = [_untold(sites, *pair, given) for pair in ((a, b), (b, a))]
         if min(nats) > UNTOLD:
             yield Sign(
                 (dag.names[a], dag.names[b]),
@@ -78,37 +91,66 @@ def untold_changes(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
             )
 
 
-def _untold(parts: Sequence[Summary], pooled: Floats, a: int, b: int, given: list[int]) -> float:
+class _Sites(NamedTuple):
+    """Moments of all sites: rows, means, covariances, and the covariances within sites, pooled."""
+
+    rows: Floats
+    means: Floats
+    covariances: Floats
+    pooled: Floats
+
+    @classmethod
+    def of(cls, parts: Sequence[Summary]) -> _Sites:
+        rows = np.array([float(part.n) for part in parts])
+        covariances = np.stack([part.covariance for part in parts])
+        pooled = np.einsum("k,kij->ij", rows / rows.sum(), covariances)
+        return cls(rows, np.stack([part.mean for part in parts]), covariances, pooled)
+
+
+def _untold(sites: _Sites, a: int, b: int, given: list[int]) -> float:
     """Nats by which "changes of a do not reach b" is ahead of "they reach it with the strength that both have".
 
-    Levels of a and b, for the same values of `given`, are compared between all pairs of sites.
+    Levels of a and b, for the same values of `given`, are compared between pairs of sites.
     """
-    both = _given(pooled, [a, b], given)
+    both = _given(sites.pooled, [a, b], given)
     strength = both[0, 1] / both[0, 0]
-    slopes = np.linalg.solve(pooled[np.ix_(given, given)], pooled[np.ix_(given, [a, b])])
-    level = np.array([part.mean[[a, b]] - part.mean[given] @ slopes for part in parts])
-    weights = np.zeros((2, len(pooled)))
-    weights[[0, 1], [a, b]] = 1.0
-    weights[:, given] -= slopes.T
-    error = np.array([np.diag(weights @ part.covariance @ weights.T) / float(part.n) for part in parts])
-    total = 0.0
-    for k, m in combinations(range(len(parts)), 2):
-        change, variance = level[k] - level[m], error[k] + error[m]
-        if variance.min() <= 0 or abs(change[0]) < CLEAR * np.sqrt(variance[0]):
-            continue
-        stays = change[1] ** 2 / variance[1]
-        reached = (change[1] - strength * change[0]) ** 2 / (variance[1] + strength**2 * variance[0])
-        if min(stays, reached) < OWN_CHANGE**2:
-            total += (reached - stays) / 2
-    # Every site is in all but one of the pairs with it, so that pairs repeat what they tell.
-    return float(total) * 2 / len(parts)
+    slopes = np.linalg.solve(sites.pooled[np.ix_(given, given)], sites.pooled[np.ix_(given, [a, b])])
+    level = sites.means[:, [a, b]] - sites.means[:, given] @ slopes
+    weights = np.vstack([np.eye(2), -slopes]).T
+    columns = [a, b, *given]
+    spread = ((weights @ sites.covariances[:, columns][:, :, columns]) * weights).sum(axis=2)
+    error = spread / sites.rows[:, None]
+    one, other = compared(level)
+    change, variance = level[one] - level[other], error[one] + error[other]
+    clear = (variance.min(axis=1) > 0) & (np.abs(change[:, 0]) >= CLEAR * np.sqrt(variance[:, 0]))
+    change, variance = change[clear], variance[clear]
+    stays = change[:, 1] ** 2 / variance[:, 1]
+    reached = (change[:, 1] - strength * change[:, 0]) ** 2 / (variance[:, 1] + strength**2 * variance[:, 0])
+    counts = np.minimum(stays, reached) < OWN_CHANGE**2
+    # Every site is in several pairs, so that pairs repeat what they tell.
+    return fsum((reached - stays)[counts]) / (1 + min(len(level) - 1, PARTNERS))
 
 
-def _pooled(parts: Sequence[Summary]) -> Floats:
-    """Covariances within sites, pooled."""
-    rows = np.array([float(part.n) for part in parts])
-    covariance = np.einsum("k,kij->ij", rows / rows.sum(), np.stack([part.covariance for part in parts]))
-    return np.asarray(covariance)
+def compared(level: Floats) -> tuple[Indices, Indices]:
+    """Choose the pairs of sites to compare: all of few sites; of many, a number that grows with the sites only.
+
+    Then every site is compared with `PARTNERS` others, which are spread evenly over the levels of the first variable.
+
+    Examples
+    --------
+    >>> one, other = compared(np.array([[0.5, 1.0], [0.0, 2.0], [1.5, 0.0]]))
+    >>> one.tolist(), other.tolist()
+    ([0, 0, 1], [1, 2, 2])
+    >>> len(compared(np.arange(2000.0).reshape(1000, 2))[0]) == 1000 * PARTNERS / 2
+    True
+    """
+    count = len(level)
+    if count <= PARTNERS + 1:
+        return np.triu_indices(count, 1)
+    order = np.lexsort(level.T[::-1])
+    steps = np.arange(1, PARTNERS // 2 + 1) * count // (PARTNERS + 1)
+    at = np.arange(count)
+    return np.tile(order, len(steps)), order[(at + steps[:, None]) % count].ravel()
 
 
 def _given(covariance: Floats, some: list[int], given: list[int]) -> Floats:
