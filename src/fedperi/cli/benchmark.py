@@ -38,7 +38,7 @@ def benchmark(
     quick: bool = typer.Option(
         False, "--quick", help="A corner with 2 seeds, 1 of slow methods: to see that it works."
     ),
-    jobs: int | None = typer.Option(None, "--jobs", metavar="N", help="Processes [one per core]."),
+    jobs: int | None = typer.Option(None, "--jobs", metavar="N", help="Processes, one per core if not given."),
     methods: str | None = typer.Option(None, help="Only these rows: names with commas, e.g. mperi,peri,ut-igsp."),
     at: str | None = typer.Option(None, help="Only these p, K or n, whichever varies: numbers with commas, e.g. 3,8."),
     settings: str | None = typer.Option(None, help="With `settings`: only these, names with commas, e.g. 'cut,drift'."),

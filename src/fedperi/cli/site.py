@@ -71,7 +71,7 @@ def site(
         False, "--approve-later", help="The statement waits until it is approved (fedperi pending, approve, refuse)."
     ),
     wait: float | None = typer.Option(
-        None, metavar="S", help="Give up when out of reach for this many seconds [never]."
+        None, metavar="S", help="Give up when out of reach for this many seconds; never if not given."
     ),
     insecure: arg.Insecure = False,
     force_insecure: arg.ForceInsecure = False,

@@ -73,11 +73,15 @@ Alpha = Annotated[
 ]
 Contexts = Annotated[
     bool | None,
-    _option("fci: use differences between sites [yes].", "--context/--no-context", rich_help_panel=METHOD),
+    _option("fci: use differences between sites; yes if not given.", "--context/--no-context", rich_help_panel=METHOD),
 ]
 Selection = Annotated[
     bool | None,
-    _option("fci: rows may be selected by the variables [yes].", "--selection/--no-selection", rich_help_panel=METHOD),
+    _option(
+        "fci: rows may be selected by the variables; yes if not given.",
+        "--selection/--no-selection",
+        rich_help_panel=METHOD,
+    ),
 ]
 MaxDepth = Annotated[int | None, _option("fci: largest conditioning set.", metavar="N", rich_help_panel=METHOD)]
 Penalty = Annotated[float | None, _option("iperi: multiplies the price of an edge.", rich_help_panel=METHOD)]
