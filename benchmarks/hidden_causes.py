@@ -1,12 +1,13 @@
 """Warnings of hidden causes in runs of M-PERI: false alarms, and how often they name the right variables.
 
-Without hidden causes: `fp.clinic`, its four graphs in turn, and random linear DAGs with policies of all kinds. With
-one: the stroke clinic without its column bmi, and random DAGs of which a variable with two effects or more is dropped.
+Without hidden causes: `fp.clinic`, its four graphs in turn, and random linear DAGs with policies of all kinds, dense
+ones of 5 to 9 variables and sparse ones of 8 to 12. With one: the stroke clinic without its column bmi, and random DAGs
+of which a variable with two effects or more is dropped.
 A warning is right if it names two effects of the hidden one as the variables with a hidden common cause. A direction is
 wrong if the true edge points the other way, and against the truth if the effect shown causes the cause shown, directly
 or through others.
 
-    python benchmarks/hidden_causes.py [clinic|clinic-hidden|random|random-hidden] [cases] [first]
+    python benchmarks/hidden_causes.py [clinic|random|sparse][-hidden] [cases] [first]
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ from fedperi.graph import bits
 from fedperi.graph.order import descendants
 
 CLINICS = ("stroke", "diabetes", "sepsis", "random")
-SIGNS = {"together": "change together", "untold": "stays as elsewhere", "three": "explain them"}
+SIGNS = {
+    "together": "change together",
+    "untold": "stays as elsewhere",
+    "reach": "does not reach",
+    "three": "explain them",
+}
 
 
 def case(kind: str, seed: int) -> tuple[list[object], fp.PDAG, str | None]:
@@ -30,9 +36,17 @@ def case(kind: str, seed: int) -> tuple[list[object], fp.PDAG, str | None]:
         hidden = "bmi" if kind.endswith("hidden") else None
         ward = fp.clinic(seed=seed, graph="stroke" if hidden else CLINICS[seed % 4])
         return [table.drop(columns=hidden) if hidden else table for table in ward.sites], ward.dag, hidden
+    sim = sparse(seed) if kind.startswith("sparse") else dense(seed)
+    common = [name for name in sim.dag.names if len(sim.dag.children(name)) >= 2]
+    hidden = common[0] if kind.endswith("hidden") and common else None
+    return [table.drop(columns=hidden) if hidden else table for table in sim.sites], sim.dag, hidden
+
+
+def dense(seed: int) -> fp.Simulation:
+    """Draw tables of a DAG with one to two edges per variable, and the parents of colliders joined."""
     rng = np.random.default_rng([seed, 5])
     p = int(rng.integers(5, 10))
-    sim = fp.simulate(
+    return fp.simulate(
         p,
         clients=int(rng.integers(3, 11)),
         samples=1000,
@@ -43,9 +57,24 @@ def case(kind: str, seed: int) -> tuple[list[object], fp.PDAG, str | None]:
         targets_per_client=int(rng.integers(1, 3)),
         seed=seed,
     )
-    common = [name for name in sim.dag.names if len(sim.dag.children(name)) >= 2]
-    hidden = common[0] if kind.endswith("hidden") and common else None
-    return [table.drop(columns=hidden) if hidden else table for table in sim.sites], sim.dag, hidden
+
+
+def sparse(seed: int) -> fp.Simulation:
+    """Draw tables of a DAG with about one edge per variable."""
+    rng = np.random.default_rng([seed, 6])
+    p = int(rng.integers(8, 13))
+    return fp.simulate(
+        p,
+        clients=int(rng.integers(4, 13)),
+        samples=1000,
+        edges=float(rng.uniform(0.9, 1.3) * p),
+        weights=(0.3, 1.0),
+        intervention=str(rng.choice(["varied", "shift"])),
+        shared_mechanisms=True,
+        shield_colliders=False,
+        targets_per_client=int(rng.integers(1, 4)),
+        seed=seed,
+    )
 
 
 def main() -> None:

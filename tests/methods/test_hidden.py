@@ -7,8 +7,9 @@ import pandas as pd
 
 import fedperi as fp
 from fedperi.methods.mperi.hidden.latent import completed, first_guess, improved
-from fedperi.methods.mperi.hidden.pairs import changing_together, untold_changes
+from fedperi.methods.mperi.hidden.reach import PARTNERS, compared, untold_changes
 from fedperi.methods.mperi.hidden.three import common_cause_of_three
+from fedperi.methods.mperi.hidden.together import changing_together
 from fedperi.methods.mperi.hidden.versions import Versions
 from fedperi.methods.parts import Groups
 from fedperi.scores.mechanisms import Mechanisms
@@ -51,6 +52,51 @@ def test_changes_that_reach_nobody() -> None:
     assert list(untold_changes(said(confounded([(0, 0), (1, 0), (0, 1)], effect=0.5)), edge)) == []
     # Only one of the two changes: an arrow from b to a would explain it.
     assert list(untold_changes(said(confounded([(0, 0), (1, 0), (1, 0)])), edge)) == []
+
+
+def test_what_a_third_variable_does_reaches_nobody() -> None:
+    """Two causes that were seen, one of a and one of b: without sites that differ the same follows from them."""
+    rng = np.random.default_rng(0)
+    tables = []
+    for effect in (0.0, 0.5):
+        for _ in range(2):
+            of_a, of_b, hidden, one, two = rng.normal(size=(5, 2000))
+            a = of_a + hidden + one
+            b = of_b + hidden * (effect == 0) + effect * a + two
+            tables.append(pd.DataFrame({"x": of_a, "y": of_b, "a": a, "b": b}))
+    found = fp.PDAG.from_edges([("x", "a"), ("x", "b"), ("y", "b"), ("a", "b")], names=list("xyab"))
+    (sign,) = untold_changes(said(tables[:2]), found)
+    assert sign.variables == ("a", "b")
+    assert "what x does to a does not reach b, and what y does to b does not reach a (" in sign.words
+    assert list(untold_changes(said(tables[2:]), found)) == []
+
+
+def test_a_column_with_one_value_per_site() -> None:
+    """An altitude of each hospital has no variance within sites."""
+    tables = confounded([(0, 0), (1, 0), (0, 1), (0, 0)])
+    high = [table.assign(altitude=100.5 + 50 * k) for k, table in enumerate(tables)]
+    dag = fp.PDAG.from_edges([("altitude", "a"), ("altitude", "b"), ("a", "b")], names=["a", "b", "altitude"])
+    (sign,) = untold_changes(said(high), dag)
+    assert sign.variables == ("a", "b")
+    assert any("a and b may have a hidden" in words for words in fp.MPERI(progress=False).fit(high).warnings)
+
+
+def test_many_sites_are_compared_with_some_others_each() -> None:
+    """The same sign from 120 sites, whatever their order; an arrow instead of the hidden cause gives none."""
+    edge = fp.PDAG.from_edges([("a", "b")])
+    shifts = [(float(k % 3 == 1), float(k % 3 == 2)) for k in range(120)]
+    parts = said(confounded(shifts))
+    found = list(untold_changes(parts, edge))
+    assert [sign.variables for sign in found] == [("a", "b")]
+    assert [sign.words for sign in untold_changes(parts[::-1], edge)] == [found[0].words]
+    assert list(untold_changes(said(confounded(shifts, effect=0.5)), edge)) == []
+
+
+def test_every_site_has_equally_many_partners() -> None:
+    for count in (PARTNERS + 1, PARTNERS + 2, 120):
+        one, other = compared(np.random.default_rng(count).normal(size=(count, 2)))
+        assert len({frozenset(pair) for pair in zip(one.tolist(), other.tolist(), strict=True)}) == len(one)
+        assert (np.bincount(np.concatenate((one, other))) == PARTNERS).all()
 
 
 def three_effects(curve: float, hidden: float, seed: int = 0) -> list[pd.DataFrame]:

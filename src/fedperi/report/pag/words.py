@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from ...graph.ancestral.pag import PAG
@@ -76,15 +78,28 @@ def counted(graph: PAG) -> str:
 def change_words(changes: Sequence[tuple[str, str, str]]) -> list[str]:
     """Say, for each variable, between which sites it differs with nothing measured that explains it.
 
+    Sites that differ from many others come first.
+
     Examples
     --------
-    >>> change_words([("lyon", "metz", "dose"), ("lyon", "nice", "dose")])
-    ['dose differs between lyon and metz, and between lyon and nice.']
+    >>> change_words([("lyon", "nice", "dose"), ("metz", "nice", "dose"), ("lyon", "metz", "age")])
+    ['dose differs between nice and lyon, metz.', 'age differs between lyon and metz.']
     """
-    by_variable: dict[str, list[str]] = {}
+    by_variable: dict[str, list[tuple[str, str]]] = {}
     for first, second, variable in changes:
-        by_variable.setdefault(variable, []).append(f"between {first} and {second}")
-    return [f"{variable} differs {', and '.join(pairs)}." for variable, pairs in by_variable.items()]
+        by_variable.setdefault(variable, []).append((first, second))
+    return [f"{variable} differs {', and '.join(_between(pairs))}." for variable, pairs in by_variable.items()]
+
+
+def _between(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    left, out = list(pairs), []
+    while left:
+        often = Counter(chain.from_iterable(left))
+        most = max(often, key=lambda site: often[site])
+        others = [site for pair in left if most in pair for site in pair if site != most]
+        out.append(f"between {most} and {', '.join(others)}")
+        left = [pair for pair in left if most not in pair]
+    return out
 
 
 def methods_text(result: FCIResult) -> str:

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from ....graph.pdag import PDAG
 from ....tables.summary.summary import Summary
 from ...parts import Groups
-from .pairs import changing_together, untold_changes
+from .reach import untold_changes
 from .sign import Sign
 from .three import common_cause_of_three
+from .together import changing_together
 
 MOST_NAMED = 5
 
