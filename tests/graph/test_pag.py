@@ -11,10 +11,10 @@ from causallearn.utils.TXT2GeneralGraph import txt2generalgraph
 import fedperi as fp
 from fedperi.graph.ancestral.mag import equivalents, mag, pag_by_definition
 from fedperi.graph.ancestral.pag import SYMBOLS
-from fedperi.graph.formats.pag import from_causallearn, from_tetrad, to_causallearn, to_tetrad
+from fedperi.graph.formats.pag import from_causallearn, from_tetrad, pag_files, to_causallearn, to_tetrad
 from fedperi.report.pictures.pag import pag_svg
 
-EVERY = fp.PAG.from_edges([(f"a{k}", symbol, f"blood pressure {k}") for k, symbol in enumerate(SYMBOLS)], names=None)
+EVERY = fp.PAG.from_edges([(f"a{k}", symbol, f"blood_pressure_{k}") for k, symbol in enumerate(SYMBOLS)], names=None)
 
 
 def test_a_pag_is_a_value() -> None:
@@ -53,8 +53,16 @@ def test_edges_that_cannot_be_are_refused() -> None:
 def test_exports_round_trip() -> None:
     assert from_causallearn(to_causallearn(EVERY), EVERY.names) == EVERY
     assert from_tetrad(to_tetrad(EVERY)) == EVERY
+    spaces = fp.PAG(EVERY.marks, [name.replace("_", " ") for name in EVERY.names])  # as other programs may write them
+    assert fp.PAG.from_tetrad(to_tetrad(EVERY).replace("blood_pressure_", "blood pressure ")) == spaces
+
+
+@pytest.mark.parametrize("name", ["A;B", "A B", "A,B", " A"])
+def test_names_that_tetrad_cannot_read_are_refused_and_do_not_stop_other_files(name: str) -> None:
+    graph = fp.PAG.from_edges([(name, "o->", "C")])
     with pytest.raises(fp.InputError, match="cannot be written"):
-        fp.PAG.from_edges([("A;B", "o->", "C")]).to_tetrad()
+        graph.to_tetrad()
+    assert sorted(pag_files(graph)) == ["edges.csv", "graph.causallearn.csv", "graph.dot"]
 
 
 def test_causallearn_reads_our_tetrad_text(tmp_path: object) -> None:

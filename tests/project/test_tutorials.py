@@ -30,6 +30,11 @@ def test_before_a_run(tmp_path: Path) -> None:
     assert (tmp_path / "data" / "knowledge.toml").is_file()
 
 
+def test_effects(tmp_path: Path) -> None:
+    (done,) = follow(DOCS / "guides" / "effects.md", tmp_path)
+    assert "Effect of X3 on X4" in done.stdout and "Effects in common" in done.stdout and '"cause": "X3"' in done.stdout
+
+
 def test_knowledge(tmp_path: Path) -> None:
     follow(TUTORIALS / "knowledge.md", tmp_path)
     without, known = (fp.load(tmp_path / name) for name in ("without", "with"))

@@ -16,7 +16,7 @@ MANY_YES_NO = 0.5
 
 HIGH_REGRET = 10.0
 """Nats above which a site's regret is called high: with the default masking all is well below 7, and swapped columns
-give 10 to 22 (docs/guides/report.md#regrets)."""
+give 10 to 22 (docs/guides/report-iperi.md#regrets)."""
 
 MOST_FINDINGS = 8
 

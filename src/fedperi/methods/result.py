@@ -112,7 +112,7 @@ class Result:
     def effects(self) -> pd.DataFrame:
         """Effects: a row per pair of cause and effect and per site, and one for the pooled effect.
 
-        Columns and computation: docs/guides/effects.md. All pairs with a directed path are listed. Effects are causal
+        Columns: docs/guides/effects.md. All pairs with a directed path are listed. Effects are causal
         only if the graph is right: `probability` is that of the arrow. Empty if the sites' summaries are not available:
         for methods other than M-PERI, and for saved results without their summaries.json.
 

@@ -208,6 +208,20 @@ class PAG:
 
         return to_tetrad(self)
 
+    @classmethod
+    def from_tetrad(cls, text: str) -> PAG:
+        """Read a graph as Tetrad saves it.
+
+        Examples
+        --------
+        >>> import fedperi as fp
+        >>> fp.PAG.from_tetrad(fp.PAG.from_edges([("A", "o->", "B")]).to_tetrad())
+        PAG('A o-> B', names=['A', 'B'])
+        """
+        from ..formats.pag import from_tetrad
+
+        return from_tetrad(text)
+
     def to_dot(self) -> str:
         """Write the graph for Graphviz; see `fedperi.graph.formats.pag`."""
         from ..formats.pag import to_dot

@@ -19,6 +19,9 @@ _CODES = {0: 0, TAIL: -1, ARROW: 1, CIRCLE: 2}
 
 _HEADS = {TAIL: "none", ARROW: "normal", CIRCLE: "odot"}
 
+# Tetrad splits its lines here: it fails on such a name, or reads another graph (tried with the sources of 7.6.11).
+_SPLITS = re.compile(r"[,;\s]")
+
 
 def to_causallearn(graph: PAG) -> NDArray[np.int_]:
     """Return the matrix of end marks, as in causal-learn's ``GeneralGraph.graph``.
@@ -59,7 +62,7 @@ def from_causallearn(graph: Any, names: Iterable[str] | None = None) -> PAG:
 
 
 def to_tetrad(graph: PAG) -> str:
-    """Write the text that Tetrad saves and loads.
+    """Write the text that Tetrad saves and loads; a name with a space, comma or semicolon is an error.
 
     Examples
     --------
@@ -73,8 +76,11 @@ def to_tetrad(graph: PAG) -> str:
     2. B <-> C
     """
     for name in graph.names:
-        if re.search(r"[;\r\n]", name) or name != name.strip():
-            raise InputError(f"Tetrad: the name {name!r} cannot be written in its text; rename the variable")
+        if _SPLITS.search(name):
+            raise InputError(
+                f"Tetrad: the name {name!r} cannot be written in its text, which has no spaces, commas or semicolons "
+                "in names; rename the variable"
+            )
     edges = [f"{number}. {a} {symbol} {b}" for number, (a, symbol, b) in enumerate(graph.edges, start=1)]
     return "\n".join(["Graph Nodes:", ";".join(graph.names), "", "Graph Edges:", *edges]) + "\n"
 
@@ -85,7 +91,7 @@ def from_tetrad(text: str) -> PAG:
     Examples
     --------
     >>> import fedperi as fp
-    >>> graph = fp.PAG.from_edges([("blood pressure", "o-o", "age")])
+    >>> graph = fp.PAG.from_edges([("pressure", "o-o", "age")])
     >>> from_tetrad(to_tetrad(graph)) == graph
     True
     """
@@ -128,6 +134,8 @@ def to_dot(graph: PAG) -> str:
 def pag_files(graph: PAG) -> dict[str, str]:
     """Write a graph for other tools: the names of files and their content.
 
+    There is no text for Tetrad if a name has what Tetrad cannot read: a space, a comma or a semicolon.
+
     Examples
     --------
     >>> import fedperi as fp
@@ -137,12 +145,14 @@ def pag_files(graph: PAG) -> dict[str, str]:
     names = ",".join(as_field(name) for name in graph.names)
     edges = [f"{as_field(a)},{symbol},{as_field(b)}" for a, symbol, b in graph.edges]
     rows = [",".join(str(int(mark)) for mark in row) for row in to_causallearn(graph)]
-    return {
+    files = {
         "edges.csv": "\n".join(["a,edge,b", *edges]) + "\n",
         "graph.dot": to_dot(graph),
-        "graph.tetrad.txt": to_tetrad(graph),
         "graph.causallearn.csv": "\n".join([names, *rows]) + "\n",
     }
+    if not any(_SPLITS.search(name) for name in graph.names):
+        files["graph.tetrad.txt"] = to_tetrad(graph)
+    return files
 
 
 def _tetrad_edge(line: str, names: list[str]) -> Triple:

@@ -38,7 +38,7 @@ def from_tetrad(text: str) -> PDAG:
     Examples
     --------
     >>> import fedperi as fp
-    >>> graph = fp.PDAG.from_edges([("blood pressure", "stroke")], [("age", "stroke")])
+    >>> graph = fp.PDAG.from_edges([("pressure", "stroke")], [("age", "stroke")])
     >>> from_tetrad(to_tetrad(graph)) == graph
     True
     """

@@ -111,7 +111,8 @@ class FCIResult:
     def save(self, directory: str | Path, overwrite: bool = False) -> Path:
         """Write report.html, edges.csv, result.json, manifest.json and the graph for other tools into a directory.
 
-        graph.dot is for Graphviz, graph.tetrad.txt for Tetrad, graph.causallearn.csv is causal-learn's matrix.
+        graph.dot is for Graphviz, graph.causallearn.csv is causal-learn's matrix, and graph.tetrad.txt is for Tetrad,
+        unless a name has a space, a comma or a semicolon, which Tetrad cannot read.
 
         Parameters
         ----------
