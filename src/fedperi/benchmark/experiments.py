@@ -21,10 +21,11 @@ MODULES = {
     "scale": "scale",
     "exactness": "exactness",
     "ablation": "ablation",
+    "plan": "plan",
 }
 """Experiments that are no comparison over one axis, and their modules."""
 
-NAMES = (*COMPARISONS, *MODULES)
+NAMES = (*COMPARISONS, *(name for name in MODULES if name != "plan"))
 """What `all` runs, in this order."""
 
 
@@ -52,8 +53,10 @@ def experiment(name: str) -> Experiment:
     """
     if name in COMPARISONS:
         return COMPARISONS[name]
-    if name not in NAMES:
-        raise InputError(f"there is no benchmark {name!r}; there are: {', '.join((*NAMES, 'real', 'cell', 'all'))}")
+    if name not in MODULES:
+        raise InputError(
+            f"there is no benchmark {name!r}; there are: {', '.join((*NAMES, 'plan', 'real', 'cell', 'all'))}"
+        )
     from importlib import import_module
 
     found: Any = import_module(f".{MODULES[name]}", __package__)
