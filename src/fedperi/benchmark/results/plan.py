@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .comparisons import COMPARISONS
-from .contenders import PEERS
-from .fitting import filter_cells, fit_cells
-from .grid import Cell
-from .page import Page, Request
-from .settings import MIXED, SETTINGS
-from .survey.cells import CLINIC_SITES, CLINIC_SIZE, SITES, SURVEYED
+from ..comparisons import COMPARISONS
+from ..contenders import CONTENDERS, PEERS
+from ..fitting import filter_cells, fit_cells
+from ..grid import Cell
+from ..page import Request
+from ..settings import MIXED, SETTINGS
+from ..survey.cells import CLINIC_SITES, CLINIC_SIZE, SITES, SURVEYED
 
 FIRST = 9500
 """The first seed: no method or option was tuned on this seed or a later one."""
@@ -115,7 +115,13 @@ STEPS = (
 
 
 def cells(request: Request) -> list[Cell]:
-    """List all fits in the order of the plan, each once; the plan has its own seeds, whatever is asked for."""
+    """List all fits in the order of the plan, each once; the plan has its own seeds, whatever is asked for.
+
+    Examples
+    --------
+    >>> len(cells(Request())) > 20_000
+    True
+    """
     out: dict[tuple[object, ...], Cell] = {}
     for step in STEPS:
         fits = step.cells()
@@ -124,20 +130,27 @@ def cells(request: Request) -> list[Cell]:
     return list(out.values())
 
 
-def write(found: Sequence[Cell], out: object, request: Request) -> Page:
-    """Say what of the plan has been run."""
-    done = {tuple(row[name] for name in _WHICH): row for row in found if row["task"] == "fit"}
-    lines = ["| step | shown in | methods | settings | variables | seeds | fits | run |", "|" + "---|" * 8]
+def progress(found: Sequence[Cell]) -> str:
+    """Say what of the plan has been run, step by step.
+
+    Examples
+    --------
+    >>> print(progress([]).splitlines()[2])
+    | 1 | settings | M-PERI, M-PERI .75, I-PERI (ours), PERI, UT-IGSP, ... | 21 | 5 | 20 | 0 of 5,040 |
+    """
+    done = {tuple(row[name] for name in _WHICH) for row in found if row["task"] == "fit"}
+    lines = ["| step | for | methods | settings | variables | seeds | fits |", "|" + "---|" * 7]
     for place, step in enumerate(STEPS, start=1):
         mine = step.cells()
         run = sum(tuple(cell[name] for name in _WHICH) in done for cell in mine)
         settings = step.settings[0] if len(step.settings) == 1 else str(len(step.settings))
-        sizes = ", ".join(map(str, step.p))
+        methods = [CONTENDERS[name].label for name in step.methods]
+        some = [*methods[:5], "..."] if len(methods) > 6 else methods
         lines.append(
-            f"| {place} | {step.of} | {', '.join(step.methods)} | {settings} | {sizes} | {step.seeds} "
-            f"| {len(mine):,} | {run:,} |"
+            f"| {place} | {step.of} | {', '.join(some)} | {settings} | {', '.join(map(str, step.p))} | {step.seeds} "
+            f"| {f'{run:,}' if run == len(mine) else f'{run:,} of {len(mine):,}'} |"
         )
-    return Page("The plan", "\n".join(lines) + "\n", ())
+    return "\n".join(lines) + "\n"
 
 
 _WHICH = ("setting", "p", "clients", "samples", "method", "seed")
