@@ -12,7 +12,7 @@ from ..settings import POLICIES, SETTINGS
 from ..survey.cells import CLINIC_SIZE
 from ..survey.conclusions import difference, overall, run
 from ..survey.numbers import calibration, named
-from ..survey.places import Place, Rival, places
+from ..survey.places import Place, Rival, odds, places
 from .plan import progress
 from .reasons import REASONS, reason
 
@@ -106,13 +106,19 @@ def _matrix(found: Found) -> str:
 def _standing(ones: Mapping[str, Place]) -> str:
     best = [first for first, one in ones.items() if one.best_shd]
     if len(best) == len(ones):
-        leads = [one.nearest for one in ones.values() if one.nearest is not None]
-        sure = all(one.clear for one in leads)
-        return "first" if sure else "first, not clearly"
+        repeated = [rival for one in ones.values() for rival in one.rivals if rival.pair.runs > 1]
+        if not repeated:
+            return "first (1 run)"
+        return "first" if all(rival.clear for rival in repeated) else "first, not clearly"
     if best:
         return f"first at {_AT[best[0]]} only"
     least = max((one.nearest for one in ones.values() if one.nearest is not None), key=lambda one: one.lead)
-    return f"**behind {CONTENDERS[least.name].label}** by {_less(least)}"
+    few = f" ({_runs(least.pair.runs)})" if least.pair.runs < max(one.runs for one in ones.values()) else ""
+    return f"**behind {CONTENDERS[least.name].label}** by {_less(least)}{few}"
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
 
 
 def _behind(found: Found) -> str:
@@ -151,7 +157,8 @@ def _worse_ratio(found: Found) -> str:
     lines = ["| setting | p | M-PERI at | its right : wrong | better is | right : wrong | runs |", "|" + "---|" * 7]
     for first, some in found.items():
         for one in some:
-            for rival in [rival for rival in one.rivals if rival.better_ratio]:
+            worse = [rival for rival in one.rivals if rival.better_ratio]
+            for rival in sorted(worse, key=lambda rival: -odds(rival.theirs))[:1]:
                 ours, theirs = (f"{right} : {wrong}" for right, wrong in (rival.ours, rival.theirs))
                 lines.append(
                     f"| {one.setting} | {one.p} | {_AT[first]} | {ours} | {CONTENDERS[rival.name].label} | {theirs} "
@@ -179,8 +186,8 @@ _AT = {OURS[0]: ".95", OURS[1]: ".75"}
 
 _ABOUT_METHODS = (
     "Means over all runs that a method has in common with M-PERI at both confidences: the default (.95), and .75, "
-    "which leaves less open and is wrong more often. Methods that see *all rows* need them in one place; the others "
-    "are federated."
+    "which leaves less open and is wrong more often. Methods of the kind *all rows* need them in one "
+    "place."
 )
 
 _ABOUT_PLACES = (
@@ -192,7 +199,8 @@ _ABOUT_PLACES = (
 _ABOUT_BEHIND = "In brackets: by how much M-PERI is behind, ± the standard error of the mean difference."
 
 _ABOUT_RATIO = (
-    "Where another federated method has more right directions for each wrong one, in all runs of the place together. "
+    "Where another federated method (the best one is shown) has more right directions for each wrong one, in all runs "
+    "that both have of the place. "
     "No wrong one counts as a half, so that more right directions win if nobody is wrong; a method that states nothing "
     "loses to one that does."
 )

@@ -62,7 +62,7 @@ def overall(fits: Sequence[Cell]) -> str:
     >>> where = {"setting": "cut", "p": 5, "clients": 5, "samples": 9, "seed": 0, "right": 4}
     >>> fits = [{**where, "method": name, "shd": shd, "wrong": shd} for name, shd in (("mperi", 1), ("pc", 3))]
     >>> print(overall(fits))
-    | method | sees | runs in common | its SHD | M-PERI | its right : wrong | M-PERI |
+    | method | kind | runs in common | its SHD | M-PERI | its right : wrong | M-PERI |
     |---|---|---|---|---|---|---|
     | PC, pooled | all rows | 1 | 3.00 | 1.00 | 4 : 3 | 4 : 1 |
     <BLANKLINE>
@@ -70,7 +70,7 @@ def overall(fits: Sequence[Cell]) -> str:
     ours = run(fits)
     found = by_simulation(fits)
     labels = [CONTENDERS[first].label for first in ours]
-    head = ["method", "sees", "runs in common", "its SHD", *labels, "its right : wrong", *labels]
+    head = ["method", "kind", "runs in common", "its SHD", *labels, "its right : wrong", *labels]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, one in CONTENDERS.items():
         if one.kind not in ("federated", "pooled") or name in OURS or name not in found:
@@ -82,7 +82,7 @@ def overall(fits: Sequence[Cell]) -> str:
             counts = [ratio(list(some[who].values()), who) for who in (name, *ours)]
             means = [f"{pairs[0].other:.2f}", *(f"{both.first:.2f}" for both in pairs)]
             told = [f"{right:,} : {wrong:,}" for right, wrong in counts]
-            sees = "all rows" if one.kind == "pooled" else "statistics"
+            sees = "all rows" if one.kind == "pooled" else "federated"
             lines.append("| " + " | ".join([one.label, sees, f"{len(common):,}", *means, *told]) + " |")
     return "\n".join(lines) + "\n"
 

@@ -20,6 +20,18 @@ CLEAR = 2.0
 Solved = Mapping[str, Mapping[Simulated, Cell]]
 
 
+def odds(counts: tuple[int, int]) -> float:
+    """Right directions for each wrong one; no wrong one counts as a half.
+
+    Examples
+    --------
+    >>> odds((6, 2)), odds((6, 0))
+    (3.0, 12.0)
+    """
+    right, wrong = counts
+    return right / max(wrong, 0.5)
+
+
 class Rival(NamedTuple):
     """Another federated method at a place, against one confidence of M-PERI, on the simulations that both solved.
 
@@ -56,7 +68,7 @@ class Rival(NamedTuple):
     @property
     def better_ratio(self) -> bool:
         """Whether this method has more right directions for each wrong one; no wrong one counts as a half."""
-        return self.theirs[0] > 0 and _ratio(self.theirs) > _ratio(self.ours)
+        return self.theirs[0] > 0 and odds(self.theirs) > odds(self.ours)
 
 
 class Place(NamedTuple):
@@ -133,8 +145,3 @@ def _rival(found: Solved, first: str, other: str) -> Rival | None:
     common = found[first].keys() & found[other].keys()
     ours, theirs = (ratio([found[name][key] for key in common], name) for name in (first, other))
     return Rival(other, both, ours, theirs)
-
-
-def _ratio(counts: tuple[int, int]) -> float:
-    right, wrong = counts
-    return right / max(wrong, 0.5)
