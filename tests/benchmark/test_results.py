@@ -85,8 +85,8 @@ def test_the_page_of_conclusions_counts_places_and_says_who_is_ahead() -> None:
     text = overview(fits, fits)
     assert "| 5 | 3 | 1 of 1 | 1 of 1 | 1 of 1 | 1 of 1 |" in text
     assert "| 20 | 3 | 0 of 1 | 0 of 0 | 0 of 1 | 0 of 0 |" in text
-    assert "| cut | first | **behind I-PERI (ours)** by 2.33 ± 0.33 |" in text
-    assert "| cut | 20 | I-PERI (ours) | 3 | 3.00 | 5.33 (behind by 2.33 ± 0.33) | - | few policies |" in text
+    assert "| cut | ● first | ▼ **behind I-PERI (ours)** by 2.33 ± 0.33 |" in text
+    assert "| cut | 20 | I-PERI (ours) | 3 | 3.00 | 2.33 ± 0.33 | - | few policies |" in text
     assert "- **few policies.**" in text and "no policy.**" not in text
     assert verdict(_fits(5, {"mperi": [0], "iperi": [1]})).count("There is no such place.") == 1
 

@@ -108,13 +108,13 @@ def _standing(ones: Mapping[str, Place]) -> str:
     if len(best) == len(ones):
         repeated = [rival for one in ones.values() for rival in one.rivals if rival.pair.runs > 1]
         if not repeated:
-            return "first (1 run)"
-        return "first" if all(rival.clear for rival in repeated) else "first, not clearly"
+            return "○ first (1 run)"
+        return "● first" if all(rival.clear for rival in repeated) else "○ first, not clearly"
     if best:
-        return f"first at {_AT[best[0]]} only"
+        return f"◐ first at {_AT[best[0]]} only"
     least = max((one.nearest for one in ones.values() if one.nearest is not None), key=lambda one: one.lead)
     few = f" ({_runs(least.pair.runs)})" if least.pair.runs < max(one.runs for one in ones.values()) else ""
-    return f"**behind {CONTENDERS[least.name].label}** by {_less(least)}{few}"
+    return f"▼ **behind {CONTENDERS[least.name].label}** by {_less(least)}{few}"
 
 
 def _runs(count: int) -> str:
@@ -131,11 +131,9 @@ def _behind(found: Found) -> str:
     rows = {key: ones for key, ones in rows.items() if any(rival.behind for rival in ones.values())}
     if not rows:
         return "There is no such place.\n"
-    heads = [f"{CONTENDERS[first].label}" for first in found]
-    lines = [
-        f"| setting | p | ahead is | runs | its SHD | {' | '.join(heads)} | why |",
-        "|" + "---|" * (6 + len(heads)),
-    ]
+    heads = ["setting", "p", "ahead is", "runs", "its SHD"]
+    heads += [*(f"{CONTENDERS[first].label} behind by" for first in found), "why"]
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     named: set[str] = set()
     for (name, p, other), ones in rows.items():
         worst = min(ones.values(), key=lambda rival: rival.lead)
@@ -172,8 +170,7 @@ def _worse_ratio(found: Found) -> str:
 def _mine(rival: Rival | None) -> str:
     if rival is None:
         return "-"
-    words = f" (behind by {_less(rival)})" if rival.behind else ""
-    return f"{rival.pair.first:.2f}{words}"
+    return _less(rival) if rival.behind else "not behind"
 
 
 def _less(rival: Rival) -> str:
@@ -196,7 +193,7 @@ _ABOUT_PLACES = (
     "error)."
 )
 
-_ABOUT_BEHIND = "In brackets: by how much M-PERI is behind, ± the standard error of the mean difference."
+_ABOUT_BEHIND = "In mean SHD, ± the standard error of the mean difference. A dash: not run."
 
 _ABOUT_RATIO = (
     "Where another federated method (the best one is shown) has more right directions for each wrong one, in all runs "

@@ -42,7 +42,8 @@ def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
         text += f"**SHD**\n\n{tables.wide(mine, tables.shd, methods, 'shd')}\n"
         if p == full:
             text += f"**Directions right / wrong / open**\n\n{tables.wide(mine, tables.directions, telling)}\n"
-    return Page("Settings", text + _rest(rows, found, methods) + failures(found), (), links=(FILE, PLACES, *pictures))
+    text += _rest(rows, found, methods) + failures(found) + _legend(rows)
+    return Page("Settings", text, (), links=(FILE, PLACES, *pictures))
 
 
 def _first(found: Sequence[Cell], out: Path) -> str:
@@ -90,13 +91,18 @@ def _rest(rows: Sequence[Cell], found: Sequence[Cell], methods: Sequence[str]) -
 
 
 def _about(rows: Sequence[Cell]) -> str:
-    shown = [name for name in SETTINGS if any(row["setting"] == name for row in rows)]
-    lines = "\n".join(f"| {name} | {SETTINGS[name].words} |" for name in shown)
     pooled = ", ".join(one.label.removesuffix(", pooled") for one in CONTENDERS.values() if one.kind == "pooled")
     return (
         f"{SITES} sites of {ROWS:,} rows, one of them without a policy, unless said otherwise. {pooled} see the rows "
         "of all sites in one place; other methods are federated. A number in brackets is the number of seeds, where a "
         "method has fewer than others in its row. Bold: the lowest mean of the federated methods, whatever the seeds. "
         "SHD counts a reversed edge as 2 and an undirected one as 1. Every row with its command is in "
-        f"[{FILE}]({FILE}).\n\n| setting | what it is |\n|---|---|\n{lines}\n\n"
+        f"[{FILE}]({FILE}). "
+        "What settings are: [at the end](#what-the-settings-are).\n\n"
     )
+
+
+def _legend(rows: Sequence[Cell]) -> str:
+    shown = [name for name in SETTINGS if any(row["setting"] == name for row in rows)]
+    lines = "\n".join(f"| {name} | {SETTINGS[name].words} |" for name in shown)
+    return f"### What the settings are\n\n| setting | what it is |\n|---|---|\n{lines}\n\n"
