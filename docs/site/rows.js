@@ -44,13 +44,15 @@
     return way && found.length ? way * Math.max.apply(null, found) : null;
   }
 
-  function cell(row, name, top, federated, tell) {
+  /* `most` is the number of seeds that others in the line have: fewer are told in brackets. */
+  function cell(row, name, top, federated, most, tell) {
     var made = element("td");
     if (!row) { made.textContent = "-"; return made; }
     var button = element("button", { type: "button", "class": "result-number" }, shown(row, name));
     if (top !== null && row.seeds && row[name] === top && federated) { button.classList.add("best"); }
     button.addEventListener("click", function () { tell(row); });
     made.appendChild(button);
+    if (row.seeds && row.seeds < most) { made.appendChild(document.createTextNode(" (" + row.seeds + ")")); }
     return made;
   }
 
@@ -74,8 +76,9 @@
       });
       if (!mine.some(Boolean)) { return null; }
       var top = best(mine.filter(Boolean), name, methods);
+      var most = Math.max.apply(null, mine.filter(Boolean).map(function (row) { return row.seeds; }));
       return [element("td", { title: settings[setting] }, setting)].concat(mine.map(function (row) {
-        return cell(row, name, top, row && methods[row.method][2] === "federated", tell);
+        return cell(row, name, top, row && methods[row.method][2] === "federated", most, tell);
       }));
     }).filter(Boolean);
     return table(heads, lines);
@@ -88,7 +91,7 @@
     var heads = ["method", "seeds"].concat(names.map(function (name) { return NUMBERS[name][0]; }));
     return table(heads, rows.map(function (row) {
       var start = [element("td", {}, methods[row.method][0]), element("td", {}, String(row.seeds))];
-      return start.concat(names.map(function (name, place) { return cell(row, name, tops[place], methods[row.method][2] === "federated", tell); }));
+      return start.concat(names.map(function (name, place) { return cell(row, name, tops[place], methods[row.method][2] === "federated", 0, tell); }));
     }));
   }
 

@@ -72,6 +72,7 @@
   function both(table) {
     if (table.tHead && table.tHead.querySelector(".sortable")) { return; }
     if (table.tHead && table.tHead.rows[0].cells.length > 6) { table.setAttribute("data-wide", ""); }
+    if (table.rows.length > 12) { table.setAttribute("data-long", ""); }
     colour(table);
     sortable(table);
   }

@@ -80,10 +80,10 @@ def _fits(p: int, scores: dict[str, list[int]], setting: str = "cut") -> list[di
 
 
 def test_the_page_of_conclusions_counts_places_and_says_who_is_ahead() -> None:
-    fits = _fits(5, {"mperi": [0, 1, 0], "mperi-75": [0, 0, 0], "iperi": [2, 3, 3]})
+    fits = _fits(5, {"mperi": [0, 1, 0, 0, 0], "mperi-75": [0, 0, 0, 0, 0], "iperi": [2, 3, 3, 2, 3]})
     fits += _fits(20, {"mperi": [5, 5, 6], "iperi": [3, 3, 3]})
     text = overview(fits, fits)
-    assert "| 5 | 3 | 1 of 1 | 1 of 1 | 1 of 1 | 1 of 1 |" in text
+    assert "| 5 | 5 | 1 of 1 | 1 of 1 | 1 of 1 | 1 of 1 |" in text
     assert "| 20 | 3 | 0 of 1 | 0 of 0 | 0 of 1 | 0 of 0 |" in text
     assert "| cut | ● first | ▼ **behind I-PERI (ours)** by 2.33 ± 0.33 |" in text
     assert "| cut | 20 | I-PERI (ours) | 3 | 3.00 | 2.33 ± 0.33 | - | few policies |" in text

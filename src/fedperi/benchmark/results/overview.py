@@ -18,6 +18,9 @@ from .reasons import REASONS, reason
 
 Found = Mapping[str, Sequence[Place]]
 
+ENOUGH = 5
+"""With fewer runs in common nothing is said to be clear."""
+
 
 def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> str:
     """Write the page from fits of the settings; `every` has all cells of the plan, `words` say how they were run."""
@@ -106,12 +109,12 @@ def _matrix(found: Found) -> str:
 def _standing(ones: Mapping[str, Place]) -> str:
     best = [first for first, one in ones.items() if one.best_shd]
     if len(best) == len(ones):
-        repeated = [rival for one in ones.values() for rival in one.rivals if rival.pair.runs > 1]
+        repeated = [rival for one in ones.values() for rival in one.rivals if rival.pair.runs >= ENOUGH]
         if not repeated:
-            return "○ first (1 run)"
+            return f"○ first ({_runs(max(one.runs for one in ones.values()))})"
         return "● first" if all(rival.clear for rival in repeated) else "○ first, not clearly"
     if best:
-        return f"◐ first at {_AT[best[0]]} only"
+        return f"○ first at {_AT[best[0]]} only"
     least = max((one.nearest for one in ones.values() if one.nearest is not None), key=lambda one: one.lead)
     few = f" ({_runs(least.pair.runs)})" if least.pair.runs < max(one.runs for one in ones.values()) else ""
     return f"▼ **behind {CONTENDERS[least.name].label}** by {_less(least)}{few}"
@@ -188,9 +191,9 @@ _ABOUT_METHODS = (
 )
 
 _ABOUT_PLACES = (
-    "*First*: the lowest mean SHD of the federated methods at both confidences, by more than two standard errors; "
-    "*not clearly*: by less. Where M-PERI is behind, it is by so much at the better of its two confidences (± standard "
-    "error)."
+    "*First*: the lowest mean SHD of the federated methods at both confidences, by more than two standard errors of "
+    f"the difference from each that has {ENOUGH} runs in common or more; *not clearly*: by less. Where M-PERI is "
+    "behind, it is by so much at the better of its two confidences (± standard error)."
 )
 
 _ABOUT_BEHIND = "In mean SHD, ± the standard error of the mean difference. A dash: not run."
