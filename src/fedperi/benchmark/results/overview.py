@@ -13,7 +13,7 @@ from ..survey.cells import CLINIC_SIZE
 from ..survey.conclusions import difference, overall, run
 from ..survey.numbers import calibration, named
 from ..survey.places import Place, Rival, odds, places
-from .plan import progress
+from .plan import not_run, progress
 from .reasons import REASONS, reason
 
 Found = Mapping[str, Sequence[Place]]
@@ -32,7 +32,7 @@ def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> st
         "tuned on these seeds, no seed was left out, and [the plan](#what-was-run) was written down before the first "
         "fit. A *place* is a setting with a number of variables. Methods are compared on the same simulations only. "
         "Every number with the command that makes it again: [settings-rows.md](settings-rows.md).\n\n"
-        f"{_by_size(found)}\n{_also(fits)}\n"
+        f"{_by_size(found)}\n{_missing(fits)}{_also(fits)}\n"
         f"## Against each method\n\n{_ABOUT_METHODS}\n\n{overall(fits)}\n"
         f"## Place by place\n\n{_ABOUT_PLACES}\n\n{_matrix(found)}\n"
         f"## Where it is not first, and what would change it\n\n{_behind(found)}\n{_worse_ratio(found)}"
@@ -65,6 +65,11 @@ def _by_size(found: Found) -> str:
         span = str(runs[0]) if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
         lines.append(f"| {group} | {span} | {' | '.join(entries)} |")
     return "\n".join(lines) + "\n"
+
+
+def _missing(fits: Sequence[Cell]) -> str:
+    missing = not_run(fits, "settings")
+    return f"Planned, and not run: {missing}.\n\n" if missing else ""
 
 
 def _also(fits: Sequence[Cell]) -> str:
@@ -210,5 +215,6 @@ _HOW = (
     "not know has a higher SHD than one that guesses more than half of it right: look at wrong directions beside it. "
     "The paper keeps only seeds where the sites' own graphs have F1 above 0.85; here all count. All tables: "
     "[settings.md](settings.md); the paper's tables with its printed numbers: [paper-tables.md](paper-tables.md); "
-    "published data: [real-tables.md](real-tables.md); how to run it: [benchmark.md](../guides/benchmark.md)."
+    "published data: [real-tables.md](real-tables.md); how to run it: [benchmark.md](../guides/benchmark.md). "
+    "`fedperi benchmark plan --saved --out docs/results` writes this page from the rows, and prints who is first where."
 )

@@ -130,13 +130,30 @@ def cells(request: Request) -> list[Cell]:
     return list(out.values())
 
 
+def not_run(found: Sequence[Cell], experiment: str) -> str:
+    """Name the numbers of variables and the methods of an experiment of which nothing has been run.
+
+    Examples
+    --------
+    >>> not_run([{"method": "mperi", "p": 5}], "table1")
+    '3, 4, 8, 10, 20 variables; M-PERI .75, ...'
+    """
+    steps = [step for step in STEPS if step.of == experiment]
+    there = {(row["method"], row["p"]) for row in found if "method" in row}
+    sizes = sorted({p for step in steps for p in step.p} - {p for _, p in there})
+    asked = dict.fromkeys(name for step in steps for name in step.methods)
+    methods = [CONTENDERS[name].label for name in asked if name not in {method for method, _ in there}]
+    words = [f"{', '.join(map(str, sizes))} variables"] if sizes else []
+    return "; ".join([*words, *([", ".join(methods)] if methods else [])])
+
+
 def progress(found: Sequence[Cell]) -> str:
     """Say what of the plan has been run, step by step.
 
     Examples
     --------
     >>> print(progress([]).splitlines()[2])
-    | 1 | settings | M-PERI, M-PERI .75, I-PERI (ours), PERI, UT-IGSP, ... | 21 | 5 | 20 | 0 of 5,040 |
+    | 1 | settings | M-PERI, M-PERI .75, I-PERI (ours), PERI, UT-IGSP, ... | 21 | 5 | 20 | none of 5,040 |
     """
     done = {tuple(row[name] for name in _WHICH) for row in found if row["task"] == "fit"}
     lines = ["| step | for | methods | settings | variables | seeds | fits |", "|" + "---|" * 7]
@@ -146,9 +163,10 @@ def progress(found: Sequence[Cell]) -> str:
         settings = step.settings[0] if len(step.settings) == 1 else str(len(step.settings))
         methods = [CONTENDERS[name].label for name in step.methods]
         some = [*methods[:5], "..."] if len(methods) > 6 else methods
+        part = f"{run:,} of {len(mine):,}" if run else f"none of {len(mine):,}"
         lines.append(
             f"| {place} | {step.of} | {', '.join(some)} | {settings} | {', '.join(map(str, step.p))} | {step.seeds} "
-            f"| {f'{run:,}' if run == len(mine) else f'{run:,} of {len(mine):,}'} |"
+            f"| {f'{run:,}' if run == len(mine) else part} |"
         )
     return "\n".join(lines) + "\n"
 
