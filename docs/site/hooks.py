@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
 import notebooks  # noqa: E402  (modules beside this file, which mkdocs does not put on the path)
 import reference  # noqa: E402
+import rows  # noqa: E402
 
 PROJECT = ("ARCHITECTURE.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")
 """Pages outside docs/, which the site shows in a folder of their own."""
@@ -51,6 +52,8 @@ def on_files(files: Files, config: Any) -> Files:
     files.append(File.generated(config, "reference/commands.md", content=reference.commands()))
     files.append(File.generated(config, "reference/python.md", content=reference.names()))
     files.append(File.generated(config, COLOURS, content=_colours()))
+    table = ROOT / "docs" / "results" / "settings.csv"
+    files.append(File.generated(config, "results/settings-rows.js", content=rows.script(table)))
     for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         text, pictures = notebooks.page(notebook)
         files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))

@@ -69,12 +69,19 @@
     });
   }
 
-  function start() {
-    Array.prototype.forEach.call(document.querySelectorAll("article table:not([class])"), function (table) {
-      colour(table);
-      sortable(table);
-    });
+  function both(table) {
+    if (table.tHead && table.tHead.querySelector(".sortable")) { return; }
+    if (table.tHead && table.tHead.rows[0].cells.length > 6) { table.setAttribute("data-wide", ""); }
+    if (table.rows.length > 12) { table.setAttribute("data-long", ""); }
+    colour(table);
+    sortable(table);
   }
+
+  function start() {
+    Array.prototype.forEach.call(document.querySelectorAll("article table:not([class])"), both);
+  }
+
+  window.resultTable = both;  /* for tables that are made later (rows.js) */
 
   if (document.readyState === "loading") { document.addEventListener("DOMContentLoaded", start); } else { start(); }
 })();

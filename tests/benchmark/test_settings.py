@@ -13,7 +13,8 @@ import fedperi as fp
 from fedperi.benchmark.page import Request
 from fedperi.benchmark.settings import SETTINGS, draw
 from fedperi.benchmark.survey import cells
-from fedperi.benchmark.survey.conclusions import lost, lost_ratio, overall, words
+from fedperi.benchmark.survey.conclusions import comparisons, conclusions, overall
+from fedperi.benchmark.survey.places import places
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -70,19 +71,32 @@ def _fits(scores: dict[str, list[int]], **more: Any) -> list[dict[str, Any]]:
 def test_methods_are_compared_on_the_same_seeds_only() -> None:
     # On its only seed PERI is better; over all seeds M-PERI has the lower mean, but that compares other data.
     fits = _fits({"mperi": [2, 0, 0, 0], "peri": [1], "pc": [0, 0, 0, 0], "mperi-75": [0, 0, 0, 0]})
-    compared, places = lost(fits, "mperi")
-    assert compared == 1 and [(one.rival, one.pair.runs, one.pair.other) for one in places] == [("peri", 1, 1.0)]
-    assert lost(fits, "mperi-75") == (1, [])
-    assert lost_ratio(fits, "mperi") == (1, [("cut", 5, "PERI 4:1 against 4:2 in 1 runs")])
-    said = words(fits, "mperi")
-    assert "in 0 of 1 places. It has not:" in said and "| cut | 5 | PERI | 1.00 | 2.00 | - | 1 |" in said
-    assert "| PC, pooled | 4 | 0.00 | 0.50 | 16 : 0 | 16 : 2 (8) |" in overall(fits, "mperi")
+    (place,) = places(fits, "mperi")
+    (rival,) = place.rivals
+    assert (place.runs, rival.name, rival.pair.runs, rival.lead) == (4, "peri", 1, -1.0)
+    assert rival.behind and rival.better_ratio and not rival.clear  # of one run nothing is clear
+    assert not place.best_shd and not place.best_ratio
+    (other,) = places(fits, "mperi-75")
+    assert other.best_shd and other.best_ratio
+    said = conclusions(fits)
+    assert "**M-PERI**: lowest mean SHD in 0 of 1 places, best ratio of right to wrong directions in 0 of 1." in said
+    told = comparisons(fits)[0]
+    assert (told["against"], told["runs"], told["ahead_by"], told["its_wrong"]) == ("peri", 1, -1.0, 1)
+    assert "| PC, pooled | all rows | 4 | 0.00 | 0.50 | 0.00 | 16 : 0 | 16 : 2 | 16 : 0 |" in overall(fits)
+
+
+def test_no_wrong_direction_counts_as_a_half() -> None:
+    fits = _fits({"mperi": [1, 1], "peri": [0, 0]}, right=3)
+    assert places(fits, "mperi")[0].rivals[0].better_ratio  # 6:0 is 12, 6:2 is 3
+    silent = [{**row, "right": 0} if row["method"] == "peri" else row for row in fits]
+    assert not places(silent, "mperi")[0].rivals[0].better_ratio  # who states nothing is no better
 
 
 def test_a_failed_fit_is_no_comparison() -> None:
     fits = _fits({"mperi": [2], "peri": [1]})
     fits[1]["error"] = "it broke"
-    assert lost(fits, "mperi") == (1, [])
+    (place,) = places(fits, "mperi")
+    assert place.rivals == () and place.best_shd
 
 
 def test_the_survey_from_the_command_line_and_a_row_again_by_its_command(tmp_path: Path) -> None:
@@ -96,14 +110,11 @@ def test_the_survey_from_the_command_line_and_a_row_again_by_its_command(tmp_pat
     assert table.loc[("cut", "peri"), "shd"] == pytest.approx(np.mean(found))
     assert table.loc[("cut", "oracle-targets"), "recall"] == 1
     command = table.loc[("cut", "peri"), "command"]
-    assert (
-        command == ("fedperi benchmark settings --settings 'cut' --at 4 --methods peri --first 7 --seeds 2")
-        and command in (out / "settings-rows.md").read_text()
-    )
+    assert command == ("fedperi benchmark settings --settings 'cut' --at 4 --methods peri --first 7 --seeds 2")
     assert "| cut | 2 | " in done.stdout and "### Where M-PERI is first" in done.stdout
     assert "### Calibration of M-PERI" in done.stdout and (out / "settings-p4.png").exists()
     # What is saved is shown whatever seeds are asked for, and in a page with links from where it lies.
     page = tmp_path / "settings.md"
     saved = fedperi_here("benchmark", "settings", "--saved", "--at", "4", "--out", out, "--page", page)
     assert saved.returncode == 0, saved
-    assert "Seeds 7 to 8." in page.read_text() and "](out/settings-rows.md)" in page.read_text()
+    assert "Seeds 7 to 8." in page.read_text() and "](out/settings.csv)" in page.read_text()

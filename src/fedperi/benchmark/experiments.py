@@ -21,10 +21,11 @@ MODULES = {
     "scale": "scale",
     "exactness": "exactness",
     "ablation": "ablation",
+    "plan": "results",
 }
 """Experiments that are no comparison over one axis, and their modules."""
 
-NAMES = (*COMPARISONS, *MODULES)
+NAMES = (*COMPARISONS, *(name for name in MODULES if name != "plan"))
 """What `all` runs, in this order."""
 
 
@@ -52,8 +53,10 @@ def experiment(name: str) -> Experiment:
     """
     if name in COMPARISONS:
         return COMPARISONS[name]
-    if name not in NAMES:
-        raise InputError(f"there is no benchmark {name!r}; there are: {', '.join((*NAMES, 'real', 'cell', 'all'))}")
+    if name not in MODULES:
+        raise InputError(
+            f"there is no benchmark {name!r}; there are: {', '.join((*NAMES, 'plan', 'real', 'cell', 'all'))}"
+        )
     from importlib import import_module
 
     found: Any = import_module(f".{MODULES[name]}", __package__)
@@ -88,7 +91,8 @@ def run_experiment(
     one = experiment(name)
     request = with_saved_seeds(out, request) if saved else request
     page = one.write(_found(name, one.cells(request), out, jobs=jobs, note=note, saved=saved), out, request)
-    (out / f"{name}.md").write_text(page.markdown(), encoding="utf-8")
+    if name != "plan":  # which writes its pages itself
+        (out / f"{name}.md").write_text(page.markdown(), encoding="utf-8")
     return page
 
 
@@ -98,9 +102,11 @@ def has_cells(name: str, out: Path, request: Request) -> bool:
 
 
 def with_saved_seeds(out: Path, request: Request) -> Request:
-    """Ask for all seeds and sizes that a folder has cells of."""
-    found = sorted({cell["seed"] for cell in saved_cells(out) if "seed" in cell})
-    return replace(request, seeds=found or request.seeds, everything=True)
+    """Ask for all seeds and sizes that a folder has cells of; note which versions made them."""
+    cells = saved_cells(out)
+    found = sorted({cell["seed"] for cell in cells if "seed" in cell})
+    versions = tuple(sorted({str(cell["version"]) for cell in cells if "version" in cell}))
+    return replace(request, seeds=found or request.seeds, everything=True, versions=versions)
 
 
 def run_real(
@@ -149,8 +155,9 @@ def _circumstances(name: str, request: Request) -> str:
 
     libraries = ", ".join(f"{library} {version(library)}" for library in ("numpy", "scipy", "pandas"))
     seeds = "" if name == "real" else f" Seeds {min(request.seeds)} to {max(request.seeds)}."
+    fedperi = ", ".join(request.versions) or __version__
     made = (
-        f"fedperi {__version__}, Python {platform.python_version()}, {libraries}; {platform.machine()}, "
+        f"fedperi {fedperi}, Python {platform.python_version()}, {libraries}; {platform.machine()}, "
         f"{os.cpu_count()} cores, one thread per fit"
     )
     return (

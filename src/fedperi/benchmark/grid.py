@@ -50,7 +50,7 @@ def run_grid(
     note : callable, optional
         Told how many cells are done, and of how many.
     saved : bool
-        Run nothing: return the cells that are in the folder.
+        Run nothing: return the cells that are in the folder, with the version that made them.
 
     Examples
     --------
@@ -63,11 +63,11 @@ def run_grid(
 
     if jobs < 1:
         raise InputError(f"--jobs must be a positive number of processes, not {jobs}")
-    cells = [{**cell, "version": __version__} for cell in cells]
     file = _folder(out) / "cells.jsonl"
     done = _read(file)
     if saved:
-        return [{**cell, **done[_key(cell)]} for cell in cells if _key(cell) in done]
+        return _saved(cells, done)
+    cells = [{**cell, "version": __version__} for cell in cells]
     todo = [cell for cell in cells if not _settled(done.get(_key(cell)), cell)]
     if note is not None:
         note(len(cells) - len(todo), len(cells))
@@ -176,14 +176,26 @@ def _folder(out: Path) -> Path:
 def _read(file: Path) -> dict[str, dict[str, Any]]:
     if not file.exists():
         return {}
-    done = {}
+    done: dict[str, dict[str, Any]] = {}
     for line in file.read_text(encoding="utf-8").splitlines():
         try:
             entry = json.loads(line)
-            done[_key(entry["cell"])] = entry["found"]
+            key = _key(entry["cell"])
+            done.pop(key, None)  # what was written last stands last
+            done[key] = entry["found"]
         except (ValueError, KeyError, TypeError):
             continue  # the line that was being written when a run was stopped: its cell runs again
     return done
+
+
+def _saved(cells: Sequence[Cell], done: Mapping[str, Mapping[str, Any]]) -> list[Cell]:
+    """The numbers of these cells, whichever version made them; of two versions those that were written last."""
+    versions: dict[str, Cell] = {}
+    for key, found in done.items():
+        cell = json.loads(key)
+        version = cell.pop("version", "unknown")
+        versions[_key(cell)] = {"version": version, **found}
+    return [{**cell, **versions[_key(cell)]} for cell in cells if _key(cell) in versions]
 
 
 def _key(cell: Cell) -> str:

@@ -31,6 +31,8 @@ class Request:
         CPU seconds after which a fit is stopped.
     everything : bool
         List also what would be left out because it takes too long: for cells that are saved already.
+    versions : tuple of str
+        Versions of the package that made saved cells.
     """
 
     seeds: Sequence[int] = range(20)
@@ -41,6 +43,7 @@ class Request:
     settings: tuple[str, ...] | None = None
     limit: float = LIMIT
     everything: bool = False
+    versions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     "table1, table2, published, shared, standardized, clients, samples, local, time, settings, privacy, scale, "
-    "exactness, ablation, all, real, cell"
+    "exactness, ablation, plan, all, real, cell"
 )
 
 

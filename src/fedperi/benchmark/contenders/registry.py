@@ -14,7 +14,7 @@ _CAUSAL_LEARN = "causallearn.search"
 
 CONTENDERS: dict[str, Contender] = {
     "mperi": Contender("M-PERI", "#0b5394", "federated", method("MPERI")),
-    "mperi-75": Contender("M-PERI, confidence .75", "#45a7d8", "federated", method("MPERI", confidence=0.75)),
+    "mperi-75": Contender("M-PERI .75", "#45a7d8", "federated", method("MPERI", confidence=0.75)),
     "iperi": Contender("I-PERI (ours)", "#1b9e77", "federated", method("IPERI")),
     "iperi-paper": Contender("I-PERI (paper)", "#7fc6a4", "federated", method("IPERI", local="pc", **_PAPER)),
     "peri": Contender("PERI", "#a3b83c", "federated", method("PERI")),

@@ -63,14 +63,22 @@ def calibration(fits: Sequence[Cell], edges: Sequence[float]) -> list[tuple[floa
     return out
 
 
+def named(fits: Sequence[Cell]) -> tuple[float, float]:
+    """Recall and precision of named policies, over all fits together.
+
+    Examples
+    --------
+    >>> named([{"policies": 4, "named": 3, "named_wrongly": 1}])
+    (0.75, 0.75)
+    """
+    policies, found, wrongly = (sum(row[name] for row in fits) for name in ("policies", "named", "named_wrongly"))
+    return found / policies if policies else math.nan, found / (found + wrongly) if found + wrongly else math.nan
+
+
 def _policies(fine: Sequence[Cell]) -> Cell:
-    """Recall and precision of named policies, over all fits together."""
     told = [row for row in fine if "named" in row]
     if not told:
         return {}
-    policies, named, wrongly = (sum(row[name] for row in told) for name in ("policies", "named", "named_wrongly"))
-    return {
-        "recall": named / policies if policies else math.nan,
-        "precision": named / (named + wrongly) if named + wrongly else math.nan,
-        "named_wrongly": wrongly / len(told),
-    }
+    recall, precision = named(told)
+    wrongly = sum(row["named_wrongly"] for row in told) / len(told)
+    return {"recall": recall, "precision": precision, "named_wrongly": wrongly}

@@ -13,40 +13,50 @@ from ..settings import SETTINGS
 from ..tables import failures
 from . import tables
 from .cells import CLINIC_SIZE, METHODS, ROWS, SITES
-from .conclusions import overall, words
+from .conclusions import comparisons, conclusions
 from .numbers import numbers
 
-LONG = "settings-rows.md"
+FILE, PLACES = "settings.csv", "places.csv"
 BESIDE = 10
+LEFT_OUT = ("oracle-cpdag",)
+"""What the file has and the tables have not."""
 
 
 def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
     """Write tables and figures from the cells that are done."""
     rows = numbers(found)
-    write_table(rows, out / "settings.csv")
-    (out / LONG).write_text(f"# All settings, row by row\n\n{_about_rows()}{tables.long(rows)}", encoding="utf-8")
-    methods = [name for name in METHODS if any(row["method"] == name for row in rows)]
+    write_table(rows, out / FILE)
+    methods = [name for name in METHODS if name not in LEFT_OUT and any(row["method"] == name for row in rows)]
     telling = [name for name in methods if CONTENDERS[name].kind == "federated" or name in ("ut-igsp", "gnies")]
-    figures = []
-    text = _about(rows) + conclusions(found)
-    for p in sorted({_shown_with(row) for row in rows}):
+    pictures = []
+    text = _about(rows) + _first(found, out)
+    sizes = sorted({_shown_with(row) for row in rows})
+    full = BESIDE if BESIDE in sizes else sizes[0]
+    for p in sizes:
         mine = [row for row in rows if _shown_with(row) == p]
-        if any(row["cells"] for row in mine):
-            figures.append(settings_figure(mine, f"SHD, {p} variables", out / f"settings-p{p}.png"))
         clinic = f" (hospital-like tables: {CLINIC_SIZE})" if any(row["p"] != p for row in mine) else ""
-        text += f"### {p} variables{clinic}\n\nSHD\n\n{tables.wide(mine, tables.shd, methods, 'shd')}\n"
-        text += f"Directions right / wrong / open\n\n{tables.wide(mine, tables.directions, telling)}\n"
-    text += _rest(rows, found, methods)
-    return Page("Settings", text + failures(found), tuple(figures), links=(LONG,))
+        text += f"### {p} variables{clinic}\n\n"
+        if any(row["cells"] for row in mine):
+            pictures.append(settings_figure(mine, f"SHD, {p} variables", out / f"settings-p{p}.png").name)
+            text += f"![SHD of all methods, {p} variables]({pictures[-1]})\n\n"
+        text += f"**SHD**\n\n{tables.wide(mine, tables.shd, methods, 'shd')}\n"
+        if p == full:
+            text += f"**Directions right / wrong / open**\n\n{tables.wide(mine, tables.directions, telling)}\n"
+    text += _rest(rows, found, methods) + failures(found) + _legend(rows)
+    return Page("Settings", text, (), links=(FILE, PLACES, *pictures))
 
 
-def conclusions(found: Sequence[Cell]) -> str:
-    """Say where M-PERI is first, and compare it with each other method."""
-    text = "### Where M-PERI is first\n\n"
-    for first in ("mperi", "mperi-75"):
-        if any(row["method"] == first and "error" not in row for row in found):
-            text += words(found, first) + overall(found, first) + "\n"
-    return text
+def _first(found: Sequence[Cell], out: Path) -> str:
+    """Write the file of all comparisons, and say in how many places M-PERI is first."""
+    told = comparisons(found)
+    if not told:
+        return ""
+    write_table(told, out / PLACES)
+    return (
+        f"### Where M-PERI is first\n\n{conclusions(found)}\n"
+        "A place is a setting with a number of variables; methods are compared on the runs that both have. Each "
+        f"comparison is a line of [{PLACES}]({PLACES}).\n\n"
+    )
 
 
 def _shown_with(row: Cell) -> int:
@@ -81,21 +91,18 @@ def _rest(rows: Sequence[Cell], found: Sequence[Cell], methods: Sequence[str]) -
 
 
 def _about(rows: Sequence[Cell]) -> str:
-    shown = [name for name in SETTINGS if any(row["setting"] == name for row in rows)]
-    lines = "\n".join(f"- *{name}*: {SETTINGS[name].words}." for name in shown)
     pooled = ", ".join(one.label.removesuffix(", pooled") for one in CONTENDERS.values() if one.kind == "pooled")
     return (
         f"{SITES} sites of {ROWS:,} rows, one of them without a policy, unless said otherwise. {pooled} see the rows "
         "of all sites in one place; other methods are federated. A number in brackets is the number of seeds, where a "
         "method has fewer than others in its row. Bold: the lowest mean of the federated methods, whatever the seeds. "
         "SHD counts a reversed edge as 2 and an undirected one as 1. Every row with its command is in "
-        f"[{LONG}]({LONG}).\n\n{lines}\n\n"
+        f"[{FILE}]({FILE}). "
+        "What settings are: [at the end](#what-the-settings-are).\n\n"
     )
 
 
-def _about_rows() -> str:
-    return (
-        "Means over seeds; ± is half of the 95 % interval. *Adjustment*: gadjid's distance by ancestors. A command "
-        "makes the numbers of its row again, with the same version of the package; each single fit is a line of "
-        "`cells.jsonl`, for `fedperi benchmark cell`.\n\n"
-    )
+def _legend(rows: Sequence[Cell]) -> str:
+    shown = [name for name in SETTINGS if any(row["setting"] == name for row in rows)]
+    lines = "\n".join(f"| {name} | {SETTINGS[name].words} |" for name in shown)
+    return f"### What the settings are\n\n| setting | what it is |\n|---|---|\n{lines}\n\n"

@@ -1,0 +1,220 @@
+"""The page of conclusions: where M-PERI is first of the federated methods, where it is not, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from ..contenders import CONTENDERS
+from ..grid import Cell
+from ..paired import OURS
+from ..settings import POLICIES, SETTINGS
+from ..survey.cells import CLINIC_SIZE
+from ..survey.conclusions import difference, overall, run
+from ..survey.numbers import calibration, named
+from ..survey.places import Place, Rival, odds, places
+from .plan import not_run, progress
+from .reasons import REASONS, reason
+
+Found = Mapping[str, Sequence[Place]]
+
+ENOUGH = 5
+"""With fewer runs in common nothing is said to be clear."""
+
+
+def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> str:
+    """Write the page from fits of the settings; `every` has all cells of the plan, `words` say how they were run."""
+    found = {first: places(fits, first) for first in run(fits)}
+    settings = len({row["setting"] for row in fits})
+    return (
+        "# Results: where M-PERI is first, and where not\n\n"
+        f"{len(fits):,} fits in {settings} settings, on simulated sites whose truth is known. No method or option was "
+        "tuned on these seeds, no seed was left out, and [the plan](#what-was-run) was written down before the first "
+        "fit. A *place* is a setting with a number of variables. Methods are compared on the same simulations only. "
+        "Every number with the command that makes it again: [settings-rows.md](settings-rows.md).\n\n"
+        f"{_by_size(found)}\n{_missing(fits)}{_also(fits)}\n"
+        f"## Against each method\n\n{_ABOUT_METHODS}\n\n{overall(fits)}\n"
+        f"## Place by place\n\n{_ABOUT_PLACES}\n\n{_matrix(found)}\n"
+        f"## Where it is not first, and what would change it\n\n{_behind(found)}\n{_worse_ratio(found)}"
+        f"## How to read this\n\n{_HOW}\n\n"
+        f"## What was run\n\n{words}{progress(every)}"
+    )
+
+
+def verdict(fits: Sequence[Cell]) -> str:
+    """Say for each number of variables in how many places M-PERI is first, and list the others."""
+    found = {first: places(fits, first) for first in run(fits)}
+    return f"{_by_size(found)}\n{_behind(found)}\n{_worse_ratio(found)}"
+
+
+def _size(p: int) -> str:
+    """The group of a number of variables: hospital-like tables are with ten."""
+    return f"10, clinic {CLINIC_SIZE}" if p in (10, CLINIC_SIZE) else str(p)
+
+
+def _by_size(found: Found) -> str:
+    sizes = sorted({one.p for some in found.values() for one in some})
+    groups = list(dict.fromkeys(_size(p) for p in sizes))
+    heads = [f"{what}, {CONTENDERS[first].label}" for what in ("lowest SHD", "best right : wrong") for first in found]
+    lines = [f"| variables | runs of a place | {' | '.join(heads)} |", "|" + "---|" * (2 + len(heads))]
+    for group in groups:
+        some = {first: [one for one in found[first] if _size(one.p) == group] for first in found}
+        entries = [f"{sum(one.best_shd for one in mine)} of {len(mine)}" for mine in some.values()]
+        entries += [f"{sum(one.best_ratio for one in mine)} of {len(mine)}" for mine in some.values()]
+        runs = sorted({one.runs for mine in some.values() for one in mine})
+        span = str(runs[0]) if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+        lines.append(f"| {group} | {span} | {' | '.join(entries)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _missing(fits: Sequence[Cell]) -> str:
+    missing = not_run(fits, "settings")
+    return f"Planned, and not run: {missing}.\n\n" if missing else ""
+
+
+def _also(fits: Sequence[Cell]) -> str:
+    """Policies named and calibration, in a sentence each."""
+    mine = [row for row in fits if row["method"] == "mperi" and "error" not in row]
+    clean = {one.name for one in POLICIES}
+    lines, policies = [], []
+    for name in ("mperi", "ut-igsp"):
+        told = [row for row in fits if row["method"] == name and "named" in row and row["setting"] in clean]
+        if told:
+            recall, precision = named(told)
+            policies.append(
+                f"{CONTENDERS[name].label} names {recall:.0%} of the policies, and {precision:.0%} of what it names is "
+                f"one ({len(told):,} runs)"
+            )
+    if policies:
+        lines.append(f"- **Policies.** Where nothing but policies differs, {'; '.join(policies)}.")
+    _, _, count, mean, right = calibration(mine, (0.9, 1.0))[0]
+    if count:
+        lines.append(
+            f"- **Calibration.** Of {count:,} directions that M-PERI states with .9 or more (mean {mean:.3f}), "
+            f"{right:.3f} are right, over all settings, also those that break its assumptions; "
+            "[by setting](settings.md#calibration-of-m-peri) it is too sure in some of them."
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _matrix(found: Found) -> str:
+    sizes = sorted({one.p for some in found.values() for one in some} - {CLINIC_SIZE})
+    here = {(one.setting, one.p, first): one for first in found for one in found[first]}
+    lines = [f"| setting | {' | '.join(f'p = {p}' for p in sizes)} |", "|" + "---|" * (1 + len(sizes))]
+    for name in [name for name in SETTINGS if any(key[0] == name for key in here)]:
+        entries = []
+        for p in sizes:
+            at = CLINIC_SIZE if SETTINGS[name].clinic and p == 10 else p
+            ones = {first: here[name, at, first] for first in found if (name, at, first) in here}
+            entries.append(_standing(ones) if ones else "-")
+        lines.append(f"| {name} | {' | '.join(entries)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _standing(ones: Mapping[str, Place]) -> str:
+    best = [first for first, one in ones.items() if one.best_shd]
+    if len(best) == len(ones):
+        repeated = [rival for one in ones.values() for rival in one.rivals if rival.pair.runs >= ENOUGH]
+        if not repeated:
+            return f"○ first ({_runs(max(one.runs for one in ones.values()))})"
+        return "● first" if all(rival.clear for rival in repeated) else "○ first, not clearly"
+    if best:
+        return f"○ first at {_AT[best[0]]} only"
+    least = max((one.nearest for one in ones.values() if one.nearest is not None), key=lambda one: one.lead)
+    few = f" ({_runs(least.pair.runs)})" if least.pair.runs < max(one.runs for one in ones.values()) else ""
+    return f"▼ **behind {CONTENDERS[least.name].label}** by {_less(least)}{few}"
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
+
+
+def _behind(found: Found) -> str:
+    """A row for each method that is ahead of M-PERI at some place, at either confidence, with the reason."""
+    rows: dict[tuple[str, int, str], dict[str, Rival]] = {}
+    for first, some in found.items():
+        for one in some:
+            for rival in one.rivals:
+                rows.setdefault((one.setting, one.p, rival.name), {})[first] = rival
+    rows = {key: ones for key, ones in rows.items() if any(rival.behind for rival in ones.values())}
+    if not rows:
+        return "There is no such place.\n"
+    heads = ["setting", "p", "ahead is", "runs", "its SHD"]
+    heads += [*(f"{CONTENDERS[first].label} behind by" for first in found), "why"]
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    named: set[str] = set()
+    for (name, p, other), ones in rows.items():
+        worst = min(ones.values(), key=lambda rival: rival.lead)
+        why = reason(name, p, worst)
+        named.add(why)
+        entries = [_mine(ones.get(first)) for first in found]
+        lines.append(
+            f"| {name} | {p} | {CONTENDERS[other].label} | {worst.pair.runs} | {worst.pair.other:.2f} "
+            f"| {' | '.join(entries)} | {why} |"
+        )
+    reasons = [f"- **{one.name}.** {one.text}" for one in REASONS if one.name in named]
+    if "may be chance" in named:
+        reasons.append("- **may be chance.** The difference is within two standard errors, or there is one run only.")
+    return f"{_ABOUT_BEHIND}\n\n" + "\n".join(lines) + "\n\n" + "\n".join(reasons) + "\n"
+
+
+def _worse_ratio(found: Found) -> str:
+    """A row for each place where another method has a better ratio of right to wrong directions."""
+    lines = ["| setting | p | M-PERI at | its right : wrong | better is | right : wrong | runs |", "|" + "---|" * 7]
+    for first, some in found.items():
+        for one in some:
+            worse = [rival for rival in one.rivals if rival.better_ratio]
+            for rival in sorted(worse, key=lambda rival: -odds(rival.theirs))[:1]:
+                ours, theirs = (f"{right} : {wrong}" for right, wrong in (rival.ours, rival.theirs))
+                lines.append(
+                    f"| {one.setting} | {one.p} | {_AT[first]} | {ours} | {CONTENDERS[rival.name].label} | {theirs} "
+                    f"| {rival.pair.runs} |"
+                )
+    if len(lines) == 2:
+        return ""
+    return f"### Directions\n\n{_ABOUT_RATIO}\n\n" + "\n".join(lines) + "\n\n"
+
+
+def _mine(rival: Rival | None) -> str:
+    if rival is None:
+        return "-"
+    return _less(rival) if rival.behind else "not behind"
+
+
+def _less(rival: Rival) -> str:
+    """By how much M-PERI is behind."""
+    error = "" if math.isnan(rival.pair.error) else difference(rival).partition(" ± ")[2]
+    return f"{-rival.lead:.2f}" + (f" ± {error}" if error else "")
+
+
+_AT = {OURS[0]: ".95", OURS[1]: ".75"}
+
+_ABOUT_METHODS = (
+    "Means over all runs that a method has in common with M-PERI at both confidences: the default (.95), and .75, "
+    "which leaves less open and is wrong more often. Methods of the kind *all rows* need them in one "
+    "place."
+)
+
+_ABOUT_PLACES = (
+    "*First*: the lowest mean SHD of the federated methods at both confidences, by more than two standard errors of "
+    f"the difference from each that has {ENOUGH} runs in common or more; *not clearly*: by less. Where M-PERI is "
+    "behind, it is by so much at the better of its two confidences (± standard error)."
+)
+
+_ABOUT_BEHIND = "In mean SHD, ± the standard error of the mean difference. A dash: not run."
+
+_ABOUT_RATIO = (
+    "Where another federated method (the best one is shown) has more right directions for each wrong one, in all runs "
+    "that both have of the place. "
+    "No wrong one counts as a half, so that more right directions win if nobody is wrong; a method that states nothing "
+    "loses to one that does."
+)
+
+_HOW = (
+    "SHD counts a reversed edge as 2 and an open one as 1, as the paper does. A method that leaves open what it does "
+    "not know has a higher SHD than one that guesses more than half of it right: look at wrong directions beside it. "
+    "The paper keeps only seeds where the sites' own graphs have F1 above 0.85; here all count. All tables: "
+    "[settings.md](settings.md); the paper's tables with its printed numbers: [paper-tables.md](paper-tables.md); "
+    "published data: [real-tables.md](real-tables.md); how to run it: [benchmark.md](../guides/benchmark.md). "
+    "`fedperi benchmark plan --saved --out docs/results` writes this page from the rows, and prints who is first where."
+)

@@ -1,0 +1,174 @@
+"""What the published results are made of: written down before the first fit, and not changed while it ran.
+
+Steps are in the order of their importance. A run that is stopped has whole steps, and then, of the step it is in, all
+settings for the first seeds. What was not reached is listed by the page as not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..comparisons import COMPARISONS
+from ..contenders import CONTENDERS, PEERS
+from ..fitting import filter_cells, fit_cells
+from ..grid import Cell
+from ..page import Request
+from ..settings import MIXED, SETTINGS
+from ..survey.cells import CLINIC_SITES, CLINIC_SIZE, SITES, SURVEYED
+
+FIRST = 9500
+"""The first seed: no method or option was tuned on this seed or a later one."""
+
+LIMIT = 60.0
+"""CPU seconds of one fit."""
+
+OURS = ("mperi", "mperi-75", "iperi", "peri")
+ORACLES = ("oracle-cpdag", "oracle-phi", "oracle-targets")
+QUICK = (*OURS, *(name for name in PEERS if name != "gnies"), *ORACLES)
+"""Methods that take less than a second with ten variables, M-PERI included."""
+
+PAPER = (*OURS, "iperi-paper", *(name for name in PEERS if name != "gnies"), "alone", "oracle-cpdag", "oracle-phi")
+"""The rows of the paper's tables, without the methods that are slow."""
+
+CORE = ("cut", "some cut", "strengths", "shift", "scale", "mixed", "no policy", "own strengths")
+"""Settings for what is too expensive for all."""
+
+EVERYWHERE = tuple(name for name in SURVEYED if not SETTINGS[name].clinic)
+CLINIC = tuple(name for name in SURVEYED if SETTINGS[name].clinic)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A part of the plan.
+
+    Parameters
+    ----------
+    of : str
+        The experiment that shows it.
+    methods, settings : tuple of str
+        Who takes part, and where.
+    p, clients : tuple of int
+        Numbers of variables and of sites.
+    seeds : int
+        How many, from `FIRST` on.
+    samples : tuple
+        Rows of a site.
+    """
+
+    of: str
+    methods: tuple[str, ...]
+    settings: tuple[str, ...]
+    p: tuple[int, ...]
+    seeds: int
+    clients: tuple[int, ...] = (SITES,)
+    samples: tuple[int | str, ...] = (1000,)
+
+    def cells(self) -> list[Cell]:
+        """List the fits: all settings for one seed before the next seed.
+
+        Examples
+        --------
+        >>> [cell["seed"] for cell in Step("settings", ("peri",), ("cut", "shift"), (5,), 2).cells()]
+        [9500, 9500, 9501, 9501]
+        """
+        found = fit_cells(
+            self.methods,
+            range(FIRST, FIRST + self.seeds),
+            settings=self.settings,
+            p=self.p,
+            clients=self.clients,
+            samples=self.samples,
+            limit=LIMIT,
+        )
+        order = {name: place for place, name in enumerate(self.settings)}
+        return sorted(found, key=lambda cell: (cell["seed"], cell["p"], order[cell["setting"]], cell["clients"]))
+
+
+_SITES = (4,)
+_LEAST = ("mperi", "mperi-75", "iperi", "peri", "pc", "ut-igsp", *ORACLES)
+_OWN = ("own strengths",)
+
+STEPS = (
+    Step("settings", QUICK, EVERYWHERE, (5,), 20),
+    Step("settings", QUICK, EVERYWHERE, (10,), 20),
+    Step("settings", QUICK, CLINIC, (CLINIC_SIZE,), 20, (CLINIC_SITES,)),
+    Step("settings", ("notears-admm", "fedcdh", "gnies"), EVERYWHERE, (5,), 20),
+    Step("settings", QUICK, EVERYWHERE, (20,), 5),
+    Step("settings", ("notears-admm",), EVERYWHERE, (10,), 20),
+    Step("settings", ("fedcdh",), EVERYWHERE, (10,), 10),
+    Step("settings", _LEAST, CORE, (50,), 3),
+    Step("table1", PAPER, _OWN, (3, 4, 8, 10, 20), 20, _SITES),
+    Step("table1", ("notears-admm", "fedcdh"), _OWN, (3, 4, 8, 10), 20, _SITES),
+    Step("settings", ("feddag",), CORE, (5,), 3),
+    Step("settings", ("gnies",), EVERYWHERE, (10,), 3),
+    Step("settings", ("notears-admm",), EVERYWHERE, (20,), 2),
+    Step("settings", ("fedcdh",), EVERYWHERE, (20,), 1),
+    Step("shared", PAPER, ("cut",), (3, 4, 8, 10), 20, _SITES),
+    Step("standardized", PAPER, ("own strengths, standard units",), (3, 4, 8, 10), 20, _SITES),
+    Step("clients", PAPER, _OWN, (8,), 20, (2, 4, 8, 10), (1000, MIXED)),
+    Step("samples", PAPER, _OWN, (8,), 20, _SITES, (500, 1000, 2000)),
+    Step("table2", PAPER, ("own strengths, curved",), (3, 4, 8, 10), 20, _SITES),
+    Step("settings", QUICK, EVERYWHERE, (20,), 20),
+)
+"""The plan, in the order in which it runs."""
+
+
+def cells(request: Request) -> list[Cell]:
+    """List all fits in the order of the plan, each once; the plan has its own seeds, whatever is asked for.
+
+    Examples
+    --------
+    >>> len(cells(Request())) > 20_000
+    True
+    """
+    out: dict[tuple[object, ...], Cell] = {}
+    for step in STEPS:
+        fits = step.cells()
+        for cell in [*(filter_cells(fits) if step.of in COMPARISONS else ()), *fits]:
+            out.setdefault(tuple(cell.values()), cell)
+    return list(out.values())
+
+
+def not_run(found: Sequence[Cell], experiment: str) -> str:
+    """Name the numbers of variables and the methods of an experiment of which nothing has been run.
+
+    Examples
+    --------
+    >>> not_run([{"method": "mperi", "p": 5}], "table1")
+    '3, 4, 8, 10, 20 variables; M-PERI .75, ...'
+    """
+    steps = [step for step in STEPS if step.of == experiment]
+    there = {(row["method"], row["p"]) for row in found if "method" in row}
+    sizes = sorted({p for step in steps for p in step.p} - {p for _, p in there})
+    asked = dict.fromkeys(name for step in steps for name in step.methods)
+    methods = [CONTENDERS[name].label for name in asked if name not in {method for method, _ in there}]
+    words = [f"{', '.join(map(str, sizes))} variables"] if sizes else []
+    return "; ".join([*words, *([", ".join(methods)] if methods else [])])
+
+
+def progress(found: Sequence[Cell]) -> str:
+    """Say what of the plan has been run, step by step.
+
+    Examples
+    --------
+    >>> print(progress([]).splitlines()[2])
+    | 1 | settings | M-PERI, M-PERI .75, I-PERI (ours), PERI, UT-IGSP, ... | 21 | 5 | 20 | none of 5,040 |
+    """
+    done = {tuple(row[name] for name in _WHICH) for row in found if row["task"] == "fit"}
+    lines = ["| step | for | methods | settings | variables | seeds | fits |", "|" + "---|" * 7]
+    for place, step in enumerate(STEPS, start=1):
+        mine = step.cells()
+        run = sum(tuple(cell[name] for name in _WHICH) in done for cell in mine)
+        settings = step.settings[0] if len(step.settings) == 1 else str(len(step.settings))
+        methods = [CONTENDERS[name].label for name in step.methods]
+        some = [*methods[:5], "..."] if len(methods) > 6 else methods
+        part = f"{run:,} of {len(mine):,}" if run else f"none of {len(mine):,}"
+        lines.append(
+            f"| {place} | {step.of} | {', '.join(some)} | {settings} | {', '.join(map(str, step.p))} | {step.seeds} "
+            f"| {f'{run:,}' if run == len(mine) else part} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+_WHICH = ("setting", "p", "clients", "samples", "method", "seed")

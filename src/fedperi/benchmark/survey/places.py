@@ -1,0 +1,147 @@
+"""Whether M-PERI is first of the federated methods, place by place: a place is a setting with a number of variables.
+
+Methods are always compared on the same simulations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..contenders import CONTENDERS
+from ..grid import Cell
+from ..paired import OURS, SAME, Pair, Simulated, by_simulation, pair, ratio
+from ..settings import SETTINGS
+
+CLEAR = 2.0
+"""A mean difference is clear beyond so many of its standard errors."""
+
+Solved = Mapping[str, Mapping[Simulated, Cell]]
+
+
+def odds(counts: tuple[int, int]) -> float:
+    """Right directions for each wrong one; no wrong one counts as a half.
+
+    Examples
+    --------
+    >>> odds((6, 2)), odds((6, 0))
+    (3.0, 12.0)
+    """
+    right, wrong = counts
+    return right / max(wrong, 0.5)
+
+
+class Rival(NamedTuple):
+    """Another federated method at a place, against one confidence of M-PERI, on the simulations that both solved.
+
+    Attributes
+    ----------
+    name : str
+        The method.
+    pair : Pair
+        Mean SHD: `first` is M-PERI's.
+    ours, theirs : tuple of int
+        Right and wrong directions.
+    """
+
+    name: str
+    pair: Pair
+    ours: tuple[int, int]
+    theirs: tuple[int, int]
+
+    @property
+    def lead(self) -> float:
+        """By how much M-PERI's mean SHD is lower; negative where it is behind."""
+        return self.pair.other - self.pair.first
+
+    @property
+    def behind(self) -> bool:
+        """Whether this method has the lower mean SHD."""
+        return self.lead < -SAME
+
+    @property
+    def clear(self) -> bool:
+        """Whether the difference is more than chance would easily give."""
+        return not math.isnan(self.pair.error) and abs(self.lead) > CLEAR * self.pair.error
+
+    @property
+    def better_ratio(self) -> bool:
+        """Whether this method has more right directions for each wrong one; no wrong one counts as a half."""
+        return self.theirs[0] > 0 and odds(self.theirs) > odds(self.ours)
+
+
+class Place(NamedTuple):
+    """A setting with a number of variables, one confidence of M-PERI, and the other federated methods there."""
+
+    setting: str
+    p: int
+    first: str
+    runs: int
+    rivals: tuple[Rival, ...]
+
+    @property
+    def nearest(self) -> Rival | None:
+        """The method that is furthest ahead of M-PERI, or least behind it."""
+        return min(self.rivals, key=lambda one: one.lead, default=None)
+
+    @property
+    def best_shd(self) -> bool:
+        """Whether M-PERI has the lowest mean SHD of the federated methods; equal ones are lowest together."""
+        return not any(one.behind for one in self.rivals)
+
+    @property
+    def best_ratio(self) -> bool:
+        """Whether no federated method has a better ratio of right to wrong directions."""
+        return not any(one.better_ratio for one in self.rivals)
+
+
+def places(fits: Sequence[Cell], first: str) -> list[Place]:
+    """List the places where `first` has been run, in the order of the settings.
+
+    Examples
+    --------
+    >>> where = {"setting": "cut", "p": 5, "clients": 5, "samples": 9, "seed": 0, "right": 4}
+    >>> fits = [{**where, "method": name, "shd": shd, "wrong": shd} for name, shd in (("mperi", 1), ("peri", 3))]
+    >>> found = places(fits, "mperi")
+    >>> found[0].setting, found[0].nearest.lead, found[0].best_shd, found[0].best_ratio
+    ('cut', 2.0, True, True)
+    """
+    groups: dict[tuple[str, int], list[Cell]] = {}
+    for row in fits:
+        groups.setdefault((row["setting"], row["p"]), []).append(row)
+    out = []
+    for name, p in sorted(groups, key=lambda one: (list(SETTINGS).index(one[0]), one[1])):
+        found = by_simulation(groups[name, p])
+        if first in found:
+            rivals = [_rival(found, first, other) for other in CONTENDERS if other in found and _is_rival(other)]
+            out.append(Place(name, p, first, len(found[first]), tuple(one for one in rivals if one is not None)))
+    return out
+
+
+def wins(some: Sequence[Place]) -> str:
+    """Say in how many places the mean SHD is the lowest, and the ratio of directions the best.
+
+    Examples
+    --------
+    >>> wins([Place("cut", 5, "mperi", 1, ())])
+    'lowest mean SHD in 1 of 1 places, best ratio of right to wrong directions in 1 of 1'
+    """
+    of = len(some)
+    return (
+        f"lowest mean SHD in {sum(one.best_shd for one in some)} of {of} places, best ratio of right to wrong "
+        f"directions in {sum(one.best_ratio for one in some)} of {of}"
+    )
+
+
+def _is_rival(name: str) -> bool:
+    return CONTENDERS[name].kind == "federated" and name not in OURS
+
+
+def _rival(found: Solved, first: str, other: str) -> Rival | None:
+    both = pair(found, first, other, "shd")
+    if both is None:
+        return None
+    common = found[first].keys() & found[other].keys()
+    ours, theirs = (ratio([found[name][key] for key in common], name) for name in (first, other))
+    return Rival(other, both, ours, theirs)
