@@ -106,6 +106,19 @@ def test_levels_missing_at_a_site_and_rare_levels() -> None:
     ]
 
 
+def test_counts_of_which_no_site_has_all_are_accepted_where_chance_explains_it() -> None:
+    rng = np.random.default_rng(5)
+    frames = {name: site(seed=at).assign(visits=rng.poisson(1.5, 300)) for at, name in enumerate(("north", "south"))}
+    frames["north"] = frames["north"][frames["north"].visits != 5]
+    frames["south"] = frames["south"][frames["south"].visits != 6]
+    frames["north"].loc[frames["north"].index[0], "visits"] = 6
+    frames["south"].loc[frames["south"].index[0], "visits"] = 5
+    assert not findings(frames, "error")
+    frames["north"] = frames["north"][frames["north"].visits != 2]  # a quarter of the rows
+    (error,) = findings(frames, "error")
+    assert error.startswith("column 'visits': levels differ")
+
+
 def test_levels_that_differ_are_errors() -> None:
     (error,) = findings({"north": site(), "south": site(seed=1).assign(g=["p", "q"] * 150)}, "error")
     assert error.startswith(

@@ -22,7 +22,7 @@ from os import PathLike
 from ..errors import InputError
 from .checks.findings import Finding, percent, quoted, raise_errors
 from .checks.profile import ColumnProfile, TableProfile, scan
-from .levels import level_text, number_of, sorted_levels, style_of
+from .levels import lacking_by_chance, level_text, number_of, sorted_levels, style_of
 from .preparing.prepared import prepared
 from .preparing.texts import may_be_shown, rename_of, spellings, text_kind
 from .schema import Column, Schema
@@ -211,7 +211,7 @@ def _join_levels(name: str, sites: Mapping[str, ColumnProfile]) -> tuple[Column 
         return None, [_one_spelling(name, groups, sites)]
     found = []
     complete = any(len(profile.levels) == len(union) for profile in sites.values())
-    if complete:
+    if complete or lacking_by_chance([profile.levels for profile in sites.values()]):
         found = _absent_levels(name, sites, union)
     else:
         shown = "; ".join(f"{quoted(sorted_levels(profile.levels))} at {site!r}" for site, profile in sites.items())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal
@@ -85,3 +86,34 @@ def sorted_levels(levels: Iterable[str]) -> tuple[str, ...]:
     if style_of(levels) == "number":
         return tuple(sorted(levels, key=lambda level: (float(level), level)))
     return tuple(sorted(levels))
+
+
+CHANCE, RARE = 7.0, 0.1
+"""Rows expected at a site from which on it does not lack a level by chance: the probability is below 0.001. And the
+share of rows at the other sites from which on the levels that it lacks are not rare."""
+
+
+def lacking_by_chance(sites: Sequence[Mapping[str, int]]) -> bool:
+    """Whether every site may lack the levels it lacks by chance, because they are rare at the others.
+
+    Parameters
+    ----------
+    sites : sequence of mappings
+        The rows of each level, by site.
+
+    Examples
+    --------
+    >>> lacking_by_chance([{"0": 60, "1": 30, "3": 1}, {"0": 50, "1": 25, "2": 2}])
+    True
+    >>> lacking_by_chance([{"0": 60, "1": 30}, {"1": 50, "2": 25}])
+    False
+    """
+    rows: Counter[str] = Counter()
+    for site in sites:
+        rows.update(site)
+    for site in sites:
+        here, lacking = sum(site.values()), [rows[level] for level in rows if level not in site]
+        others = rows.total() - here
+        if lacking and (here * max(lacking) >= CHANCE * others or sum(lacking) >= RARE * others):
+            return False
+    return True
