@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from ..tables.summary.summary import Summary
 
 MOST_NAMED = 3
+LITTLE = 0.01
+"""Share below which columns are told together."""
 
 
 def gap_sentences(parts: Sequence[Summary]) -> list[str]:
@@ -41,11 +43,22 @@ def gap_sentences(parts: Sequence[Summary]) -> list[str]:
 
 
 def _shares(missing: Sequence[tuple[str, float]]) -> str:
+    """Write how much is missing: the columns that lack the most by name, then the others together.
+
+    Examples
+    --------
+    >>> _shares([("age", 0.004), ("sex", 0.001), ("dose", 0.25)])
+    '25 % of dose, less than 1 % of age and sex'
+    >>> _shares([(name, 0.1) for name in "abcde"])
+    '10 % of a, 10 % of b, 10 % of c, at most 10 % of 2 others'
+    """
     worst = sorted(missing, key=lambda one: -one[1])
-    named = [f"{_percent(share)} of {name}" for name, share in worst[:MOST_NAMED]]
-    more = len(worst) - len(named)
-    return ", ".join(named) + (f", and no more than that of {more} other column{'s' * (more > 1)}" if more else "")
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}".replace("%", " %") if share >= 0.01 else "less than 1 %"
+    large = [(name, f"{share:.0%}".replace("%", " %")) for name, share in worst if share >= LITTLE]
+    small = [name for name, share in worst if share < LITTLE]
+    told = [f"{share} of {name}" for name, share in large[:MOST_NAMED]]
+    if more := large[MOST_NAMED:]:
+        told.append(f"at most {more[0][1]} of {len(more)} other{'s' * (len(more) > 1)}")
+    if small:
+        named = " and ".join([", ".join(small[:-1]), small[-1]] if small[1:] else small)
+        told.append(f"less than 1 % of {named if len(small) <= MOST_NAMED else f'{len(small)} columns'}")
+    return ", ".join(told)

@@ -110,7 +110,11 @@ class Basis:
         # Two steps, so that a column around 1e8 loses no digits.
         centred = (numbers(series, self.column, site) - self.origin) - self.offset
         inside = np.clip(centred / self.reach, -1, 1)
-        powers: Values = np.polynomial.legendre.legvander(inside, self.width)[:, 1:].astype(np.float64)
+        powers: Values = np.empty((self.width, len(inside))).T  # column by column in memory
+        powers[:, 0] = inside
+        for k in range(1, self.width):
+            before = powers[:, k - 2] if k > 1 else 1.0
+            powers[:, k] = (powers[:, k - 1] * inside * (2 * k + 1) - before * k) / (k + 1)
         return powers
 
 

@@ -86,6 +86,7 @@ class MomentStream:
     def __init__(self) -> None:
         self._shift: Floats | None = None
         self._total: Moments | None = None
+        self._room = np.empty((0, 0))  # for centred rows: new memory for each chunk takes longer than to fill it
 
     def __len__(self) -> int:
         return 0 if self._total is None else self._total.n
@@ -94,9 +95,14 @@ class MomentStream:
         """Take in the next rows."""
         if self._shift is None or self._total is None:
             self._shift = rows[0] + (rows - rows[0]).mean(axis=0)
-            self._total = _moments_within(rows - self._shift)
+            self._total = _moments_within(self._moved(rows, self._shift))
         else:
-            self._total = merge(self._total, _moments_within(rows - self._shift))
+            self._total = merge(self._total, _moments_within(self._moved(rows, self._shift)))
+
+    def _moved(self, rows: Floats, shift: Floats) -> Floats:
+        if len(rows) > len(self._room):
+            self._room = np.empty_like(rows)
+        return np.subtract(rows, shift, out=self._room[: len(rows)])
 
     def result(self) -> Moments:
         """Return the moments of at least one row."""

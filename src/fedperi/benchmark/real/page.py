@@ -14,6 +14,9 @@ from ..tables import without_numbers
 from .datasets import Dataset, datasets
 from .pictures import graphs_figure, pairs_figure, verdict
 
+MOST_SENTENCES = 5
+"""Differences between sites on a page; the report of a run has all."""
+
 HEADS = {
     "adjacent": "edges",
     "directed": "of them directed",
@@ -53,7 +56,8 @@ def _write(data: Dataset, found: Sequence[Cell], out: Path, many: int) -> Page:
         figures.append(graphs_figure(graphs, data.truth, data.recipe.roots, title, out / f"{start}-graphs.png"))
         figures.append(pairs_figure(graphs, data.truth, data.recipe.roots, title, out / f"{start}-pairs.png"))
     text = f"{len(data.files)} sites. {data.recipe.words}\n\n{_table(rows)}{_mistakes(graphs, data)}{_said(found)}"
-    return Page(title, f"{text}{_distances(graphs)}", tuple(figures))
+    write_table(_distances(graphs), out / f"{start}-distances.csv")
+    return Page(title, text, tuple(figures))
 
 
 def _row(row: Cell, graph: PDAG | None, data: Dataset) -> Cell:
@@ -79,17 +83,18 @@ def _row(row: Cell, graph: PDAG | None, data: Dataset) -> Cell:
 def _table(rows: Sequence[Cell]) -> str:
     names = [name for name in HEADS if any(name in row for row in rows)]
     lines = ["| method | " + " | ".join(HEADS[name] for name in names) + " |", "|" + "---|" * (len(names) + 1)]
-    failed = []
+    failed: dict[str, list[str]] = {}
     for row in rows:
         if "error" in row:
             short = without_numbers({"why": row["error"], "failed": 1}).removesuffix(" (1)")
-            failed.append(f"- {row['method']}: {row['error']}")
+            failed.setdefault(row["error"].replace(row["method"], "the method"), []).append(row["method"])
             lines.append(f"| {row['method']} | {short} {'| ' * len(names)}|")
             continue
         entries = [f"{row[n]:.3g}" if isinstance(row.get(n), float) else str(row.get(n, "")) for n in names]
         lines.append(f"| {row['method']} | {' | '.join(entries)} |")
     text = "\n".join(lines) + "\n\n"
-    return text + ("What failed, and why:\n\n" + "\n".join(failed) + "\n\n" if failed else "")
+    why = "".join(f"- {', '.join(methods)}: {error}\n" for error, methods in failed.items())
+    return text + (f"What failed, and why:\n\n{why}\n" if failed else "")
 
 
 def _mistakes(graphs: dict[str, PDAG], data: Dataset) -> str:
@@ -122,23 +127,15 @@ def _said(found: Sequence[Cell]) -> str:
         return ""
     text = "".join(f"- {sentence}\n" for sentence in row["warnings"])
     text = f"M-PERI warns:\n\n{text}\n" if text else ""
-    sentences = "".join(f"- {sentence}\n" for sentence in row["differences"])
+    sentences = "".join(f"- {sentence}\n" for sentence in row["differences"][:MOST_SENTENCES])
     return text + (f"What it is most sure that sites do differently:\n\n{sentences}\n" if sentences else "")
 
 
-def _distances(graphs: dict[str, PDAG]) -> str:
+def _distances(graphs: dict[str, PDAG]) -> list[Cell]:
     """SHD between what any two methods found: where they agree without having to."""
     import fedperi as fp
 
-    if len(graphs) < 2:
-        return ""
-    names = list(graphs)
-    lines = [
-        "| SHD between | " + " | ".join(CONTENDERS[m].label for m in names) + " |",
-        "|---" * (len(names) + 1) + "|",
-    ]
-    first = graphs[names[0]].names
-    same = {m: g.reordered(first) for m, g in graphs.items()}
-    for a in names:
-        lines.append(f"| {CONTENDERS[a].label} | " + " | ".join(f"{fp.shd(same[a], same[b]):g}" for b in names) + " |")
-    return "\n".join(lines) + "\n"
+    labels = {method: CONTENDERS[method].label for method in graphs}
+    first = next(iter(graphs.values())).names if graphs else ()
+    same = {method: graph.reordered(first) for method, graph in graphs.items()}
+    return [{"method": labels[a], **{labels[b]: fp.shd(same[a], same[b]) for b in same}} for a in same]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..embedding import Data
+from ..encode import side_by_side
 from ..moments import Moments, MomentStream
 from ..schema import Schema
 from ..table import Table
@@ -67,7 +68,7 @@ class PassingMoments:
         if not all(is_plain(dtype, self._kinds) for dtype in frame.dtypes):
             self._stream = None
             return
-        rows = np.ascontiguousarray(plain_values(frame, self._positions))
+        rows = side_by_side([plain_values(frame, [position]) for position in self._positions])
         if self._drop:
             absent = np.isnan(rows).any(axis=1)
             rows = rows[~absent] if absent.any() else rows
