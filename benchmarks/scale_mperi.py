@@ -38,6 +38,7 @@ from fedperi.scores.mechanisms import Mechanisms
 from fedperi.search.chains import Chain, tables
 from fedperi.search.posterior import Lattice, best_under, exact_posterior, sampled_posterior
 from fedperi.tables.reading import Reading
+from fedperi.tables.statistics import Statistics
 
 STAGES = ("statements", "_look", "posterior_runs", "hidden_causes")
 SIZES = ((20, 1000), (50, 1000), (100, 1000), (200, 5000))
@@ -45,6 +46,8 @@ SITES = ((20, 1), (20, 3), (20, 10), (20, 30), (20, 100), (20, 300), (20, 1000),
 THOUSAND = {"variables": 1000, "clients": 10, "samples": 5000, "seed": 0, "edges": 1000, "shield_colliders": False}
 HEAD = ("p", "K", "n", "seed", "CPU s", "summaries", "search", "probabilities", "hidden causes", "rest", "products")
 MORE = ("fits", "families", "skeleton F1", "SHD (Phi-CPDAG's)", "chains differ")
+RIVALS = ("UT-IGSP", "GnIES", "PC, pooled", "GES, pooled")
+OWN_PC = "fedperi's PC, summaries"
 LEAST = 0.05
 """Edges of a probability within this of zero or one are certain: their samples say nothing about effective numbers."""
 
@@ -168,9 +171,25 @@ def theirs(name: str, case: dict[str, Any], limit: float) -> float | None:
     return time.process_time() - start
 
 
+def own_pc(sites: Any) -> float:
+    """CPU seconds of summaries of all sites, and of PC on their pooled moments."""
+    start = time.process_time()
+    parts = parts_of(sites)
+    rows = np.array([float(part.rows) for part in parts])
+    means = np.stack([part.mean for part in parts])
+    mean = rows @ means / rows.sum()
+    second = np.stack([part.covariance + np.outer(own, own) for part, own in zip(parts, means, strict=True)])
+    covariance = np.einsum("k,kij->ij", rows / rows.sum(), second) - np.outer(mean, mean)
+    scale = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(scale, scale)
+    np.fill_diagonal(correlation, 1.0)
+    fp.pc(Statistics(parts[0].names, parts[0].blocks, int(rows.sum()), mean, scale, correlation), alpha=0.05)
+    return time.process_time() - start
+
+
 def compare(cases: list[dict[str, Any]], limit: float) -> None:
     """Print CPU seconds of M-PERI and of other packages on the same tables, and ratios."""
-    peers = [*able(PEERS), "ges, pooled"]
+    peers = [*(name for name in able(PEERS) if name in RIVALS), "ges, pooled"]
     rows = []
     for case in cases:
         sites = fp.simulate(**case, intervention="varied").sites
@@ -179,12 +198,12 @@ def compare(cases: list[dict[str, Any]], limit: float) -> None:
         fp.MPERI(progress=False).fit(sites)
         ours = time.process_time() - start
         cells = []
-        for name in peers:
-            used = theirs(name, case, limit)
+        for name in (OWN_PC, *peers):
+            used = own_pc(sites) if name == OWN_PC else theirs(name, case, limit)
             cells.append(f"> {limit:g} (> {limit / ours:.1f}x)" if used is None else f"{used:.2f} ({used / ours:.1f}x)")
         rows.append((case["variables"], case["clients"], case["seed"], ours, *cells))
         print(rows[-1], file=sys.stderr, flush=True)
-    markdown("Other packages: CPU seconds (times M-PERI's)", ("p", "K", "seed", "M-PERI", *peers), rows)
+    markdown("Other packages: CPU seconds (times M-PERI's)", ("p", "K", "seed", "M-PERI", OWN_PC, *peers), rows)
 
 
 def lattices_of(p: int, clients: int, seed: int) -> list[Lattice]:
