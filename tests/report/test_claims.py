@@ -85,7 +85,9 @@ def test_how_sure(result: Result, page: str) -> None:
     if top.edge >= NOTABLE:
         assert f"{top.a} and {top.b} come closest to one: probability {top.edge:.2f}." in text
     some = int((without.edge >= NOTABLE).sum())
-    assert f"{some} pair{'s' * (some != 1)} without an edge here that may have one" in words_of(page)
+    listed = f"{some} pair{'s' * (some != 1)} without an edge here that may have one" in words_of(page)
+    assert listed == (some > 0)
+    assert ("without an edge here that may have one" in words_of(page)) == listed
 
 
 def test_how_strong(result: Result, page: str) -> None:

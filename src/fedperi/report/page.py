@@ -82,7 +82,6 @@ def render_report(result: Result) -> str:
         .get_template("report.html")
         .render(
             result=result,
-            # A page that may run this one script and load nothing: names that slip through can do no harm.
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             style=Markup(style),
             script=Markup(script),

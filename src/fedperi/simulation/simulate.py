@@ -156,7 +156,10 @@ def simulate(
     >>> shifted.groups[shifted.targets[1][0]]
     ((0,), (1, 2, 3))
     """
-    given = check_arguments(locals())
+    return _simulated(check_arguments(locals()))
+
+
+def _simulated(given: Arguments) -> Simulation:
     dag = true_dag(given)
     unseen = hidden_variables(dag, given.hidden, given.seed)
     plans = plan_sites(
