@@ -86,7 +86,7 @@ def main() -> None:
         _fail("this is a defect of fedperi, not of your input: please report it with the lines above", 1)
 
 
-def _show_warning(message: Warning | str, *_: object) -> None:
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Say a library's warning in one line, without the place in its code, which tells a user nothing."""
     say(f"warning: {message}", file=sys.stderr)
 
