@@ -1,5 +1,7 @@
 """Chores, each in an environment of its own: ``nox -l`` lists them, ``nox -s lint`` runs one."""
 
+import gzip
+import io
 import os
 import tarfile
 from pathlib import Path
@@ -100,7 +102,7 @@ def wheel(session: nox.Session) -> None:
     session.run("abi3audit", "--strict", str(wheels[-1]))
 
 
-EPOCH = {"SOURCE_DATE_EPOCH": "1700000000"}
+EPOCH = 1700000000
 USED = "import fedperi as fp; from fedperi.scores import _kernel; assert _kernel.kind() == '{}', _kernel.kind(); "
 RUN = "assert fp.MPERI(progress=False).fit(fp.simulate(4, clients=3, samples=200).sites).graph"
 
@@ -112,7 +114,9 @@ def release(session: nox.Session) -> None:
     folder = Path(session.create_tmp()).resolve() / "release"
     rmtree(folder, ignore_errors=True)  # of an earlier run
     for turn in ("first", "second"):
-        session.run("python", "-m", "build", "--outdir", str(folder / turn), env=EPOCH)
+        session.run("python", "-m", "build", "--outdir", str(folder / turn), env={"SOURCE_DATE_EPOCH": str(EPOCH)})
+        for archive in (folder / turn).glob("*.tar.gz"):
+            _pack_again(archive)
     _assert_equal(session, folder)
     built = [str(path) for path in sorted((folder / "first").iterdir())]
     session.run("twine", "check", "--strict", *built)
@@ -128,22 +132,29 @@ def release(session: nox.Session) -> None:
         session.run("python", "-c", USED.format("numpy") + RUN)
 
 
+def _pack_again(archive: Path) -> None:
+    """Give the packed files fixed times, owners and order: setuptools takes those of this machine."""
+    with tarfile.open(archive) as packed:
+        files = [(one.name, one.mode, packed.extractfile(one).read()) for one in packed if one.isfile()]
+    with (
+        archive.open("wb") as out,
+        gzip.GzipFile("", "wb", mtime=EPOCH, fileobj=out) as squeezed,
+        tarfile.open(fileobj=squeezed, mode="w") as packed,
+    ):
+        for name, mode, content in sorted(files):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mtime, entry.mode = len(content), EPOCH, 0o755 if mode & 0o100 else 0o644
+            packed.addfile(entry, io.BytesIO(content))
+
+
 def _assert_equal(session: nox.Session, folder: Path) -> None:
-    """Compare the wheels byte by byte, and the sources by what is in them: their archive holds the time of packing."""
+    """Compare what two builds of the same sources gave, byte by byte."""
     names = sorted(path.name for path in (folder / "first").iterdir())
     if len(names) != 2 or names != sorted(path.name for path in (folder / "second").iterdir()):
         session.error(f"expected one wheel and one archive of sources from each build, got {names}")
     for name in names:
-        first, second = (folder / turn / name for turn in ("first", "second"))
-        if name.endswith(".whl") and first.read_bytes() != second.read_bytes():
-            session.error(f"two builds of the same sources gave different wheels: {name}")
-        if name.endswith(".tar.gz") and _members(first) != _members(second):
-            session.error(f"two builds of the same sources packed different files: {name}")
-
-
-def _members(archive: Path) -> dict[str, bytes]:
-    with tarfile.open(archive) as packed:
-        return {one.name: packed.extractfile(one).read() for one in packed if one.isfile()}
+        if (folder / "first" / name).read_bytes() != (folder / "second" / name).read_bytes():
+            session.error(f"two builds of the same sources differ: {name}")
 
 
 @nox.session

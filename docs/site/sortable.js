@@ -1,4 +1,4 @@
-/* Tables of results: a click on a heading sorts by that column, another click turns the order round. Each method has the
+/* Tables with numbers: a click on a heading sorts by that column, another click turns the order round. Each method has the
    colour that it has in the figures. Nothing is loaded from elsewhere; without scripts the tables read as they are. */
 (function () {
   "use strict";
@@ -35,9 +35,19 @@
     });
   }
 
+  /* Whether a column holds numbers mostly. Tables of words are lists, to be read in their order. */
+  function hasNumbers(rows, column) {
+    var found = rows.filter(function (row) {
+      return row.cells[column] && number(row.cells[column].textContent) !== null;
+    });
+    return 2 * found.length >= rows.length;
+  }
+
   function sortable(table) {
     var head = table.tHead && table.tHead.rows[0];
     if (!head || !table.tBodies.length || table.tBodies[0].rows.length < 3) { return; }
+    var rows = Array.prototype.slice.call(table.tBodies[0].rows);
+    if (!Array.prototype.some.call(head.cells, function (_, column) { return hasNumbers(rows, column); })) { return; }
     var heads = Array.prototype.slice.call(head.cells);
     heads.forEach(function (cell, column) {
       cell.classList.add("sortable");

@@ -26,10 +26,10 @@ PAGE = """<html><body><article><table><thead><tr><th>method</th><th>SHD</th></tr
 });</script></body></html>"""
 
 
-def shown(folder: Path, clicks: str) -> str:
+def shown(folder: Path, clicks: str, text: str = PAGE) -> str:
     page = folder / "page.html"
     dots = 'var dots = Array.from(document.querySelectorAll(".method-dot")).map(d => d.style.backgroundColor).join();'
-    page.write_text(PAGE.replace("SCRIPT", SCRIPT.as_uri()).replace("CLICKS", dots + clicks), encoding="utf-8")
+    page.write_text(text.replace("SCRIPT", SCRIPT.as_uri()).replace("CLICKS", dots + clicks), encoding="utf-8")
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={folder}/c"]
     done = subprocess.run(
         [str(CHROMIUM), *flags, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120
@@ -43,6 +43,11 @@ def test_a_click_sorts_numbers_before_words_and_dashes_last(tmp_path: Path) -> N
     order = re.search(r"<p>(.*)\|descending</p>", twice)
     assert order is not None and order[1].split(",")[-1] == "GnIES" and "FedCDH,PERI,M-PERI" in order[1]
     assert "<p>FedCDH,FedDAG,GnIES,M-PERI,PERI|none</p>" in shown(tmp_path, "heads[0].click();")
+
+
+def test_a_table_of_words_keeps_its_order(tmp_path: Path) -> None:
+    page = PAGE.replace("10.5 ± 2", "first").replace("<b>2.00</b> ± 0.3 (5)", "second").replace("1,020", "last")
+    assert "<p>PERI,M-PERI,GnIES,FedDAG,FedCDH|null</p>" in shown(tmp_path, "heads[0].click();", page)
 
 
 def test_a_method_has_its_colour_and_nothing_is_loaded_from_elsewhere(tmp_path: Path) -> None:

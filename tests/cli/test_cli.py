@@ -65,7 +65,7 @@ def test_simulate_writes_tables_and_truth(tmp_path: Path) -> None:
     assert len((tmp_path / "data" / "site_1.csv").read_text().splitlines()) == 21
     again = fedperi("simulate", "--out", "data", cwd=tmp_path)
     assert again.returncode == 2
-    assert again.stderr.startswith("error: ")
+    assert again.stderr.startswith("error: ") and "--overwrite" in again.stderr
     assert fedperi("simulate", "--out", "data", "--overwrite", cwd=tmp_path).returncode == 0
 
 
@@ -161,3 +161,9 @@ def test_the_old_spelling_of_a_site_still_works_and_says_what_to_write(tmp_path:
 def test_python_m_is_the_command_line() -> None:
     done = subprocess.run([sys.executable, "-m", "fedperi", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"fedperi {fp.__version__}"
+
+
+def test_a_warning_is_one_line_without_a_place_in_the_code() -> None:
+    told = "import warnings; from fedperi import cli; cli.app = lambda: warnings.warn('it is slow'); cli.main()"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines() == ["warning: it is slow"]

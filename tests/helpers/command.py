@@ -61,7 +61,6 @@ def fedperi_here(*arguments: object, cwd: Path | None = None, columns: int | Non
         warnings.resetwarnings()
         for category in HIDDEN:
             warnings.simplefilter("ignore", category)
-        warnings.showwarning = lambda message, category, *rest: print(f"{category.__name__}: {message}", file=err)
         try:
             main()
             code: object = 0

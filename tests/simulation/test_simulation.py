@@ -573,7 +573,7 @@ def test_save_refuses_to_mix_and_replaces_on_request(tmp_path: Path) -> None:
         simulate(3, 2, 4, seed=1).save(place)
     assert str(error.value) == (
         f"{place} already holds a simulation (site_00.csv, site_01.csv, site_02.csv, ...); "
-        "choose another directory or pass overwrite=True"
+        "choose another directory, or replace it with overwrite=True (--overwrite)"
     )
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
     simulate(3, 2, 4, seed=1).save(place, overwrite=True)

@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import sys
+import warnings
 from importlib import import_module
 
 import typer
@@ -59,6 +60,7 @@ def _interrupt(number: int, frame: object) -> None:
 def main() -> None:
     """Run the command line; turn bad input into one line and exit code 2, what may work again later into 75."""
     signal.signal(signal.SIGINT, _interrupt)
+    warnings.showwarning = _show_warning
     try:
         app()
     except TemporaryError as error:
@@ -82,6 +84,11 @@ def main() -> None:
 
         traceback.print_exc()
         _fail("this is a defect of fedperi, not of your input: please report it with the lines above", 1)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Say a library's warning in one line, without the place in its code, which tells a user nothing."""
+    say(f"warning: {message}", file=sys.stderr)
 
 
 def _fail(message: str, code: int) -> None:

@@ -247,7 +247,8 @@ def _checked(console: Console, files: list[Any], method: Any, how: Opening, *, s
     used = [site for site in report.sites if not site.left_out]
     without = len(report.sites) - len(used)
     console.print(
-        f"{len(used)} sites, {sum(site.rows for site in used)} rows, {len(report.schema.names)} variables"
+        f"{len(used)} site{'s' * (len(used) != 1)}, {sum(site.rows for site in used)} rows, "
+        f"{len(report.schema.names)} variables"
         + (f"; {without} site{'s' * (without > 1)} left out." if without else ".")
         + (f" {doubts} warning{'s' * (doubts > 1)}: see `fedperi check`." if doubts else "")
     )

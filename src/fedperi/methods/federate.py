@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
+
+from numpy.typing import NDArray
 
 from ..coordinator.coordinator import Transport
 from ..errors import InputError
@@ -22,11 +24,17 @@ from ..site.summarised import SummarySite
 from ..tables.in_threads import cores
 from ..tables.reading import Reading
 from ..tables.summary.summary import Summary
+from ..tables.table import Source
 from ..transports.in_process import InProcess, Threaded
 
 if TYPE_CHECKING:
-    from ..privacy import Privacy
+    from ..privacy import Privacy, Release
 
+Entry: TypeAlias = Union[Source, NDArray[Any], Respondent, Summary, "Release"]
+"""What can be a site of its own: a DataFrame, an array, the path of a table or statement, or an object of fedperi."""
+
+Sites: TypeAlias = Iterable[Entry] | Mapping[str, Entry] | Transport
+"""What ``fit`` takes: some entries, a mapping of names to them, or a transport that is connected already."""
 
 WIDE, MUCH = 100, 2000
 """Number of variables, per site and over all sites, from which processing several sites in parallel pays."""

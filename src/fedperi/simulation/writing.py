@@ -35,7 +35,8 @@ def write(sites: Sequence[pd.DataFrame], known: Mapping[str, Any], directory: Pa
         if old and not overwrite:
             names = ", ".join(path.name for path in old[:3]) + (", ..." if len(old) > 3 else "")
             raise InputError(
-                f"{directory} already holds a simulation ({names}); choose another directory or pass overwrite=True"
+                f"{directory} already holds a simulation ({names}); choose another directory, or replace it with "
+                "overwrite=True (--overwrite)"
             )
         _write_and_move(sites, known, directory, old)
     except OSError as error:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
 from ...graph.pdag import PDAG
+from ...methods.federate import Sites
 from ...methods.manifest import described
 from ...methods.parameters import Seeded
 from ...methods.progress import watching
@@ -131,7 +132,7 @@ class FedCDH(Seeded):
         check_flag("faithful", self.faithful)
         check_choice("missing", self.missing, ("error", "drop"))
 
-    def fit(self, sites: Any) -> Result:
+    def fit(self, sites: Sites) -> Result:
         """Find the graph that the sites share.
 
         Parameters

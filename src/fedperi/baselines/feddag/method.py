@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
 from ...graph.pdag import PDAG
+from ...methods.federate import Sites
 from ...methods.manifest import described
 from ...methods.parameters import Seeded
 from ...methods.progress import watching
@@ -141,7 +142,7 @@ class FedDAG(Seeded):
         for option in ("passes", "steps", "every"):
             check_count(option, getattr(plan, option), least=1)
 
-    def fit(self, sites: Any) -> Result:
+    def fit(self, sites: Sites) -> Result:
         """Find the DAG that the sites share.
 
         Parameters

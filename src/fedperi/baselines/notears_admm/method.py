@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
 from ...graph.pdag import PDAG
+from ...methods.federate import Sites
 from ...methods.manifest import described
 from ...methods.parameters import Seeded
 from ...methods.progress import watching
@@ -132,7 +133,7 @@ class NotearsADMM(Seeded):
         check_count("seed", self.seed)
         check_flag("faithful", self.faithful)
 
-    def fit(self, sites: Any) -> Result:
+    def fit(self, sites: Sites) -> Result:
         """Find a DAG for all sites.
 
         Parameters

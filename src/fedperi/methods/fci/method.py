@@ -14,6 +14,7 @@ from ...graph.knowledge import as_knowledge, unconstrained
 from ...option_values import MISSING, check_one_of
 from ...tables.reading import Reading
 from ...tables.summary.summary import Summary
+from ..federate import Sites
 from ..gaps import gap_sentences
 from ..manifest import described, manifest_of_summaries
 from ..mperi.statements import named_entries, privacy_of, statements
@@ -83,7 +84,7 @@ class FCI(Parameters):
             raise InputError(f"max_depth must be a whole number of 0 or more, or None for no limit, not {depth!r}")
         object.__setattr__(self, "knowledge", as_knowledge(self.knowledge))
 
-    def fit(self, sites: Any) -> FCIResult:
+    def fit(self, sites: Sites) -> FCIResult:
         """Find the PAG that the sites support.
 
         Parameters

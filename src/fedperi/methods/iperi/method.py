@@ -21,7 +21,7 @@ from ...search.confidence import direction_shares
 from ...search.phase1 import Found, Step, best_known_dag, find_common_dag
 from ...search.phase2 import Direction, orient_by_differences
 from ...search.worst import EDGE_PRICE
-from ..federate import by_indicators, federation
+from ..federate import Sites, by_indicators, federation
 from ..interruption import respecting_interrupts
 from ..manifest import described
 from ..parameters import Parallel
@@ -126,7 +126,7 @@ class IPERI(Parallel):
             raise InputError(f"privacy must be a fedperi.Privacy, not {type(self.privacy).__name__}")
         object.__setattr__(self, "knowledge", as_knowledge(self.knowledge))
 
-    def fit(self, sites: Any) -> Result:
+    def fit(self, sites: Sites) -> Result:
         """Find the graph that the sites share.
 
         Parameters

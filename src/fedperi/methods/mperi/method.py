@@ -23,6 +23,7 @@ from ...search.posterior import MOST_EXACT
 from ...tables.reading import Reading
 from ...tables.summary.summary import Summary
 from ..effects.moments import Moments
+from ..federate import Sites
 from ..interruption import respecting_interrupts
 from ..manifest import manifest_of_summaries
 from ..parameters import Seeded
@@ -141,7 +142,7 @@ class MPERI(Seeded):
             )
         object.__setattr__(self, "knowledge", as_knowledge(self.knowledge))
 
-    def fit(self, sites: Any) -> Result:
+    def fit(self, sites: Sites) -> Result:
         """Find the graph that the sites share.
 
         Parameters
