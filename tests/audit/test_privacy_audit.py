@@ -84,7 +84,7 @@ def test_half_the_noise_is_a_violation(kind: str) -> None:
     assert found.shaped > 8.0
 
 
-def test_default_number_of_runs_tells_half_the_noise_at_epsilon_one() -> None:
+def test_default_number_of_runs_detects_half_the_noise_at_epsilon_one() -> None:
     gaussian = 2 * math.sqrt(2 * Plan.of(worst_case().schema, "auto", 1.0, 1e-6).price.gaussian)
     assert gaussian == pytest.approx(0.42, abs=0.005)
     claim = Claim("statistics", 1.0, 1e-6, gaussian)

@@ -55,7 +55,7 @@ def test_three_variables_by_hand() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_without_a_mask_everything_is_told(seed: int) -> None:
+def test_without_a_mask_everything_is_revealed(seed: int) -> None:
     tables = simulated(6, 500, seed)
     found, close = attack(tables, tables, masking="none")
     assert close.largest_error < 1e-5
@@ -105,7 +105,7 @@ def released(table: pd.DataFrame, name: str, epsilon: float) -> Release:
     return draw_release(source, plan, count_rows(source, plan, "error")[0], noise, "error")[0]
 
 
-def test_under_privacy_only_the_noisy_correlations_are_told() -> None:
+def test_under_privacy_only_the_noisy_correlations_are_revealed() -> None:
     """The attack is as good as ever, and finds what the release says, which is not what the table says."""
     tables = simulated(5, 2000, 1)
     releases = {name: released(table, name, 1.0) for name, table in tables.items()}
@@ -131,7 +131,7 @@ def test_noise_on_every_regret_spoils_the_attack_and_breaks_nothing() -> None:
             assert site.misfit > scale / 10  # and the attacker sees that it failed
 
 
-def test_an_empty_transcript_tells_nothing() -> None:
+def test_an_empty_transcript_reveals_nothing() -> None:
     welcome = Welcome("north", ("A", "B", "C"), 100)
     (found,) = reconstruct(Transcript(Settings("adaptive"), (welcome,)))
     assert np.array_equal(found.correlation, np.eye(3))

@@ -543,7 +543,7 @@ def test_bad_tables_are_refused() -> None:
             method.fit(sites)
 
 
-def test_training_that_diverges_is_told() -> None:
+def test_training_that_diverges_is_reported() -> None:
     message = r"site 'north': training diverged; bring all columns to a similar scale"
     with pytest.raises(fp.InputError, match=message):
         fp.FedDAG(**SHORT).fit({"north": chain(30, 1) * 1e25})  # squares of 4-byte numbers

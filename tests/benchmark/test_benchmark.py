@@ -28,7 +28,7 @@ def double(cell: Any) -> Any:
     return {"y": 2.0 * cell["x"]}
 
 
-def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
+def test_a_stopped_run_resumes(tmp_path: Path) -> None:
     CALLS.clear()
     cells = [{"x": x} for x in range(5)]
     first = run_grid(cells[:2], double, tmp_path)
@@ -210,7 +210,7 @@ def test_without_a_mask_all_searches_of_the_ablation_agree_on_many_rows(search: 
     assert search != "GES" or b["rounds"] > a["rounds"]
 
 
-def test_the_closure_is_judged_on_the_same_run() -> None:
+def test_the_closure_is_measured_on_the_same_run() -> None:
     cell = {"task": "ablation", "setting": "own strengths", "p": 8, "clients": 4, "samples": 1000}
     found = work(cell | {"masking": "adaptive", "aggregate": "sum", "search": "orders", "seed": 2})
     sim = fp.simulate(8, 4, 1000, shared_mechanisms=False, seed=2)

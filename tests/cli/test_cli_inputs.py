@@ -80,7 +80,7 @@ def test_standard_input_is_one_site(folder: Path) -> None:
             "decimal is the mark in numbers such as 1.5, a point or",
         ),
         (("check", "-", "-"), "standard input (-) is one table; give it once"),
-        (("check", "."), "the folder '.' holds no tables; their names end in .csv"),
+        (("check", "."), "the folder '.' holds no tables; their names end in .parquet, .pq"),
         (
             ("run", "sites", "--targets", "nice", "--dry-run"),
             "--targets 'nice': write the site and its columns",
@@ -143,7 +143,7 @@ def test_a_run_hands_findings_to_its_result_and_report(folder: Path) -> None:
     command = ("run", "sites", "--exclude", "id", "--out", "results")
     refused = fedperi_here(*command, cwd=folder, columns=400)
     assert refused.returncode == 2
-    assert "if all is right, --accept sbp" in refused.stderr
+    assert "if the values are right, use --accept sbp" in refused.stderr
     assert not (folder / "results").exists()
     done = fedperi_here(*command, "--accept", "sbp", cwd=folder, columns=400)
     assert done.returncode == 0, done.stderr

@@ -100,8 +100,8 @@ def test_a_release_in_processes_of_its_own(folder: Path) -> None:
         "What can be learned",
         "Who made it",
         "The ledger",
-        "The file is intact: its checksum matches, and its noise is as large as its promise",
-        "needs.",
+        "The file is intact: its checksum matches, and its noise is large enough for its",
+        "promise.",
         "It is not signed, so that this proves nothing about who made it.",
     ]
 

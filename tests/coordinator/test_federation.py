@@ -234,7 +234,7 @@ def test_property_directing_as_the_site_does_always_gains(data: st.DataObject) -
         assert discrepancies(site, dag, right).sum() < discrepancies(site, dag, wrong).sum() - 1
 
 
-def test_more_neighbours_than_the_rows_can_judge_together() -> None:
+def test_more_neighbours_than_the_rows_can_score_together() -> None:
     """A hub with eight children at a site with twelve rows: every number is finite, and the run ends well."""
     star = fp.PDAG.from_edges([("H", f"x{i}") for i in range(8)])
     tables = fp.simulate(star, 3, [3000, 3000, 12], weights=(2, 3), intervention="none", seed=0).sites

@@ -405,7 +405,7 @@ class Star(Arbitrary):
 
 
 @pytest.mark.parametrize("names", list(permutations("ABCZ")))
-def test_a_weak_collider_yields_to_a_strong_finding_that_another_is_none(names: tuple[str, ...]) -> None:
+def test_a_weak_collider_yields_to_strong_evidence_against_another(names: tuple[str, ...]) -> None:
     result = pc_fit(Star(names, 0))
     assert result.graph == fp.PDAG.from_edges([("B", "Z"), ("C", "Z"), ("Z", "A")])
     assert result.conflicts == (

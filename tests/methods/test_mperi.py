@@ -235,7 +235,7 @@ def test_an_edge_whose_other_direction_closes_a_cycle_is_directed() -> None:
     assert ("A", "C") in graph.directed
 
 
-def test_what_knowledge_tells() -> None:
+def test_directions_that_knowledge_gives() -> None:
     known = fp.Knowledge(forbidden=[("B", "A")], required=[("B", "C")]).constraints(("A", "B", "C"))
     assert np.argwhere(known_directions(known)).tolist() == [[0, 1], [1, 2]]
 

@@ -138,7 +138,7 @@ def test_much_noise_is_said_with_what_would_help() -> None:
     sim = fp.simulate(6, clients=3, samples=400, seed=1)
     result = fp.MPERI(progress=False).fit(released(sim.sites))
     warning = next(one for one in result.warnings if one.startswith("Privacy noise leaves little to compare: at site "))
-    assert "rows count for" in warning and "times as large, the noise would cost half of the rows." in warning
+    assert "rows are worth" in warning and "times as large, the noise would cost half of the rows." in warning
 
 
 def test_what_cannot_be_compared_is_refused() -> None:

@@ -358,7 +358,7 @@ def swallowing(monkeypatch: pytest.MonkeyPatch) -> list[fp.OracleSite]:
 
 
 @pytest.mark.usefixtures("usual_handler")
-def test_an_interruption_that_got_lost_is_heeded_in_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_that_got_lost_is_respected_in_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
     result = fp.IPERI(bootstrap=3).fit(swallowing(monkeypatch))
     assert not result.complete
     assert (result.rounds, result.replicates) == (1, 0)
@@ -417,7 +417,7 @@ def test_notebooks_get_a_picture() -> None:
     assert all(name in page for name in result.graph.names)
 
 
-def test_the_report_command_writes_the_page_anew(tmp_path: Path) -> None:
+def test_the_report_command_writes_the_page_again(tmp_path: Path) -> None:
     result = fp.IPERI().fit(fp.simulate(4, clients=2, samples=300, seed=1).sites)
     result.save(tmp_path)
     (tmp_path / "report.html").unlink()

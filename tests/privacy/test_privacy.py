@@ -417,7 +417,7 @@ def test_values_outside_the_bounds_are_clipped_silently(sim: Any, tmp_path: Path
 
 
 @pytest.mark.parametrize("value", ["SECRET", "12,5", ""])
-def test_a_cell_that_cannot_be_read_is_neither_an_error_nor_told(sim: Any, tmp_path: Path, value: str) -> None:
+def test_a_cell_that_cannot_be_read_is_neither_an_error_nor_shown(sim: Any, tmp_path: Path, value: str) -> None:
     table = sim.sites[0].astype(object)
     table.iloc[3, 1] = value
     release, witness = release_table(table, fp.Privacy(1.0, bounds=bounds_of(table), store=tmp_path))

@@ -263,7 +263,7 @@ def test_a_second_run_adds_up(place: Place) -> None:
     assert again.totals() == total([ONE, ONE], 1e-6)
 
 
-def test_a_gaussian_release_is_judged_at_the_delta_of_the_ceiling(place: Place) -> None:
+def test_a_gaussian_release_is_counted_at_the_delta_of_the_ceiling(place: Place) -> None:
     price = Price(1.0, 1e-6, gaussian=zcdp_rho(1.0, 1e-6))
     ledger = opened(place, ceiling=Ceiling(2.0, 1e-6)).charge(price, "a")
     assert ledger.spent == pytest.approx(1.0, rel=1e-9)
@@ -463,7 +463,7 @@ def test_a_missing_file_is_noticed(place: Place, name: str) -> None:
     raises_damaged(place, f"(ledger/{name} is missing)")
 
 
-def test_an_emptied_folder_is_noticed_and_nothing_begins_anew(place: Place) -> None:
+def test_an_emptied_folder_is_noticed_and_nothing_starts_over(place: Place) -> None:
     ledger = charged(place)
     for name in ("ledger.jsonl", "key", "head"):
         file(place, name).unlink()

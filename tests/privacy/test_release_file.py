@@ -573,7 +573,7 @@ def test_nothing_is_half_written(release: Release, tmp_path: Path, monkeypatch: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_errors_of_the_disk_are_told(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_the_disk_are_reported(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "h1.fedperi"
     save_release(release, file)
 

@@ -168,7 +168,7 @@ def test_fuzz_anything_for_a_message() -> None:
 
 
 @pytest.mark.parametrize("value", [10**400, -(10**400), math.inf, math.nan, True, "1", None])
-def test_a_number_that_is_none(value: object) -> None:
+def test_values_that_are_not_finite_numbers(value: object) -> None:
     with pytest.raises(Refused, match="has a 'n' that is not a finite number"):
         Fields({"protocol": PROTOCOL, "n": value}, "site 'x'", "open").number("n")
 
@@ -201,7 +201,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values])  # type: ignore[attr-defined]
-def test_wrong_types_in_what_a_site_tells_of_its_privacy_are_refused(key: str, value: object) -> None:
+def test_wrong_types_in_the_privacy_of_a_site_are_refused(key: str, value: object) -> None:
     told = {**PRIVACY, key: value}
     for record, reader in (
         (wire.write_card(Card("north", COLUMNS, told)), lambda r: wire.read_card(r, "site 'x'")),
@@ -219,7 +219,7 @@ def run() -> fp.Result:
 
 
 @pytest.mark.parametrize("told", [{}, {"private": True}, *({**PRIVACY, k: v} for k, vs in WRONG.items() for v in vs)])  # type: ignore[attr-defined]
-def test_the_summary_of_a_run_stands_whatever_a_site_tells(run: fp.Result, told: dict[str, Any]) -> None:
+def test_the_summary_of_a_run_survives_any_report_of_a_site(run: fp.Result, told: dict[str, Any]) -> None:
     """It was a KeyError, a TypeError or a ValueError at the end of a run. A result may also come from a file."""
     result = replace(run, privacy={"north": told, "south": dict(PRIVACY)})
     console = Console(file=io.StringIO(), width=200)

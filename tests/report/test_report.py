@@ -642,7 +642,7 @@ def test_ledgers_that_grew_and_ceilings_that_changed(tmp_path: Path) -> None:
     assert "a person with several rows in the table is protected less" in text  # one site: nothing to add up
 
 
-def test_the_guess_is_the_one_that_inspect_tells() -> None:
+def test_the_guess_is_the_one_that_inspect_shows() -> None:
     price = Price(1.0, 1e-6, gaussian=zcdp_rho(1.0, 1e-6))
     assert right_guesses(1.0, 1e-6) == pytest.approx(guesses(price)[0], abs=1e-15)
 

@@ -129,7 +129,7 @@ def _edges(result: Result) -> Any:
     return shown_edges(result, sorted(drawn_graph(result).directed))
 
 
-def test_what_the_sites_told_and_that_it_is_not_private() -> None:
+def test_what_the_sites_sent_and_that_it_is_not_private() -> None:
     text = words_of(render_report(by_hand()))
     assert "its row count, and the means and covariances of its columns, 15 numbers." in text
     assert "Exact means and covariances are not private" in text

@@ -386,7 +386,7 @@ def test_questions_that_loops_refuse() -> None:
 
 
 @needs_loops
-def test_loops_bear_an_empty_table() -> None:
+def test_loops_accept_an_empty_table() -> None:
     table = loops.discrete(CODES[:0], COUNTS[:0], LEVELS)
     out = np.empty((1, 2))
     loops.discrete_lattices(table, 1.0, 0.0, np.array([0]), np.array([[1]]), out)
@@ -397,7 +397,7 @@ def test_loops_bear_an_empty_table() -> None:
 
 
 @needs_loops
-def test_loops_bear_any_judge() -> None:
+def test_loops_accept_any_score_parameters() -> None:
     """A prior or a price that is no number, or no sane one, gives what the formulas give, in every cell."""
     table = random_table(np.random.default_rng(2), 6, 4, 50, 300)
     levels = np.array([len(levels) for levels in table.levels])

@@ -358,7 +358,7 @@ def test_types_of_a_database_are_taken_as_those_of_a_file(tmp_path: Path) -> Non
     assert [report.schema[name].kind for name in ("price", "code")] == ["continuous", "categorical"]
 
 
-def test_whoever_watches_is_told_which_table_is_read(tmp_path: Path) -> None:
+def test_progress_names_the_table_that_is_read(tmp_path: Path) -> None:
     told: list[str] = []
     urls = in_duckdb(tmp_path / "clinic.db", {"north": TABLES["north"][["age", "far"]]})
     check(urls, tell=told.append)

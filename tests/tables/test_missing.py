@@ -158,7 +158,7 @@ def test_the_result_says_what_was_missing_and_what_was_left_out() -> None:
     assert result.graph.names == ("age", "dose", "pressure", "arm")
     assert any(one.startswith("Column 'pulse': missing in 7") and "left out" in one for one in result.warnings)
     told = next(one for one in result.warnings if one.startswith("Values are missing"))
-    assert "at Lyon 2" in told and "400 rows count for 3" in told and "Brest" not in told
+    assert "at Lyon 2" in told and "400 rows, counted as 3" in told and "Brest" not in told
     assert [site["n"] for site in result.manifest["sites"]] == [400, 400, 400]
     with pytest.raises(fp.InputError, match=r"'Lyon', column 'dose': .* of the values are missing"):
         fp.MPERI(missing="error").fit(tables)

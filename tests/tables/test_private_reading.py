@@ -255,7 +255,7 @@ def test_few_rows_are_never_refused(tmp_path: Path, rows: int) -> None:
     assert not isinstance(seen(tmp_path / "t.parquet", NUMBERS), str)
 
 
-def test_delta_is_judged_by_a_public_number_of_rows_and_never_by_the_table(tmp_path: Path) -> None:
+def test_delta_is_compared_with_a_public_number_of_rows_and_never_with_the_table(tmp_path: Path) -> None:
     """Before, the hundredth row turned an answer at delta = 1/100 into a refusal."""
     for rows in (99, 100, 101):
         table = pd.DataFrame({"a": np.linspace(0, 10, rows), "b": np.linspace(10, 0, rows)})
@@ -359,7 +359,7 @@ TOLD = (
 )
 
 
-def test_the_owner_is_told_what_becomes_of_odd_rows(tmp_path: Path) -> None:
+def test_the_owner_sees_how_odd_rows_are_treated(tmp_path: Path) -> None:
     file = written(tmp_path, ODD_TABLE)
     told = "\n".join(map(str, owner_findings(file, fp.Privacy(1.0, bounds=NUMBERS))))
     assert all(words in told for words in TOLD), told

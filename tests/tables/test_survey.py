@@ -194,7 +194,7 @@ def test_a_checked_table_under_another_name_is_not_read_again(passes: Counter[st
     assert passes == {"north": 1, "south": 1}
 
 
-def test_whoever_watches_is_told_which_file_is_read(tmp_path: Path) -> None:
+def test_progress_names_the_file_that_is_read(tmp_path: Path) -> None:
     files = write(tmp_path, {"north": numbers(70_000, 1), "south": numbers(300, 2)})
     told: list[str] = []
     fp.tables.check(files, tell=told.append)

@@ -344,7 +344,7 @@ def test_what_goes_wrong_is_said_in_one_line(tmp_path: Path, arguments: Any, wor
     assert "Traceback" not in done.stderr
 
 
-def test_a_coordinator_that_speaks_no_tls_is_told_apart(link: Any) -> None:
+def test_a_coordinator_without_tls_is_recognised(link: Any) -> None:
     with pytest.raises(InputError, match="does not use TLS"):
         check_reachable(Address(f"127.0.0.1:{link.port}"))
 

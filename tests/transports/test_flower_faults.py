@@ -85,7 +85,7 @@ def test_a_site_killed_in_a_round_is_left_out_and_named(pilot: Pilot) -> None:
         assert log.count("1024 regrets") == log.count("opened with") == 1, log  # asked once, although begun again
 
 
-def test_a_site_killed_and_started_anew_in_a_run_answers_with_the_noise_that_it_had(pilot: Pilot) -> None:
+def test_a_site_killed_and_restarted_in_a_run_answers_with_the_noise_that_it_had(pilot: Pilot) -> None:
     coordinator = pilot.coordinate("--sites", 3, label="anew", out="anew")
     victim = pilot.site("south", *NOISE, label="anew-south", store="anew-store", talking=True)
     victim.approve_until("directions of edges")

@@ -227,7 +227,7 @@ def test_values_of_a_step_that_do_not_fit_together_are_refused(tables: Any, tmp_
     assert "a defect of fedperi" not in site.log.path.read_text()
 
 
-def test_runs_of_steps_and_runs_of_questions_are_told_apart(tables: Any, tmp_path: Path) -> None:
+def test_runs_of_steps_and_runs_of_questions_are_distinguished(tables: Any, tmp_path: Path) -> None:
     site, _ = begun(tables["north"], tmp_path)
     one = one_family(0, 1)
     words = "the run {!r} was not opened for this kind of message"

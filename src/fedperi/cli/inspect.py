@@ -69,7 +69,7 @@ def _print_proof(statement: Statement, checked: bool, exact: bool) -> None:
     from ..privacy.release.sentences import printable
 
     console = terminal()
-    noise = "and its numbers fit together" if exact else "and its noise is as large as its promise needs"
+    noise = "and its numbers fit together" if exact else "and its noise is large enough for its promise"
     console.print(f"The file is intact: its checksum matches, {noise}.")
     if checked:
         console.print(

@@ -145,11 +145,11 @@ def _adjust(effects: Effects | None, totals: Sequence[Total]) -> tuple[str, ...]
 
     needed = [one for one in totals if one.adjust != NONE]
     examples = sorted(needed, key=lambda one: (not one.value, one.open, len(one.notes), -abs(one.value)))[:MOST]
-    said = [
+    sentences = [
         f"For the effect of {one.cause} on {one.effect}{', in the most probable graph' * one.open}: {one.adjust}."
         for one in examples
     ]
     free = len(totals) - len(needed)
     if free:
-        said.append(f"For {free} of {len(totals)} effects: nothing.")
-    return ("It depends on the effect that you ask about.", *said)
+        sentences.append(f"For {free} of {len(totals)} effects: nothing.")
+    return ("It depends on the effect that you ask about.", *sentences)

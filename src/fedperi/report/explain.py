@@ -47,7 +47,7 @@ def explain(result: Result, a: str, b: str) -> list[str]:
     if a == b:
         raise InputError(f"both variables are {a!r}: give two")
     mark = edge_mark(result.graph, a, b)
-    said = [
+    sentences = [
         MARKS[mark].format(a=a, b=b),
         *_probable(result, a, b),
         *_resting(result, a, b),
@@ -57,20 +57,20 @@ def explain(result: Result, a: str, b: str) -> list[str]:
         *(one.words for one in result.differences if one.variable in (a, b)),
         *_effects(result, a, b, mark),
     ]
-    return list(dict.fromkeys(said))
+    return list(dict.fromkeys(sentences))
 
 
 def _probable(result: Result, a: str, b: str) -> list[str]:
     one = next((one for one in result.probable if {one.a, one.b} == {a, b}), None)
     if one is None:
         return []
-    there, back = (one.forward, one.backward) if one.a == a else (one.backward, one.forward)
-    said = f"Probability of {a} -> {b}: {there:.2f}; of {b} -> {a}: {back:.2f}; of no edge: {one.none:.2f}."
-    if one.none > max(there, back):
-        return [said]
-    first, second, chance = (a, b, there) if there >= back else (b, a, back)
+    forward, backward = (one.forward, one.backward) if one.a == a else (one.backward, one.forward)
+    sentence = f"Probability of {a} -> {b}: {forward:.2f}; of {b} -> {a}: {backward:.2f}; of no edge: {one.none:.2f}."
+    if one.none > max(forward, backward):
+        return [sentence]
+    first, second, chance = (a, b, forward) if forward >= backward else (b, a, backward)
     word = how_sure(chance, edge_mark(result.graph, first, second) == "->").word
-    return [said, f"{first} -> {second} is {word}." if word != "open" else "The direction is open."]
+    return [sentence, f"{first} -> {second} is {word}." if word != "open" else "The direction is open."]
 
 
 def _resting(result: Result, a: str, b: str) -> list[str]:
@@ -78,11 +78,11 @@ def _resting(result: Result, a: str, b: str) -> list[str]:
     if one is None:
         return []
     words = grade_words(one, len(result.sites))
-    said = [f"The direction is {words}." if words in ("open", "confirmed", "known beforehand") else f"It {words}."]
+    sentences = [f"The direction is {words}." if words in ("open", "confirmed", "known beforehand") else f"It {words}."]
     if one.grade:
         tried = "; ".join(one.flips) if one.flips else "nothing that was tried"
-        said.append(f"What changes it: {tried}.")
-    return said
+        sentences.append(f"What changes it: {tried}.")
+    return sentences
 
 
 def _evidence(result: Result, a: str, b: str) -> list[str]:
@@ -90,22 +90,22 @@ def _evidence(result: Result, a: str, b: str) -> list[str]:
     if one is None:
         return []
     words = evidence_words(one.gain)
-    said = [f"Why there is an edge: {words}; the data fit that much worse without it."]
+    sentences = [f"Why there is an edge: {words}; the data fit that much worse without it."]
     if one.sites:
-        said.append(f"Sites that support it: {', '.join(one.sites)}.")
+        sentences.append(f"Sites that support it: {', '.join(one.sites)}.")
     if one.words and not result.robustness:
-        said.append(f"Why it points this way: {one.words}.")
-    return said
+        sentences.append(f"Why it points this way: {one.words}.")
+    return sentences
 
 
 def _stability(result: Result, a: str, b: str) -> list[str]:
     one = next((one for one in result.stability if {one.a, one.b} == {a, b}), None)
     if one is None:
         return []
-    there, back = (one.forward, one.backward) if one.a == a else (one.backward, one.forward)
+    forward, backward = (one.forward, one.backward) if one.a == a else (one.backward, one.forward)
     return [
-        f"Of {result.replicates} resampled runs, {a} -> {b} in {there:.0%}, {b} -> {a} in {back:.0%}, an open edge in "
-        f"{one.undirected:.0%}, no edge in {one.absent:.0%}."
+        f"Of {result.replicates} resampled runs, {a} -> {b} in {forward:.0%}, {b} -> {a} in {backward:.0%}, an open "
+        f"edge in {one.undirected:.0%}, no edge in {one.absent:.0%}."
     ]
 
 
@@ -119,30 +119,27 @@ def _effects(result: Result, a: str, b: str, mark: str) -> list[str]:
         return ["Its strength needs the sites' summaries (summaries.json), which are not available."]
     if mark == "--":
         both = [(one, other, strength(effects, one, other)) for one, other in ((a, b), (b, a))]
-        ways = [(f"Direct effect, if {x} -> {y}", one) for x, y, one in both]
+        ways = [(f"Pooled direct effect, if {x} -> {y}", one) for x, y, one in both]
         return [
-            f"{way}{where}: {direct} ({one.unit})."
-            for way, one in ways
-            for where, direct, _ in _in_common(one)
-            if direct
+            f"{way}{where}: {direct} ({one.unit})." for way, one in ways for where, direct, _ in _pooled(one) if direct
         ]
     found = [pair for pair in effects.pairs() if set(pair) == {a, b}]
     if not found:
         return [f"In the graph no directed path connects {a} and {b}: neither has an effect on the other."]
     out = []
     for cause, effect in found:
-        said = strength(effects, cause, effect)
+        estimate = strength(effects, cause, effect)
         for kind, at in (("direct", 1), ("total", 2)):
-            for one in _in_common(said):
+            for one in _pooled(estimate):
                 if one[at]:
-                    out.append(f"Pooled {kind} effect of {cause} on {effect}{one[0]}: {one[at]} ({said.unit}).")
-        out += said.words
+                    out.append(f"Pooled {kind} effect of {cause} on {effect}{one[0]}: {one[at]} ({estimate.unit}).")
+        out += estimate.words
     return out
 
 
-def _in_common(said: Strength) -> list[tuple[str, str, str]]:
+def _pooled(estimate: Strength) -> list[tuple[str, str, str]]:
     """The pooled effect: for which level, if there is one per level; direct; total."""
-    if said.direct or said.total:
-        return [("", said.direct, said.total)]
-    levels = [place for place in said.places if place[0].startswith("Pooled: ")]
+    if estimate.direct or estimate.total:
+        return [("", estimate.direct, estimate.total)]
+    levels = [place for place in estimate.places if place[0].startswith("Pooled: ")]
     return [(f", {place.removeprefix('Pooled: ')}", direct, total) for place, direct, total in levels]

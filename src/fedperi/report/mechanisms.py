@@ -187,10 +187,10 @@ def _graded(result: Result, edge: ShownEdge, robust: Robustness | None, effects:
     shares: tuple[Share, ...] = ()
     if chance is not None:
         ways = (chance.forward, chance.backward)
-        there, back = ways if chance.a == edge.first else ways[::-1]
+        forward, backward = ways if chance.a == edge.first else ways[::-1]
         shares = (
-            Share(f"{edge.first} → {edge.second}", there, "forward"),
-            Share(f"{edge.first} ← {edge.second}", back, "backward"),
+            Share(f"{edge.first} → {edge.second}", forward, "forward"),
+            Share(f"{edge.first} ← {edge.second}", backward, "backward"),
             Share("no edge", chance.none, "absent"),
         )
     words = grade_words(robust, len(result.sites))

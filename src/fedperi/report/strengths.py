@@ -54,7 +54,7 @@ def strength(effects: Effects, cause: str, effect: str) -> Strength:
     >>> sim = fp.simulate(truth, clients=3, samples=1000, weights=(0.5, 1.0), intervention="shift", seed=3)
     >>> found = strength(effects_of(fp.MPERI().fit(sim.sites)), "dose", "pain")
     >>> found.unit, found.words[0]
-    ('pain per unit of dose', 'Total effect: along all paths. There is nothing to adjust for.')
+    ('pain per unit of dose', 'Total effect: along all directed paths. There is nothing to adjust for.')
     """
     rows = effects.of(cause, effect)
     common = [one for one in rows if one.pooled]

@@ -121,7 +121,7 @@ def _collect(
     from ...transports.flower.watched import WatchedGrid
 
     run, keys = tally.run, names_of(link.known)
-    there = len(box.sites)
+    known = len(box.sites)
     declared = as_schema(options["schema"]) or next((s.schema for s in box.all() if s.schema is not None), None)
     log = note.path.with_name("superlink.log")
     with superlink(*link.address, link.certificates, link.known, log, note) as server, server.grid() as grid:
@@ -129,8 +129,8 @@ def _collect(
         note(f"listening at {where}{'' if link.certificates else ' WITHOUT TLS'}, run {run}.")
         roster = Roster(
             WatchedGrid(grid, tally, keys),
-            sites=wanted - there,
-            min_sites=max(least - there, 0),
+            sites=wanted - known,
+            min_sites=max(least - known, 0),
             keys=keys,
             wishes=Wishes(declared, options["data"], False),
             journal=Journal(run=run),

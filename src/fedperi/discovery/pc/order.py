@@ -168,7 +168,7 @@ def _sift(order: Sequence[int], around: _Around, start: Iterable[int]) -> list[i
         order.remove(node)
         order.insert(order.index(near[best]) if best < len(near) else len(order), node)
         place = np.argsort(np.array(order, dtype=np.intp)).tolist()
-        passed = near[min(best, here) : max(best, here)]
-        waiting.update(around.near[node], *(around.near[other] for other in passed))
+        crossed = near[min(best, here) : max(best, here)]
+        waiting.update(around.near[node], *(around.near[other] for other in crossed))
         waiting.discard(node)
     return order

@@ -100,8 +100,8 @@ Ways = tuple[bool, ...]
 
 
 def _log_shares(directions: Directions, a: str, b: str) -> tuple[float, float]:
-    there, back = directions.get((a, b), 0.0), directions.get((b, a), 0.0)
-    share = there / (there + back) if there + back > 0 else 0.5
+    forward, backward = directions.get((a, b), 0.0), directions.get((b, a), 0.0)
+    share = forward / (forward + backward) if forward + backward > 0 else 0.5
     share = min(max(share, DOUBT), 1 - DOUBT)
     return log(share), log(1 - share)
 

@@ -103,9 +103,9 @@ def _change(site: str, graph: PDAG, other: PDAG) -> ChangedGraph:
     turned: list[str] = []
     differs = graph.adjacency != other.adjacency
     for i, j in np.argwhere(np.triu(differs | differs.T)).tolist():
-        here, there = _edge_kind(graph, i, j), _edge_kind(other, i, j)
-        edge = f"{graph.names[i]} {here or there} {graph.names[j]}"
-        (lost if not there else turned if here else new).append(edge)
+        before, after = _edge_kind(graph, i, j), _edge_kind(other, i, j)
+        edge = f"{graph.names[i]} {before or after} {graph.names[j]}"
+        (lost if not after else turned if before else new).append(edge)
     return ChangedGraph(site, tuple(lost), tuple(new), tuple(turned))
 
 

@@ -195,8 +195,8 @@ def _two_ways(groups: Sequence[Groups]) -> list[str]:
     if not tied:
         return []
     return [
-        f"Two mechanisms of {_named(tied)} are equally common among the sites. The data do not show which of the two "
-        "is the local policy."
+        f"For {_named(tied)}, two mechanisms are equally common among the sites. The data do not show which of the "
+        "two is the local policy."
     ]
 
 

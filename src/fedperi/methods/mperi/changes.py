@@ -42,8 +42,8 @@ def simplest_change(
             gone = [before.index(c) for c in _columns(mechanisms, how)]
             used = strengths.copy()
             used[gone] = 0.0
-        there = _level(moments, before, own, used) if new_level or how else level
-        left = _left(moments, before, own, used, there) / n
+        own_level = _level(moments, before, own, used) if new_level or how else level
+        left = _left(moments, before, own, used, own_level) / n
         around = left if new_spread or not mechanisms.spread[node] else spread
         likelihood = -0.5 * n * (_log_det(around) + float(np.trace(np.linalg.solve(around, left))))
         counted = (len(before) * len(own) if how is None else 0) + (len(own) if new_level or how else 0)
@@ -54,7 +54,17 @@ def simplest_change(
             best = (
                 likelihood - cost,
                 _change(
-                    mechanisms, node, parents, how, new_level, new_spread, used, strengths, there - level, left, spread
+                    mechanisms,
+                    node,
+                    parents,
+                    how,
+                    new_level,
+                    new_spread,
+                    used,
+                    strengths,
+                    own_level - level,
+                    left,
+                    spread,
                 ),
             )
     assert best is not None

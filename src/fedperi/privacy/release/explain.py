@@ -48,8 +48,8 @@ def explain(release: Release) -> list[Section]:
     >>> [section.heading for section in explain(release)][:4]
     ['NOT PRIVATE', 'What this is', 'What would be promised with real noise', 'What it holds']
     >>> explain(release)[2].paragraphs[1]
-    'For a patient: somebody who knows all other rows and must guess whether yours is in the table is right in 50 of 100
-    cases by tossing a coin, and with this file in at most 73.11; by the kind of noise, on average, in at most 55.52.'
+    'For a patient: someone who knows all other rows and guesses whether yours is in the table is right in 50 of 100
+    cases by tossing a coin, and with this file in at most 73.11; for this kind of noise, on average, in at most 55.52.'
     """
     made = Section("Who made it", (signed_words(release),))
     sections = [_what(release), _promise(release), _holds(release), *_learned(release), made, _ledger(release)]

@@ -74,10 +74,10 @@ def _variable(
     earlier: list[Variable], letter: str, role: Role, rng: np.random.Generator, *, with_product: bool
 ) -> Variable:
     typical, scale, decimals = _units(role, rng)
-    many = min(int(rng.choice([1, 2, 3], p=[0.25, 0.5, 0.25])), len(earlier))
-    causes = [earlier[int(i)] for i in sorted(rng.permutation(len(earlier))[:many])]
+    count = min(int(rng.choice([1, 2, 3], p=[0.25, 0.5, 0.25])), len(earlier))
+    causes = [earlier[int(i)] for i in sorted(rng.permutation(len(earlier))[:count])]
     effects = [_effect(cause, role, scale, rng) for cause in causes]
-    if with_product and many > 1:
+    if with_product and count > 1:
         first, second = effects[0], effects[1]
         effects.append(Effect(first.cause, second.size / 2, times=second.cause))
     return Variable(

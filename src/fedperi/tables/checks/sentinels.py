@@ -96,7 +96,7 @@ def sentinel_findings(name: str, looks: Looked, levels: Sequence[str] | None = N
 def _code_finding(name: str, code: int, looks: Looked, levels: Sequence[str] | None = None) -> Finding:
     rows = {site: (look.codes[code], look.n) for site, look in looks.items() if look.codes.get(code)}
     where = " and ".join(f"{site!r} ({some} of {n} rows)" for site, (some, n) in rows.items())
-    message = f"the value {code} at {where} lies apart from all others: probably a code for missing"
+    message = f"the value {code} at {where} is far from all other values: probably a code for missing"
     remedy = f"if so, declare missing_values = [{code}] for {name} in the schema"
     # A level of its own does no harm; among amounts a code would count as a huge or a tiny one.
     return Finding("error" if levels is None else "warning", None, (name,), message, remedy, "sentinel")
@@ -112,7 +112,7 @@ def zero_finding(name: str, looks: Looked) -> Finding | None:
     >>> looks = Looks()
     >>> looks.add(pd.DataFrame({"chol": [180.5 + i % 80 for i in range(100)] + [0.0] * 20}))
     >>> print(zero_finding("chol", {"lyon": looks.result()["chol"]}))
-    column 'chol': the value 0 at 'lyon' (20 of 120 rows) lies apart from all others, and is taken as missing; ...
+    column 'chol': the value 0 at 'lyon' (20 of 120 rows) is far from all other values, and is taken as missing; ...
     """
     if 0 not in codes_of(looks):
         return None
