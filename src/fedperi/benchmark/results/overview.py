@@ -86,7 +86,10 @@ def _also(fits: Sequence[Cell]) -> str:
                 f"one ({len(told):,} runs)"
             )
     if policies:
-        lines.append(f"- **Policies.** Where nothing but policies differs, {'; '.join(policies)}.")
+        lines.append(
+            f"- **Policies.** Where nothing but policies differs, {'; '.join(policies)}. UT-IGSP compares each site "
+            "with the rows of all, so that a policy at one site can show at others."
+        )
     _, _, count, mean, right = calibration(mine, (0.9, 1.0))[0]
     if count:
         lines.append(
