@@ -13,7 +13,7 @@ from ..survey.cells import CLINIC_SIZE
 from ..survey.conclusions import difference, overall, run
 from ..survey.numbers import calibration, named
 from ..survey.places import Place, Rival, odds, places
-from .plan import not_run, progress
+from .plan import not_run, progress, unseen
 from .reasons import REASONS, reason
 
 Found = Mapping[str, Sequence[Place]]
@@ -29,10 +29,10 @@ def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> st
     return (
         "# Results: where M-PERI is first, and where not\n\n"
         f"{len(fits):,} fits in {settings} settings, on simulated sites whose truth is known. No method or option was "
-        "tuned on these seeds, no seed was left out, and [the plan](#what-was-run) was written down before the first "
-        "fit. A *place* is a setting with a number of variables. Methods are compared on the same simulations only. "
+        "tuned on these seeds, no seed was left out, and [the plan](#what-was-run) was written down before the run. "
+        "A *place* is a setting with a number of variables. Methods are compared on the same simulations only. "
         "Every number with the command that makes it again: [settings-rows.md](settings-rows.md).\n\n"
-        f"{_by_size(found)}\n{_missing(fits)}{_also(fits)}\n"
+        f"{_by_size(found)}\n{_missing(fits)}{_fresh(fits)}{_also(fits)}\n"
         f"## Against each method\n\n{_ABOUT_METHODS}\n\n{overall(fits)}\n"
         f"## Place by place\n\n{_ABOUT_PLACES}\n\n{_matrix(found)}\n"
         f"## Where it is not first, and what would change it\n\n{_behind(found)}\n{_worse_ratio(found)}"
@@ -67,6 +67,20 @@ def _by_size(found: Found) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _fresh(fits: Sequence[Cell]) -> str:
+    """The same counts on seeds that nobody had looked at."""
+    some = unseen(fits)
+    found = {first: places(some, first) for first in run(some)}
+    if not any(found.values()) or len(some) == len(fits):
+        return ""
+    rivals = dict.fromkeys(rival.name for ones in found.values() for one in ones for rival in one.rivals)
+    against = ", ".join(CONTENDERS[name].label for name in rivals)
+    return (
+        "Some of these seeds had been used before, in an earlier run whose results had been seen when the plan was "
+        f"written. On the other seeds alone, against {against}:\n\n{_by_size(found)}\n"
+    )
+
+
 def _missing(fits: Sequence[Cell]) -> str:
     missing = not_run(fits, "settings")
     return f"Planned, and not run: {missing}.\n\n" if missing else ""
@@ -86,7 +100,10 @@ def _also(fits: Sequence[Cell]) -> str:
                 f"one ({len(told):,} runs)"
             )
     if policies:
-        lines.append(f"- **Policies.** Where nothing but policies differs, {'; '.join(policies)}.")
+        lines.append(
+            f"- **Policies.** Where nothing but policies differs, {'; '.join(policies)}. UT-IGSP compares each site "
+            "with the rows of all, so that a policy at one site can show at others."
+        )
     _, _, count, mean, right = calibration(mine, (0.9, 1.0))[0]
     if count:
         lines.append(

@@ -20,6 +20,10 @@ from ..survey.cells import CLINIC_SITES, CLINIC_SIZE, SITES, SURVEYED
 FIRST = 9500
 """The first seed: no method or option was tuned on this seed or a later one."""
 
+UNSEEN = {5: 9510, 10: 9507, 12: 9507, 20: 9501}
+"""By number of variables the first seed of which nothing had been looked at when the plan was written; other numbers of
+variables: none had."""
+
 LIMIT = 60.0
 """CPU seconds of one fit."""
 
@@ -128,6 +132,17 @@ def cells(request: Request) -> list[Cell]:
         for cell in [*(filter_cells(fits) if step.of in COMPARISONS else ()), *fits]:
             out.setdefault(tuple(cell.values()), cell)
     return list(out.values())
+
+
+def unseen(found: Sequence[Cell]) -> list[Cell]:
+    """Leave out the seeds that an earlier run had used, whose results had been seen.
+
+    Examples
+    --------
+    >>> [row["seed"] for row in unseen([{"p": 5, "seed": 9509}, {"p": 5, "seed": 9510}])]
+    [9510]
+    """
+    return [row for row in found if row["seed"] >= UNSEEN.get(row["p"], FIRST)]
 
 
 def not_run(found: Sequence[Cell], experiment: str) -> str:
