@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 Entry: TypeAlias = Union[Source, NDArray[Any], Respondent, Summary, "Release"]
 """What can be a site of its own: a DataFrame, an array, the path of a table or statement, or an object of fedperi."""
 
-Sites: TypeAlias = Iterable[Entry] | Mapping[str, Entry] | Transport
-"""What ``fit`` takes: some entries, a mapping of names to them, or a transport that is connected already."""
+Sites: TypeAlias = Mapping[str, Entry] | Sequence[Entry] | ValuesView[Entry] | Iterator[Entry] | Transport
+"""What ``fit`` takes: some entries, a mapping of names to them, or a transport that is connected already. Not any
+iterable: a dictionary is one, of its keys, so that type checkers refuse ``{**tables, "Metz": table}``."""
 
 WIDE, MUCH = 100, 2000
 """Number of variables, per site and over all sites, from which processing several sites in parallel pays."""
