@@ -18,7 +18,7 @@ from ..encode import side_by_side
 from ..moments import Moments, MomentStream
 from ..schema import Schema
 from ..table import Table
-from .plain import is_plain, plain_values
+from .plain import is_plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,8 @@ class PassingMoments:
         if not all(is_plain(dtype, self._kinds) for dtype in frame.dtypes):
             self._stream = None
             return
-        rows = side_by_side([plain_values(frame, [position]) for position in self._positions])
+        columns = (frame.iloc[:, position].to_numpy(dtype=np.float64) for position in self._positions)
+        rows = side_by_side([column[:, None] for column in columns])
         if self._drop:
             absent = np.isnan(rows).any(axis=1)
             rows = rows[~absent] if absent.any() else rows

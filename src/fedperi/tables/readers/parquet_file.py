@@ -99,14 +99,14 @@ def _frame(batch: Any, names: tuple[str, ...]) -> pd.DataFrame:
     import pandas as pd
     import pyarrow.types as types
 
-    columns = {}
+    columns: dict[str, Any] = {}
     for name in names:
         column = batch.column(name)
         plain = types.is_integer(column.type) or types.is_floating(column.type)
         if plain and not column.null_count:
-            columns[name] = pd.Series(column.to_numpy(), copy=False)
+            columns[name] = column.to_numpy()
         else:
-            columns[name] = column.to_pandas()
+            columns[name] = column.to_pandas().array
     return pd.DataFrame(columns, copy=False)
 
 
