@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import fedperi as fp
-from fedperi.methods.mperi import many_sites
-from fedperi.methods.mperi.many_sites import sampled
+from fedperi.methods.mperi import oracle
+from fedperi.methods.mperi.oracle import sampled
 from fedperi.scores import mechanisms_groups, mechanisms_numpy
 from fedperi.scores.mechanisms import Mechanisms
 from fedperi.tables.summary.summaries import summaries
@@ -25,10 +25,10 @@ def test_a_sample_of_the_sites_has_the_large_ones_and_does_not_depend_on_their_o
     tables = {f"site {k:03}": table(3000 if k % 50 == 7 else 20, k) for k in range(150)}
     parts = summaries(tables)
     names = {part.site for part in sampled(parts)}
-    assert len(names) <= many_sites.SAMPLED and {"site 007", "site 057", "site 107"} <= names
+    assert len(names) <= oracle.SAMPLED and {"site 007", "site 057", "site 107"} <= names
     assert {part.site for part in sampled(parts[::-1])} == names
     assert [part.site for part in sampled(parts[:128])] == [part.site for part in parts[:128]]
-    assert len(sampled(summaries({f"{k}": table(30, k) for k in range(129)}))) == many_sites.SAMPLED
+    assert len(sampled(summaries({f"{k}": table(30, k) for k in range(129)}))) == oracle.SAMPLED
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -38,15 +38,15 @@ def test_a_sample_that_proposes_candidates_leaves_the_result_as_it_is(
     """But for pairs that are probably no edges: some lose what probability they had."""
     sites = fp.simulate(14, clients=24, samples=500, intervention="varied", seed=seed).sites
     whole = fp.MPERI(progress=False).fit(sites)
-    searches, inner = list[int](), many_sites.sampled
+    searches, inner = list[int](), oracle.sampled
 
     def noted(parts: Sequence[Summary]) -> list[Summary]:
         searches.append(len(inner(parts)))
         return inner(parts)
 
-    monkeypatch.setattr(many_sites, "MOST_SEARCHED", 23)
-    monkeypatch.setattr(many_sites, "SAMPLED", 10)
-    monkeypatch.setattr(many_sites, "sampled", noted)
+    monkeypatch.setattr(oracle, "MOST_SEARCHED", 23)
+    monkeypatch.setattr(oracle, "SAMPLED", 10)
+    monkeypatch.setattr(oracle, "sampled", noted)
     some = fp.MPERI(progress=False).fit(sites)
     assert searches == [10]
     assert some.graph == whole.graph and some.dag == whole.dag

@@ -37,8 +37,7 @@ from .differences import find_differences
 from .directions import find_graph, member_of, stated
 from .edges import edge_evidence, probable_pairs
 from .hidden import hidden_causes
-from .many_sites import best_dag
-from .oracle import MOST_CANDIDATES, ScoreOracle, edge_price
+from .oracle import MOST_CANDIDATES, ScoreOracle, best_dag, edge_price
 from .redraw import redrawn_summary
 from .runs import MARGIN, Comparison, Runs, posterior_runs
 from .statements import named_entries, privacy_of, statements

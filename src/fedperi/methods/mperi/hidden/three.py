@@ -8,7 +8,7 @@ from itertools import combinations
 from ....graph import bits
 from ....graph.pdag import PDAG
 from ....tables.summary.summary import Summary
-from ..many_sites import sampled
+from ..oracle import sampled
 from ..wording import listed
 from .neighbourhood import MOST_PARENTS, Neighbourhood, gain_of_hidden_cause
 from .sign import Sign
