@@ -21,3 +21,8 @@ def test_examples(name: str) -> None:
 def test_there_are_examples() -> None:
     found = [importlib.import_module(name) for name in MODULES]
     assert sum(bool(test.examples) for module in found for test in doctest.DocTestFinder().find(module)) > 300
+
+
+@pytest.mark.parametrize("name", [name for name in fedperi.__all__ if name != "__version__"])
+def test_every_public_name_has_an_example(name: str) -> None:
+    assert ">>> " in (getattr(fedperi, name).__doc__ or "")

@@ -71,6 +71,13 @@ class Replay:
     ----------
     text : str
         What `Transcript.to_json` wrote.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> result = fp.PERI().fit(fp.simulate(3, clients=2, samples=100).sites)
+    >>> fp.PERI().fit(fp.Replay(result.transcript.to_json())).graph == result.graph
+    True
     """
 
     widest, counted, dropped = WIDEST, True, ()  # a transcript does not say how sites scored

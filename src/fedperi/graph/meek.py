@@ -14,7 +14,15 @@ from .pdag import PDAG
 
 
 class MeekStep(NamedTuple):
-    """One application of a rule: `tail` -- `head` became `tail` -> `head` because of rule `rule` and `witnesses`."""
+    """One application of a rule: `tail` -- `head` became `tail` -> `head` because of rule `rule` and `witnesses`.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> (step,) = fp.meek_steps(fp.PDAG.from_edges(directed=[("A", "B")], undirected=[("B", "C")]))
+    >>> f"{step.tail} -> {step.head} by rule {step.rule}, because of {step.witnesses[0]}"
+    'B -> C by rule 1, because of A'
+    """
 
     tail: str
     head: str

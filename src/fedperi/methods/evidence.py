@@ -37,6 +37,14 @@ class EdgeEvidence(NamedTuple):
         The same in a sentence.
     differing : tuple of str
         The sites whose own graphs give the direction, if the reason is "difference".
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> truth = fp.PDAG.from_edges([("age", "weight"), ("sex", "weight")])
+    >>> edge = fp.IPERI().fit(fp.simulate(truth, clients=2, samples=5000, seed=1).sites).edges[0]
+    >>> edge.a, edge.b, edge.reason, edge.words
+    ('age', 'weight', 'v-structure', 'age and sex are both causes of weight and are not adjacent')
     """
 
     a: str
