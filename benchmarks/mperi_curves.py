@@ -1,4 +1,4 @@
-"""What the run that allows for curves takes back: arrows with and without it, on tables that no line describes.
+"""What the run that allows for curves withdraws: arrows with and without it, on tables that no line describes.
 
 Two kinds of hospital-like tables that have nothing in common with those of the package:
 
