@@ -532,12 +532,8 @@ def shell_lines(text: str) -> list[str]:
 
 
 def shown_commands() -> list[str]:
-    texts = [
-        "\n".join(page.read_text(encoding="utf-8") for page in PAGES),
-        module._CA_README,
-        module._COORDINATOR_README,
-        module._SITE_README,
-    ]  # type: ignore[attr-defined]
+    texts = ["\n".join(page.read_text(encoding="utf-8") for page in PAGES)]
+    texts += [getattr(module, f"_{side}_README") for side in ("CA", "COORDINATOR", "SITE")]
     texts += [path.read_text(encoding="utf-8") for path in sorted(DEPLOY.glob("*.service"))]
     options = re.findall(r"/fedperi/(\w+)\.env`:\n\n```text\n.*?^OPTIONS=(.*?)$", texts[0], re.DOTALL | re.MULTILINE)
     assert len(options) == 2
