@@ -3,11 +3,12 @@
     python benchmarks/statement_cost.py 10 50              # variables, sites
     python benchmarks/statement_cost.py 100 3 --delay 200  # milliseconds each way between a site and the coordinator
 
-Prints the seconds until all processes are up, those of the run from then on, and the bytes of the statements.
+Prints when the coordinator says what, how long start and run took, their CPU time, and the bytes of a statement.
 """
 
 import argparse
 import asyncio
+import resource
 import socket
 import subprocess
 import sys
@@ -47,25 +48,50 @@ def measure(folder: Path, p: int, sites: int, samples: int, delay: float) -> Non
         for name in names:  # up, and looking for a coordinator that is not there yet
             while b"trying again" not in (folder / f"{name}.log").read_bytes():
                 time.sleep(0.1)
-        up = time.monotonic()
-        done = subprocess.run(
-            [*COMMAND, "coordinate", "--keys", "keys/coordinator", "--address", f"127.0.0.1:{port}", "--out", "out"],
-            cwd=folder,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
+        up, clock = time.monotonic(), time.time()
+        said, cpu = coordinate(folder, port)
         end = time.monotonic()
     finally:
         for process in processes:
             process.kill()
-    sizes = [path.stat().st_size for path in (folder / "out" / "statements").glob("*.fedperi")]
-    for line in done.stderr.splitlines():
-        print(f"  {line}")
-    print(
-        f"p={p}, {sites} sites: {up - begun:.1f} s until all sites were up, {end - up:.1f} s for the coordinator from "
-        f"its start to the result; {sum(sizes) / len(sizes) / 1e3:.1f} kB per statement, {len(sizes)} statements"
+            process.wait()
+    for second, line in said:
+        print(f"  {second:6.1f} s  {line}")
+    files = sorted((folder / "out" / "statements").glob("*.fedperi"))
+    connected = max(at for at, line in said if f"{sites} of {sites} sites connected" in line)
+    stated = max(file.stat().st_mtime for file in files) - clock
+    before = time.process_time()
+    fp.MPERI(progress=False).fit(files)
+    search = time.process_time() - before
+    size = sum(file.stat().st_size for file in files) / sites
+    print(f"p={p}, {sites} sites, {2000 * delay:g} ms round trip, {size / 1e3:.1f} kB per statement")
+    print(f"  start-up: {up - begun:.1f} s until all sites were up, then {connected:.1f} s until all were connected")
+    print(f"  run: {stated - connected:.1f} s until all statements were there, {end - up - stated:.1f} s to the result")
+    print(f"  CPU: {cpu:.1f} s coordinator, {search:.1f} s of it search; {(children() - cpu) / sites:.1f} s a site")
+
+
+def coordinate(folder: Path, port: int) -> tuple[list[tuple[float, str]], float]:
+    """Run a coordinator; return what it said, and after how many seconds, and its CPU time."""
+    before, begun = children(), time.monotonic()
+    said = []
+    process = subprocess.Popen(
+        [*COMMAND, "coordinate", "--keys", "keys/coordinator", "--address", f"127.0.0.1:{port}", "--out", "out"],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
+    assert process.stderr is not None
+    for line in process.stderr:
+        said.append((time.monotonic() - begun, line.rstrip()))
+    assert process.wait() == 0, said
+    return said, children() - before
+
+
+def children() -> float:
+    """CPU seconds of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def free_port() -> int:

@@ -25,8 +25,9 @@ from fedperi.pki.keys import make_keys
 HOST = "coordinator.example.org"
 ADD = {"sites": ["west"]}
 BEGIN = {"hosts": [HOST]}
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "deployment.md"
-DEPLOY = PAGE.parents[2] / "deploy"
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+PAGES = [GUIDES / "deployment.md", *sorted((GUIDES / "network").glob("*.md"))]
+DEPLOY = GUIDES.parents[1] / "deploy"
 
 
 @pytest.fixture
@@ -531,7 +532,8 @@ def shell_lines(text: str) -> list[str]:
 
 
 def shown_commands() -> list[str]:
-    texts = [PAGE.read_text(encoding="utf-8"), module._CA_README, module._COORDINATOR_README, module._SITE_README]  # type: ignore[attr-defined]
+    texts = ["\n".join(page.read_text(encoding="utf-8") for page in PAGES)]
+    texts += [getattr(module, f"_{side}_README") for side in ("CA", "COORDINATOR", "SITE")]
     texts += [path.read_text(encoding="utf-8") for path in sorted(DEPLOY.glob("*.service"))]
     options = re.findall(r"/fedperi/(\w+)\.env`:\n\n```text\n.*?^OPTIONS=(.*?)$", texts[0], re.DOTALL | re.MULTILINE)
     assert len(options) == 2
@@ -555,7 +557,9 @@ def test_options_in_guide_units_and_readmes_exist() -> None:
 
 def test_commands_of_the_guide_run_in_order(tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
-    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```sh\n(.*?)^```$", (GUIDES / "network/keys.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     lines = [line for block in blocks for line in block.splitlines() if not line.startswith("#")]
     assert len(lines) == 5
     for line in lines:
@@ -581,7 +585,7 @@ def test_image_needs_no_network_but_packages_and_runs_as_nobody_special() -> Non
 
 
 def test_units_say_what_their_environment_files_must_set() -> None:
-    page = PAGE.read_text(encoding="utf-8")
+    page = (GUIDES / "network/operate.md").read_text(encoding="utf-8")
     for role in ("site", "coordinate"):
         unit = (DEPLOY / f"fedperi-{role}.service").read_text(encoding="utf-8")
         (start,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)

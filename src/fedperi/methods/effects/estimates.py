@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...graph import bits
 from ...graph.adjustment import causal_nodes, is_adjustment_set, optimal_set
+from ...graph.order import descendants
 from .dags import Directions, WeighedDag
 from .moments import Moments
 from .policies import Policies
@@ -120,12 +121,13 @@ class Effects:
     def pairs(self) -> list[tuple[str, str]]:
         """List pairs with a directed path in at least one DAG, in the order of the variables."""
         names = self.moments.names
-        return [
-            (a, b)
-            for i, a in enumerate(names)
-            for j, b in enumerate(names)
-            if i != j and any(causal_nodes(dag.parents, dag.children, i, j) for dag in self.dags)
-        ]
+        found = []
+        for i, a in enumerate(names):
+            below = 0
+            for dag in self.dags:
+                below |= descendants(dag.children, 1 << i)
+            found += [(a, b) for j, b in enumerate(names) if i != j and below >> j & 1]
+        return found
 
     def index(self, name: str) -> int:
         """Position of a variable; an unknown name is an error that lists the known ones."""

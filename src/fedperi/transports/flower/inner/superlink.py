@@ -14,6 +14,9 @@ KEY_HEADER = "flwr-public-key"
 CLOCKS = 300
 """Seconds by which the clocks of a site and the coordinator may differ."""
 
+LAST_WORD = 1
+"""Seconds for open connections when the SuperLink ends: by then all sites have heard that the run is over."""
+
 KEPT = 60
 """Seconds for which an idle connection is kept: to set one up takes four round trips, to use it one."""
 
@@ -30,6 +33,7 @@ def run_superlink(serve: Callable[[Any, dict[str, Any]], None]) -> None:
         # No proxy headers: any client could otherwise claim to be this machine. No line in the log for every look for
         # messages: sites look several times a second.
         options |= {"proxy_headers": False, "access_log": False, "timeout_keep_alive": KEPT}
+        options["timeout_graceful_shutdown"] = LAST_WORD
         if options.get("ssl_certfile"):
             options["ssl_context_factory"] = renewing_context
         serve(app, options)
