@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from .checks.column_scan import two_values
 from .checks.findings import quoted
-from .checks.profile import ColumnProfile, TableProfile
+from .checks.profile import TableProfile
 from .encode import codes, numbers, side_by_side
 from .levels import number_of, style_of
 from .schema import Column, Schema
@@ -238,12 +239,6 @@ def common_embedding(schema: Schema, profiles: Sequence[TableProfile], data: Dat
         return Curve(Basis(column, (low + high) / 2, 0.0, (high - low) / 2, degree))
 
     return Embedding(tuple(block(column) for column in schema.columns))
-
-
-def two_values(parts: Sequence[ColumnProfile]) -> bool:
-    """Whether all sites together have two whole numbers only in a column: yes and no, in figures."""
-    distinct = {level for part in parts for level in part.levels}
-    return len(distinct) == 2 and all(part.whole and not part.many for part in parts)
 
 
 def fit_embedding(schema: Schema, profile: TableProfile, data: Data, degree: int) -> Embedding:

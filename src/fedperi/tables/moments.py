@@ -109,3 +109,19 @@ class MomentStream:
         if self._shift is None or self._total is None:
             raise InputError("no rows are left to take moments of; draw again with another seed")
         return Moments(self._total.n, self._shift + self._total.mean, self._total.scatter)
+
+
+def correlation_of(scatter: Floats) -> Floats:
+    """Return correlations; those of a column that does not vary are zero.
+
+    Examples
+    --------
+    >>> correlation_of(np.array([[4.0, 1.0], [1.0, 1.0]])).tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
+    """
+    root = np.sqrt(np.diag(scatter))
+    safe = np.where(root > 0, root, 1.0)
+    correlation: Floats = np.clip(scatter / np.outer(safe, safe), -1, 1)
+    correlation = (correlation + correlation.T) / 2
+    np.fill_diagonal(correlation, 1.0)
+    return correlation

@@ -19,7 +19,7 @@ from .embedding import Basis, Data, Embedding, OneHot, fit_embedding
 from .encode import codes, read_rows
 from .frozen import frozen
 from .infer import SchemaLike, as_schema, unify
-from .moments import Moments, stream_moments
+from .moments import Moments, correlation_of, stream_moments
 from .preparing.prepared import prepared
 from .readers.one_pass import passing_moments
 from .schema import Kind, Schema
@@ -280,22 +280,6 @@ def embedded_statistics(moments: Moments, embedding: Embedding, profile: TablePr
         profile.dropped,
         profile.site,
     )
-
-
-def correlation_of(scatter: Floats) -> Floats:
-    """Return correlations; those of a column that does not vary are zero.
-
-    Examples
-    --------
-    >>> correlation_of(np.array([[4.0, 1.0], [1.0, 1.0]])).tolist()
-    [[1.0, 0.5], [0.5, 1.0]]
-    """
-    root = np.sqrt(np.diag(scatter))
-    safe = np.where(root > 0, root, 1.0)
-    correlation: Floats = np.clip(scatter / np.outer(safe, safe), -1, 1)
-    correlation = (correlation + correlation.T) / 2
-    np.fill_diagonal(correlation, 1.0)
-    return correlation
 
 
 def _independent(columns: list[int], correlation: Floats) -> tuple[int, ...]:

@@ -245,3 +245,9 @@ def _distinct(values: Floats, low: float, high: float, whole: bool) -> tuple[Flo
         places = np.flatnonzero(counts)
         return low + places.astype(np.float64), counts[places]
     return np.unique(values, return_counts=True)
+
+
+def two_values(parts: Sequence[ColumnProfile]) -> bool:
+    """Whether all sites together have two whole numbers only in a column: yes and no, in figures."""
+    distinct = {level for part in parts for level in part.levels}
+    return len(distinct) == 2 and all(part.whole and not part.many for part in parts)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import InputError
-from ..statistics import Statistics, correlation_of
+from ..moments import correlation_of
+from ..statistics import Statistics
 from .summary import Summary
 
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...option_values import DATA, check_one_of
+from ..checks.column_scan import two_values
 from ..checks.faults import constant_everywhere, faults
 from ..checks.findings import Finding, raise_errors
 from ..checks.profile import Missing, TableProfile
-from ..embedding import CURVES, Block, Curve, Data, Embedding, OneHot, common_embedding, two_values
+from ..embedding import CURVES, Block, Curve, Data, Embedding, OneHot, common_embedding
 from ..encode import read_rows
 from ..infer import SchemaLike, as_schema, unify
 from ..missing.leaving import NOTHING, LeftOut, leave_out, too_much
