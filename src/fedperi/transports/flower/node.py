@@ -80,8 +80,7 @@ def serve(
     """
     address.check()
     need_flower()
-    if key is None and address.key is not None:
-        key = OwnKey(address.key, address.passphrase)
+    key = key if key is not None or address.key is None else OwnKey(address.key, address.passphrase)
     stop = stop or threading.Event()
     patience, lifetime = _Patience(wait, note), _Lifetime(note)
     while not stop.is_set():
