@@ -583,7 +583,7 @@ def test_sites_that_do_not_fit_together() -> None:
     assert_refused(
         lambda: fit([first, second.assign(X1=np.where(second.X1 > 0, "u", "v"))]),
         "column 'X1': numbers at 'site 1' but text such as 'u', 'v' at 'site 2'; use the same type at all sites, or "
-        "declare it in a schema",
+        "declare the column in the schema",
     )
     assert_refused(
         lambda: fit([fp.OracleSite(np.eye(2), 9, ["X0", "Z"], name="theory"), first[["X0", "X1"]]]),

@@ -94,6 +94,7 @@ def test_a_run_without_them_says_once_what_that_costs() -> None:
     assert out.returncode == 0 and out.stderr.count(kernel.SLOWER) == 1
 
 
+@pytest.mark.skipif(not kernel.version_of(Path(kernel.__file__).parent), reason="an installed package has no sources")
 @pytest.mark.parametrize("old", ["", "0", "12345"])
 def test_loops_of_other_sources_are_not_used_and_a_run_says_once_what_to_do(old: str) -> None:
     """As after `git pull`: those of older versions have no number at all."""

@@ -122,7 +122,7 @@ CATALOGUE = [
         "sentinel",
         "warning",
         "chol",
-        "the value 0 at 'lyon' (60 of 400 rows) lies",
+        "the value 0 at 'lyon' (60 of 400 rows) is far from all other values",
         mends=code("chol", 0),
     ),
     Bad(

@@ -53,8 +53,8 @@ def allowing_for_curves(said: Floats, runs: Runs) -> Floats:
     >>> straight, curved = np.array([[0.0, 0.9], [0.1, 0.0]]), np.array([[0.0, 0.0], [0.8, 0.0]])
     >>> runs = Runs((Run("with all sites", "all", straight), Run("curved", "curves", curved)), True, 0.0)
     >>> allowing_for_curves(straight, runs).round(2)
-    array([[0.  , 0.48],
-           [0.32, 0.  ]])
+    array([[0.  , 0.52],
+           [0.35, 0.  ]])
     """
     for run in runs.of("curves"):
         adjacent, with_curves = said + said.T, run.edges + run.edges.T
