@@ -480,7 +480,7 @@ def test_releases_are_written_and_read(sim: Any, privacy: Any, tmp_path: Path) -
     ("p", "n", "epsilon", "least"), [(5, 2000, 1.0, 0.97), (10, 2000, 1.0, 0.93), (10, 10000, 0.5, 0.93)]
 )
 def test_graphs_stay_close_at_small_prices(p: int, n: int, epsilon: float, least: float) -> None:
-    """Fewer seeds than docs/guides/privacy.md has, and so a margin below what is asked of its means.
+    """Fewer seeds than docs/explanation/privacy.md has, and so a margin below what is asked of its means.
 
     The noise has a seed: no false alarm. That real noise has the same size is another test's matter.
     """

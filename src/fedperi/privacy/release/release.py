@@ -2,7 +2,7 @@
 
 1. *Units.* Centre and scale of every column of numbers, its median and the median distance from it, chosen among
    cells between the public bounds by the exponential mechanism: `UNITS_SHARE` of the budget. Bounds are often far
-   wider than the data, and rows measured by them alone would drown in the noise (docs/guides/privacy.md).
+   wider than the data, and rows measured by them alone would drown in the noise (docs/explanation/privacy.md).
 2. *Moments.* Rows in these units, clipped to a norm, with a constant appended; the sum of their outer products;
    discrete Gaussian noise on its upper triangle. A row's outer product ``zz'`` has Frobenius norm ``|z|^2``, and an
    entry off the diagonal counts twice in it: weighing it by sqrt(2), here 41 / 29, makes its noise smaller by as much.

@@ -1,6 +1,6 @@
 """From noisy moments back to statistics: everything here uses only a release, so it costs no privacy.
 
-The steps, each justified by an experiment (docs/guides/privacy.md):
+The steps, each justified by an experiment (docs/explanation/privacy.md):
 
 - centre, and give every eigenvalue at least the size of the noise's: a covariance again;
 - undo the clipping: for elliptical data, clipping rows to a ball keeps the eigenvectors and shrinks large eigenvalues
