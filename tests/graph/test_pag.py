@@ -75,6 +75,7 @@ def test_causallearn_reads_our_tetrad_text(tmp_path: object) -> None:
 def test_a_picture_shows_every_mark() -> None:
     picture = pag_svg(EVERY)
     assert picture.count("<circle") == 6 and picture.count('class="head"') == 6
+    assert "white" not in picture, "it must do on a dark page"
 
 
 def test_a_mag_by_hand() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,11 +33,12 @@ def pag_svg(graph: PAG) -> str:
     picture = _layout(graph)
     edges = []
     for (upper, lower), points in picture.routes.items():
-        pieces = curves(points, short=SHORT)
+        i, j = graph.index(upper), graph.index(lower)
+        above, below = int(graph.marks[j, i]), int(graph.marks[i, j])
+        pieces = curves(_line(points, above, below), short=SHORT)
         path = f"M{_xy(pieces[0][0])} " + " ".join(f"C{_xy(b)} {_xy(c)} {_xy(d)}" for _, b, c, d in pieces)
         line = f'<path d="{path}" fill="none" stroke="currentColor" stroke-width="1.6"/>'
-        i, j = graph.index(upper), graph.index(lower)
-        ends = _end(int(graph.marks[j, i]), points[0], 1) + _end(int(graph.marks[i, j]), points[-1], -1)
+        ends = _end(above, points[0], 1) + _end(below, points[-1], -1)
         edges.append(f"<g>{line}{ends}</g>")
     about = f'role="img" aria-label="PAG of {len(graph.names)} variables with {len(graph)} edges"'
     return svg(picture, edges, [f"<g>{node_parts(box)}</g>" for box in picture.boxes], about)
@@ -66,14 +68,15 @@ def draw_pag(graph: PAG, ax: Axes | None = None, color: str | None = None) -> Ax
         ax = plt.figure(figsize=size).add_axes((0.0, 0.0, 1.0, 1.0))
     ink = color or mpl.rcParams["text.color"]
     for (upper, lower), points in picture.routes.items():
-        ax.add_patch(Line(_route(points), fill=False, edgecolor=ink, linewidth=1.2))
         i, j = graph.index(upper), graph.index(lower)
-        for mark, (x, y), back in ((graph.marks[j, i], points[0], 1), (graph.marks[i, j], points[-1], -1)):
+        above, below = int(graph.marks[j, i]), int(graph.marks[i, j])
+        ax.add_patch(Line(_route(_line(points, above, below)), fill=False, edgecolor=ink, linewidth=1.2))
+        for mark, (x, y), back in ((above, points[0], 1), (below, points[-1], -1)):
             if mark == ARROW:
                 tip = [(x, y), (x - 4.6, y + 10 * back), (x, y + 8 * back), (x + 4.6, y + 10 * back)]
                 ax.add_patch(Polygon(tip, closed=True, facecolor=ink, edgecolor="none"))
             elif mark == CIRCLE:
-                ax.add_patch(Circle((x, y + RADIUS * back), RADIUS, facecolor="white", edgecolor=ink))
+                ax.add_patch(Circle((x, y + RADIUS * back), RADIUS, fill=False, edgecolor=ink))
     for box in picture.boxes:
         corner = (box.x - box.width / 2, box.y - box.height / 2)
         shape = "round,pad=0,rounding_size=7"
@@ -100,6 +103,13 @@ def _layout(graph: PAG) -> Layout:
     return layout(PDAG(down, graph.names))
 
 
+def _line(points: Sequence[Point], above: int, below: int) -> tuple[Point, ...]:
+    """The route of an edge, ending before its circles: they are not filled, so that any background will do."""
+    (x, y), *between, (u, v) = points
+    room = 2 * RADIUS + 0.5 - SHORT
+    return (x, y + room * (above == CIRCLE)), *between, (u, v - room * (below == CIRCLE))
+
+
 def _end(mark: int, at: Point, back: int) -> str:
     """What is drawn at an end; `back` is where the edge comes from, below (1) or above (-1)."""
     x, y = at[0], at[1] + 0.5 * back
@@ -111,7 +121,7 @@ def _end(mark: int, at: Point, back: int) -> str:
         )
     if mark == CIRCLE:
         return (
-            f'<circle cx="{x:.1f}" cy="{y + RADIUS * back:.1f}" r="{RADIUS:g}" fill="white" stroke="currentColor" '
+            f'<circle cx="{x:.1f}" cy="{y + RADIUS * back:.1f}" r="{RADIUS:g}" fill="none" stroke="currentColor" '
             'stroke-width="1.4"/>'
         )
     return ""
