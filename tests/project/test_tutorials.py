@@ -32,7 +32,11 @@ def test_before_a_run(tmp_path: Path) -> None:
 
 def test_effects(tmp_path: Path) -> None:
     (done,) = follow(DOCS / "guides" / "effects.md", tmp_path)
-    assert "Effect of X3 on X4" in done.stdout and "Effects pooled over sites" in done.stdout and '"cause": "X3"' in done.stdout
+    assert (
+        "Effect of X3 on X4" in done.stdout
+        and "Effects pooled over sites" in done.stdout
+        and '"cause": "X3"' in done.stdout
+    )
 
 
 def test_knowledge(tmp_path: Path) -> None:
