@@ -69,6 +69,26 @@ def test_rule_5_finds_undirected_edges() -> None:
     assert found == fp.PAG.from_edges([("A", "---", "B"), ("B", "---", "C"), ("C", "---", "D"), ("A", "---", "D")])
 
 
+def test_a_separator_that_is_no_neighbour() -> None:
+    """Only a, b and c together separate x and y, and c is a neighbour of neither: a possible d-separator."""
+    arrows = [("H", "x"), ("H", "a"), ("I", "b"), ("I", "y"), ("c", "a"), ("c", "b"), ("a", "y"), ("b", "x")]
+    dag = fp.PDAG.from_edges(arrows)
+    found = fci_search(DSeparation(dag, ["H", "I"]))
+    assert found.graph == pag_by_definition(mag(dag, ["H", "I"])) and not found.graph.edge("x", "y")
+    assert found.separators["x", "y"] == ("a", "b", "c")
+
+
+def test_rule_8_finds_tails_that_no_other_rule_does() -> None:
+    """Of 1,298 random DAGs this one, without the edges that play no part: v --> x --> y and w --> x --> y."""
+    dag = fp.PDAG.from_edges([
+        *[("H", "x"), ("H", "u"), ("I", "v"), ("I", "w"), ("J", "x"), ("J", "y"), ("a", "z"), ("b", "u"), ("b", "v")],
+        *[("u", "y"), ("v", "x"), ("w", "x"), ("x", "z"), ("z", "y")],
+    ])  # fmt: skip
+    found = fci_search(DSeparation(dag, ["H", "I", "J"])).graph
+    assert found.edge("v", "y") == found.edge("w", "y") == "-->"
+    assert found == by_causallearn(dag, ["H", "I", "J"])
+
+
 def test_as_causallearn_or_as_the_truth() -> None:
     """60 DAGs with up to ten variables seen: as causal-learn's, but for its mistakes (docs/guides/hidden-causes.md).
 
