@@ -1,4 +1,4 @@
-"""Which choices of the `statistics` mechanism and of the inference behind it are best: table of docs/guides/privacy.md.
+"""Which choices of the `statistics` mechanism and its inference are best: table of docs/explanation/privacy.md.
 
     python benchmarks/privacy_choices.py --seeds 40
 
