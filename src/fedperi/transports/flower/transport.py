@@ -272,11 +272,11 @@ class FlowerTransport:
             yield
         except LinkLost:  # nobody can be told
             raise
-        except KeyboardInterrupt:
-            self.close("stopped by the coordinator")
-            raise
         except InputError as error:
             self.close(str(error))
+            raise
+        except BaseException:
+            self.close("stopped by the coordinator")
             raise
 
     def fingerprints(self) -> list[None]:
