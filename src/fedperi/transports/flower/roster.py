@@ -45,6 +45,8 @@ class Roster:
         How all of them take their columns, once they are connected.
     dropped : list of dict
         Who did not stay, and why.
+    owed : set of str
+        Sites that were asked for a statement which is not kept yet.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Roster:
         self.columns: tuple[Column, ...] | None = None
         self.data = "auto"
         self.dropped: list[dict[str, str]] = []
+        self.owed: set[str] = set()
 
     @property
     def wanted(self) -> int:
@@ -127,7 +130,8 @@ class Roster:
     def farewell(self, run: str, why: str) -> None:
         """Tell all sites that are connected why the run is over; those that it has left out, why they were."""
         taking = {peer.node for peer in self.net.peers.values()}
-        ends = dict.fromkeys(self.net.peers, why)
+        # A site that is told the bare reason takes it that its statement is here, and goes.
+        ends = {site: WITHOUT + why if site in self.owed else why for site in self.net.peers}
         lost = {entry["site"]: entry["why"] for entry in self.dropped}
         with suppress(LinkLost):  # then nobody can be told
             for peer in self.net.online():
