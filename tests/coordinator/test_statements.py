@@ -18,7 +18,7 @@ from fedperi.privacy.release.signature import public_text
 from fedperi.privacy.statement import load_statement, read_statement, write_statement
 from fedperi.protocol import wire
 from fedperi.protocol.policy import SitePolicy
-from fedperi.protocol.requests import Hello, Stating
+from fedperi.protocol.requests import WITHOUT, Closing, Hello, Stating
 from fedperi.site.service.work import SiteWork
 
 NAMES = ("north", "south", "west")
@@ -87,6 +87,17 @@ def test_asked_again_a_site_says_the_same_and_pays_nothing(tmp_path: Path) -> No
         assert write_statement(replace(again, signature=None)) == write_statement(
             replace(read_statement(first, "x"), signature=None)
         )
+
+
+def test_a_site_ends_when_its_statement_is_taken_and_stays_when_it_is_not(tmp_path: Path) -> None:
+    ended: list[bool] = []
+    site = exact_site("north", tables()["north"], tmp_path, finished=lambda: ended.append(True))
+    stated(site)
+    assert "refused" not in site.reply("close", wire.write(Closing("r1", WITHOUT + "another key has signed it")))
+    assert not ended
+    assert "closed (without this site: another key has signed it)" in site.log.path.read_text()
+    site.reply("close", wire.write(Closing("r1")))
+    assert ended
 
 
 def test_a_box_that_is_opened_again_knows_who_has_spoken(tmp_path: Path) -> None:

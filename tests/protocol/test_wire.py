@@ -28,7 +28,7 @@ from fedperi.protocol.fields import _TOLD, PROTOCOL, Refused
 from fedperi.protocol.messages import MAX_SET, Families, Settings, Welcome
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.questions import Answers, read_answers, write_answers
-from fedperi.protocol.requests import Asking, Card, Closing, Hello, Opening
+from fedperi.protocol.requests import Asking, Card, Closing, Hello, Opening, Stating
 from fedperi.protocol.steps import Beginning, StepRequest, read_step_reply
 from fedperi.search.phase1 import find_common_dag
 from fedperi.site.kept import read_summary, write_summary
@@ -227,7 +227,7 @@ def test_whatever_is_no_message_is_refused_in_words(case: Any) -> None:
         assert str(error).startswith("the '") or str(error).startswith("the coordinator"), str(error)
         assert "\x1b" not in str(error)
     else:
-        assert isinstance(message, Hello | Opening | Asking | Beginning | StepRequest | Closing)
+        assert isinstance(message, Hello | Stating | Opening | Asking | Beginning | StepRequest | Closing)
 
 
 @given(mutated())

@@ -178,7 +178,7 @@ def test_questions_about_what_waits_fill_no_log(tmp_path: Path) -> None:
     )
     closed = site.reply("close", wire.write(Closing("r1", "stopped by the coordinator")))
     assert "refused" not in closed and not site.stated
-    assert "closed (stopped by the coordinator); our statement was not asked for, or not given." in (
+    assert "closed (stopped by the coordinator); our statement was not asked for, or not taken." in (
         site.log.path.read_text()
     )
 

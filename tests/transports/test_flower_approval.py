@@ -105,6 +105,7 @@ def test_a_site_that_is_refused_does_not_hold_up_the_others(pilot: Pilot) -> Non
         assert "site 'north' refused: the people at this site did not approve it" in coordinator.said
         assert asked.done() == 0
         assert [path.stem for path in (pilot.folder / "results" / "statements").iterdir()] == ["east"]
+        refused.wait_for("closed (without this site: site 'north' refused: the people at this site did not approve it)")
         assert refused.alive and "gave our statement" not in refused.said
         assert refused.end() == 0
     finally:

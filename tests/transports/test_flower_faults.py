@@ -320,4 +320,5 @@ def test_a_site_that_comes_after_the_run_has_begun_is_told_and_waits_for_the_nex
     result = pilot.result("begun")
     assert result.sites == ("east", "north", "west")
     assert result.dropped["south"] == "did not connect in time"
-    late.wait_for("no message came: a run that has begun continues without this site, which waits for the next one")
+    late.wait_for("closed (without this site: did not connect in time)")
+    late.wait_for("the run is over; waiting for the next one")

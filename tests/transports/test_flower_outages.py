@@ -178,6 +178,10 @@ def test_sites_hear_why_a_run_ended_and_the_exit_code_says_that_it_may_work_late
     assert coordinator.done() == 75, coordinator.said
     assert "1 of 3 sites connected within 8 s (not: north, south)" in coordinator.said.replace("\n", " ")
     assert "waiting for north, south until" in coordinator.said.replace("\n", " ")
+    assert "error: 1 of 3 sites connected within 8 s" in (pilot.folder / "few" / "log.txt").read_text()
+    log = pilot.log_of("east", coordinator)
+    assert "closed (1 of 3 sites connected within 8 s (not: north, south), and 3 are needed" in log, site.said
+    site.wait_for("the run is over; waiting for the next one")
     assert site.alive
 
 

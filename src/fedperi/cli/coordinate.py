@@ -120,7 +120,7 @@ def coordinate(
     note = RunLog(place, log_format, partial(shown, markup=False, highlight=log_format == "text"), tally.note)
     _end_at_terminate()
     options = {**DEFAULTS, **asked}
-    with showing_run(tally, status_port, status_host, out, note), explaining(place, note):
+    with showing_run(tally, status_port, status_host, out, note), note.ending(), explaining(place, note):
         if stated:
             folder = None if insecure else site_keys or (keys or Path()) / "sites"
             link = Link((host, port), certificates, known, folder)

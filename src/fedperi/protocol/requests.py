@@ -71,12 +71,34 @@ class Asking:
     questions: tuple[Question, ...]
 
 
+COMPLETE = "complete"
+
+WITHOUT = "without this site: "
+"""How the reason begins that is told to a site which a run has left out."""
+
+
 @dataclass(frozen=True)
 class Closing:
-    """The end of a run, and why it ended, in words for the people at the sites."""
+    """The end of a run, and why it ended, in words for the people at the sites.
+
+    Examples
+    --------
+    >>> Closing("r1", WITHOUT + "it connected after the run began").without
+    True
+    """
 
     run: str
-    why: str = "complete"
+    why: str = COMPLETE
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run has a result that the site took part in."""
+        return self.why == COMPLETE
+
+    @property
+    def without(self) -> bool:
+        """Whether the run ended without the site that is told: it is to keep its statement, and stay."""
+        return self.why.startswith(WITHOUT)
 
 
 Message = Hello | Stating | Opening | Asking | Beginning | StepRequest | Closing

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -63,6 +64,18 @@ class RunLog:
         written = self._written(plain)
         self._show(written)
         self._also(f"{now()} {plain}")
+        self._keep(written)
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Keep the reason why a run ends without a result; the command line shows it."""
+        try:
+            yield
+        except InputError as error:
+            self._keep(self._written(f"error: {' '.join(visible(str(error)).split())}"))
+            raise
+
+    def _keep(self, written: str) -> None:
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(written + "\n")

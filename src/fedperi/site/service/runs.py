@@ -62,6 +62,10 @@ class Runs:
             if self._kept(message.run) is None:
                 self.place.keep(_key(message.run), json.dumps(self._identity(message) | {"numbers": 0}))
 
+    def known(self, run: str) -> bool:
+        """Whether a run was opened here."""
+        return self._kept(run) is not None
+
     def state(self, run: str) -> dict[str, Any]:
         """Return what is known of a run; raise unless it is open here."""
         state = self._kept(run)

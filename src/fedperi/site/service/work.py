@@ -234,11 +234,13 @@ class SiteWork:
         )
 
     def _closed(self, message: Closing) -> tuple[Record, str]:
-        if self.stated:
+        if self.stated and not message.without:
             self._finished()
             return wire.write_farewell(), "closed: the coordinator has our statement, and asks nothing more."
         if self.policy.channel != "regrets" and not self.policy.methods:
-            return wire.write_farewell(), f"closed ({message.why}); our statement was not asked for, or not given."
+            return wire.write_farewell(), f"closed ({message.why}); our statement was not asked for, or not taken."
+        if not message.complete and not self._runs.known(message.run):
+            return wire.write_farewell(), f"closed ({message.why}); it was not opened here."
         numbers = self._runs.state(message.run)["numbers"]
         known = self._run is not None and self._run[0] == message.run
         privacy = self._run[1].privacy if known and self._run is not None else None

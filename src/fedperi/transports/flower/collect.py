@@ -49,11 +49,13 @@ def collect_statements(
     columns = roster.connect()
     asked = [site for site in roster.net.peers if site not in box.sites]
     roster.net.traffic.rounds += bool(asked)
+    roster.owed = set(asked)
     message = wire.write(Stating(run, columns))
 
     def reading(site: str, reply: Record) -> str:
         text = wire.read_statement(reply, f"site {site!r}")
         box.add(site, text, columns)
+        roster.owed.discard(site)
         return text
 
     end, pause = time.monotonic() + roster.net.limits.reply, FIRST_PAUSE

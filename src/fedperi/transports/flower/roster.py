@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from ...coordinator.agreement import Disagreement, Wishes, agree_most
 from ...coordinator.record import Journal
 from ...errors import InputError, TemporaryError
 from ...protocol import wire
-from ...protocol.requests import Card, Closing, Hello
+from ...protocol.requests import WITHOUT, Card, Closing, Hello
 from ...protocol.wire import Record
 from .exchange import Exchange, Grid, Limits, LinkLost, Peer, clock
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ...tables.schema import Column
 
 T = TypeVar("T")
+
+LATE = "it connected after the run began"
 
 
 class Roster:
@@ -43,6 +45,8 @@ class Roster:
         How all of them take their columns, once they are connected.
     dropped : list of dict
         Who did not stay, and why.
+    owed : set of str
+        Sites that were asked for a statement which is not kept yet.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class Roster:
         self.columns: tuple[Column, ...] | None = None
         self.data = "auto"
         self.dropped: list[dict[str, str]] = []
+        self.owed: set[str] = set()
 
     @property
     def wanted(self) -> int:
@@ -120,9 +125,23 @@ class Roster:
             raise
         finally:
             if why is not None:
+                self.farewell(run, why)
+
+    def farewell(self, run: str, why: str) -> None:
+        """Tell all sites that are connected why the run is over; those that it has left out, why they were."""
+        taking = {peer.node for peer in self.net.peers.values()}
+        # A site that is told the bare reason takes it that its statement is here, and goes.
+        ends = {site: WITHOUT + why if site in self.owed else why for site in self.net.peers}
+        lost = {entry["site"]: entry["why"] for entry in self.dropped}
+        with suppress(LinkLost):  # then nobody can be told
+            for peer in self.net.online():
+                if peer.node in taking or peer.label in ends:
+                    continue
                 # Those that were done before this run may not have heard of it: the link was lost, or they were.
-                self.net.peers |= {peer.label: peer for peer in self.net.online() if peer.label in self._done}
-                self.net.tell("close", dict.fromkeys(self.net.peers, wire.write(Closing(run, why))))
+                out = self.columns is not None and peer.label not in self._done
+                ends[peer.label] = WITHOUT + lost.get(peer.label, LATE) if out else why
+                self.net.peers[peer.label] = peer
+        self.net.tell("close", {site: wire.write(Closing(run, told)) for site, told in ends.items()})
 
     def _agree(self, cards: dict[str, Card], penalty: float | None) -> tuple[Column, ...]:
         """Find the columns of the run; a site that does not fit the others drops out, if enough are left."""

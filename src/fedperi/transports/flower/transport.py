@@ -16,7 +16,7 @@ from ...protocol import wire
 from ...protocol.fields import Refused
 from ...protocol.messages import Floats, Question, Settings, Welcome
 from ...protocol.questions import Answers, read_answers
-from ...protocol.requests import Asking, Closing, Opening
+from ...protocol.requests import Asking, Opening
 from ...protocol.steps import Beginning, StepRequest, read_step_reply
 from ...protocol.wire import Record
 from ...protocol.worker import Payload, Worker
@@ -101,7 +101,7 @@ class FlowerTransport:
         )
         self._net = self._roster.net
         self._current = ""
-        self._open_run = ""
+        self._open_run, self._closed = "", False
         self._settings: Settings | None = None
         self._begun = 0
         self._worker: type[Worker] | None = None
@@ -163,7 +163,7 @@ class FlowerTransport:
         lost = self._roster.read(replies, reading, keep)
         if lost and not first:
             raise SitesChanged
-        self._open_run = self._run
+        self._open_run, self._closed = self._run, False
         if unknown and ahead:
             self._say_round()
         welcomes = [self.journal.welcome(self._current, site) for site in self.sites]
@@ -226,7 +226,7 @@ class FlowerTransport:
         welcomes: dict[str, Welcome] = {}
         replies = self._net.send("begin", dict.fromkeys(self.sites, record))
         self._roster.read(replies, lambda site, reply: _welcome(site, reply, names)[0], welcomes.__setitem__)
-        self._open_run = self._steps
+        self._open_run, self._closed = self._steps, False
         return [welcomes[site] for site in self.sites]
 
     def perform(self, kind: str, payload: Payload) -> list[Payload]:
@@ -261,9 +261,9 @@ class FlowerTransport:
 
     def close(self, why: str = "complete") -> None:
         """Tell the sites that the run is over, and why."""
-        if self._open_run:
-            self._net.tell("close", dict.fromkeys(self.sites, wire.write(Closing(self._open_run, why))))
-            self._open_run = ""
+        if not self._closed:
+            self._roster.farewell(self._open_run or self.journal.run, why)
+            self._closed = True
 
     @contextmanager
     def closing(self) -> Iterator[None]:
@@ -274,6 +274,9 @@ class FlowerTransport:
             raise
         except InputError as error:
             self.close(str(error))
+            raise
+        except BaseException:
+            self.close("stopped by the coordinator")
             raise
 
     def fingerprints(self) -> list[None]:
