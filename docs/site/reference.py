@@ -5,8 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 
-import click
 import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+# Newer versions of typer bring a click of their own, so that classes of click itself fit no version for sure.
+Command = TyperCommand | TyperGroup
 
 # Where a name belongs in the page of public names: the room that it comes from.
 GROUPS = {
@@ -27,13 +30,15 @@ def commands() -> str:
     from fedperi.cli import app
 
     group = typer.main.get_command(app)
-    assert isinstance(group, click.Group)
+    assert isinstance(group, TyperGroup)
     lines = ["# Commands and options", "", "Generated from the code; `fedperi COMMAND --help` says the same.", ""]
     lines += ["| command | what |", "|---|---|"]
     lines += [f"| [`{name}`](#{name}) | {_cell(_first(one.help))} |" for name, one in group.commands.items()]
     for name, one in group.commands.items():
+        assert isinstance(one, Command)
         lines += ["", f"## {name}", "", *_command(name, one)]
-        for part, of in one.commands.items() if isinstance(one, click.Group) else ():
+        for part, of in one.commands.items() if isinstance(one, TyperGroup) else ():
+            assert isinstance(of, Command)
             lines += ["", f"### {name} {part}", "", *_command(f"{name} {part}", of)]
     lines += [
         "",
@@ -45,29 +50,31 @@ def commands() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _command(name: str, command: click.Command) -> list[str]:
-    context = click.Context(command, info_name=f"fedperi {name}")
+def _command(name: str, command: Command) -> list[str]:
+    context = typer.Context(command, info_name=f"fedperi {name}")
     shown = [one for one in command.params if not getattr(one, "hidden", False)]
-    arguments = [one for one in shown if isinstance(one, click.Argument)]
-    options = [one for one in shown if isinstance(one, click.Option)]
+    arguments = [one for one in shown if isinstance(one, TyperArgument)]
+    options = [one for one in shown if isinstance(one, TyperOption)]
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     lines = [_words(command.help), "", "```text", usage, "```"]
     if arguments:
         lines += ["", "| argument | what |", "|---|---|"]
-        lines += [f"| `{one.make_metavar(context)}` | {_cell(getattr(one, 'help', ''))} |" for one in arguments]
+        lines += [f"| `{one.get_usage_pieces(context)[0]}` | {_cell(getattr(one, 'help', ''))} |" for one in arguments]
     if options:
         lines += ["", "| option | what | default |", "|---|---|---|"]
         lines += [f"| {_flags(one, context)} | {_cell(one.help)} | {_default(one, context)} |" for one in options]
     return lines
 
 
-def _flags(option: click.Option, context: click.Context) -> str:
-    kind = "" if option.is_flag else f" {option.make_metavar(context)}"
+def _flags(option: TyperOption, context: typer.Context) -> str:
+    # Newer versions of typer have another name for it.
+    kind_of = getattr(option, "make_metavar", None) or option.display_type_rich
+    kind = "" if option.is_flag else f" {kind_of(ctx=context)}"
     names = ", ".join(f"`{name}{kind}`" for name in option.opts)
     return names + "".join(f", `{name}`" for name in option.secondary_opts)
 
 
-def _default(option: click.Option, context: click.Context) -> str:
+def _default(option: TyperOption, context: typer.Context) -> str:
     value = option.get_default(context, call=False)
     if option.required:
         return "required"

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 import typer
 from helpers.site import ROOT, site_module
+from typer.core import TyperGroup, TyperOption
 
 import fedperi as fp
 from fedperi.cli import app
@@ -19,12 +19,12 @@ from fedperi.cli import app
 def test_every_command_and_option_is_in_the_reference() -> None:
     page = site_module("reference").commands()
     group = typer.main.get_command(app)
-    assert isinstance(group, click.Group)
+    assert isinstance(group, TyperGroup)
     for name, command in group.commands.items():
         part = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
-        parts = [command, *(command.commands.values() if isinstance(command, click.Group) else ())]
+        parts = [command, *(command.commands.values() if isinstance(command, TyperGroup) else ())]
         shown = [one for each in parts for one in each.params if not getattr(one, "hidden", False)]
-        missing = [flag for one in shown if isinstance(one, click.Option) for flag in one.opts if flag not in part]
+        missing = [flag for one in shown if isinstance(one, TyperOption) for flag in one.opts if flag not in part]
         assert not missing, (name, missing)
     assert len(group.commands) >= 15
 
