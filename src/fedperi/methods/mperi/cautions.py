@@ -183,8 +183,8 @@ def _open_for_curves(names: Sequence[str], runs: Runs, robust: Sequence[Robustne
     if not found:
         return []
     return [
-        f"Straight lines give {_named(found)}, and curves the opposite direction{'s' * (len(found) > 1)}: left open. "
-        "Look at the variables in a plot."
+        f"Straight lines give {_named(found)}, and curves the opposite direction{'s' * (len(found) > 1)}, so "
+        f"{'they are' if len(found) > 1 else 'it is'} left open. Look at the variables in a plot."
     ]
 
 

@@ -19,8 +19,8 @@ INVERTED = 1e-3
 of 27 were right (development seeds, data with curves)."""
 
 SAFE = 0.99
-"""Share of its weight that a direction must have however alike mechanisms must be to count as shared, to stand against
-curves that invert it. Of those that had it 70 of 72 were right, of the others 34 of 58."""
+"""Share of its weight that a direction must keep, however strictly mechanisms are compared, to stand although curves
+invert it. Of those that kept it 70 of 72 were right, of the others 34 of 58 (the same seeds)."""
 
 OF_EDGES, OF_DIRECTIONS = 2 / 3, 1 / 3
 """Weight of the run with curves where it withdraws something. For edges the best of 0, 1/2, 2/3 and 1 by Brier score

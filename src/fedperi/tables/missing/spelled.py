@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 
 from ..checks.findings import Finding, quoted
 from ..checks.profile import TableProfile
+from ..preparing.texts import folded
 
 
 def other_spellings(profiles: Sequence[TableProfile]) -> list[Finding]:
@@ -26,22 +26,16 @@ def other_spellings(profiles: Sequence[TableProfile]) -> list[Finding]:
     spelled: dict[str, dict[str, list[str]]] = {}
     for profile in profiles:
         for name in profile.columns:
-            spelled.setdefault(_plain(name), {}).setdefault(name, []).append(profile.site)
+            spelled.setdefault(folded(name), {}).setdefault(name, []).append(profile.site)
     columns: dict[str, list[str]] = {}
-    for plain, names in spelled.items():
-        if plain and len(names) > 1 and _at_one_site_each(list(names.values())):
+    for names in spelled.values():
+        if len(names) > 1 and _at_one_site_each(list(names.values())):
             ways = ", another at ".join(map(quoted, names.values()))
             columns.setdefault(f"one way at {ways}", []).extend(names)
     remedy = "rename them so that all sites agree; if these are different columns, leave them out with --exclude"
     return [
         Finding("error", None, tuple(names), f"spelled {ways}", remedy, "spelling") for ways, names in columns.items()
     ]
-
-
-def _plain(name: str) -> str:
-    """Return the letters and digits of a name, without accents or capitals."""
-    letters = unicodedata.normalize("NFKD", name).casefold()
-    return "".join(letter for letter in letters if letter.isalnum())
 
 
 def _at_one_site_each(sites: Sequence[Sequence[str]]) -> bool:

@@ -82,7 +82,7 @@ def spellings(levels: Iterable[str]) -> list[tuple[str, ...]]:
     ([('Yes', 'yes')], [('M', 'male')], [('1', '1.0')], [])
     """
     given = list(levels)
-    keys = {level: _folded(level) for level in given}
+    keys = {level: folded(level) for level in given}
     for domain in DOMAINS:
         if len(given) > 2 and all(any(key in words for words in domain) for key in keys.values()):
             keys = {level: str(next(i for i, words in enumerate(domain) if keys[level] in words)) for level in given}
@@ -108,8 +108,15 @@ def rename_of(groups: Sequence[Sequence[str]], rows: Mapping[str, int]) -> str:
     return f"rename = {{ {', '.join(pairs)} }}"
 
 
-def _folded(level: str) -> str:
-    number = number_of(level)
+def folded(text: str) -> str:
+    """Return what all spellings of a name or a level have in common: capitals, spaces, "_", "." and "-" do not count.
+
+    Examples
+    --------
+    >>> folded("Heart_Rate"), folded("1.0"), folded("CD4+")
+    ('heart rate', '1', 'cd4+')
+    """
+    number = number_of(text)
     if number is not None:
         return level_text(number)
-    return re.sub(r"[\s_.-]+", " ", level).strip().casefold()
+    return re.sub(r"[\s_.-]+", " ", text).strip().casefold()

@@ -105,8 +105,7 @@ class FlowerTransport:
         self._settings: Settings | None = None
         self._begun = 0
         self._worker: type[Worker] | None = None
-        self._number = 0
-        self._said = 0.0
+        self._number, self._said = 0, 0.0
 
     @property
     def traffic(self) -> Traffic:
