@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from ...methods.fci.result import FCIResult
 
 
+PROBABILITY = (
+    "Probability: of the direction shown, or of the more probable one where it is open. The rest is the other "
+    "direction, or no edge."
+)
+
+
 def summarize(console: Console, result: Result, out: Path | None) -> None:
     """Say in words what was found."""
     if result.groups:
@@ -44,7 +50,7 @@ def say_mechanisms(console: Console, result: Result) -> None:
 
     if len(result.graph):
         console.print(graded_edges(result))
-        console.print(Text(meaning(), style="dim"))
+        console.print(Text(f"{PROBABILITY} {meaning()}", style="dim"))
     console.print(counted(result))
     console.print(Text("\nWhat the sites do differently", style="bold"))
     console.print(
