@@ -121,7 +121,21 @@ def test_run_writes_everything_and_says_it_in_words(hospitals: Path) -> None:
     assert all(site["sha256"] for site in result.manifest["sites"])
     again = fedperi_here("run", *files(hospitals), "--out", "results", cwd=hospitals)
     assert again.returncode == 2
-    assert again.stderr == "error: --out 'results' holds the results of an earlier run; choose another, or remove it\n"
+    assert again.stderr == (
+        "error: --out 'results' holds the results of an earlier run; choose another, or add --force to write over it\n"
+    )
+
+
+def test_force_replaces_the_files_of_an_earlier_run_and_leaves_none_of_them(hospitals: Path) -> None:
+    assert fedperi_here("run", *files(hospitals), "--out", "results", cwd=hospitals).returncode == 0
+    mine = hospitals / "results" / "notes.txt"
+    mine.write_text("kept")
+    done = fedperi_here("run", *files(hospitals), "--method", "fci", "--out", "results", "--force", cwd=hospitals)
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in mine.parent.iterdir()}
+    assert "notes.txt" in names
+    assert not names & {"summaries.json", "graph.gml", "graph.csv", "graph.dagitty.txt"}  # M-PERI's
+    assert json.loads((mine.parent / "result.json").read_text())["format"] == "fedperi.pag"
 
 
 def test_json_and_dry_run_write_nothing(hospitals: Path) -> None:

@@ -71,20 +71,21 @@ def run(
     decimal: arg.DecimalMark = None,
     site_keys: arg.SiteKeys = None,
     config: arg.Config = None,
+    force: arg.Force = False,
     dry_run: arg.DryRun = False,
     as_json: arg.AsJson = False,
 ) -> None:
     """Find the causal graph that the sites share."""
     given = {**context.params, "context": contexts}  # typer keeps the name for itself
     asked, said = given_options(config, given, known_options(HERE))
-    check_place(out, dry_run, as_json)
+    check_place(out, dry_run, as_json, force=force)
     how = _opening(context.params, asked)
     chosen = make_method(asked, said)
     name = asked.get("method", next(iter(HERE)))
     inputs = _inputs(files, how)
     tables = _tables(inputs, name)
     sources = _sources(inputs, tables, site_keys)
-    _run(sources, tables, chosen, how, _Asked(name, targets or [], out, dry_run, as_json))
+    _run(sources, tables, chosen, how, _Asked(name, targets or [], out, force, dry_run, as_json))
 
 
 class _Asked(NamedTuple):
@@ -93,6 +94,7 @@ class _Asked(NamedTuple):
     method: str
     targets: list[str]
     out: Path | None
+    force: bool
     dry_run: bool
     as_json: bool
 
@@ -128,7 +130,7 @@ def _run(sources: list[Any], tables: list[Any], method: Any, how: Opening, asked
     _say_unsigned(console, sources)
     result = with_findings(method.fit(sources), findings)
     if asked.out is not None:
-        result.save(asked.out)
+        result.save(asked.out, overwrite=asked.force)
     if asked.as_json:
         say(result.to_json())
     else:

@@ -161,4 +161,5 @@ PassphraseFile = Annotated[
 ]
 SiteKeys = Annotated[Path | None, _option("Public keys of the sites, SITE.pub.", metavar="DIR", rich_help_panel=OTHER)]
 AsJson = Annotated[bool, _option("Print JSON and nothing else.", "--json", rich_help_panel=OTHER)]
+Force = Annotated[bool, _option("Replace what an earlier run wrote to --out.", "--force")]
 DryRun = Annotated[bool, _option("Show what would be done or sent, and stop.", "--dry-run")]

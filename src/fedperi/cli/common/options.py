@@ -61,8 +61,8 @@ def _from_file(config: str | None, known: Collection[str]) -> dict[str, Any]:
     raise InputError(f"{has}; known: {', '.join(known)}")
 
 
-def check_place(out: Path | None, dry_run: bool, as_json: bool) -> None:
-    """Refuse, before any work, to write over results or into a file.
+def check_place(out: Path | None, dry_run: bool, as_json: bool, *, force: bool | None = None) -> None:
+    """Refuse, before any work, to write over results or into a file. Without a value of `force`, there is no --force.
 
     Examples
     --------
@@ -77,8 +77,9 @@ def check_place(out: Path | None, dry_run: bool, as_json: bool) -> None:
         return
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {str(out)!r} is a file; give a directory")
-    if (out / "result.json").exists():
-        raise InputError(f"--out {str(out)!r} holds the results of an earlier run; choose another, or remove it")
+    if (out / "result.json").exists() and not force:
+        remedy = "choose another, or remove it" if force is None else "choose another, or add --force to write over it"
+        raise InputError(f"--out {str(out)!r} holds the results of an earlier run; {remedy}")
 
 
 def listed(text: str | None) -> list[str]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 SUMMARIES = "summaries.json"
 """The sites' moments in a saved result, in a separate file: effects need them, and not everyone may see them."""
 
+_OF_SOME = (SUMMARIES, "graph.csv", "graph.gml", "graph.dagitty.txt", "graph.causallearn.csv", "graph.tetrad.txt")
+"""Files that not every result has. One that an earlier result left behind would be read with the new one."""
+
 
 def files_of(result: Result) -> dict[str, str]:
     """The files of a result, by name."""
@@ -53,8 +56,9 @@ def save_files(files: Mapping[str, str], directory: str | Path, overwrite: bool)
         for name, text in files.items():
             # A reader never sees half a file. The exact numbers of sites are for their owner alone.
             write_whole(folder / name, text.encode(), 0o600 if name == SUMMARIES else 0o644)
-        if overwrite and SUMMARIES not in files:
-            (folder / SUMMARIES).unlink(missing_ok=True)  # it would be read with this result, and is another's
+        for name in _OF_SOME:
+            if overwrite and name not in files:
+                (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"cannot write the result to {str(folder)!r}: {error.strerror or error}") from None
     return folder
