@@ -18,7 +18,7 @@ import fedperi as fp
 from fedperi.baselines.fedcdh import tests as fedcdh_tests
 from fedperi.baselines.fedcdh.change import dependence_of_change
 from fedperi.baselines.fedcdh.layout import Batch, Widths
-from fedperi.baselines.fedcdh.orient import Marks, close_under_meek, direct_by_change, direct_colliders
+from fedperi.baselines.fedcdh.orient import Orientation, close_under_meek, direct_by_change, direct_colliders
 from fedperi.baselines.fedcdh.random_features import (
     GIVEN,
     JOINT,
@@ -288,9 +288,9 @@ def test_population_skeleton_changes_and_directions_are_right(dag: Any) -> None:
     assert np.array_equal(skeleton.adjacent[:p, :p], truth.adjacency | truth.adjacency.T)
     join_site(skeleton, Separation(dag), 0.05, Bound(), quiet, faithful=False)
     assert np.array_equal(skeleton.adjacent[p], dag.adjacency[p])
-    marks = Marks(skeleton.adjacent)
+    marks = Orientation(skeleton.adjacent)
     for v in np.flatnonzero(skeleton.adjacent[p]):
-        marks.direct(p, v)
+        marks.orient(p, v)
     assert direct_colliders(marks, skeleton, faithful=False) == []
     close_under_meek(marks)
     arrows = marks.matrix & ~marks.matrix.T
@@ -346,7 +346,7 @@ def test_the_result_says_what_the_bound_left_out() -> None:
 
 def test_rounding_does_not_direct_edges() -> None:
     """Two sites have the same score both ways, up to rounding."""
-    marks = Marks(np.array([[False, True], [True, False]]))
+    marks = Orientation(np.array([[False, True], [True, False]]))
     direct_by_change(marks, [0, 1], lambda pairs: [0.0024925698877081136, 0.002492569887708113], faithful=False)
     assert marks.line(0, 1)
 
@@ -379,8 +379,8 @@ def joined(*edges: Any, nodes: Any) -> Any:
 def test_the_site_gives_directions() -> None:
     """site -> 0 - 1, site and 1 apart given 0: 0 -> 1."""
     adjacent = joined((0, 1), (2, 0), nodes=3)
-    marks, skeleton = Marks(adjacent), SkeletonSearch(adjacent, {(1, 2): [(frozenset({0}), 0.5)]})
-    marks.direct(2, 0)
+    marks, skeleton = Orientation(adjacent), SkeletonSearch(adjacent, {(1, 2): [(frozenset({0}), 0.5)]})
+    marks.orient(2, 0)
     direct_colliders(marks, skeleton, faithful=False)
     close_under_meek(marks)
     assert marks.arrow(0, 1)
@@ -390,10 +390,10 @@ def test_contradicting_colliders_the_surer_one_wins() -> None:
     """0 - 1 - 2 - 3: 0 -> 1 <- 2 and 1 -> 2 <- 3 cannot both be."""
     adjacent = joined((0, 1), (1, 2), (2, 3), nodes=5)
     sets = {(0, 2): [(frozenset(), 0.2)], (1, 3): [(frozenset(), 0.9)]}  # type: ignore[var-annotated]
-    marks = Marks(adjacent)
+    marks = Orientation(adjacent)
     assert direct_colliders(marks, SkeletonSearch(adjacent, sets), faithful=False) == [(0, 1, 2)]
     assert marks.arrow(1, 2) and marks.arrow(3, 2)
-    marks = Marks(adjacent)
+    marks = Orientation(adjacent)
     assert direct_colliders(marks, SkeletonSearch(adjacent, sets), faithful=True) == [(1, 2, 3)]
 
 
@@ -402,10 +402,10 @@ def test_change_directs_lines_or_faithfully_joins_what_is_apart() -> None:
         return [0.1 if x < y else 0.5 for x, y in pairs]
 
     adjacent = joined((0, 1), nodes=4)
-    marks = Marks(adjacent)
+    marks = Orientation(adjacent)
     assert direct_by_change(marks, [0, 1, 2], first_less, faithful=False) == []
-    assert marks.arrow(0, 1) and not marks.joined(0, 2)
-    marks = Marks(adjacent)
+    assert marks.arrow(0, 1) and not marks.adjacent(0, 2)
+    marks = Orientation(adjacent)
     assert sorted(direct_by_change(marks, [0, 1, 2], first_less, faithful=True)) == [(0, 2), (1, 2)]
     assert marks.line(0, 1) and marks.arrow(0, 2) and marks.arrow(1, 2)
 

@@ -31,14 +31,14 @@ from ..baseline import (
 from .server import ParameterLayout, Server
 
 GROWTH = 1.75, 1.25
-"""Factors by which the prices of cycles and of disagreement grow every round, as published."""
+"""Factors by which the penalties on cycles and on disagreement grow every round, as published."""
 MOST = 1e16
-"""Where they stop growing; a run without early stop ends when both are there."""
+"""Limit for both penalties; a run that does not stop early ends when both have reached it."""
 APART = 1e-3
-"""Largest difference between a site's parameters and the common ones at which a run may stop early."""
+"""A run may stop early if every site's parameters differ from the common ones by at most this."""
 STARTS = {"linear": 3, "mlp": 1}
 SCALE = 16.0
-"""Ratio of the units in which two starts measure squared weights on a cycle."""
+"""Ratio between the scales in which two starts measure squared weights on a cycle."""
 START = {"linear": 1e-3, "mlp": 1e-1}
 L1 = {"linear": 0.01, "mlp": 0.001}
 THRESHOLD = {"linear": 0.1, "mlp": 0.3}
@@ -49,40 +49,44 @@ L2 = 0.01
 class NotearsADMM(Seeded):
     """NOTEARS-ADMM (Ng and Zhang, 2022): a baseline that assumes that all sites share one model.
 
-    **Assumes** that all sites have the same DAG and the same weights, that nobody intervened, no hidden causes, and
-    noise of equal variance (which is what makes directions identifiable). Columns are continuous, and their units
-    matter: `l1` and `threshold` are absolute. **Returns** a DAG: `graph`, `phi_cpdag` and `dag` of its result; `cpdag`
-    is its class. Targets that sites declare are not used.
+    **Assumes** that all sites have the same DAG and the same weights, no interventions, no hidden causes, and noise of
+    equal variance (this makes directions identifiable). Columns are continuous, and their units matter: `l1` and
+    `threshold` are absolute. **Returns** a DAG: `graph`, `phi_cpdag` and `dag` of the result; `cpdag` is its
+    equivalence class. Declared targets are not used.
 
-    **What a site sends**, every round: its parameters, that is p x p weights, or for networks all weights and biases.
-    From the linear ones the coordinator can compute the site's covariance matrix exactly. What networks reveal is
-    not known; take it to be no less. The coordinator needs only sums over sites, but here it sees each. There is no
-    noise: this is not private.
+    **What a site sends** in every round: its parameters, that is p x p weights, or for networks all weights and biases.
+    From the linear weights the coordinator can compute the site's covariance matrix exactly. What networks reveal is
+    not known; assume at least as much. The method needs only sums over sites, but here the coordinator sees each
+    site's parameters. There is no noise: this is not private.
 
-    Unless ``faithful=True``, it differs from the published code in this: there are several starts, which measure cycles
-    in different units and go through the same rounds side by side, and the one with the least loss counts; the price
-    of disagreement grows only in rounds where the sites are further from the common parameters than these moved; loops
-    (i -> i) are excluded from the start; the l1 term is split into positive and negative parts, which makes it smooth,
-    and minimised to smaller tolerances; sites count by their rows, which may be unequal; the run stops once the weights
-    are acyclic and the sites agree; if a cycle is left, the weakest edge *on a cycle* goes, not the weakest of all. For
-    networks also: the l1 term has absolute values, the l2 term is used, columns are centred.
+    Differences from the published code, unless ``faithful=True``:
+
+    - Several starts measure cycles on different scales and run in parallel; the one with the lowest loss is used.
+    - The penalty on disagreement grows only in rounds where the sites are further from the common parameters than
+      these moved.
+    - Loops (i -> i) are excluded from the beginning.
+    - The l1 term is split into positive and negative parts, so that it is smooth, and minimised to smaller tolerances.
+    - Sites are weighted by their numbers of rows, which may differ.
+    - The run stops when the weights are acyclic and the sites agree.
+    - If a cycle is left, the weakest edge *on a cycle* is dropped, not the weakest edge of the graph.
+    - Networks: the l1 term uses absolute values, there is an l2 term, and columns are centred.
 
     Parameters
     ----------
     model : {"linear", "mlp"}
         Each variable is a linear function of its parents, or a network with one hidden layer.
     threshold : float, optional
-        Edges at most this strong are dropped. Weights, or root sums of squares of first-layer weights. If not given,
-        0.1 (linear, or if `faithful`) or 0.3 (networks).
+        Edges of at most this strength are dropped: the absolute weight, or for networks the root sum of squares of the
+        first-layer weights. If not given, 0.1 (linear, or if `faithful`) or 0.3 (networks).
     l1 : float, optional
-        Price of a unit of weight; if not given, 0.01 (linear) or 0.001 (networks).
+        Penalty per unit of weight. If not given, 0.01 (linear) or 0.001 (networks).
     hidden : int
         Units of each network.
     starts : int, optional
-        How many ways to an acyclic graph are tried, to choose the one with the least loss. If not given, 3 (linear) or
-        1 (networks); one if `faithful`.
+        Number of starts; the one with the lowest loss is used. If not given, 3 (linear) or 1 (networks); 1 if
+        `faithful`.
     max_rounds : int
-        Rounds after which the run ends in any case.
+        Largest number of rounds.
     tolerance : float
         The run may stop when the measure of cycles is at most this (and the sites agree).
     faithful : bool
@@ -92,7 +96,7 @@ class NotearsADMM(Seeded):
     missing : {"error", "drop"}
         What to do with rows that lack a value.
     seed : int
-        Of the networks' first weights; the linear model uses no randomness.
+        Seed of the networks' initial weights; the linear model uses no randomness.
     progress : bool, optional
         Whether to show progress on standard error; if not given, only in a terminal.
 
@@ -144,8 +148,8 @@ class NotearsADMM(Seeded):
         Returns
         -------
         Result
-            `method` says why the run `ended` and which edges were removed to break cycles (`repair`). `history` has the
-            largest measure of cycles of all starts after each round as its objective.
+            `method` says why the run `ended` and which edges were removed to break cycles (`repair`). The objective in
+            `history` is the largest measure of cycles among all starts after each round.
         """
         worker = "notears-admm" if self.model == "linear" else "notears-admm-mlp"
         coordinator = WorkCoordinator(work_transport(sites, self.schema, self.missing, "NOTEARS-ADMM"), worker)
@@ -168,7 +172,7 @@ class NotearsADMM(Seeded):
         return baseline_result(method, coordinator, graph, history, complete=ended != "interrupted")
 
     def _rounds(self, coordinator: WorkCoordinator) -> tuple[list[Server], list[Step], str]:
-        """Exchange parameters until sites agree on acyclic graphs; return the last state of all starts, and why."""
+        """Exchange parameters until sites agree on acyclic graphs; return the last states, the history, and why."""
         starts = self._starts(len(coordinator.names))
         history: list[Step] = []
         try:
@@ -198,12 +202,12 @@ class NotearsADMM(Seeded):
         return not self.faithful and start.h <= self.tolerance and start.apart <= APART
 
     def _tightened(self, start: Server) -> Server:
-        """Raise prices; that of disagreement only while it is what hinders: too high, it keeps W where it is."""
+        """Raise the penalties; that on disagreement only if sites are further apart than W moved, or W stops moving."""
         growth1, growth2 = GROWTH
         return start.tightened(growth1, growth2 if self.faithful or start.apart > start.moved else 1.0, MOST)
 
     def _best(self, coordinator: WorkCoordinator, starts: list[Server]) -> Server:
-        """Ask the sites for the loss of all starts, and choose: acyclic ones first, then the least loss."""
+        """Ask the sites for the loss of all starts, and choose: acyclic starts first, then the lowest loss."""
         if len(starts) == 1:
             return starts[0]
         answers = coordinator.perform("loss", self._payload(coordinator, starts), {"loss": (len(starts),)})
@@ -227,7 +231,7 @@ class NotearsADMM(Seeded):
         return payload | ({"hidden": self.hidden, "seed": self.seed} if self.model == "mlp" else {})
 
     def _prices(self) -> tuple[float, float, bool]:
-        """Of the server's step: l1, l2, and whether to minimise as published."""
+        """Parameters of the server's step: l1, l2, and whether to minimise as published."""
         l1 = L1[self.model] if self.l1 is None else self.l1
         return l1, L2 if self.model == "mlp" and not self.faithful else 0.0, self.faithful
 
