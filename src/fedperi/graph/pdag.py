@@ -124,7 +124,7 @@ class PDAG(Interop):
                     matrix[j, i] = True
         return cls(matrix, labels)
 
-    # -- what it holds ------------------------------------------------------------------------------------------
+    # -- contents -----------------------------------------------------------------------------------------------
 
     @property
     def adjacency(self) -> NDArray[np.bool_]:
@@ -192,7 +192,7 @@ class PDAG(Interop):
     def _select(self, row: NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(self._names[j] for j in np.flatnonzero(row))
 
-    # -- the same graph, otherwise written ----------------------------------------------------------------------
+    # -- the same graph in another form -------------------------------------------------------------------------
 
     def reordered(self, names: Sequence[str]) -> PDAG:
         """List the same variables in another order; an equal graph.

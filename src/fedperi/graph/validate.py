@@ -1,4 +1,4 @@
-"""Checks of what a user hands in as a graph, each with a message that says what is wrong and where."""
+"""Checks of graphs from users; the messages say what is wrong and where."""
 
 from __future__ import annotations
 

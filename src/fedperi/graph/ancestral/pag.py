@@ -105,7 +105,7 @@ class PAG:
             marks[j, i], marks[i, j] = SYMBOLS[symbol]
         return cls(marks, labels)
 
-    # -- what it holds ------------------------------------------------------------------------------------------
+    # -- contents -----------------------------------------------------------------------------------------------
 
     @property
     def marks(self) -> Marks:
@@ -146,8 +146,8 @@ class PAG:
     def is_ancestral(self) -> bool:
         """Whether its arrows are free of contradictions.
 
-        No variable may cause itself, or cause one that it has an arrowhead from. Tests on finite tables can disagree so
-        that this fails.
+        No variable may cause itself, or cause one from which it has an arrowhead. On finite tables, tests may
+        contradict each other so that this fails.
 
         Examples
         --------
