@@ -86,9 +86,9 @@ def ges_fit(
 
 
 def _climb(graph: Essential, cache: ScoreCache, phase: Phase) -> tuple[Essential, int]:
-    """Make the best valid move until none gains. Gains are cached, and recomputed only around the last move."""
+    """Make the best valid move until none improves the score. Only gains around the last move are computed again."""
     p = len(graph.parents)
-    gains: list[list[Gain]] = [[] for _ in range(p)]  # by y, best first; the condition on paths is open
+    gains: list[list[Gain]] = [[] for _ in range(p)]  # by y, best first; the condition on paths is not checked yet
     stale = list(range(p))
     made = 0
     while True:
@@ -150,7 +150,7 @@ def _gainful(moves: Callable[[Essential, int], Iterator[Scored]]) -> Gainful:
 
 
 class Phase(NamedTuple):
-    """Moves of one kind into some nodes that gain, and the neighbours of a node on which its moves depend."""
+    """Moves of one kind into some nodes that improve the score, and the neighbours on which a node's moves depend."""
 
     gainful: Gainful
     near: Callable[[Essential, int], int]
