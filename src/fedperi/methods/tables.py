@@ -12,30 +12,30 @@ if TYPE_CHECKING:
 
 
 class EdgeRow(NamedTuple):
-    """One edge; what a method does not give is None.
+    """One edge; values that a method does not compute are None.
 
     Attributes
     ----------
     a, b : str
-        Its ends: cause and effect, or of an open edge the more probable cause first.
+        Its ends: cause and effect; for an open edge the more probable cause first.
     directed : bool
         Whether the graph directs it.
     probability, reverse, none : float or None
-        Of ``a -> b``, of ``b -> a``, of no edge.
+        Probabilities of ``a -> b``, of ``b -> a``, of no edge.
     grade, rests_on : str or None
-        What the direction rests on, see `fedperi.methods.parts.Robustness`.
+        What the direction depends on, see `fedperi.methods.parts.Robustness`.
     evidence : float or None
         How much worse the data fit without the edge, in nats.
     how_sure : str or None
-        The probability of ``a -> b`` in one of the four words of `fedperi.methods.certainty`.
+        The probability of ``a -> b`` as one of the four words of `fedperi.methods.certainty`.
     changes_if : str or None
         What reverses an arrow, leaves it open or removes it.
     effect, effect_low, effect_high : float or None
-        Of an arrow: its pooled direct effect, with a 95 % interval; None if it has one per level of a category.
+        For an arrow: its pooled direct effect, with a 95 % interval; None if there is one per level of a category.
     unit : str or None
-        What the effect means: which change of `b` for which change of `a`.
+        Unit of the effect: which change of `b` for which change of `a`.
     stability : float or None
-        Share of bootstrap runs in which the pair looked as it does here.
+        Share of bootstrap runs in which the pair had the same edge.
     """
 
     a: str
@@ -129,7 +129,7 @@ def edge_csv(result: Result) -> str:
 
 
 def summary_text(result: Result) -> str:
-    """Say what was found, line by line."""
+    """Describe the result, line by line."""
     graph = result.graph
     grades = [one.grade for one in result.robustness]
     lines = [

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from ..methods.result import Result
 
 WIDE = 850
-"""A wider picture takes the whole width of the page, and evidence is shown on top of it."""
+"""A wider picture has the whole width of the page, and evidence is shown on top of it."""
 MOST_OTHERS = 30
-"""Pairs without an edge that the report lists when bootstrap runs joined them."""
+"""Most pairs without an edge that the report lists because bootstrap runs had one."""
 
 
 def render_report(result: Result) -> str:
@@ -46,7 +46,7 @@ def render_report(result: Result) -> str:
     Parameters
     ----------
     result : Result
-        Of any method; also one read back from JSON.
+        A result of any method; it may be read from JSON.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def render_report(result: Result) -> str:
 
 
 def _graph(picture: Layout, edges: list[ShownEdge], view: MechanismView | None) -> dict[str, Any]:
-    """The graph as a picture, and as lists of what is in it."""
+    """The graph as a picture, and lists of its edges."""
     from markupsafe import Markup
 
     return {
@@ -159,7 +159,7 @@ def _numbers(result: Result) -> dict[str, Any]:
 
 
 def _privacy(promised: list[Promise]) -> dict[str, Any]:
-    """What the sites promised, and what that means for the run."""
+    """The sites' privacy guarantees, and their meaning for the run."""
     return {
         "privacy": {one.site: one for one in promised},
         "alarm": alarm(promised),
@@ -189,7 +189,7 @@ def _texts(result: Result, promised: list[Promise]) -> dict[str, Any]:
 
 
 def _watched(result: Result) -> tuple[str, ...]:
-    """What the history has numbers for; nothing if it has a single step."""
+    """The quantities with numbers in the history; none if it has a single step."""
     if len(result.history) < 2:
         return ()
     whole = all(step.worst_regret is not None for step in result.history)
@@ -197,7 +197,7 @@ def _watched(result: Result) -> tuple[str, ...]:
 
 
 def _picture(picture: Layout, edges: list[ShownEdge], view: MechanismView | None) -> str:
-    """The graph, with all that the script needs to show it as any of three."""
+    """The picture, with all data that the script needs to show each of three graphs."""
     drawn = []
     for k, (edge, points) in enumerate(zip(edges, picture.routes.values(), strict=True)):
         marks = " ".join(f'data-{view}="{edge.marks[view]}"' for view in VIEWS)
@@ -222,7 +222,7 @@ def _picture(picture: Layout, edges: list[ShownEdge], view: MechanismView | None
 
 
 def _sure(graded: GradedEdge) -> str:
-    """How sure an edge is, as the end of its class attribute and for filters."""
+    """How certain an edge is, for its class attribute and for filters."""
     suspect = " suspect" if graded.hidden else ""
     if graded.sure is None:
         return f'{suspect}"'
@@ -230,7 +230,7 @@ def _sure(graded: GradedEdge) -> str:
 
 
 def _sites(view: MechanismView | None, variable: str) -> str:
-    """The sites that do a variable differently, for the filter by site."""
+    """The sites that differ in a variable, for the filter by site."""
     cells = () if view is None else (cell for _, row in view.matrix.rows for cell in row)
     sites = [cell.site for cell in cells if cell.variable == variable and cell.words]
     return escape(json.dumps(sites))
@@ -250,7 +250,7 @@ def _rank(edge: ShownEdge) -> tuple[str, str]:
 
 
 def _others(result: Result) -> list[tuple[str, str, float]]:
-    """Pairs without an edge that some bootstrap run joined, the most frequent first."""
+    """Pairs without an edge that have one in some bootstrap run, the most frequent first."""
     found = [
         (edge.a, edge.b, 1 - edge.absent)
         for edge in result.stability
@@ -260,7 +260,7 @@ def _others(result: Result) -> list[tuple[str, str, float]]:
 
 
 def _breakable(name: str) -> Markup:
-    """Let a long name break after an underscore, a dot or a hyphen, and not within a word."""
+    """Allow line breaks in a long name after an underscore, a dot or a hyphen."""
     from markupsafe import Markup
 
     return Markup(re.sub(r"(?<=[^&#;])([_./-])(?=\w)", r"\1<wbr>", str(escape(name))))

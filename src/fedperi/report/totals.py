@@ -25,7 +25,7 @@ class Total:
     cause, effect : str
         The same as shown: with a level, if it is that of a category.
     value : float
-        To sort by.
+        For sorting.
     shown, unit : str
         The effect with its 95 % interval, and its unit.
     adjust : str

@@ -21,7 +21,7 @@ FEW_SITES = 4
 
 
 def number(value: float) -> str:
-    """Write a number with three digits that matter.
+    """Write a number with three significant digits.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def sentences(rows: Sequence[Effect], moments: Moments) -> list[str]:
     Parameters
     ----------
     rows : sequence of Effect
-        What `Effects.of` returned.
+        The result of `Effects.of`.
     moments : Moments
         The sites' statements.
     """

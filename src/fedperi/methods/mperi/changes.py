@@ -1,4 +1,4 @@
-"""How the mechanism of some sites departs from the usual one: the smallest change that explains them."""
+"""How the mechanism of some sites differs from the usual one: the smallest change that explains them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def simplest_change(
 ) -> Change:
     """Find the smallest change of the usual mechanism that explains other sites, by BIC.
 
-    Strengths stay, vanish for some parents, or change; the level stays or changes, and so does the spread. The usual
-    mechanism is taken as known.
+    Coefficients stay, become zero for some parents, or change; level and spread stay or change. The usual mechanism is
+    treated as known.
     """
     before, own = _columns(mechanisms, parents), own_columns(mechanisms, node)
     usual_moments, rows = mechanisms.moments[list(usual)].sum(axis=0), float(mechanisms.n[list(usual)].sum())

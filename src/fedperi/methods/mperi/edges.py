@@ -1,4 +1,4 @@
-"""What a result says about every pair of variables, and why there is an edge."""
+"""A result's statements about every pair of variables, and the evidence for edges."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def edge_evidence(
     differences: Sequence[Difference],
     sites: int,
 ) -> list[EdgeEvidence]:
-    """Why there is an edge, and why it has this direction."""
+    """Collect the evidence for every edge and its direction."""
     out = []
     for edge in robust:
         i, j = graph.index(edge.a), graph.index(edge.b)
@@ -70,7 +70,7 @@ def edge_evidence(
 
 
 def _gain(found: Found, graph: PDAG, dag: PDAG, i: int, j: int) -> float:
-    """How much the score would lose without an edge, if the head's other parents are kept."""
+    """Loss of the score without an edge, if the other parents are kept."""
     tail, head = (i, j) if dag.adjacency[i, j] else (j, i)
     into = bits.columns(dag.adjacency)[head]
     scores = [found.sets.score(head, parents) for parents in (into, into & ~(1 << tail))]

@@ -1,4 +1,4 @@
-"""What a PAG says, in sentences."""
+"""The meaning of a PAG, in sentences."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def counted(graph: PAG) -> str:
 
 
 def change_words(changes: Sequence[tuple[str, str, str]]) -> list[str]:
-    """Say, for each variable, between which sites it differs with nothing measured that explains it.
+    """Say, for each variable, between which sites it differs although no measured variable explains it.
 
     Sites that differ from many others come first.
 

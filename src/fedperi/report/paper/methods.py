@@ -22,7 +22,7 @@ SCORES = {
     "discrete": "the multinomial BIC",
     "auto": "BIC (linear-Gaussian for continuous columns, multinomial for categories, with indicators for a mix)",
 }
-# What a site can answer with noise is a Gaussian score of moments; counts of categories are not among them.
+# With noise, sites only answer with Gaussian scores of moments, not with counts of categories.
 NOISY_SCORES = {**SCORES, "auto": "a Gaussian BIC, with indicators for categories"}
 RELEASED_SCORES = "a Gaussian BIC of the columns as each site released them"
 MASKINGS = {

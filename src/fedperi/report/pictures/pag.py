@@ -21,7 +21,7 @@ RADIUS = 4.0
 
 
 def pag_svg(graph: PAG) -> str:
-    """Draw a PAG as an SVG picture. It takes the colour of the text around it.
+    """Draw a PAG as an SVG picture in the colour of the surrounding text.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def pag_svg(graph: PAG) -> str:
 
 
 def draw_pag(graph: PAG, ax: Axes | None = None, color: str | None = None) -> Axes:
-    """Draw a PAG on matplotlib axes; new ones of a fitting size if none are given.
+    """Draw a PAG on matplotlib axes; new axes of a suitable size if none are given.
 
     Examples
     --------
@@ -90,11 +90,11 @@ def draw_pag(graph: PAG, ax: Axes | None = None, color: str | None = None) -> Ax
 
 
 def _layout(graph: PAG) -> Layout:
-    """Lay out the edges along an order in which arrows run down as far as they agree."""
+    """Lay out the edges in an order in which arrows point down as far as possible."""
     order: list[int] = []
     left = set(range(len(graph.names)))
     while left:
-        # The variable with the fewest arrowheads from those that are left comes next; ties by number.
+        # The variable with the fewest arrowheads from remaining variables comes next; ties by number.
         order.append(min(left, key=lambda v: (sum(graph.marks[u, v] == ARROW for u in left), v)))
         left.remove(order[-1])
     rank = np.empty(len(order), dtype=int)
@@ -104,14 +104,14 @@ def _layout(graph: PAG) -> Layout:
 
 
 def _line(points: Sequence[Point], above: int, below: int) -> tuple[Point, ...]:
-    """The route of an edge, ending before its circles: they are not filled, so that any background will do."""
+    """The route of an edge, ending before its circles: these are not filled, so that any background is possible."""
     (x, y), *between, (u, v) = points
     room = 2 * RADIUS + 0.5 - SHORT
     return (x, y + room * (above == CIRCLE)), *between, (u, v - room * (below == CIRCLE))
 
 
 def _end(mark: int, at: Point, back: int) -> str:
-    """What is drawn at an end; `back` is where the edge comes from, below (1) or above (-1)."""
+    """The mark at an end; `back` is the side of the edge, below (1) or above (-1)."""
     x, y = at[0], at[1] + 0.5 * back
     if mark == ARROW:
         base = y + 10 * back

@@ -20,16 +20,16 @@ UNITS_PER_INCH = 96.0
 def draw(graph: PDAG, ax: Axes | None = None, color: str | None = None) -> Axes:
     """Draw a graph: arrows are solid, undirected edges dashed without a head, causes above effects.
 
-    Text is drawn as outlines, so it keeps its place in the boxes whatever the size of the axes.
+    Text is drawn as outlines, so that it stays in the boxes at any size of the axes.
 
     Parameters
     ----------
     graph : PDAG
         Any graph.
     ax : matplotlib Axes, optional
-        Where to draw. If not given, new axes of a fitting size.
+        Where to draw. If not given, new axes of a suitable size.
     color : str, optional
-        Of lines and text; matplotlib's colour of text if not given.
+        Colour of lines and text; matplotlib's text colour if not given.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def _route(points: tuple[tuple[float, float], ...]) -> Path:
 
 
 def _letters(box: Box) -> list[Path]:
-    """The lines of a label, centred in its box. The y axis points down, so the outlines are turned over."""
+    """The lines of a label, centred in its box. The y axis points down, so the outlines are flipped."""
     from matplotlib.textpath import TextPath
     from matplotlib.transforms import Affine2D
 
@@ -93,7 +93,7 @@ def _letters(box: Box) -> list[Path]:
     for k, line in enumerate(box.lines):
         if not line.strip():
             continue
-        text = TextPath((0, 0), line.replace("$", r"\$"), size=FONT)  # a dollar sign would begin a formula
+        text = TextPath((0, 0), line.replace("$", r"\$"), size=FONT)  # a dollar sign would start a formula
         width = text.get_extents().x1
         out.append(
             Affine2D().scale(1, -1).translate(box.x - width / 2, first + k * LINE + 0.36 * FONT).transform_path(text)

@@ -1,4 +1,4 @@
-"""Numbers for monitors, as Prometheus reads them: text, one line per value, with what each means."""
+"""Metrics in the text format of Prometheus: one line per value, with explanations."""
 
 from __future__ import annotations
 

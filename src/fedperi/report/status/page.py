@@ -28,14 +28,14 @@ class Table:
 
 @dataclass(frozen=True)
 class StatusPage:
-    """What is on a status page.
+    """The content of a status page.
 
     Parameters
     ----------
     role, name : str
         "Site" and its name, or "Coordinator" and its run.
     state, good : str and bool
-        The state in a few words, and whether it is as it should be.
+        The state in a few words, and whether it is good.
     facts : tuple of (str, str)
         Labels and values.
     asks : tuple of tuples of str
@@ -43,7 +43,7 @@ class StatusPage:
     tables : tuple of Table
         The rest.
     links : tuple of (str, str)
-        Addresses on this server, and what is there.
+        Addresses on this server, and their content.
     """
 
     role: str

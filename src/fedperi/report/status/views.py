@@ -1,4 +1,4 @@
-"""What the status pages of a site and of a coordinator say."""
+"""The content of the status pages of a site and of a coordinator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHANNELS = {
 
 
 def site_page(status: SiteStatus) -> StatusPage:
-    """Show a site: what was asked, what was sent, at what price, what waits for its owner.
+    """The page of a site: questions, answers and their prices, requests that wait for its owner.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _site_asks(status: SiteStatus) -> tuple[tuple[str, ...], ...]:
 
 
 def run_page(status: RunStatus) -> StatusPage:
-    """Show a run: who is connected, what was stated at what price, who is waited for, the result.
+    """The page of a run: connected sites, their statements and prices, missing sites, the result.
 
     Parameters
     ----------
