@@ -72,7 +72,7 @@ def policy_measures(found: Found, world: World, setting: Setting) -> dict[str, A
 
 
 def stated_directions(found: Found, truth: PDAG) -> dict[str, Any]:
-    """List the more probable direction of each pair, if its probability is at least 1/2: probability, and whether right.
+    """List the more probable direction of each pair with at least probability 1/2: probability, and whether right.
 
     Examples
     --------
