@@ -7,7 +7,7 @@ import pandas as pd
 from helpers.command import fedperi_here
 
 import fedperi as fp
-from fedperi.methods.remarks import MOST_FINDINGS, found_by_check, high_regrets
+from fedperi.methods.remarks import MOST_FINDINGS, against_time, found_by_check, high_regrets
 from fedperi.tables import check
 from fedperi.tables.checks.findings import Finding
 
@@ -76,3 +76,18 @@ def test_no_reason_states_an_intervention_as_a_fact() -> None:
     assert reasons
     for words in reasons:
         assert "as if a local policy" in words and "ask site" in words and "intervention" not in words
+
+
+def test_arrows_into_variables_that_come_first_are_doubted() -> None:
+    truth = fp.PDAG.from_edges([("ldl", "sex"), ("statin", "sex"), ("dosage", "ldl")])
+    sites = fp.simulate(truth, clients=4, samples=2000, weights=(0.8, 1.0), intervention="shift", seed=1).sites
+    for method in (fp.MPERI, fp.IPERI):
+        said = [one for one in method().fit(sites).warnings if "by its name" in one]
+        assert len(said) == 1
+        assert said[0].startswith(
+            "The graph has the arrows ldl -> sex, statin -> sex, but by its name sex comes before"
+        )
+        known = fp.Knowledge(tiers=[["sex"], ["ldl", "statin", "dosage"]])
+        assert not any("by its name" in one for one in method(knowledge=known).fit(sites).warnings)
+    assert against_time(truth, fp.Knowledge(required=[("ldl", "sex"), ("statin", "sex")])) == []
+    assert against_time(fp.PDAG.from_edges([("sex", "age"), ("age", "age_at_death")]), None) == []

@@ -192,7 +192,7 @@ def test_the_manifest_names_everything_that_matters() -> None:
 def test_repr() -> None:
     result = fp.IPERI().fit(sites(TRIANGLE, "B"))
     assert repr(result) == "Result(I-PERI: 3 edges, 2 directed; 2 sites, 2 rounds)"
-    assert repr(fp.PERI().fit(sites(TRIANGLE))) == "Result(PERI: 3 edges, 0 directed; 1 sites, 1 rounds)"
+    assert repr(fp.PERI().fit(sites(TRIANGLE))) == "Result(PERI: 3 edges, 0 directed; 1 site, 1 round)"
 
 
 # -- written and read back --------------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ def test_interrupted_in_phase_2(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.cpdag == result.phi_cpdag == result.graph == whole.cpdag
     assert result.regrets == whole.regrets
     assert (result.rounds, whole.rounds) == (1, 2)
-    assert repr(result) == "Result(I-PERI (interrupted): 3 edges, 0 directed; 2 sites, 1 rounds)"
+    assert repr(result) == "Result(I-PERI (interrupted): 3 edges, 0 directed; 2 sites, 1 round)"
     assert_same(fp.Result.from_json(result.to_json()), result)
 
 

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ..graph.knowledge import Knowledge
+from ..graph.pdag import PDAG
+from ..tables.preparing.obvious import comes_first
+from .effects.words import listed
 
 if TYPE_CHECKING:
     from ..tables.checks.findings import Finding
@@ -35,6 +38,40 @@ def many_yes_no(moments: Moments, knowledge: Knowledge | None) -> list[str]:
     return [
         f"{count} of {of} variables are yes/no or categories, and no tiers are given. Such columns say less about "
         "directions than numbers do. If you know which variables come first, give tiers in a file with --knowledge."
+    ]
+
+
+def against_time(graph: PDAG, knowledge: Knowledge | None) -> list[str]:
+    """Warn of arrows into a variable that, by its name, comes before all others, unless knowledge speaks of it.
+
+    Examples
+    --------
+    >>> import fedperi as fp
+    >>> graph = fp.PDAG.from_edges([("ldl", "sex"), ("age", "sex"), ("age", "ldl")])
+    >>> against_time(graph, None)[0].split(".")[0]
+    'The graph has the arrow ldl -> sex, but by its name sex comes before what is measured later'
+    >>> against_time(graph, fp.Knowledge(tiers=[["sex"], ["age", "ldl"]]))
+    []
+    """
+    known = knowledge or Knowledge()
+    spoken = {name for tier in known.tiers for name in tier}
+    wrong = sorted(
+        (cause, effect)
+        for cause, effect in graph.directed
+        if comes_first(effect)
+        and effect not in spoken
+        and not comes_first(cause)
+        and (cause, effect) not in known.required
+    )
+    if not wrong:
+        return []
+    arrows = ", ".join(f"{cause} -> {effect}" for cause, effect in wrong)
+    effects = list(dict.fromkeys(effect for _, effect in wrong))
+    named = f"{'their names' if len(effects) > 1 else 'its name'} {listed(effects)} come{'s' * (len(effects) == 1)}"
+    return [
+        f"The graph has the arrow{'s' * (len(wrong) > 1)} {arrows}, but by {named} before what is measured later. Such "
+        "an arrow is probably wrong, and can turn others. Give tiers in a file with --knowledge (`fedperi init` writes "
+        "one) and run again."
     ]
 
 

@@ -274,7 +274,8 @@ class Result:
 
     def __repr__(self) -> str:
         state = "" if self.complete else " (interrupted)"
-        return (
-            f"Result({self.method['name']}{state}: {len(self.graph)} edges, {len(self.graph.directed)} directed; "
-            f"{len(self.sites)} sites, {self.rounds} rounds)"
+        edges, sites, rounds = (
+            f"{count} {word}{'s' * (count != 1)}"
+            for count, word in ((len(self.graph), "edge"), (len(self.sites), "site"), (self.rounds, "round"))
         )
+        return f"Result({self.method['name']}{state}: {edges}, {len(self.graph.directed)} directed; {sites}, {rounds})"

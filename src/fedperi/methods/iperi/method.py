@@ -26,7 +26,7 @@ from ..interruption import respecting_interrupts
 from ..manifest import described
 from ..parameters import Parallel
 from ..progress import watching
-from ..remarks import high_regrets
+from ..remarks import against_time, high_regrets
 from ..result import Result
 from ..stability import edge_stability
 from .assembly import assemble, common_graph, directed_by
@@ -160,6 +160,7 @@ class IPERI(Parallel):
                 result = replace(
                     result,
                     warnings=(
+                        *against_time(result.graph, known),
                         *result.warnings,
                         *high_regrets(result.regrets, self.masking),
                         *sentences(changed, len(result.graph)),

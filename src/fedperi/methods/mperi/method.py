@@ -29,7 +29,7 @@ from ..manifest import manifest_of_summaries
 from ..parameters import Seeded
 from ..parts import Difference, Groups, Robustness
 from ..progress import watching
-from ..remarks import many_yes_no
+from ..remarks import against_time, many_yes_no
 from ..result import Result
 from ..stability import edge_stability
 from .cautions import cautions, shares_little
@@ -273,6 +273,7 @@ class MPERI(Seeded):
             groups=tuple(groups),
             robustness=tuple(robust),
             warnings=(
+                *against_time(graph, known),
                 *cautions(parts, groups, runs, robust),
                 *many_yes_no(moments, known),
                 *hidden_causes(parts, dag, groups),
