@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..graph.knowledge import Knowledge
 from ..graph.pdag import PDAG
+from ..phrases import listed
 from ..tables.preparing.obvious import comes_first
-from .effects.words import listed
 
 if TYPE_CHECKING:
     from ..tables.checks.findings import Finding

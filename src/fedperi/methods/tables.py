@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..phrases import with_noun
 from .certainty import how_sure, meaning
 
 if TYPE_CHECKING:
@@ -133,8 +134,8 @@ def summary_text(result: Result) -> str:
     graph = result.graph
     grades = [one.grade for one in result.robustness]
     lines = [
-        f"{result.method['name']}: {_count(len(graph), 'edge')} among {_count(len(graph.names), 'variable')} at "
-        f"{_count(len(result.sites), 'site')}, {len(graph.directed)} directed."
+        f"{result.method['name']}: {with_noun(len(graph), 'edge')} among {with_noun(len(graph.names), 'variable')} at "
+        f"{with_noun(len(result.sites), 'site')}, {len(graph.directed)} directed."
     ]
     lines += [f"Warning: {warning}" for warning in result.warnings]
     if result.robustness:
@@ -159,7 +160,3 @@ def _line(row: EdgeRow) -> str:
         effect = f"  effect {number(row.effect)} ({number(row.effect_low)} to {number(row.effect_high)})"
     rest = f"  rests on {row.rests_on}" if row.grade == "one site" and row.rests_on else ""
     return f"  {row.a} {'->' if row.directed else '--'} {row.b}{sure}{effect}{rest}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

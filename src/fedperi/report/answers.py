@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..methods.certainty import WORDS
-from ..methods.effects.words import listed
+from ..phrases import listed
 from .matrix import SHORT
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from .. import phrases
 from .privacy import Promise, shown_number
 
 MANY = 5
@@ -160,14 +161,16 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     ('a', 'a, b and c', 'a, b, c, d or 4 more')
     """
     shown = list(names) if len(names) <= MANY else [*names[: MANY - 1], f"{len(names) - MANY + 1} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"
+    return phrases.listed(shown, last)
 
 
 def _statistics(who: str, sites: Sequence[Promise], private: bool) -> list[str]:
     source = "both by OpenDP" if private else "both from a seed, in a test"
     worth = [one.worth for one in sites if one.worth is not None]
     rows = [one.rows for one in sites if one.rows is not None]
-    counted = f" ({_span(worth)}, of about {_span(rows)})" if len(worth) == len(rows) == len(sites) else ""
+    counted = (
+        f" ({phrases.span(worth)}, of about {phrases.span(rows)})" if len(worth) == len(rows) == len(sites) else ""
+    )
     return [
         f"{who} released the second moments of its table once, with noise{', ' if private else ' '}"
         f"{_price(sites, private)} for the whole run; neighbouring tables differ by one row, added or removed, so that "
@@ -220,11 +223,6 @@ def _together(values: Sequence[float | None], write: Callable[[float], str]) -> 
         return ""
     low, high = write(min(known)), write(max(known))
     return low if low == high else f"{low} to {high}"
-
-
-def _span(values: Sequence[int]) -> str:
-    low, high = min(values), max(values)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _known(one: Promise) -> tuple[float, float]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..methods.effects.words import interval, listed, number, other_sets
+from ..methods.effects.words import interval, number, other_sets
+from ..phrases import listed
 
 if TYPE_CHECKING:
     from ..methods.effects.estimates import Effects

@@ -37,13 +37,6 @@ class FedCDHWorker(Worker):
     - ``fourth``: sums of products of four residuals of these features; not private for the same reason.
     - ``change``: means of 5 smooth functions of each variable and pair that the coordinator asks for.
     - ``bandwidths`` (only with ``faithful=True``): medians of distances between rows.
-
-    Parameters
-    ----------
-    rows : array, shape (n, p)
-        The site's table as numbers.
-    site : str
-        Its name.
     """
 
     kinds: ClassVar = {

@@ -33,13 +33,6 @@ class FedDAGWorker(Worker):
     also sends the acyclicity of its last mask (one number) and all weights of its networks; otherwise these stay at
     the site. Step ``linear``: takes the common weights, and sends its own (p x p). Nothing else is sent: no rows, no
     moments, no losses. The docstring of `fedperi.FedDAG` says what can be computed from these numbers.
-
-    Parameters
-    ----------
-    rows : array, shape (n, p)
-        The site's table as numbers.
-    site : str
-        Its name, for messages and for its own stream of random numbers.
     """
 
     kinds: ClassVar = {

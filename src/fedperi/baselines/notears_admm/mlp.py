@@ -23,13 +23,6 @@ class NotearsMLPWorker(Worker):
     + 2 * units + 1) numbers. They are a model of the site's rows. What can be computed from them is not known; assume
     at least the covariance matrix. Step ``loss`` takes the common parameters of all starts and sends the site's share
     of each loss, one number.
-
-    Parameters
-    ----------
-    rows : array, shape (n, p)
-        The site's table as numbers.
-    site : str
-        Its name.
     """
 
     kinds: ClassVar = {

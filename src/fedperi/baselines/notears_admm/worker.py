@@ -25,13 +25,6 @@ class NotearsWorker(Worker):
     rho (B - W) + D. Without loops the equation holds outside the diagonal and two rounds determine S; with loops, one
     round does. Rows and means are not sent, and do not follow from S. Step ``loss`` takes W of all starts and sends the
     site's share of each loss, one number.
-
-    Parameters
-    ----------
-    rows : array, shape (n, p)
-        The site's table as numbers.
-    site : str
-        Its name.
     """
 
     kinds: ClassVar = {

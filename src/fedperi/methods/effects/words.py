@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...phrases import listed
 from .moments import Moments
 from .records import Effect, Estimate
 
@@ -137,8 +138,3 @@ def _arrow(common: Effect) -> list[str]:
 
 def _noisy(moments: Moments) -> bool:
     return any(site.noise is not None for site in moments.sites)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Write a list of names; empty without any."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...coordinator.record import Transcript
 from ...graph.pdag import PDAG
+from ...phrases import listed
 from ...protocol.messages import Floats, Ints, Orientations
 
 LEAST_SITES = 3
@@ -129,8 +130,7 @@ def sentences(found: Sequence[ChangedGraph], count: int) -> list[str]:
             f"{len(change.new)} would be new ({_few(change.new)})" if change.new else "",
             f"{len(change.turned)} would point differently ({_few(change.turned)})" if change.turned else "",
         ]
-        phrases = [part for part in parts if part]
-        what = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if len(phrases) > 1 else phrases)
+        what = listed([part for part in parts if part])
         begin = f"{change.site} alone changes the graph: without it," if len(found) == 1 else f"Without {change.site},"
         rest = " No other site does so." if len(found) == 1 else ""
         out.append(

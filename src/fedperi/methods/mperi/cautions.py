@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...phrases import listed
 from ...tables.checks.units import unit_findings
 from ...tables.summary.summary import Summary
 from ..gaps import gap_sentences
 from ..parts import Groups, Robustness
 from .curved import inverted
 from .runs import Runs
-from .wording import listed
 
 LITTLE_SHARED = 0.6
 """A result warns if the mean share of sites with the common mechanism is below this."""

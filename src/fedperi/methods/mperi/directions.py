@@ -11,10 +11,10 @@ from ...graph import bits
 from ...graph.knowledge import Constraints
 from ...graph.order import descendants, topological_order
 from ...graph.pdag import PDAG
+from ...phrases import listed
 from ..parts import Robustness
 from .curved import allowing_for_curves, inverted, share
 from .runs import Runs
-from .wording import listed
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

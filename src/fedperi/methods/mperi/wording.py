@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from ...phrases import listed
 from ..parts import Kind
 
 
@@ -78,17 +79,6 @@ def _said(variable: str, change: Change) -> str:
     if change.kind == "shifted":
         return f"the level of {variable} differs from elsewhere{given}"
     return f"{variable} varies {_times(change.ratio)} as elsewhere{given}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Join names for a sentence.
-
-    Examples
-    --------
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
-    ('a', 'a and b', 'a, b and c')
-    """
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _are(names: Sequence[str]) -> str:

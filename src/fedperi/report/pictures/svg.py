@@ -86,12 +86,11 @@ def edge_parts(points: Sequence[Point], mark: str, everything: bool = False) -> 
         Draw both arrow heads, the signs for "differs" and "follows", and a wide transparent line for the pointer; a
         style sheet shows or hides them.
     """
-    pieces = curves(points, short=SHORT)
-    path = f"M{_xy(pieces[0][0])} " + " ".join(f"C{_xy(b)} {_xy(c)} {_xy(d)}" for _, b, c, d in pieces)
+    path = route_path(points)
     (x, y), (u, v) = points[0], points[-1]
     dashed = ' stroke-dasharray="6 4"' if mark == "line" and not everything else ""
     line = f'<path class="stroke" d="{path}" fill="none" stroke="currentColor" stroke-width="1.6"{dashed}/>'
-    heads = {"up": _head("up", x, y + 0.5, 1), "down": _head("down", u, v - 0.5, -1)}
+    heads = {"up": head_part("head-up", x, y + 0.5, 1), "down": head_part("head-down", u, v - 0.5, -1)}
     if not everything:
         return "" if mark == "none" else line + heads.get(mark, "")
     at = midpoint(points)
@@ -115,11 +114,17 @@ def node_parts(box: Box) -> str:
     )
 
 
-def _head(name: str, x: float, y: float, back: int) -> str:
+def route_path(points: Sequence[Point]) -> str:
+    """The data of an SVG path along a route."""
+    pieces = curves(points, short=SHORT)
+    return f"M{_xy(pieces[0][0])} " + " ".join(f"C{_xy(b)} {_xy(c)} {_xy(d)}" for _, b, c, d in pieces)
+
+
+def head_part(css: str, x: float, y: float, back: int) -> str:
     """An arrow head with its tip at a point; `back` is the side of its base, below (1) or above (-1)."""
     base = y + 10 * back
     return (
-        f'<path class="head-{name}" d="M{x:.1f},{y:.1f} L{x - 4.6:.1f},{base:.1f} L{x:.1f},{base - 2 * back:.1f} '
+        f'<path class="{css}" d="M{x:.1f},{y:.1f} L{x - 4.6:.1f},{base:.1f} L{x:.1f},{base - 2 * back:.1f} '
         f'L{x + 4.6:.1f},{base:.1f} Z" fill="currentColor"/>'
     )
 
