@@ -16,7 +16,7 @@ import fedperi as fp
 from fedperi.baselines.baseline import acyclic, member, work_transport
 from fedperi.baselines.notears_admm.method import MOST
 from fedperi.baselines.notears_admm.mlp import NotearsMLPWorker, first_parameters, parameter_count, squared_error
-from fedperi.baselines.notears_admm.server import ParameterLayout, Server, _Smooth
+from fedperi.baselines.notears_admm.server import ParameterLayout, ServerState, _Smooth
 from fedperi.baselines.notears_admm.worker import NotearsWorker, local_weights, second_moments
 from fedperi.coordinator.work import WorkCoordinator
 from fedperi.methods.controls import each_alone
@@ -184,7 +184,7 @@ def test_another_scale_measures_cycles_in_another_unit_of_weight() -> None:
 def test_gradient_of_the_servers_objective() -> None:
     rng = np.random.default_rng(7)
     layout = ParameterLayout(3, 2, 18 + 4)
-    server = Server(layout, np.zeros(22), rng.normal(size=22), rho1=0.7, rho2=0.4, alpha=0.3)
+    server = ServerState(layout, np.zeros(22), rng.normal(size=22), rho1=0.7, rho2=0.4, alpha=0.3)
     smooth = _Smooth(server, rng.normal(size=(3, 22)), l2=0.05)
     x = rng.normal(size=22) / 2
     assert smooth(x)[1] == pytest.approx(approx_fprime(x, lambda v: smooth(v)[0], 1e-7), rel=1e-3, abs=1e-4)  # type: ignore[misc]
@@ -192,7 +192,7 @@ def test_gradient_of_the_servers_objective() -> None:
 
 def test_points_beyond_the_range_of_numbers_cost_much_and_raise_nothing() -> None:
     layout = ParameterLayout(2, size=4)
-    server = Server(layout, np.zeros(4), np.zeros(4), 1.0, 1.0)
+    server = ServerState(layout, np.zeros(4), np.zeros(4), 1.0, 1.0)
     smooth = _Smooth(server, np.zeros((1, 4)), 0.0)
     for size in (40.0, 1e10, 1e200):
         value, slope = smooth(np.array([0, size, size, 0]))
@@ -227,7 +227,7 @@ def single_process(tables: Any, faithful: Any, scale: Any = 1.0, rounds: Any = 2
     total, p = sum(map(len, tables)), tables[0].shape[1]
     S = [second_moments(rows, "") * (len(rows) / total) for rows in tables]
     D = [np.zeros((p, p)) for _ in S]
-    server = Server(ParameterLayout(p, size=p * p, scale=scale), np.zeros(p * p), np.zeros(p * p), 1e-3, 1e-3)
+    server = ServerState(ParameterLayout(p, size=p * p, scale=scale), np.zeros(p * p), np.zeros(p * p), 1e-3, 1e-3)
     for _ in range(rounds):
         W = server.parameters.reshape(p, p)
         B = [local_weights(s, W, d, server.rho2, faithful) for s, d in zip(S, D, strict=True)]

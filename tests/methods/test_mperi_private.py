@@ -12,7 +12,7 @@ import pytest
 
 import fedperi as fp
 from fedperi.privacy import Privacy, release_table
-from fedperi.privacy.release.pooling import Estimate, align_scales, borrow_drowned
+from fedperi.privacy.release.pooling import ReleaseEstimate, align_scales, borrow_drowned
 from fedperi.privacy.release.repair import clipped_eigenvalues
 from fedperi.privacy.release.summaries import estimate, released_summaries, unclipped
 
@@ -26,10 +26,10 @@ def released(tables: list[Any], seed: int = 0, epsilon: float = 1.0, **options: 
     }
 
 
-def an_estimate(covariance: np.ndarray[Any, Any], **changes: Any) -> Estimate:
+def an_estimate(covariance: np.ndarray[Any, Any], **changes: Any) -> ReleaseEstimate:
     columns = len(covariance)
     nothing = np.zeros(columns, dtype=bool)
-    one = Estimate(
+    one = ReleaseEstimate(
         5000.0, np.zeros(columns), covariance, ~nothing, nothing, 1e-4, 0.1, np.zeros(columns), 0 * covariance
     )
     return replace(one, **changes)

@@ -197,13 +197,13 @@ class FedCDH(Seeded):
         names = tests.coordinator.names
         site = len(names)
         changing = np.flatnonzero(skeleton.adjacent[site]).tolist()
-        marks = Orientation(skeleton.adjacent)
+        graph = Orientation(skeleton.adjacent)
         for variable in changing:
-            marks.orient(site, variable)
-        left_out = direct_colliders(marks, skeleton, self.faithful)
-        close_under_meek(marks)
-        drawn = direct_by_change(marks, changing, lambda wanted: dependence_of_change(tests, wanted), self.faithful)
-        matrix, dropped = _repaired(marks.matrix[:site, :site], skeleton, drawn)
+            graph.orient(site, variable)
+        left_out = direct_colliders(graph, skeleton, self.faithful)
+        close_under_meek(graph)
+        drawn = direct_by_change(graph, changing, lambda wanted: dependence_of_change(tests, wanted), self.faithful)
+        matrix, dropped = _repaired(graph.matrix[:site, :site], skeleton, drawn)
         return PDAG(matrix, names), {
             "changing": [names[v] for v in changing],
             "colliders left out": len(left_out),

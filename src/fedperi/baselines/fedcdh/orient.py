@@ -47,7 +47,7 @@ class Orientation:
         return bool(descendants(bits.rows(self.matrix & ~self.matrix.T), 1 << i) >> j & 1)
 
 
-def direct_colliders(marks: Orientation, skeleton: SkeletonSearch, faithful: bool) -> list[tuple[int, int, int]]:
+def direct_colliders(graph: Orientation, skeleton: SkeletonSearch, faithful: bool) -> list[tuple[int, int, int]]:
     """Orient x -> y <- z where x and z are not adjacent and y is in none of the sets that separated them.
 
     The clearest separations (largest p-value) go first. A v-structure that would reverse an arrow or close a cycle is
@@ -58,67 +58,67 @@ def direct_colliders(marks: Orientation, skeleton: SkeletonSearch, faithful: boo
     >>> import numpy as np
     >>> joined = np.array([[0, 0, 1, 0], [0, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 0]], dtype=bool)   # 0 - 2 - 1, a site
     >>> skeleton = SkeletonSearch(joined, {(0, 1): [(frozenset(), 0.4)]})
-    >>> marks = Orientation(joined)
-    >>> direct_colliders(marks, skeleton, faithful=False)
+    >>> graph = Orientation(joined)
+    >>> direct_colliders(graph, skeleton, faithful=False)
     []
-    >>> marks.arrow(0, 2), marks.arrow(1, 2)
+    >>> graph.arrow(0, 2), graph.arrow(1, 2)
     (True, True)
     """
     found = [
         (x, y, z)
-        for x, z in combinations(range(len(marks.matrix)), 2)
-        if not marks.adjacent(x, z)
-        for y in range(len(marks.matrix) - 1)
-        if marks.adjacent(x, y) and marks.adjacent(z, y) and (x, z) in skeleton.separations
+        for x, z in combinations(range(len(graph.matrix)), 2)
+        if not graph.adjacent(x, z)
+        for y in range(len(graph.matrix) - 1)
+        if graph.adjacent(x, y) and graph.adjacent(z, y) and (x, z) in skeleton.separations
         if all(y not in given for given, _ in skeleton.separations[x, z])
     ]
     if not faithful:
         found.sort(key=lambda t: -max(p for _, p in skeleton.separations[t[0], t[2]]))
     left_out = []
     for x, y, z in found:
-        turned = marks.arrow(y, x) or marks.arrow(y, z)
-        if turned or (not faithful and (marks.reaches(y, x) or marks.reaches(y, z))):
+        turned = graph.arrow(y, x) or graph.arrow(y, z)
+        if turned or (not faithful and (graph.reaches(y, x) or graph.reaches(y, z))):
             left_out.append((x, y, z))
             continue
-        marks.orient(x, y)
-        marks.orient(z, y)
+        graph.orient(x, y)
+        graph.orient(z, y)
     return left_out
 
 
-def close_under_meek(marks: Orientation) -> None:
+def close_under_meek(graph: Orientation) -> None:
     """Apply Meek's rules 1 to 3 until none applies; arrows that would close a cycle are left out.
 
     Examples
     --------
     >>> import numpy as np
-    >>> marks = Orientation(np.array([[0, 1, 0], [0, 0, 1], [0, 1, 0]], dtype=bool))      # 0 -> 1 -- 2
-    >>> close_under_meek(marks)
-    >>> marks.arrow(1, 2)
+    >>> graph = Orientation(np.array([[0, 1, 0], [0, 0, 1], [0, 1, 0]], dtype=bool))      # 0 -> 1 -- 2
+    >>> close_under_meek(graph)
+    >>> graph.arrow(1, 2)
     True
     """
-    nodes = range(len(marks.matrix))
+    nodes = range(len(graph.matrix))
     changed = True
     while changed:
         changed = False
         for a in nodes:
             for b in nodes:
-                if marks.line(a, b) and _implied(marks, a, b) and not marks.reaches(b, a):
-                    marks.orient(a, b)
+                if graph.line(a, b) and _implied(graph, a, b) and not graph.reaches(b, a):
+                    graph.orient(a, b)
                     changed = True
 
 
-def _implied(marks: Orientation, a: int, b: int) -> bool:
-    nodes = range(len(marks.matrix))
-    if any(marks.arrow(c, a) and not marks.adjacent(c, b) for c in nodes if c != b):
+def _implied(graph: Orientation, a: int, b: int) -> bool:
+    nodes = range(len(graph.matrix))
+    if any(graph.arrow(c, a) and not graph.adjacent(c, b) for c in nodes if c != b):
         return True
-    if any(marks.arrow(a, c) and marks.arrow(c, b) for c in nodes):
+    if any(graph.arrow(a, c) and graph.arrow(c, b) for c in nodes):
         return True
-    both = [c for c in nodes if marks.line(a, c) and marks.arrow(c, b)]
-    return any(not marks.adjacent(c, d) for c, d in combinations(both, 2))
+    both = [c for c in nodes if graph.line(a, c) and graph.arrow(c, b)]
+    return any(not graph.adjacent(c, d) for c, d in combinations(both, 2))
 
 
 def direct_by_change(
-    marks: Orientation,
+    graph: Orientation,
     changing: Iterable[int],
     dependence: Callable[[list[tuple[int, int]]], list[float]],
     faithful: bool,
@@ -131,19 +131,19 @@ def direct_by_change(
     undirected edges stay undirected, and variables that are not adjacent get an arrow. Returns the arrows that were
     added, weakest first.
     """
-    pairs = [(x, y) for x, y in combinations(sorted(changing), 2) if marks.adjacent(x, y) != faithful]
+    pairs = [(x, y) for x, y in combinations(sorted(changing), 2) if graph.adjacent(x, y) != faithful]
     if not faithful:
-        pairs = [pair for pair in pairs if marks.line(*pair)]
+        pairs = [pair for pair in pairs if graph.line(*pair)]
     scores = dependence([ends for x, y in pairs for ends in ((x, y), (y, x))])
     clear = sorted(zip(pairs, scores[::2], scores[1::2], strict=True), key=lambda one: abs(one[1] - one[2]))
     drawn = []
     for (x, y), forth, back in clear if faithful else clear[::-1]:
         tail, head = (x, y) if forth < back else (y, x)
         if faithful:
-            marks.orient(tail, head)
+            graph.orient(tail, head)
             drawn.append((tail, head))
         # With two sites there is only one difference, so both directions score the same: rounding must not decide.
-        elif marks.line(x, y) and not isclose(forth, back, rel_tol=1e-9) and not marks.reaches(head, tail):
-            marks.orient(tail, head)
-            close_under_meek(marks)
+        elif graph.line(x, y) and not isclose(forth, back, rel_tol=1e-9) and not graph.reaches(head, tail):
+            graph.orient(tail, head)
+            close_under_meek(graph)
     return drawn

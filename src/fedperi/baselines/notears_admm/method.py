@@ -28,7 +28,7 @@ from ..baseline import (
     pairs,
     work_transport,
 )
-from .server import ParameterLayout, Server
+from .server import ParameterLayout, ServerState
 
 GROWTH = 1.75, 1.25
 """Factors by which the penalties on cycles and on disagreement grow every round, as published."""
@@ -171,7 +171,7 @@ class NotearsADMM(Seeded):
         method = {**described(self, "NOTEARS-ADMM"), **details}
         return baseline_result(method, coordinator, graph, history, complete=ended != "interrupted")
 
-    def _rounds(self, coordinator: WorkCoordinator) -> tuple[list[Server], list[Step], str]:
+    def _rounds(self, coordinator: WorkCoordinator) -> tuple[list[ServerState], list[Step], str]:
         """Exchange parameters until sites agree on acyclic graphs; return the last states, the history, and why."""
         starts = self._starts(len(coordinator.names))
         history: list[Step] = []
@@ -198,15 +198,15 @@ class NotearsADMM(Seeded):
             return starts, history, "interrupted"
         return starts, history, "most rounds"
 
-    def _converged(self, start: Server) -> bool:
+    def _converged(self, start: ServerState) -> bool:
         return not self.faithful and start.h <= self.tolerance and start.apart <= APART
 
-    def _tightened(self, start: Server) -> Server:
+    def _tightened(self, start: ServerState) -> ServerState:
         """Raise the penalties; that on disagreement only if sites are further apart than W moved, or W stops moving."""
         growth1, growth2 = GROWTH
         return start.tightened(growth1, growth2 if self.faithful or start.apart > start.moved else 1.0, MOST)
 
-    def _best(self, coordinator: WorkCoordinator, starts: list[Server]) -> Server:
+    def _best(self, coordinator: WorkCoordinator, starts: list[ServerState]) -> ServerState:
         """Ask the sites for the loss of all starts, and choose: acyclic starts first, then the lowest loss."""
         if len(starts) == 1:
             return starts[0]
@@ -216,13 +216,13 @@ class NotearsADMM(Seeded):
         cost = [(not self._converged(start), loss[at] + start.penalty(l1, l2)) for at, start in enumerate(starts)]
         return starts[min(range(len(starts)), key=cost.__getitem__)]
 
-    def _ask(self, coordinator: WorkCoordinator, starts: list[Server]) -> list[NDArray[np.float64]]:
+    def _ask(self, coordinator: WorkCoordinator, starts: list[ServerState]) -> list[NDArray[np.float64]]:
         shape = len(starts), starts[0].layout.size
         payload = self._payload(coordinator, starts) | {"rho": np.array([start.rho2 for start in starts])}
         answers = coordinator.perform("update", payload, {"parameters": shape})
         return [np.asarray(answer["parameters"], float) for answer in answers]
 
-    def _payload(self, coordinator: WorkCoordinator, starts: list[Server]) -> Payload:
+    def _payload(self, coordinator: WorkCoordinator, starts: list[ServerState]) -> Payload:
         payload: Payload = {
             "parameters": np.stack([start.parameters for start in starts]),
             "total": float(sum(site.n for site in coordinator.sites)),
@@ -235,7 +235,7 @@ class NotearsADMM(Seeded):
         l1 = L1[self.model] if self.l1 is None else self.l1
         return l1, L2 if self.model == "mlp" and not self.faithful else 0.0, self.faithful
 
-    def _starts(self, p: int) -> list[Server]:
+    def _starts(self, p: int) -> list[ServerState]:
         count = 1 if self.faithful else STARTS[self.model] if self.starts is None else self.starts
         rho, first = START[self.model], np.zeros(p * p)
         if self.model == "mlp":
@@ -246,6 +246,6 @@ class NotearsADMM(Seeded):
         # 1, 16, 1/16, 256, ...
         scales = [SCALE ** ((at + 1) // 2 * (1 if at % 2 else -1)) for at in range(count)]
         return [
-            Server(ParameterLayout(p, units, len(first), scale), first, np.zeros(len(first)), rho, rho)
+            ServerState(ParameterLayout(p, units, len(first), scale), first, np.zeros(len(first)), rho, rho)
             for scale in scales
         ]

@@ -73,7 +73,7 @@ class ParameterLayout:
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerState:
     """The server's state for one start: common parameters, sum of the sites' duals, multipliers and penalties.
 
     After a step also: the measure of cycles `h`, the largest distance of a site from the common parameters (`apart`),
@@ -90,7 +90,7 @@ class Server:
     apart: float = np.inf
     moved: float = np.inf
 
-    def step(self, answers: Sequence[Floats], l1: float, l2: float, faithful: bool) -> Server:
+    def step(self, answers: Sequence[Floats], l1: float, l2: float, faithful: bool) -> ServerState:
         """One round: minimise over the common parameters, then update multipliers (docs/explanation/baselines.md)."""
         # The smallest are added first, so that the order of sites does not change even the last bit.
         own = np.sort(np.stack(answers), axis=0)
@@ -112,7 +112,7 @@ class Server:
         x = self.parameters
         return l1 * float(np.abs(x[: self.layout.edges]).sum()) + l2 / 2 * float(x @ x)
 
-    def tightened(self, growth1: float, growth2: float, most: float) -> Server:
+    def tightened(self, growth1: float, growth2: float, most: float) -> ServerState:
         """Raise the penalties on cycles and on disagreement, up to a limit."""
         return replace(
             self,
@@ -125,7 +125,7 @@ class Server:
 class _Smooth:
     """The server's objective without the l1 term, and its gradient."""
 
-    server: Server
+    server: ServerState
     own: Floats
     l2: float
 
@@ -143,7 +143,7 @@ class _Smooth:
         return value, gradient
 
 
-def _split(smooth: _Smooth, server: Server, l1: float) -> Floats:
+def _split(smooth: _Smooth, server: ServerState, l1: float) -> Floats:
     """Minimise with a smooth l1 term: edges = positive part - negative part; no loops."""
     from scipy.optimize import minimize
 
@@ -167,7 +167,7 @@ def _split(smooth: _Smooth, server: Server, l1: float) -> Floats:
     return joined(minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=EXACT).x)
 
 
-def _published(smooth: _Smooth, server: Server, l1: float) -> Floats:
+def _published(smooth: _Smooth, server: ServerState, l1: float) -> Floats:
     """Minimise as the published code does: L-BFGS-B on |x| itself, loops free; with networks, a sum without |.|."""
     from scipy.optimize import minimize
 

@@ -39,7 +39,7 @@ from .edges import edge_evidence, probable_pairs
 from .hidden import hidden_causes
 from .oracle import MOST_CANDIDATES, ScoreOracle, best_dag, edge_price
 from .redraw import redrawn_summary
-from .runs import MARGIN, Comparison, Runs, posterior_runs
+from .runs import MARGIN, MechanismComparison, Runs, posterior_runs
 from .statements import named_entries, privacy_of, statements
 
 Floats = NDArray[np.float64]
@@ -172,7 +172,7 @@ class MPERI(Seeded):
         # Scores are of straight lines, unless curves were requested; then there is nothing to check them with.
         parts = said if self.data == "nonlinear" else [part.straight() for part in said]
         curved = said if said[0].curved and self.data != "nonlinear" else []
-        comparison = Comparison.of(self.sharing)
+        comparison = MechanismComparison.of(self.sharing)
         mechanisms, bent, found = self._look(comparison, parts, curved, constraints, show)
         groups, _ = find_differences(mechanisms, found.parents, bent)
         if comparison.share and shares_little(groups, len(parts)):
@@ -204,7 +204,7 @@ class MPERI(Seeded):
 
     def _look(
         self,
-        comparison: Comparison,
+        comparison: MechanismComparison,
         parts: Sequence[Summary],
         curved: Sequence[Summary],
         constraints: Constraints,

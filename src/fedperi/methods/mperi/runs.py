@@ -84,7 +84,7 @@ class Runs:
         return [run for run in self.runs if run.kind == kind]
 
 
-class Comparison(NamedTuple):
+class MechanismComparison(NamedTuple):
     """How mechanisms are compared.
 
     Attributes
@@ -102,7 +102,7 @@ class Comparison(NamedTuple):
     prices: Prices
 
     @classmethod
-    def of(cls, sharing: Sharing) -> Comparison:
+    def of(cls, sharing: Sharing) -> MechanismComparison:
         """Return the comparison for the option `sharing`."""
         return cls(TOLERANCES if sharing == "auto" else (0.0,), sharing != "none", USUAL)
 
@@ -118,7 +118,7 @@ def posterior_runs(
     sets: ParentSets,
     dag: Sequence[int],
     *,
-    comparison: Comparison,
+    comparison: MechanismComparison,
     seed: int,
     curved: Sequence[Summary] = (),
     note: Callable[[str], None] = lambda what: None,
@@ -133,7 +133,7 @@ def posterior_runs(
         Known parent sets of the run with all sites.
     dag : sequence of int
         The best DAG, as bit sets of parents.
-    comparison : Comparison
+    comparison : MechanismComparison
         How mechanisms are compared.
     seed : int
         Seed for samples, with more than a dozen variables.
@@ -171,7 +171,7 @@ class _Changed(NamedTuple):
 
 def _one_thing_changed(
     parts: Sequence[Summary],
-    comparison: Comparison,
+    comparison: MechanismComparison,
     lattices: Sequence[Lattice],
     wanted: Sequence[Bools],
     curved: Sequence[Summary],

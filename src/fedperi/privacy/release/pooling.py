@@ -27,7 +27,7 @@ MOST_MOVED = 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class ReleaseEstimate:
     """Estimates of a table from its release.
 
     Attributes
@@ -65,7 +65,7 @@ class Estimate:
         return 1 / (1 / self.rows + self.noise_share + self.scale_error**2 / 2)
 
 
-def align_scales(found: Sequence[Estimate]) -> list[Estimate]:
+def align_scales(found: Sequence[ReleaseEstimate]) -> list[ReleaseEstimate]:
     """Correct the factor that all variances of a site have in common, with the help of the other sites.
 
     A policy changes few mechanisms. If nearly all variables of a site, given all others, vary more than elsewhere by
@@ -98,7 +98,7 @@ def align_scales(found: Sequence[Estimate]) -> list[Estimate]:
     return out
 
 
-def borrow_drowned(found: Sequence[Estimate]) -> list[Estimate]:
+def borrow_drowned(found: Sequence[ReleaseEstimate]) -> list[ReleaseEstimate]:
     """Replace columns that are hidden by noise at a site by the other sites' regression on the remaining columns.
 
     The site's own values of such a column are noise. With the others' values the site adds no information about the
@@ -123,7 +123,7 @@ def borrow_drowned(found: Sequence[Estimate]) -> list[Estimate]:
     return out
 
 
-def _pooled(found: Sequence[Estimate]) -> tuple[Floats, Floats]:
+def _pooled(found: Sequence[ReleaseEstimate]) -> tuple[Floats, Floats]:
     """Mean and within-site covariance of several sites, weighted by their effective numbers of rows."""
     weights = np.array([one.worth for one in found])
     weights /= weights.sum()

@@ -24,7 +24,7 @@ from ...tables.readers.private import is_number
 from ...tables.summary.qualities import Noise
 from ...tables.summary.summary import Summary
 from ...tables.summary.units import one_hot_unit
-from .pooling import MOST_MOVED, Estimate, align_scales, borrow_drowned
+from .pooling import MOST_MOVED, ReleaseEstimate, align_scales, borrow_drowned
 from .release import Release, undoes_clipping
 from .repair import clipped_eigenvalues
 from .units import is_rough, units_error
@@ -72,8 +72,8 @@ def released_summaries(releases: Sequence[Release]) -> list[Summary]:
     return [_summary(release, one) for release, one in zip(releases, found, strict=True)]
 
 
-def estimate(release: Release) -> Estimate:
-    """Estimate rows, means and covariances from one release alone."""
+def estimate(release: Release) -> ReleaseEstimate:
+    """ReleaseEstimate rows, means and covariances from one release alone."""
     moments, columns = release.moments, len(release.moments) - 1
     counted = max(float(moments[0, 0]) / CONSTANT**2, 2.0)
     scatter = moments[1:, 1:] - np.outer(moments[0, 1:], moments[0, 1:]) / CONSTANT**2 / counted
@@ -92,7 +92,7 @@ def estimate(release: Release) -> Estimate:
     # Noise has the same size in all directions, so it matters most where there is little variance: given its causes, a
     # column has only part of its variance. The smallest variances may be noise, at half of what noise alone would show.
     clipped = ((vectors * kept) @ vectors.T)[np.ix_(known, known)]
-    return Estimate(
+    return ReleaseEstimate(
         rows,
         centre + scale * mean,
         (vectors * found) @ vectors.T * np.outer(scale, scale),
@@ -204,7 +204,7 @@ def _units(release: Release) -> tuple[Floats, Floats, Bools]:
     return np.array(centre), np.array(scale), np.array(number)
 
 
-def _summary(release: Release, found: Estimate) -> Summary:
+def _summary(release: Release, found: ReleaseEstimate) -> Summary:
     number = [is_number(column, release.data) for column in release.schema.columns]
     blocks = zip(release.schema.names, release.embedding.positions, strict=True)
     hidden = [name for name, block in blocks if found.drowned[list(block)].any()]

@@ -15,7 +15,7 @@ RELOAD = 10
 
 
 @dataclass(frozen=True)
-class Table:
+class StatusTable:
     """A titled table; without rows it shows the sentence `empty`. Cells of the columns `tags` are coloured."""
 
     title: str
@@ -40,7 +40,7 @@ class StatusPage:
         Labels and values.
     asks : tuple of tuples of str
         Requests to a person: a title, then sentences; the last one is a command.
-    tables : tuple of Table
+    tables : tuple of StatusTable
         The rest.
     links : tuple of (str, str)
         Addresses on this server, and their content.
@@ -52,7 +52,7 @@ class StatusPage:
     good: bool
     facts: tuple[tuple[str, str], ...]
     asks: tuple[tuple[str, ...], ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[StatusTable, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     taken: float = field(default_factory=time.time)
 

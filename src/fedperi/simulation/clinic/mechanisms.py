@@ -25,7 +25,7 @@ FARTHEST = 4.0
 
 
 @dataclass(frozen=True)
-class Effect:
+class Term:
     """One cause of a variable, or with `times` the product of two.
 
     Parameters
@@ -42,8 +42,8 @@ class Effect:
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic.mechanisms import Effect
-    >>> Effect("age", 6.0).curve
+    >>> from fedperi.simulation.clinic.mechanisms import Term
+    >>> Term("age", 6.0).curve
     'line'
     """
 
@@ -72,7 +72,7 @@ class Variable:
     spread : float
         Standard deviation of the noise (of the logarithm if skewed). For a count, the coefficient of variation of the
         rate between similar patients. Not used for yes/no.
-    effects : tuple of Effect
+    effects : tuple of Term
         Its causes.
     decimals : int
         Digits in the table.
@@ -85,8 +85,8 @@ class Variable:
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic.mechanisms import Effect, Variable
-    >>> Variable("systolic", "measured", "mmHg", 140, 20, 15, (Effect("age", 6.0),)).causes
+    >>> from fedperi.simulation.clinic.mechanisms import Term, Variable
+    >>> Variable("systolic", "measured", "mmHg", 140, 20, 15, (Term("age", 6.0),)).causes
     ('age',)
     """
 
@@ -96,7 +96,7 @@ class Variable:
     typical: float
     scale: float = 1.0
     spread: float = 0.0
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[Term, ...] = ()
     decimals: int = 0
     least: float = -np.inf
     most: float = np.inf
@@ -118,8 +118,8 @@ def graph_of(model: Sequence[Variable], names: Sequence[str]) -> PDAG:
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic.mechanisms import Effect, Variable, graph_of
-    >>> dose = Variable("dose", "measured", "mg", 10, 2, 1, (Effect("age", 1.0),))
+    >>> from fedperi.simulation.clinic.mechanisms import Term, Variable, graph_of
+    >>> dose = Variable("dose", "measured", "mg", 10, 2, 1, (Term("age", 1.0),))
     >>> graph_of([Variable("age", "measured", "years", 60, 12, 12), dose], ["age", "dose"])
     PDAG('age -> dose', names=['age', 'dose'])
     """

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .mechanisms import Effect, Model, Role, Variable
+from .mechanisms import Model, Role, Term, Variable
 
 # Only the distribution of these differs by case mix.
 CASE_MIX = ("age", "sex")
@@ -196,7 +196,7 @@ def _move(variable: Variable, rng: np.random.Generator) -> tuple[float, bool]:
 
 
 def _stronger(variable: Variable, factor: float) -> Variable:
-    effects: tuple[Effect, ...] = tuple(replace(effect, size=effect.size * factor) for effect in variable.effects)
+    effects: tuple[Term, ...] = tuple(replace(effect, size=effect.size * factor) for effect in variable.effects)
     return replace(variable, effects=effects)
 
 

@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from .mechanisms import Curve, Effect, Model, Role, Variable
+from .mechanisms import Curve, Model, Role, Term, Variable
 from .policy_kinds import COUNTED, LABORATORY, TREATED, TREATMENT
 
 OTHERS = 8
@@ -79,7 +79,7 @@ def _variable(
     effects = [_effect(cause, role, scale, rng) for cause in causes]
     if with_product and count > 1:
         first, second = effects[0], effects[1]
-        effects.append(Effect(first.cause, second.size / 2, times=second.cause))
+        effects.append(Term(first.cause, second.size / 2, times=second.cause))
     return Variable(
         name=f"{_WORDS[role]}_{letter}",
         role=role,
@@ -108,12 +108,12 @@ def _units(role: Role, rng: np.random.Generator) -> tuple[float, float, int]:
     return typical, float(f"{typical * rng.uniform(0.1, 0.25):.2g}"), decimals
 
 
-def _effect(cause: Variable, role: Role, scale: float, rng: np.random.Generator) -> Effect:
+def _effect(cause: Variable, role: Role, scale: float, rng: np.random.Generator) -> Term:
     size = float(rng.uniform(*_SIZES[role])) * (-1.0 if rng.random() < 0.5 else 1.0)
     curve: Curve = get_args(Curve)[int(rng.integers(len(get_args(Curve))))] if rng.random() < 0.6 else "line"
     # One standard unit of yes/no is more than the difference between no and yes.
     size *= 1.6 if cause.role == "yes/no" else 1.0
-    return Effect(cause.name, size * (1.0 if role in ("yes/no", "count") else scale), _possible(curve, cause.role))
+    return Term(cause.name, size * (1.0 if role in ("yes/no", "count") else scale), _possible(curve, cause.role))
 
 
 def _possible(curve: Curve, cause: Role) -> Curve:
