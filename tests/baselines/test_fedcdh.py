@@ -1,4 +1,4 @@
-"""FedCDH: its tests against plain pooled formulas, its search on known graphs, its graphs always valid."""
+"""FedCDH: its tests against plain pooled formulas, its search on known graphs; graphs are always valid."""
 
 import json
 from itertools import combinations
@@ -140,7 +140,7 @@ def test_no_message_grows_with_the_rows_or_beyond_its_bound() -> None:
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
 def test_tests_that_share_a_set_are_those_made_alone(depth: int) -> None:
-    """Sets are merged, cosines of sums are put together, and only pairs that are asked for are multiplied."""
+    """Sets are merged, cosines of sums are computed from parts, and only requested pairs are multiplied."""
     rows = tables(8, (300, 260))
     given = tuple(range(depth))
     pairs = [(x, y, given) for x in range(depth, 8) for y in range(depth, 8) if x != y and (x + y) % 3]
@@ -166,7 +166,7 @@ def test_a_worker_forgets_everything_between_steps() -> None:
 
 
 def test_site_alone_statistic_follows_the_formula() -> None:
-    """One site: T = n |C|^2 of standardised features, V from all products, nothing fitted but the mean."""
+    """One site: T = n |C|^2 of standardised features, V from all products; only the mean is fitted."""
     rows = tables(3, (300,))
     tests = batch(
         (0, 1, ()),
@@ -223,7 +223,7 @@ def test_p_values_are_level_within_sites_and_pooled(n: int) -> None:
 
 
 def test_a_difference_between_sites_is_found_where_it_is() -> None:
-    """The mechanism of the second variable differs; the third follows it and does not."""
+    """The mechanism of the second variable differs; that of the third, its effect, does not."""
     rng = np.random.default_rng(0)
     rows = {}
     for site, w in (("s0", 0.9), ("s1", -0.9)):
@@ -345,14 +345,14 @@ def test_the_result_says_what_the_bound_left_out() -> None:
 
 
 def test_rounding_does_not_direct_edges() -> None:
-    """Two sites have the same score both ways, up to rounding."""
+    """With two sites both directions have the same score, up to rounding."""
     marks = Orientation(np.array([[False, True], [True, False]]))
     direct_by_change(marks, [0, 1], lambda pairs: [0.0024925698877081136, 0.002492569887708113], faithful=False)
     assert marks.line(0, 1)
 
 
 def test_the_default_bound_cannot_be_reached_with_ten_variables() -> None:
-    """Nothing is ever separated: the most tests that there can be."""
+    """Nothing is ever separated: the largest possible number of tests."""
     made = {"tests": 0, "comparisons": 0}
 
     def never(kind: Any) -> Any:
@@ -386,8 +386,8 @@ def test_the_site_gives_directions() -> None:
     assert marks.arrow(0, 1)
 
 
-def test_contradicting_colliders_the_surer_one_wins() -> None:
-    """0 - 1 - 2 - 3: 0 -> 1 <- 2 and 1 -> 2 <- 3 cannot both be."""
+def test_of_contradicting_v_structures_the_clearer_one_is_kept() -> None:
+    """0 - 1 - 2 - 3: 0 -> 1 <- 2 and 1 -> 2 <- 3 cannot both be true."""
     adjacent = joined((0, 1), (1, 2), (2, 3), nodes=5)
     sets = {(0, 2): [(frozenset(), 0.2)], (1, 3): [(frozenset(), 0.9)]}  # type: ignore[var-annotated]
     marks = Orientation(adjacent)

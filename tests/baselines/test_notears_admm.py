@@ -67,7 +67,7 @@ def test_without_a_pull_the_weights_are_regressions() -> None:
 
 
 def test_the_coordinator_can_compute_a_sites_covariance_from_two_answers() -> None:
-    """What the docstring says of privacy, done: with loops one answer gives the moments away, without them two do."""
+    """The attack in the docstring: with loops one answer reveals the moments, without loops two do."""
     rng = np.random.default_rng(2)
     p, rho = 4, 0.001
     S, W = positive_definite(rng, p), np.zeros((p, p))
@@ -93,7 +93,7 @@ def test_the_coordinator_can_compute_a_sites_covariance_from_two_answers() -> No
 
 
 def test_a_site_keeps_its_dual_between_processes() -> None:
-    """A worker is a function of rows, state and step: a fresh one goes on where the last one stopped."""
+    """A worker is a function of rows, state and step: a new one continues where the last one stopped."""
     rows = np.random.default_rng(3).normal(size=(50, 3))
     payload = {"parameters": np.zeros((1, 9)), "rho": np.array([0.1]), "total": 50.0, "loops": False}
     one = NotearsWorker(rows, "north")
@@ -109,7 +109,7 @@ def test_a_site_keeps_its_dual_between_processes() -> None:
 
 
 def test_starts_do_not_touch_each_other() -> None:
-    """Two starts in one message are what two messages give, each with its own price and dual."""
+    """Two starts in one message give the same as two messages, each with its own penalty and dual."""
     rng = np.random.default_rng(9)
     worker, W = NotearsWorker(rng.normal(size=(50, 3)), "north"), rng.normal(size=(2, 9))
     rho, rest = np.array([0.1, 3.0]), {"total": 50.0, "loops": False}
@@ -309,7 +309,7 @@ def test_unequal_sizes_are_weighed_and_the_published_code_has_none() -> None:
 
 
 def test_two_copies_of_a_site_are_one_site_of_twice_the_rows() -> None:
-    """The loss is over rows, not over sites; both runs end at the same weights up to the way there."""
+    """The loss is over rows, not over sites; both runs end with nearly the same weights."""
     table = easy(3, clients=1).sites[0]
     twice = fp.NotearsADMM().fit([pd.concat([table, table])]).graph
     assert fp.NotearsADMM().fit([table]).graph == twice

@@ -330,7 +330,7 @@ def test_orientations_that_are_no_question(dag: Any, nodes: Any, marks: Any, mes
 
 
 class Odd(fp.OracleSite):
-    """A site that answers whatever it is told to make of the right answer."""
+    """A site that changes the right answer by a given function."""
 
     change: Callable[[np.ndarray], Any]
 
@@ -365,7 +365,7 @@ def test_answers_that_do_not_fit(change: Callable[[np.ndarray], Any]) -> None:
 
 
 class Fixed(Replay):
-    """A transport that says what it was told to say."""
+    """A transport with fixed answers."""
 
     def __init__(self, welcomes: list[Welcome], answers: Any = ()) -> None:
         self.welcomes, self.answers = welcomes, answers

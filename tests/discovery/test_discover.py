@@ -1,4 +1,4 @@
-"""`pc` and `ges` on one table alone, methods of the user's, causal-learn's; and every awkward table of the issue."""
+"""`pc` and `ges` on one table, the user's methods, causal-learn's methods, and a list of difficult tables."""
 
 from __future__ import annotations
 

@@ -331,7 +331,7 @@ def test_one_variable_and_none() -> None:
 
 
 class Arbitrary:
-    """A test whose p-values follow no graph at all: one number per question, whatever the order of the variables."""
+    """A test whose p-values do not follow any graph: one number per question, for any order of the variables."""
 
     def __init__(self, names: tuple[str, ...], seed: int, ties: bool = False) -> None:
         self.names, self.max_given, self.seed, self.ties = names, max(0, len(names) - 2), seed, ties
@@ -415,7 +415,7 @@ def test_a_weak_collider_yields_to_strong_evidence_against_another(names: tuple[
 
 
 class Square(Arbitrary):
-    """A square without any collider: no DAG has that, so one must be forced."""
+    """A square without any collider: no DAG has this, so one collider must be forced."""
 
     def _one(self, x: int, y: int, given: list[int]) -> float:
         pair, around = "".join(sorted(self.names[x] + self.names[y])), "".join(sorted(self.names[z] for z in given))

@@ -1,4 +1,4 @@
-"""Background knowledge: read, contradicted, and kept to in every graph of a result."""
+"""Background knowledge: read, contradicted, and respected in every graph of a result."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def keeps_to(result: fp.Result, constraints: Constraints) -> bool:
 
 
 def random_knowledge(rng: np.random.Generator, names: tuple[str, ...]) -> fp.Knowledge:
-    """Knowledge that some DAG obeys, whatever the data say."""
+    """Knowledge that some DAG satisfies, chosen independently of the data."""
     order = rng.permutation(names).tolist()
     pairs = [(a, b) for i, a in enumerate(order) for b in order[i + 1 :]]
     rng.shuffle(pairs)

@@ -1,4 +1,4 @@
-"""M-PERI from private releases: noise is known, and never passes for a policy."""
+"""M-PERI from private releases: noise is known, and is never reported as a policy."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_noise_alone_is_no_policy() -> None:
 
 
 def curved_wards(policy: float, seed: int = 0) -> list[pd.DataFrame]:
-    """Patients are older from site to site, and the dose follows their age in a curve; the last may have a policy."""
+    """Patients are older from site to site, and the dose is a curve of their age; the last site may have a policy."""
     rng, wards = np.random.default_rng(seed), []
     for k in range(4):
         age = rng.normal(0.4 * k, 1.0, 5000)

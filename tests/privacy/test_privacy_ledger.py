@@ -1,4 +1,4 @@
-"""The store and the ledger: what was spent is never forgotten, by any crash, edit or race."""
+"""The store and the ledger: no crash, edit or race makes a site forget what was spent."""
 
 import json
 import os
@@ -533,7 +533,7 @@ for steps, folder in enumerate(folders):
 
 
 def deaths(places: list[Place], task: str) -> list[bool]:
-    """Do a task at every place, each in a process that dies at the step of that number; whether it did."""
+    """Do a task at every place, each in a process that dies at the step with its number; return whether it died."""
     out, err = python(CRASH, *(place.path for place in places), task).communicate(timeout=60)
     codes = [int(code) for code in out.split()]
     assert len(codes) == len(places), err

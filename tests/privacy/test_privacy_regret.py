@@ -167,7 +167,7 @@ def test_property_no_row_changes_a_score_or_a_regret_by_more_than_is_proven(
 
 
 def test_the_proven_bound_is_nearly_reached() -> None:
-    """Two columns that always agree, a row where they are opposite: the best set suffers, the empty one does not."""
+    """Two columns that always agree, a row where they are opposite: the best set loses, the empty one does not."""
     n, ridge, limit = 1000, 0.05, 1.0
     rows = clipped(np.tile([[1.0, 1.0], [-1.0, -1.0]], (2000, 1)), limit)
     extra = clipped(np.array([[1.0, -1.0]]), limit)
@@ -490,7 +490,7 @@ def test_with_an_enormous_budget_the_graph_is_right(masking: str) -> None:
 
 
 def test_answers_approach_the_exact_regrets_of_bounded_rows() -> None:
-    """Rows so short that nothing is clipped: what is left of the difference to a plain site is ridge and noise."""
+    """Rows so short that nothing is clipped: the remaining difference from a plain site is ridge and noise."""
     rng = np.random.default_rng(0)
     a, other, c = np.sin(rng.uniform(0, 2 * np.pi, (3, 4000)))  # 0.95 standard units at most, by its quartiles
     table = pd.DataFrame({"a": a, "b": np.where(rng.random(4000) < 0.4, other, a), "c": c})

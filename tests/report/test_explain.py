@@ -1,4 +1,4 @@
-"""Text for a paper, and all about one pair in words: each claim is tied to the number that it comes from."""
+"""Text for a paper, and everything about one pair in words: each claim is tested against its number."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What sites do differently as a matrix, how strong arrows are: each number on the page is one of the result."""
+"""The matrix of differences between sites, and the strengths of arrows: each number on the page is in the result."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Hospital-like tables: what a seed means, that rows follow the mechanisms, and that policies do what they say."""
+"""Hospital-like tables: what a seed determines, that rows follow the mechanisms, and the effects of policies."""
 
 from __future__ import annotations
 

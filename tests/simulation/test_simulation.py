@@ -1,4 +1,4 @@
-"""The simulation room: what a seed means, that the data follow the DAGs, and who is intervened on."""
+"""Simulations: what a seed determines, that the data follow the DAGs, and which sites are intervened on."""
 
 from __future__ import annotations
 

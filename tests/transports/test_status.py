@@ -392,7 +392,7 @@ def test_a_browser_whose_names_point_here_reads_nothing(tmp_path: Path) -> None:
 
 
 def _contrast(driver: Any) -> float:
-    """The least contrast between any visible text and what is behind it."""
+    """The smallest contrast between any visible text and its background."""
     return float(
         driver.execute_script(
             """
