@@ -39,7 +39,7 @@ def weakest_dependence(graph: fp.PDAG, covariance: np.ndarray) -> float:
 
 
 def test_exact_on_500_populations() -> None:
-    """At n = 10^6 every miss is a draw of weights that is nearly unfaithful at this n; at n = 10^10 there is no miss."""
+    """At n = 10^6 every miss is a draw of weights that is nearly unfaithful at this n; at n = 10^10 there is none."""
     rng = np.random.default_rng(1)
     misses = 0
     for _ in range(500):

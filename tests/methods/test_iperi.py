@@ -160,7 +160,7 @@ COLLIDER = fp.PDAG.from_edges([("A", "B"), ("C", "B")], names=["A", "B", "C"])
 
 
 def test_two_sites_that_never_show_two_edges_together() -> None:
-    """Chain or collider? No data can decide. The default chooses the smaller intervention; `consensus` cannot choose."""
+    """Chain or collider? No data can decide. The default takes the smaller intervention; `consensus` cannot choose."""
     rng = np.random.default_rng(18)
     clients = [fp.mutilate(CHAIN, "B"), fp.mutilate(CHAIN, "C")]
     assert not meet_somewhere(CHAIN, clients)

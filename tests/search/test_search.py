@@ -81,8 +81,8 @@ def test_moves_update_an_order_consistently(graph: int, seed: int) -> None:
         order.improve(order.shake(rng), rng)
         if step % 3 == 2:
             order.restore(kept)
-        anew = Order(sets, order.nodes.tolist())
-        for kept_one, new_one in zip(order.state(), anew.state(), strict=True):
+        rebuilt = Order(sets, order.nodes.tolist())
+        for kept_one, new_one in zip(order.state(), rebuilt.state(), strict=True):
             assert kept_one.tolist() == new_one.tolist()
         assert order.score == pytest.approx(order_score(sets, order.nodes.tolist()), abs=1e-6)
 
