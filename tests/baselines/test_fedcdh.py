@@ -530,12 +530,12 @@ def test_saves_a_report(tmp_path: Path) -> None:
     [
         ({"alpha": 0}, "alpha must lie between 0 and 1, not 0"),
         ({"alpha": True}, "alpha must lie between 0 and 1, not True"),
-        ({"deepest": -1}, "deepest must be a whole number, at least 0, not -1"),
-        ({"most_tests": 0}, "most_tests must be a whole number, at least 1, not 0"),
-        ({"features": 1}, "features must be a whole number, at least 2, not 1"),
+        ({"deepest": -1}, "deepest must be a whole number, zero or positive, not -1"),
+        ({"most_tests": 0}, "most_tests must be a whole number, 1 or more, not 0"),
+        ({"features": 1}, "features must be a whole number, 2 or more, not 1"),
         ({"faithful": "yes"}, "faithful must be True or False, not 'yes'"),
         ({"missing": "fill"}, "missing must be one of error, drop; not 'fill'"),
-        ({"seed": 1.5}, "seed must be a whole number, at least 0, not 1.5"),
+        ({"seed": 1.5}, "seed must be a whole number, zero or positive, not 1.5"),
     ],
 )
 def test_bad_options(options: Any, words: str) -> None:

@@ -188,32 +188,5 @@ def pairs(edges: Iterable[tuple[int, int]], names: Sequence[str]) -> list[list[s
     return [[names[i], names[j]] for i, j in edges]
 
 
-def check_choice(option: str, value: object, legal: Sequence[str]) -> None:
-    """Raise unless an option has one of its legal values."""
-    if value not in legal:
-        raise InputError(f"{option} must be one of {', '.join(legal)}; not {value!r}")
-
-
-def check_flag(option: str, value: object) -> None:
-    """Raise unless an option is True or False."""
-    if not isinstance(value, bool):
-        raise InputError(f"{option} must be True or False, not {value!r}")
-
-
-def check_count(option: str, value: object, least: int = 0) -> None:
-    """Raise unless an option is a whole number, at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{option} must be a whole number, at least {least}, not {value!r}")
-
-
-def check_number(option: str, value: object, *, positive: bool = False) -> None:
-    """Raise unless an option is a finite number, zero or positive, or positive only."""
-    good = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value) and value >= 0
-    if not good or (positive and value == 0):
-        raise InputError(
-            f"{option} must be a finite number, {'above zero' if positive else 'zero or positive'}, not {value!r}"
-        )
-
-
 Note = Callable[[Step], None]
 """Shows a step to a person, from `fedperi.methods.progress.watching`."""

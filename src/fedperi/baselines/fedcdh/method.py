@@ -16,14 +16,12 @@ from ...methods.manifest import described
 from ...methods.parameters import Seeded
 from ...methods.progress import watching
 from ...methods.result import Result
+from ...option_values import check_flag, check_one_of, check_whole
 from ...search.phase1 import Step
 from ..baseline import (
     Note,
     acyclic,
     baseline_result,
-    check_choice,
-    check_count,
-    check_flag,
     pairs,
     work_transport,
 )
@@ -122,14 +120,14 @@ class FedCDH(Seeded):
         if isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float) or not 0 < self.alpha < 1:
             raise InputError(f"alpha must lie between 0 and 1, not {self.alpha!r}")
         if self.deepest is not None:
-            check_count("deepest", self.deepest)
+            check_whole("deepest", self.deepest)
         if self.most_tests is not None:
-            check_count("most_tests", self.most_tests, 1)
+            check_whole("most_tests", self.most_tests, 1)
         for option in ("marginal_features", "features", "conditioning_features"):
-            check_count(option, getattr(self, option), 2)
-        check_count("seed", self.seed)
+            check_whole(option, getattr(self, option), 2)
+        check_whole("seed", self.seed)
         check_flag("faithful", self.faithful)
-        check_choice("missing", self.missing, ("error", "drop"))
+        check_one_of("missing", self.missing, ("error", "drop"))
 
     def fit(self, sites: Sites) -> Result:
         """Find the graph that the sites share.

@@ -16,16 +16,13 @@ from ...methods.manifest import described
 from ...methods.parameters import Seeded
 from ...methods.progress import watching
 from ...methods.result import Result
+from ...option_values import check_finite, check_flag, check_one_of, check_whole
 from ...protocol.worker import Payload
 from ...search.phase1 import Step
 from ..baseline import (
     Note,
     acyclic,
     baseline_result,
-    check_choice,
-    check_count,
-    check_flag,
-    check_number,
     pairs,
     work_transport,
 )
@@ -131,18 +128,18 @@ class FedDAG(Seeded):
 
     def __post_init__(self, random_state: int | None) -> None:
         super().__post_init__(random_state)
-        check_choice("variant", self.variant, VARIANTS)
-        check_choice("missing", self.missing, ("error", "drop"))
+        check_one_of("variant", self.variant, VARIANTS)
+        check_one_of("missing", self.missing, ("error", "drop"))
         check_flag("faithful", self.faithful)
-        check_count("seed", self.seed)
+        check_whole("seed", self.seed)
         plan = self._schedule()
-        check_number("sparsity", plan.sparsity)
-        check_number("rate", plan.rate, positive=True)
-        check_number("threshold", plan.threshold)
+        check_finite("sparsity", plan.sparsity)
+        check_finite("rate", plan.rate, positive=True)
+        check_finite("threshold", plan.threshold)
         if self.variant != "linear" and not 0 < plan.threshold < 1:
             raise InputError(f"threshold must lie between 0 and 1, not {self.threshold!r}")
         for option in ("passes", "steps", "every"):
-            check_count(option, getattr(plan, option), least=1)
+            check_whole(option, getattr(plan, option), 1)
 
     def fit(self, sites: Sites) -> Result:
         """Find the DAG that the sites share.

@@ -16,15 +16,12 @@ from ...methods.manifest import described
 from ...methods.parameters import Seeded
 from ...methods.progress import watching
 from ...methods.result import Result
+from ...option_values import check_finite, check_flag, check_one_of, check_whole
 from ...protocol.worker import Payload
 from ...search.phase1 import Step
 from ..baseline import (
     acyclic,
     baseline_result,
-    check_choice,
-    check_count,
-    check_flag,
-    check_number,
     pairs,
     work_transport,
 )
@@ -124,17 +121,17 @@ class NotearsADMM(Seeded):
 
     def __post_init__(self, random_state: int | None) -> None:
         super().__post_init__(random_state)
-        check_choice("model", self.model, ("linear", "mlp"))
-        check_choice("missing", self.missing, ("error", "drop"))
-        check_number("tolerance", self.tolerance)
+        check_one_of("model", self.model, ("linear", "mlp"))
+        check_one_of("missing", self.missing, ("error", "drop"))
+        check_finite("tolerance", self.tolerance)
         for option in ("threshold", "l1"):
             if getattr(self, option) is not None:
-                check_number(option, getattr(self, option))
+                check_finite(option, getattr(self, option))
         for option in ("hidden", "max_rounds"):
-            check_count(option, getattr(self, option), 1)
+            check_whole(option, getattr(self, option), 1)
         if self.starts is not None:
-            check_count("starts", self.starts, 1)
-        check_count("seed", self.seed)
+            check_whole("starts", self.starts, 1)
+        check_whole("seed", self.seed)
         check_flag("faithful", self.faithful)
 
     def fit(self, sites: Sites) -> Result:
