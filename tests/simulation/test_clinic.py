@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.refusals import assert_refused
 from scipy.special import expit, ndtri
 
 import fedperi as fp
@@ -308,6 +309,4 @@ def test_graph_of_reads_causes() -> None:
     ],
 )
 def test_bad_arguments(arguments: Any, message: str) -> None:
-    with pytest.raises(fp.InputError) as error:
-        fp.clinic(**arguments)
-    assert str(error.value) == message
+    assert_refused(lambda: fp.clinic(**arguments), message)
