@@ -142,8 +142,8 @@ def neighbouring_lines() -> Iterator[tuple[str, bytes, bytes]]:
         for line in (*odd, *BROKEN):
             for size, at in ((ROWS, 0), (ROWS, ROWS), (0, 0), (1, 1)):  # before, after, in an empty file, second
                 smaller, larger = lines[:size], [*lines[:at], line, *lines[at:size]]
-                place = "first" if at == 0 else "last"
-                words = f"separator {separator!r}, decimal mark {mark!r}, {place} of {size} lines: "
+                position = "first" if at == 0 else "last"
+                words = f"separator {separator!r}, decimal mark {mark!r}, {position} of {size} lines: "
                 one, other = (end.encode().join([header, *content, b""]) for content in (smaller, larger))
                 yield words + repr(line.decode(errors="replace")), one, other
 

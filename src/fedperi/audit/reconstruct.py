@@ -138,14 +138,14 @@ def _answers(transcript: Transcript) -> dict[tuple[int, int], Floats]:
         for question, reply in zip(questions, replies, strict=True):
             if isinstance(question, Families):
                 fixed, free = question.fixed.shape[1], question.free.shape[1]
-                places = [0, *(1 << t for t in range(free)), *(1 << t | 1 << u for t in range(free) for u in range(t))]
-                for place in places:
-                    if place.bit_count() + fixed <= 2:
-                        chosen = [t for t in range(free) if place >> t & 1]
+                subsets = [0, *(1 << t for t in range(free)), *(1 << t | 1 << u for t in range(free) for u in range(t))]
+                for subset in subsets:
+                    if subset.bit_count() + fixed <= 2:
+                        chosen = [t for t in range(free) if subset >> t & 1]
                         members = np.column_stack([question.fixed, question.free[:, chosen]])
                         sets = (1 << members).sum(axis=1).tolist()
                         out |= {
-                            (i, s): reply[:, row, place]
+                            (i, s): reply[:, row, subset]
                             for row, (i, s) in enumerate(zip(question.nodes.tolist(), sets, strict=True))
                         }
     return out

@@ -96,7 +96,7 @@ def baseline_result(
         False if the run was stopped early.
     """
     transport = coordinator.transport
-    marks, dropped = transport.fingerprints(), [dict(entry) for entry in transport.dropped]
+    fingerprints, dropped = transport.fingerprints(), [dict(entry) for entry in transport.dropped]
     transport.close()
     dag = member(graph)
     return Result(
@@ -111,7 +111,7 @@ def baseline_result(
         history=tuple(history),
         edges=(),
         method=method,
-        manifest={**record(method, coordinator.names, coordinator.sites, marks), "dropped": dropped},
+        manifest={**record(method, coordinator.names, coordinator.sites, fingerprints), "dropped": dropped},
         complete=complete,
     )
 

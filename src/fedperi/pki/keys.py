@@ -201,10 +201,10 @@ def _extend(
 
 def _check_new(folder: Path, sites: Sequence[str]) -> None:
     """Refuse a site that has keys already; file systems and people may confuse North with north."""
-    there = {path.stem.lower() for path in (folder / "coordinator" / "sites").glob("*.pub")}
+    existing = {path.stem.lower() for path in (folder / "coordinator" / "sites").glob("*.pub")}
     there |= {path.name.lower() for path in (folder / "sites").glob("*")}
     for site in sites:
-        if site.lower() in there:
+        if site.lower() in existing:
             raise InputError(
                 f"site {site!r} has keys in {str(folder)!r} already: choose another name; or, to give it new ones, "
                 f"first put the old ones aside (fedperi keys --out {folder} --withdraw {site})"
@@ -224,10 +224,10 @@ def _site_files(
         public = openssh_public(key)
         digest = hashlib.sha256(base64.b64decode(public.split()[1])).digest()
         prints[site] = "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
-        told = _SITE_README.format(site=site, reach=reach, key=prints[site], ca=fingerprint(ca))
+        text = _SITE_README.format(site=site, reach=reach, key=prints[site], ca=fingerprint(ca))
         files[f"sites/{site}/{site}.key"] = openssh_private(key)
         files[f"sites/{site}/ca.pem"] = pem(ca)
-        files[f"sites/{site}/README.txt"] = told.encode()
+        files[f"sites/{site}/README.txt"] = text.encode()
         files[f"coordinator/sites/{site}.pub"] = public + f" {site}\n".encode()
     return files, prints
 

@@ -40,7 +40,7 @@ def inverted(runs: Runs) -> Bools:
     return found
 
 
-def allowing_for_curves(said: Floats, runs: Runs) -> Floats:
+def allowing_for_curves(chances: Floats, runs: Runs) -> Floats:
     """Return probabilities that include the run with curves where it reduces them.
 
     Curves count where they make an edge less probable (`OF_EDGES`), and where they invert a direction (`inverted`,
@@ -56,12 +56,12 @@ def allowing_for_curves(said: Floats, runs: Runs) -> Floats:
            [0.35, 0.  ]])
     """
     for run in runs.of("curves"):
-        adjacent, with_curves = said + said.T, run.edges + run.edges.T
+        adjacent, with_curves = chances + chances.T, run.edges + run.edges.T
         adjacent = np.minimum(adjacent, _mixed(adjacent, with_curves, OF_EDGES))
         doubtful = inverted(runs)
-        directions = _mixed(share(said), share(run.edges), OF_DIRECTIONS)
-        said = adjacent * np.where(doubtful | doubtful.T, directions, share(said))
-    return said
+        directions = _mixed(share(chances), share(run.edges), OF_DIRECTIONS)
+        chances = adjacent * np.where(doubtful | doubtful.T, directions, share(chances))
+    return chances
 
 
 def _mixed(straight: Floats, curved: Floats, weight: float) -> Floats:

@@ -84,7 +84,9 @@ def allowed_doubt(confidence: float) -> float:
     return min(doubt, UNDERSTATED * doubt**2)
 
 
-def find_graph(constraints: Constraints, runs: Runs, said: Floats, confidence: float) -> tuple[PDAG, list[Robustness]]:
+def find_graph(
+    constraints: Constraints, runs: Runs, chances: Floats, confidence: float
+) -> tuple[PDAG, list[Robustness]]:
     """Find the graph: edges between pairs that are probably adjacent, with directions that are known or robust.
 
     A direction is robust if its doubt with all sites is at most `allowed_doubt`; if its doubt when rows count for a
@@ -96,7 +98,7 @@ def find_graph(constraints: Constraints, runs: Runs, said: Floats, confidence: f
     names, whole = constraints.names, runs.all.edges
     p = len(names)
     third = np.min([run.edges for run in runs.of("third")], axis=0)
-    adjacent = said + said.T >= 0.5
+    adjacent = chances + chances.T >= 0.5
     losses = np.sum([np.zeros((p, p), dtype=bool), *(is_lost(run.edges) for run in runs.of("without"))], axis=0)
     beyond_doubt = np.minimum(whole, third) >= 1 - OVERWHELMING
     sure = (whole >= 1 - allowed_doubt(confidence)) & (third >= 1 - 2 * (1 - confidence))
@@ -106,12 +108,12 @@ def find_graph(constraints: Constraints, runs: Runs, said: Floats, confidence: f
     holds &= ~inverted(runs)
     known = adjacent & known_directions(constraints)
     arrows = _acyclic(known, holds & ~known.T, whole)
-    arrows = _acyclic(arrows, _implied(adjacent, arrows) & (said > 0.5), whole)
+    arrows = _acyclic(arrows, _implied(adjacent, arrows) & (chances > 0.5), whole)
     graph = PDAG(arrows | adjacent & ~arrows.T, names)
     lost = [is_lost(run.edges) for run in runs.runs[1:]]
     entries = [
         _robustness(names, runs, lost, (i, j), directed=bool(arrows[i, j]), known=bool(known[i, j]))
-        for i, j in _each_edge_once(adjacent, arrows, said)
+        for i, j in _each_edge_once(adjacent, arrows, chances)
     ]
     return graph, entries
 
@@ -160,11 +162,11 @@ def _share_of(edges: Floats, pair: tuple[int, int]) -> float:
     return float(share(edges[np.ix_(pair, pair)])[0, 1])
 
 
-def _each_edge_once(adjacent: Bools, arrows: Bools, said: Floats) -> list[tuple[int, int]]:
+def _each_edge_once(adjacent: Bools, arrows: Bools, chances: Floats) -> list[tuple[int, int]]:
     """Every edge once: as directed, or in the more probable direction."""
     out = []
     for i, j in zip(*np.nonzero(np.triu(adjacent, 1)), strict=True):
-        turned = arrows[j, i] or (not arrows[i, j] and said[j, i] > said[i, j])
+        turned = arrows[j, i] or (not arrows[i, j] and chances[j, i] > chances[i, j])
         out.append((int(j), int(i)) if turned else (int(i), int(j)))
     return out
 

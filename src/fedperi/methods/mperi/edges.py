@@ -16,10 +16,12 @@ from ..parts import Difference, PairProbability, Robustness
 Floats = NDArray[np.float64]
 
 
-def probable_pairs(names: Sequence[str], said: Floats) -> list[PairProbability]:
+def probable_pairs(names: Sequence[str], chances: Floats) -> list[PairProbability]:
     """List every pair of variables with the probabilities of both directions and of no edge."""
     return [
-        PairProbability(a, names[j], float(said[i, j]), float(said[j, i]), float(max(0.0, 1 - said[i, j] - said[j, i])))
+        PairProbability(
+            a, names[j], float(chances[i, j]), float(chances[j, i]), float(max(0.0, 1 - chances[i, j] - chances[j, i]))
+        )
         for i, a in enumerate(names)
         for j in range(i + 1, len(names))
     ]

@@ -103,12 +103,12 @@ def _known(free: list[int], lattices: list[tuple[list[int], Floats]]) -> Floats:
     """
     out = np.full(1 << len(free), np.nan)
     for others, scores in lattices:
-        here = there = np.zeros(1, dtype=np.int64)
+        ours = theirs = np.zeros(1, dtype=np.int64)
         for t, v in enumerate(others):
             if v in free:
-                here = np.concatenate([here, here + (1 << free.index(v))])
-                there = np.concatenate([there, there + (1 << t)])
-        out[here] = scores[there]
+                ours = np.concatenate([ours, ours + (1 << free.index(v))])
+                theirs = np.concatenate([theirs, theirs + (1 << t)])
+        out[ours] = scores[theirs]
     return out
 
 
