@@ -202,7 +202,7 @@ def _extend(
 def _check_new(folder: Path, sites: Sequence[str]) -> None:
     """Refuse a site that has keys already; file systems and people may confuse North with north."""
     existing = {path.stem.lower() for path in (folder / "coordinator" / "sites").glob("*.pub")}
-    there |= {path.name.lower() for path in (folder / "sites").glob("*")}
+    existing |= {path.name.lower() for path in (folder / "sites").glob("*")}
     for site in sites:
         if site.lower() in existing:
             raise InputError(
