@@ -26,9 +26,10 @@ MANY_WIDENINGS = 4
 
 THOROUGH_FROM, THOROUGH_SHAKES, MOST_SHAKES, THOROUGH_WIDENINGS = 21, 10, 4_000, 6
 """A thorough search, which saves no rounds: from how many variables it differs, how many times as often it shakes
-orders (for a thousand variables only up to a number), and how often it looks for more candidates. With 50 variables 5 of 9 usual searches by M-PERI's score ended at
-a graph that scores less than the true one, and none of 9 thorough ones; on other data sets 6 of 18, and 3 thorough
-ones (all of one DAG with a hub). It takes the search a third longer. With 20 variables none of 46 usual ones did."""
+orders (for a thousand variables only up to a number), and how often it looks for more candidates. With 50 variables 5
+of 9 usual searches by M-PERI's score ended at a graph that scores less than the true one, and none of 9 thorough ones;
+on other data sets 6 of 18, and 3 thorough ones (all of one DAG with a hub). It takes the search a third longer. With 20
+variables none of 46 usual ones did."""
 
 
 class Step(NamedTuple):
@@ -69,8 +70,8 @@ def find_common_dag(
 
     Up to `FULL` variables all parent sets are asked and the best order is found exactly. Beyond, candidates come from a
     first look, unless the `first` ones are given; then the search runs on their subsets, and every round that follows
-    asks whether a variable outside could still improve the DAG found. A `thorough` search goes on for more rounds, where
-    they cost no message.
+    asks whether a variable outside could still improve the DAG found. A `thorough` search goes on for longer: rounds
+    cost it no message.
     """
     p = len(oracle.names)
     thorough = thorough and p >= THOROUGH_FROM
