@@ -239,6 +239,7 @@ class MPERI(Seeded):
             keep=lambda found: None,
             most_neighbours=MOST_CANDIDATES,
             first=first,
+            thorough=True,  # a site has said all that it will say: rounds cost no message
         )
 
     def _result(
