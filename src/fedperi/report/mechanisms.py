@@ -16,7 +16,7 @@ from .strengths import Strength, strength
 
 if TYPE_CHECKING:
     from ..methods.effects.estimates import Effects
-    from ..methods.parts import Difference, Groups, Robustness
+    from ..methods.parts import Groups, Robustness
     from ..methods.result import Result
 
 WEAK, STRONG = 3.0, 7.0
@@ -144,7 +144,7 @@ def mechanism_view(result: Result, edges: Sequence[ShownEdge], effects: Effects 
     """
     resting = {frozenset((one.a, one.b)): one for one in result.robustness}
     by_site = {
-        site: tuple(_said(one) for one in result.differences if one.site == site)
+        site: tuple(Said(one.words, evidence_words(one.evidence)) for one in result.differences if one.site == site)
         for site in result.sites
         if any(one.site == site for one in result.differences)
     }
@@ -222,10 +222,6 @@ def _flips(robust: Robustness | None) -> tuple[str, ...]:
         return () if robust is None else robust.flips
     other = (flip.replace("the arrow is reversed", "the other direction is more probable") for flip in robust.flips)
     return tuple(flip for flip in other if not flip.endswith("the direction is open"))
-
-
-def _said(one: Difference) -> Said:
-    return Said(one.words, evidence_words(one.evidence))
 
 
 def _shared(one: Groups) -> SharedBy:

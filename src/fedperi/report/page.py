@@ -111,7 +111,7 @@ def _graph(picture: Layout, edges: list[ShownEdge], view: MechanismView | None) 
         "wide": picture.width > WIDE,
         "names": [box.name for box in picture.boxes],
         "edges": edges,
-        "listed": sorted(range(len(edges)), key=lambda k: _rank(edges[k])),
+        "listed": sorted(range(len(edges)), key=lambda k: (edges[k].first.casefold(), edges[k].second.casefold())),
         "neighbours": _neighbours(picture, edges),
     }
 
@@ -243,10 +243,6 @@ def _number_of(picture: Layout, name: str) -> int:
 def _neighbours(picture: Layout, edges: list[ShownEdge]) -> list[list[int]]:
     """The edges at each variable."""
     return [[k for k, edge in enumerate(edges) if box.name in (edge.upper, edge.lower)] for box in picture.boxes]
-
-
-def _rank(edge: ShownEdge) -> tuple[str, str]:
-    return edge.first.casefold(), edge.second.casefold()
 
 
 def _others(result: Result) -> list[tuple[str, str, float]]:

@@ -7,7 +7,6 @@ from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...graph import bits
@@ -81,7 +80,7 @@ def ges_fit(
     for phase in wanted:
         graph, made = _climb(graph, cache, PHASES[phase])
         moves += made
-    pdag = PDAG._known_acyclic(_matrix(graph), names)
+    pdag = PDAG._known_acyclic(bits.matrix([i | u for i, u in zip(graph.parents, graph.lines, strict=True)]).T, names)
     return GESResult(pdag, _total(graph, cache), moves, len(cache))
 
 
@@ -166,7 +165,3 @@ PHASES = {
 def _total(graph: Essential, cache: ScoreCache) -> float:
     parents, _ = extend(graph.parents, graph.lines)
     return cache.total(parents)
-
-
-def _matrix(graph: Essential) -> NDArray[np.bool_]:
-    return bits.matrix([i | u for i, u in zip(graph.parents, graph.lines, strict=True)]).T

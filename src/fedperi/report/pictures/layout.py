@@ -81,7 +81,11 @@ def layout(graph: PDAG) -> Layout:
     ]
     parts = _parts(len(labels), edges)
     placed = [_place(part, edges, widths, height) for part in parts if len(part) > 1]
-    alone = [_alone(part[0], widths, height) for part in parts if len(part) == 1]
+    alone = [
+        _Part({node: (widths[node] / 2, height / 2)}, {}, (widths[node], height))
+        for node, *others in parts
+        if not others
+    ]
     at, routes, size = _packed(placed, alone)
     boxes = tuple(Box(name, labels[i].lines, *at[i], widths[i], height) for i, name in enumerate(graph.names))
     return Layout(*size, boxes, {(graph.names[i], graph.names[j]): points for (i, j), points in routes.items()})
@@ -106,10 +110,6 @@ def _parts(count: int, edges: Iterable[Pair]) -> list[list[int]]:
     for node in range(count):
         parts.setdefault(label[node], []).append(node)
     return sorted(parts.values(), key=lambda part: (-len(part), part[0]))
-
-
-def _alone(node: int, widths: Sequence[float], height: float) -> _Part:
-    return _Part({node: (widths[node] / 2, height / 2)}, {}, (widths[node], height))
 
 
 def _place(part: Sequence[int], edges: Sequence[Pair], widths: Sequence[float], height: float) -> _Part:
