@@ -68,10 +68,8 @@ def find_common_dag(
 ) -> Found:
     """Minimise the aggregated regret over DAGs.
 
-    With up to `FULL` variables all parent sets are asked for, and the best order is found exactly. With more,
-    candidates come from a screening, unless `first` is given. The search uses their subsets, and every following round
-    asks whether another variable could still improve the DAG found. A `thorough` search continues for longer, since
-    its rounds need no messages.
+    With up to `FULL` variables the search is exact. With more, candidates come from a screening or `first`, and each
+    round asks for further ones. A `thorough` search takes longer: its rounds need no messages.
     """
     p = len(oracle.names)
     thorough = thorough and p >= THOROUGH_FROM
@@ -110,7 +108,7 @@ def find_common_dag(
         order = best_order(sets, rng, often, order)
         parents = parents_in(sets, order)
         record("more candidates", parents)
-        if not order_score(sets, order) > before + RESOLUTION:  # the added candidates did not help
+        if not order_score(sets, order) > before + RESOLUTION:
             break
     if aggregate == "worst":
         parents = improve_worst(sets, parents)
