@@ -66,10 +66,9 @@ def find_common_dag(
     first: Sequence[int] | None = None,
     thorough: bool = False,
 ) -> Found:
-    """Minimise the aggregated regret over DAGs.
+    """Minimise the aggregated regret over DAGs; exactly with up to `FULL` variables.
 
-    With up to `FULL` variables the search is exact. With more, candidates come from a screening or `first`, and each
-    round asks for further ones. A `thorough` search takes longer: its rounds need no messages.
+    With more, candidates come from a screening or `first`, and rounds add others; a `thorough` search takes longer.
     """
     p = len(oracle.names)
     thorough = thorough and p >= THOROUGH_FROM
@@ -108,7 +107,7 @@ def find_common_dag(
         order = best_order(sets, rng, often, order)
         parents = parents_in(sets, order)
         record("more candidates", parents)
-        if not order_score(sets, order) > before + RESOLUTION:
+        if not order_score(sets, order) > before + RESOLUTION:  # the added candidates did not help
             break
     if aggregate == "worst":
         parents = improve_worst(sets, parents)
