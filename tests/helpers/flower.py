@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 import fedperi as fp
-from helpers.command import COMMAND
+from helpers.command import COMMAND, start
+from helpers.forked import Forked
 
 pytest.importorskip("flwr")
 
@@ -65,14 +66,14 @@ class Running:
 
     def __init__(self, folder: Path, label: str, command: Sequence[object], talking: bool = False) -> None:
         self.log = folder / f"{label}.log"
+        words = [str(word) for word in command]
+        self.process: Forked | subprocess.Popen[bytes]
         with self.log.open("ab") as sink:
-            self.process = subprocess.Popen(
-                [str(word) for word in command],
-                cwd=folder,
-                stdin=subprocess.PIPE if talking else subprocess.DEVNULL,
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-            )
+            if words[: len(COMMAND)] == COMMAND:
+                self.process = start(words[len(COMMAND) :], folder, sink, sink, talking)
+            else:
+                source = subprocess.PIPE if talking else subprocess.DEVNULL
+                self.process = subprocess.Popen(words, cwd=folder, stdin=source, stdout=sink, stderr=sink)
 
     @property
     def said(self) -> str:
