@@ -55,6 +55,7 @@ del sys.path[0]
 serve({number})
 """
 LARGEST = 1 << 20
+ASKING = Path(__file__).with_name("asking.py")
 
 
 class Forked:
@@ -118,6 +119,11 @@ class Forked:
 def can_fork() -> bool:
     """Whether commands are forked here."""
     return sys.platform == "linux" and os.environ.get("FEDPERI_TESTS_FORK") != "0"
+
+
+def number_of_server() -> int:
+    """The file descriptor by which `asking.py`, in a shell, reaches the server."""
+    return _server().fileno()
 
 
 @cache
