@@ -157,6 +157,7 @@ def serve(number: int) -> None:
             importlib.import_module(name)
         except ImportError:
             break
+    _compile_templates()
     gc.collect()
     gc.freeze()
     while True:
@@ -176,6 +177,13 @@ def serve(number: int) -> None:
         _reap(os.WNOHANG)
     _reap(0)
     return None
+
+
+def _compile_templates() -> None:
+    from fedperi.report import page
+
+    for file in Path(page.__file__).with_name("templates").glob("*.html"):
+        page.environment().get_template(file.name)
 
 
 def _is_command(streams: Sequence[int]) -> bool:
