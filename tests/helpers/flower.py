@@ -64,12 +64,14 @@ def wait_until_free(port: int) -> None:
 class Running:
     """A process, what it says, and its end."""
 
-    def __init__(self, folder: Path, label: str, command: Sequence[object], talking: bool = False) -> None:
+    def __init__(
+        self, folder: Path, label: str, command: Sequence[object], talking: bool = False, fork: bool = True
+    ) -> None:
         self.log = folder / f"{label}.log"
         words = [str(word) for word in command]
         self.process: Forked | subprocess.Popen[bytes]
         with self.log.open("ab") as sink:
-            if words[: len(COMMAND)] == COMMAND:
+            if fork and words[: len(COMMAND)] == COMMAND:
                 self.process = start(words[len(COMMAND) :], folder, sink, sink, talking)
             else:
                 source = subprocess.PIPE if talking else subprocess.DEVNULL
@@ -122,6 +124,7 @@ class Pilot:
 
     def __init__(self, folder: Path, p: int = 8, seed: int = 1, more: Sequence[str] = ()) -> None:
         self.folder, self.port = folder, free_port()
+        self.fork = True  # else commands import everything themselves, as those of users do: for tests of memory
         self.processes: list[Running] = []
         sim = fp.simulate(p, clients=3, samples=500, seed=seed)
         for name, table in zip(NAMES, sim.sites, strict=True):
@@ -171,7 +174,7 @@ class Pilot:
         return self.launch(label, [*COMMAND, *arguments], talking)
 
     def launch(self, label: str, command: Sequence[object], talking: bool = False) -> Running:
-        self.processes.append(Running(self.folder, label, command, talking))
+        self.processes.append(Running(self.folder, label, command, talking, self.fork))
         return self.processes[-1]
 
     def result(self, out: str = "results") -> fp.Result:
