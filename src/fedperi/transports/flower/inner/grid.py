@@ -15,7 +15,7 @@ from typing import Any
 from ..address import Own
 from ..live.repeat import at_once, repeated
 from .control import client_of
-from .messages import names_of, push_parts, put_together, taken_apart
+from .messages import is_whole, names_of, push_parts, put_together, taken_apart
 
 TASK_HEARTBEAT = 5.0
 """Seconds between two signs of life of a run."""
@@ -26,7 +26,7 @@ LOOK = 1.0
 
 @dataclass
 class _Arriving:
-    """A reply whose head has arrived, and the parts of it that have."""
+    """A reply whose head has arrived, which may be all of it, and the parts that have."""
 
     head: Any
     tree: Any
@@ -34,7 +34,7 @@ class _Arriving:
     lost: bool = False
 
     def __post_init__(self) -> None:
-        self.missing = names_of(self.tree)
+        self.missing = [] if is_whole(self.head) else names_of(self.tree)
 
 
 class RunGrid:
@@ -125,6 +125,8 @@ class RunGrid:
         if reply.lost:
             reason = "Node unavailable: it was cut off while it replied."
             return make_message(metadata=reply.head.metadata, error=Error(ErrorCode.NODE_UNAVAILABLE, reason))
+        if is_whole(reply.head):
+            return reply.head
         name = reply.tree.object_id
         self._client.ConfirmMessageReceived(
             ConfirmMessageReceivedRequest(node=self._own, run_id=self._run, message_object_id=name)
@@ -147,12 +149,13 @@ def open_grid(own: Own, token: str) -> Iterator[RunGrid]:
     retries = RetryInvoker(lambda: exponential(max_delay=2), httpx.TransportError, max_tries=None, max_time=10)
     by_token = RuntimeTokenHttpInterceptor(token=token)
     client = client_of(RuntimeHttpClient, own, "flwr-serverapp", by_token, retry_invoker=retries)
+    beats = client_of(RuntimeHttpClient, own, "flwr-serverapp", by_token)
     task = client.PullTaskInput(PullTaskInputRequest())
     TaskIdentity.task_id, TaskIdentity.run_id = task.task_id, task.run.run_id
     TaskIdentity.node_id = task.context.node_id
     grid = RunGrid(client, task.run.run_id)
     status, details = SubStatus.FAILED, "stopped"
-    with repeated(TASK_HEARTBEAT, lambda: client.SendTaskHeartbeat(SendTaskHeartbeatRequest())):
+    with repeated(TASK_HEARTBEAT, lambda: beats.SendTaskHeartbeat(SendTaskHeartbeatRequest()), beats):
         try:
             yield grid
             status, details = SubStatus.COMPLETED, ""
