@@ -195,14 +195,25 @@ def test_a_message_is_one_request_of_the_site_and_so_is_its_reply(link: Any, tmp
     assert set(asked) <= connection | {"pull-messages", "push-messages"}
 
 
-def test_a_coordinator_that_sends_parts_gets_parts(link: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Flower's own grid does, on a SuperLink of one's own."""
-    from fedperi.transports.flower.inner import grid, messages
+def test_one_that_knows_parts_only_gets_and_gives_parts(
+    link: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A coordinator, then a site, as Flower's own and our 0.2.0 are: they send heads without content, and read none."""
+    from fedperi.transports.flower.inner import fleet, grid, messages
 
-    monkeypatch.setattr(grid, "taken_apart", lambda sent: messages.taken_apart(sent, whole=False))
-    table = fp.simulate(4, clients=2, samples=200, seed=3).sites[0]
-    asked, answered = asked_for(link, answering(table, name="a", store=tmp_path))
-    assert asked["pull-object"] >= 3 * answered and asked["push-object"] >= 3 * answered
+    def without(sent: Any, *_: Any) -> Any:
+        heads, trees, parts = messages.taken_apart(sent, lambda message: True)
+        for head in heads:
+            head.content.Clear()
+        return heads, trees, parts
+
+    for module, name in ((grid, "coordinator"), (fleet, "site")):
+        table = fp.simulate(4, clients=2, samples=200, seed=3).sites[0]
+        with monkeypatch.context() as old:
+            old.setattr(module, "taken_apart", without)
+            old.setattr(module, "is_whole", lambda head: head.has_error())
+            asked, answered = asked_for(link, answering(table, name="a", store=tmp_path / name))
+        assert asked["push-object"] >= 3 * answered and asked["pull-object"] >= 3 * answered, name
 
 
 @contextmanager

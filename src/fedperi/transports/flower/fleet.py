@@ -45,7 +45,7 @@ class FleetNode:
 
     client: Any
     node: Any
-    _whole: bool = True  # how the last message came: a coordinator that sends parts expects parts
+    _whole: bool = True  # how the last message came: who sends parts expects parts
 
     def receive(self) -> Any:
         """Return the next message, or None."""

@@ -102,10 +102,10 @@ def pull_message(client: Any, node: Any) -> tuple[Any, bool]:
 
 
 def push_reply(client: Any, node: Any, reply: Any, seconds: float, whole: bool) -> None:
-    """Send a node's reply, in one request if it is small and `whole` allows it, and how long it took."""
+    """Send a node's reply, and how long it took; in one request if it is small and the question came whole."""
     from flwr.proto.fleet_pb2 import PushMessagesRequest
 
-    heads, trees, parts = taken_apart([reply], whole)
+    heads, trees, parts = taken_apart([reply], lambda message: not whole)
     request = PushMessagesRequest(
         node=node, messages_list=heads, message_object_trees=trees, clientapp_runtime_list=[seconds]
     )

@@ -55,6 +55,7 @@ class RunGrid:
         self._client, self._run, self._own = client, run, Node(node_id=SUPERLINK_NODE_ID)
         self._arriving: dict[str, _Arriving] = {}  # by the message that is replied to
         self._looked = 0.0
+        self._taking_whole: set[int] = set()  # nodes that have replied in one request; others may expect parts
 
     def get_nodes(self) -> Iterable[Any]:
         """Return the nodes that are connected."""
@@ -66,7 +67,9 @@ class RunGrid:
         """Send messages, and return their identifiers."""
         from flwr.proto.runtime_pb2 import PushAppMessagesRequest
 
-        heads, trees, parts = taken_apart(list(messages))
+        heads, trees, parts = taken_apart(
+            list(messages), lambda message: message.metadata.dst_node_id not in self._taking_whole
+        )
         taken = self._client.PushMessages(PushAppMessagesRequest(messages_list=heads, message_object_trees=trees))
         push_parts(self._client, self._own, self._run, taken, parts)
         return list(taken.message_ids)
@@ -96,7 +99,9 @@ class RunGrid:
             return
         found = self._client.PullMessages(PullAppMessagesRequest(message_ids=sorted(wanted)))
         for head, tree in zip(found.messages_list, found.message_object_trees, strict=True):
-            self._arriving[head.metadata.reply_to_message_id] = _Arriving(message_from_proto(head), tree)
+            self._arriving[head.metadata.reply_to_message_id] = arriving = _Arriving(message_from_proto(head), tree)
+            if not tree.children:
+                self._taking_whole.add(arriving.head.metadata.src_node_id)
 
     def _take(self, reply: _Arriving, part: str) -> None:
         from flwr.proto.message_pb2 import PullObjectRequest

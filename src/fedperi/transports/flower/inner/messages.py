@@ -6,6 +6,7 @@ of a site, and four round trips. Its SuperLink takes and gives the content with 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..live.repeat import at_once
@@ -14,11 +15,13 @@ WHOLE = 1 << 20
 """Bytes of a message that travels whole, at most: all that wait for the coordinator reach it in one answer."""
 
 
-def taken_apart(messages: list[Any], whole: bool = True) -> tuple[list[Any], list[Any], dict[str, bytes]]:
+def taken_apart(
+    messages: list[Any], parts_too: Callable[[Any], bool] = lambda message: False
+) -> tuple[list[Any], list[Any], dict[str, bytes]]:
     """Return heads, trees of parts, and the parts by their names; parts that messages share are there once.
 
-    The head of a small message has its content, and its tree is a name without parts; unless `whole` is false, for
-    a receiver that expects parts.
+    The head of a small message has its content, and its tree is a name without parts; unless `parts_too` says that
+    its receiver may expect parts.
     """
     from flwr.app.message import remove_content_from_message
     from flwr.common.serde import message_to_proto
@@ -35,13 +38,13 @@ def taken_apart(messages: list[Any], whole: bool = True) -> tuple[list[Any], lis
         for message in messages:
             message.metadata.__dict__["_message_id"] = message.object_id
             head = message_to_proto(message)
-            if whole and head.ByteSize() <= WHOLE:
-                heads.append(head)
+            small = head.ByteSize() <= WHOLE
+            heads.append(head if small else message_to_proto(remove_content_from_message(message)))
+            if small and not parts_too(message):
                 trees.append(ObjectTree(object_id=message.object_id))
-                continue
-            heads.append(message_to_proto(remove_content_from_message(message)))
-            trees.append(get_object_tree(message))
-            parts |= {name: part.deflate() for name, part in get_all_nested_objects(message).items()}
+            else:
+                trees.append(get_object_tree(message))
+                parts |= {name: part.deflate() for name, part in get_all_nested_objects(message).items()}
     return heads, trees, parts
 
 
