@@ -61,7 +61,7 @@ def _from_file(config: str | None, known: Collection[str]) -> dict[str, Any]:
     raise InputError(f"{has}; known: {', '.join(known)}")
 
 
-def check_place(out: Path | None, dry_run: bool, as_json: bool) -> None:
+def check_place(out: Path | None, dry_run: bool, as_json: bool, remedy: str = "choose another, or remove it") -> None:
     """Refuse, before any work, to write over results or into a file.
 
     Examples
@@ -78,7 +78,7 @@ def check_place(out: Path | None, dry_run: bool, as_json: bool) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {str(out)!r} is a file; give a directory")
     if (out / "result.json").exists():
-        raise InputError(f"--out {str(out)!r} holds the results of an earlier run; choose another, or remove it")
+        raise InputError(f"--out {str(out)!r} holds the results of an earlier run; {remedy}")
 
 
 def listed(text: str | None) -> list[str]:

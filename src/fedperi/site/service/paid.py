@@ -49,7 +49,7 @@ class Spending:
             return f"Paid: nothing; the release was paid for when it was made, with epsilon {promise['epsilon']:g}."
         ledger = self._ledger()
         if ledger is None:
-            return "Paid: nothing."
+            return "Paid: nothing so far."
         return f"{'' if before is None else f'{paid_words(before, ledger.releases)} '}{total_words(ledger)}"
 
     def _ledger(self) -> Ledger | None:

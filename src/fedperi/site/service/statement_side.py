@@ -103,7 +103,7 @@ class StatementSide:
                 other = before is not None and before != item and before.decision == APPROVED and not before.sent
                 return wire.pending(), (
                     f"asks for our statement: {what}. {'Not what was approved: it has changed since. ' * other}"
-                    f"It waits for the owner: {command}"
+                    f"It waits for the owner ({command})."
                 )
             text = self._text()
             desk.sent(item, text)

@@ -166,7 +166,8 @@ class SiteWork:
         except Exception as error:  # a defect of ours must not become an answer, nor end the site
             return self._refuse(run, kind, f"a defect of fedperi, {type(error).__name__}: {error}", IN_THE_LOG)
         if words:
-            price = f" {self._spending.words(before)}" if kind in ("state", "open", "ask", "close") else ""
+            priced = kind in ("state", "open", "ask", "close") and out != wire.pending()
+            price = f" {self._spending.words(before)}" if priced else ""
             self._write(run, f"{words}{price} Sent {wire.size(out)} bytes.")
         return out
 
