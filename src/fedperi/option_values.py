@@ -60,8 +60,14 @@ def check_between(option: str, value: object, low: float, high: float) -> None:
         raise InputError(f"{option} must lie between {low:g} and {high:g}, not {value!r}")
 
 
-def check_finite(option: str, value: object) -> None:
-    """Raise unless a value is a finite number, zero or positive.
+def check_flag(option: str, value: object) -> None:
+    """Raise unless a value is True or False."""
+    if not isinstance(value, bool):
+        raise InputError(f"{option} must be True or False, not {value!r}")
+
+
+def check_finite(option: str, value: object, *, positive: bool = False) -> None:
+    """Raise unless a value is a finite number, zero or positive, or `positive` only.
 
     Examples
     --------
@@ -70,5 +76,7 @@ def check_finite(option: str, value: object) -> None:
     ...
     fedperi.errors.InputError: penalty must be a finite number, zero or positive, not -1.0
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise InputError(f"{option} must be a finite number, zero or positive, not {value!r}")
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not 0 <= number < math.inf or (positive and number == 0):
+        size = "above zero" if positive else "zero or positive"
+        raise InputError(f"{option} must be a finite number, {size}, not {value!r}")

@@ -36,7 +36,7 @@ from fedperi.tables.schema import Column, Schema
 
 
 class HalfNoise(SecureNoise):
-    """The mistake that an audit must find: half of the scale reaches OpenDP."""
+    """The error that an audit must find: OpenDP gets half of the scale."""
 
     def gaussian(self, values: Any, sensitivity: float, rho: float) -> Any:
         return super().gaussian(values, sensitivity / 2, rho)
@@ -52,7 +52,7 @@ def _remembered_rho(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def categories() -> Neighbours:
-    """Two categories: no units to choose, all of the budget is on the moments. The row is the rarest."""
+    """Two categories: no units to choose, the moments have the whole budget. The row is the rarest."""
     schema = Schema(tuple(Column(name, "categorical", ("0", "1")) for name in "uv"))
     return Neighbours(schema, pd.DataFrame({"u": [0, 1] * 20, "v": [1, 0] * 20}), {"u": 1, "v": 1})
 
@@ -69,7 +69,7 @@ SURE = 1 - 1e-10
 
 @pytest.mark.parametrize(("kind", "repetitions"), [("numbers", 2), ("categories", 5)])
 def test_bounds_stay_below_the_claim_in_repetitions(kind: str, repetitions: int) -> None:
-    """With 300 runs half the noise would have been above it on average. False alarm: below 7e-10 in all."""
+    """With 300 runs, half the noise would exceed it on average. False alarm: below 7e-10 in all."""
     for _ in range(repetitions):
         found = audit_statistics(8.0, 1e-6, runs=300, confidence=SURE, neighbours=TABLES[kind]())
         assert not found.violated, found
@@ -107,7 +107,7 @@ def test_single_answers_in_twenty_repetitions_and_with_half_the_noise() -> None:
 
 @pytest.mark.parametrize("noise", [1.0, 0.5])
 @pytest.mark.parametrize(("mechanism", "epsilon", "runs"), [("statistics", 1.0, 4000), ("regret", 1.0, 1000)])
-def test_how_noisy_a_bound_is_was_foreseen(mechanism: str, epsilon: float, runs: int, noise: float) -> None:
+def test_the_spread_of_a_bound_is_as_computed_before(mechanism: str, epsilon: float, runs: int, noise: float) -> None:
     """From a seed: of 400 audits with scores of the right shape, nine tenths lie between the two quantiles."""
     claim = release_claim(epsilon, 1e-6) if mechanism == "statistics" else Claim("regret", epsilon, 0.0, 2 * epsilon)
     told = foreseen(claim, runs, noise=noise)
@@ -155,8 +155,8 @@ def test_one_line_of_a_file_of_any_dialect_changes_no_more_than_it_may() -> None
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_the_row_is_as_telling_as_a_row_can_be(kind: str) -> None:
-    """Without noise, the scores of both tables are mu^2 apart, and mu^2 = 2 rho for the worst row."""
+def test_no_other_row_has_more_influence(kind: str) -> None:
+    """Without noise, the scores of both tables differ by mu^2, and mu^2 = 2 rho for the worst row."""
     pair = TABLES[kind]()
     plan = Plan.of(pair.schema, "auto", 1.0, 1e-6)
     tables = [open_table(frame, "t") for frame in (pair.rows, pair.larger)]

@@ -106,7 +106,7 @@ def released(table: pd.DataFrame, name: str, epsilon: float) -> Release:
 
 
 def test_under_privacy_only_the_noisy_correlations_are_revealed() -> None:
-    """The attack is as good as ever, and finds what the release says, which is not what the table says."""
+    """The attack works as before, but it finds the numbers of the release, not those of the table."""
     tables = simulated(5, 2000, 1)
     releases = {name: released(table, name, 1.0) for name, table in tables.items()}
     found, close = attack([ReleasedSite(one) for one in releases.values()], tables, masking="none")

@@ -1,4 +1,4 @@
-"""FedCDH: its tests against plain pooled formulas, its search on known graphs, its graphs always valid."""
+"""FedCDH: its tests against plain pooled formulas, its search on known graphs; graphs are always valid."""
 
 import json
 from itertools import combinations
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.refusals import assert_refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
@@ -18,7 +19,7 @@ import fedperi as fp
 from fedperi.baselines.fedcdh import tests as fedcdh_tests
 from fedperi.baselines.fedcdh.change import dependence_of_change
 from fedperi.baselines.fedcdh.layout import Batch, Widths
-from fedperi.baselines.fedcdh.orient import Marks, close_under_meek, direct_by_change, direct_colliders
+from fedperi.baselines.fedcdh.orient import Orientation, close_under_meek, direct_by_change, direct_colliders
 from fedperi.baselines.fedcdh.random_features import (
     GIVEN,
     JOINT,
@@ -140,7 +141,7 @@ def test_no_message_grows_with_the_rows_or_beyond_its_bound() -> None:
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
 def test_tests_that_share_a_set_are_those_made_alone(depth: int) -> None:
-    """Sets are merged, cosines of sums are put together, and only pairs that are asked for are multiplied."""
+    """Sets are merged, cosines of sums are computed from parts, and only requested pairs are multiplied."""
     rows = tables(8, (300, 260))
     given = tuple(range(depth))
     pairs = [(x, y, given) for x in range(depth, 8) for y in range(depth, 8) if x != y and (x + y) % 3]
@@ -166,7 +167,7 @@ def test_a_worker_forgets_everything_between_steps() -> None:
 
 
 def test_site_alone_statistic_follows_the_formula() -> None:
-    """One site: T = n |C|^2 of standardised features, V from all products, nothing fitted but the mean."""
+    """One site: T = n |C|^2 of standardised features, V from all products; only the mean is fitted."""
     rows = tables(3, (300,))
     tests = batch(
         (0, 1, ()),
@@ -223,7 +224,7 @@ def test_p_values_are_level_within_sites_and_pooled(n: int) -> None:
 
 
 def test_a_difference_between_sites_is_found_where_it_is() -> None:
-    """The mechanism of the second variable differs; the third follows it and does not."""
+    """The mechanism of the second variable differs; that of the third, its effect, does not."""
     rng = np.random.default_rng(0)
     rows = {}
     for site, w in (("s0", 0.9), ("s1", -0.9)):
@@ -288,9 +289,9 @@ def test_population_skeleton_changes_and_directions_are_right(dag: Any) -> None:
     assert np.array_equal(skeleton.adjacent[:p, :p], truth.adjacency | truth.adjacency.T)
     join_site(skeleton, Separation(dag), 0.05, Bound(), quiet, faithful=False)
     assert np.array_equal(skeleton.adjacent[p], dag.adjacency[p])
-    marks = Marks(skeleton.adjacent)
+    marks = Orientation(skeleton.adjacent)
     for v in np.flatnonzero(skeleton.adjacent[p]):
-        marks.direct(p, v)
+        marks.orient(p, v)
     assert direct_colliders(marks, skeleton, faithful=False) == []
     close_under_meek(marks)
     arrows = marks.matrix & ~marks.matrix.T
@@ -345,14 +346,14 @@ def test_the_result_says_what_the_bound_left_out() -> None:
 
 
 def test_rounding_does_not_direct_edges() -> None:
-    """Two sites have the same score both ways, up to rounding."""
-    marks = Marks(np.array([[False, True], [True, False]]))
+    """With two sites both directions have the same score, up to rounding."""
+    marks = Orientation(np.array([[False, True], [True, False]]))
     direct_by_change(marks, [0, 1], lambda pairs: [0.0024925698877081136, 0.002492569887708113], faithful=False)
     assert marks.line(0, 1)
 
 
 def test_the_default_bound_cannot_be_reached_with_ten_variables() -> None:
-    """Nothing is ever separated: the most tests that there can be."""
+    """Nothing is ever separated: the largest possible number of tests."""
     made = {"tests": 0, "comparisons": 0}
 
     def never(kind: Any) -> Any:
@@ -379,21 +380,21 @@ def joined(*edges: Any, nodes: Any) -> Any:
 def test_the_site_gives_directions() -> None:
     """site -> 0 - 1, site and 1 apart given 0: 0 -> 1."""
     adjacent = joined((0, 1), (2, 0), nodes=3)
-    marks, skeleton = Marks(adjacent), SkeletonSearch(adjacent, {(1, 2): [(frozenset({0}), 0.5)]})
-    marks.direct(2, 0)
+    marks, skeleton = Orientation(adjacent), SkeletonSearch(adjacent, {(1, 2): [(frozenset({0}), 0.5)]})
+    marks.orient(2, 0)
     direct_colliders(marks, skeleton, faithful=False)
     close_under_meek(marks)
     assert marks.arrow(0, 1)
 
 
-def test_contradicting_colliders_the_surer_one_wins() -> None:
-    """0 - 1 - 2 - 3: 0 -> 1 <- 2 and 1 -> 2 <- 3 cannot both be."""
+def test_of_contradicting_v_structures_the_clearer_one_is_kept() -> None:
+    """0 - 1 - 2 - 3: 0 -> 1 <- 2 and 1 -> 2 <- 3 cannot both be true."""
     adjacent = joined((0, 1), (1, 2), (2, 3), nodes=5)
     sets = {(0, 2): [(frozenset(), 0.2)], (1, 3): [(frozenset(), 0.9)]}  # type: ignore[var-annotated]
-    marks = Marks(adjacent)
+    marks = Orientation(adjacent)
     assert direct_colliders(marks, SkeletonSearch(adjacent, sets), faithful=False) == [(0, 1, 2)]
     assert marks.arrow(1, 2) and marks.arrow(3, 2)
-    marks = Marks(adjacent)
+    marks = Orientation(adjacent)
     assert direct_colliders(marks, SkeletonSearch(adjacent, sets), faithful=True) == [(1, 2, 3)]
 
 
@@ -402,10 +403,10 @@ def test_change_directs_lines_or_faithfully_joins_what_is_apart() -> None:
         return [0.1 if x < y else 0.5 for x, y in pairs]
 
     adjacent = joined((0, 1), nodes=4)
-    marks = Marks(adjacent)
+    marks = Orientation(adjacent)
     assert direct_by_change(marks, [0, 1, 2], first_less, faithful=False) == []
-    assert marks.arrow(0, 1) and not marks.joined(0, 2)
-    marks = Marks(adjacent)
+    assert marks.arrow(0, 1) and not marks.adjacent(0, 2)
+    marks = Orientation(adjacent)
     assert sorted(direct_by_change(marks, [0, 1, 2], first_less, faithful=True)) == [(0, 2), (1, 2)]
     assert marks.line(0, 1) and marks.arrow(0, 2) and marks.arrow(1, 2)
 
@@ -530,27 +531,24 @@ def test_saves_a_report(tmp_path: Path) -> None:
     [
         ({"alpha": 0}, "alpha must lie between 0 and 1, not 0"),
         ({"alpha": True}, "alpha must lie between 0 and 1, not True"),
-        ({"deepest": -1}, "deepest must be a whole number, at least 0, not -1"),
-        ({"most_tests": 0}, "most_tests must be a whole number, at least 1, not 0"),
-        ({"features": 1}, "features must be a whole number, at least 2, not 1"),
+        ({"deepest": -1}, "deepest must be a whole number, zero or positive, not -1"),
+        ({"most_tests": 0}, "most_tests must be a whole number, 1 or more, not 0"),
+        ({"features": 1}, "features must be a whole number, 2 or more, not 1"),
         ({"faithful": "yes"}, "faithful must be True or False, not 'yes'"),
         ({"missing": "fill"}, "missing must be one of error, drop; not 'fill'"),
-        ({"seed": 1.5}, "seed must be a whole number, at least 0, not 1.5"),
+        ({"seed": 1.5}, "seed must be a whole number, zero or positive, not 1.5"),
     ],
 )
 def test_bad_options(options: Any, words: str) -> None:
-    with pytest.raises(InputError) as caught:
-        fp.FedCDH(**options)
-    assert str(caught.value) == words
+    assert_refused(lambda: fp.FedCDH(**options), words)
 
 
 def test_too_few_rows_names_the_site() -> None:
     sim = fp.simulate(3, clients=2, samples=[300, 150], seed=0)
-    with pytest.raises(InputError) as caught:
-        fp.FedCDH().fit({"north": sim.sites[0], "south": sim.sites[1]})
-    assert str(caught.value) == (
+    assert_refused(
+        lambda: fp.FedCDH().fit({"north": sim.sites[0], "south": sim.sites[1]}),
         "site 'south' has 150 rows, and FedCDH needs at least 200, twice as many as random features: ask for fewer "
-        "(conditioning_features), or leave the site out"
+        "(conditioning_features), or leave the site out",
     )
     with pytest.raises(InputError, match="the sites have 120 rows together, and FedCDH needs at least 200"):
         fp.FedCDH(faithful=True).fit([sim.sites[0][:60], sim.sites[1][:60]])

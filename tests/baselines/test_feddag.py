@@ -1,4 +1,4 @@
-"""FedDAG: gradients by finite differences, the schedule by hand, and what comes out is always a graph."""
+"""FedDAG: gradients by finite differences, the schedule by hand; the result is always a graph."""
 
 import itertools
 import subprocess
@@ -54,7 +54,7 @@ def curved(rows: int, seed: int) -> pd.DataFrame:
 
 
 def plain_loss(rows: np.ndarray, weights: np.ndarray, mask: np.ndarray, hidden: list[int]) -> float:
-    """Network by network and layer by layer, as the specification says it."""
+    """Network by network and layer by layer, as in the specification."""
     n, p = rows.shape
     layers = split(weights, layer_shapes(p, hidden))
     total = 0.0
@@ -273,7 +273,7 @@ def test_a_site_refuses_steps_that_are_none(kind: str, change: dict[str, Any], m
 
 
 def test_schedule_by_hand() -> None:
-    """Price and multiplier as the specification gives them, for a sequence of outcomes made up here."""
+    """Penalty and multiplier as in the specification, for an invented sequence of outcomes."""
     outcomes = iter([8.0, 4.0, 1.0, 1.0, 0.1, 1e-12])
     asked: list[tuple[float, float]] = []
 
@@ -353,7 +353,7 @@ def test_seed_decides_and_order_of_sites_does_not(variant: str) -> None:
     [(10, {}, "6.0e-03"), (12, {}, "1.7e-03"), (12, {"faithful": True}, "1.0e-03"), (12, {"variant": "linear"}, "1.0")],
 )
 def test_more_variables_begin_at_a_lower_price_of_cycles(p: int, options: dict[str, Any], price: str) -> None:
-    """At the price that is meant for 10, all edges go in the first steps. What was published stays as it was."""
+    """With the penalty for 10 variables, the first steps remove all edges. Published numbers stay unchanged."""
     sites = fp.simulate(p, clients=2, samples=60, seed=0).sites
     result = fp.FedDAG(steps=1, every=1, passes=1, **options).fit(sites)
     assert result.history[0].what.startswith(f"sub-problem 1, price {price}")
@@ -487,7 +487,7 @@ def test_an_interruption_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_torch_is_not_needed() -> None:
-    """In a fresh process, where no other test has imported it, a fit leaves torch alone."""
+    """A fit in a new process, where no other test has imported torch, does not import it."""
     program = (
         "import sys; sys.modules['torch'] = None; import numpy as np, pandas as pd, fedperi as fp\n"
         "rows = pd.DataFrame(np.random.default_rng(0).standard_normal((30, 3)), columns=list('ABC'))\n"
@@ -514,10 +514,10 @@ def test_torch_is_not_needed() -> None:
         ({"sparsity": -1}, "sparsity must be a finite number, zero or positive, not -1"),
         ({"rate": 0}, "rate must be a finite number, above zero, not 0"),
         ({"threshold": 1.0}, "threshold must lie between 0 and 1, not 1.0"),
-        ({"steps": 0}, "steps must be a whole number, at least 1, not 0"),
-        ({"passes": 2.5}, "passes must be a whole number, at least 1, not 2.5"),
-        ({"every": True}, "every must be a whole number, at least 1, not True"),
-        ({"seed": -1}, "seed must be a whole number, at least 0, not -1"),
+        ({"steps": 0}, "steps must be a whole number, 1 or more, not 0"),
+        ({"passes": 2.5}, "passes must be a whole number, 1 or more, not 2.5"),
+        ({"every": True}, "every must be a whole number, 1 or more, not True"),
+        ({"seed": -1}, "seed must be a whole number, zero or positive, not -1"),
         ({"faithful": 1}, "faithful must be True or False, not 1"),
         ({"missing": "fill"}, "missing must be one of error, drop; not 'fill'"),
     ],

@@ -16,7 +16,7 @@ import fedperi as fp
 from fedperi.baselines.baseline import acyclic, member, work_transport
 from fedperi.baselines.notears_admm.method import MOST
 from fedperi.baselines.notears_admm.mlp import NotearsMLPWorker, first_parameters, parameter_count, squared_error
-from fedperi.baselines.notears_admm.server import ParameterLayout, Server, _Smooth
+from fedperi.baselines.notears_admm.server import ParameterLayout, ServerState, _Smooth
 from fedperi.baselines.notears_admm.worker import NotearsWorker, local_weights, second_moments
 from fedperi.coordinator.work import WorkCoordinator
 from fedperi.methods.controls import each_alone
@@ -67,7 +67,7 @@ def test_without_a_pull_the_weights_are_regressions() -> None:
 
 
 def test_the_coordinator_can_compute_a_sites_covariance_from_two_answers() -> None:
-    """What the docstring says of privacy, done: with loops one answer gives the moments away, without them two do."""
+    """The attack in the docstring: with loops one answer reveals the moments, without loops two do."""
     rng = np.random.default_rng(2)
     p, rho = 4, 0.001
     S, W = positive_definite(rng, p), np.zeros((p, p))
@@ -93,7 +93,7 @@ def test_the_coordinator_can_compute_a_sites_covariance_from_two_answers() -> No
 
 
 def test_a_site_keeps_its_dual_between_processes() -> None:
-    """A worker is a function of rows, state and step: a fresh one goes on where the last one stopped."""
+    """A worker is a function of rows, state and step: a new one continues where the last one stopped."""
     rows = np.random.default_rng(3).normal(size=(50, 3))
     payload = {"parameters": np.zeros((1, 9)), "rho": np.array([0.1]), "total": 50.0, "loops": False}
     one = NotearsWorker(rows, "north")
@@ -109,7 +109,7 @@ def test_a_site_keeps_its_dual_between_processes() -> None:
 
 
 def test_starts_do_not_touch_each_other() -> None:
-    """Two starts in one message are what two messages give, each with its own price and dual."""
+    """Two starts in one message give the same as two messages, each with its own penalty and dual."""
     rng = np.random.default_rng(9)
     worker, W = NotearsWorker(rng.normal(size=(50, 3)), "north"), rng.normal(size=(2, 9))
     rho, rest = np.array([0.1, 3.0]), {"total": 50.0, "loops": False}
@@ -184,7 +184,7 @@ def test_another_scale_measures_cycles_in_another_unit_of_weight() -> None:
 def test_gradient_of_the_servers_objective() -> None:
     rng = np.random.default_rng(7)
     layout = ParameterLayout(3, 2, 18 + 4)
-    server = Server(layout, np.zeros(22), rng.normal(size=22), rho1=0.7, rho2=0.4, alpha=0.3)
+    server = ServerState(layout, np.zeros(22), rng.normal(size=22), rho1=0.7, rho2=0.4, alpha=0.3)
     smooth = _Smooth(server, rng.normal(size=(3, 22)), l2=0.05)
     x = rng.normal(size=22) / 2
     assert smooth(x)[1] == pytest.approx(approx_fprime(x, lambda v: smooth(v)[0], 1e-7), rel=1e-3, abs=1e-4)  # type: ignore[misc]
@@ -192,7 +192,7 @@ def test_gradient_of_the_servers_objective() -> None:
 
 def test_points_beyond_the_range_of_numbers_cost_much_and_raise_nothing() -> None:
     layout = ParameterLayout(2, size=4)
-    server = Server(layout, np.zeros(4), np.zeros(4), 1.0, 1.0)
+    server = ServerState(layout, np.zeros(4), np.zeros(4), 1.0, 1.0)
     smooth = _Smooth(server, np.zeros((1, 4)), 0.0)
     for size in (40.0, 1e10, 1e200):
         value, slope = smooth(np.array([0, size, size, 0]))
@@ -227,7 +227,7 @@ def single_process(tables: Any, faithful: Any, scale: Any = 1.0, rounds: Any = 2
     total, p = sum(map(len, tables)), tables[0].shape[1]
     S = [second_moments(rows, "") * (len(rows) / total) for rows in tables]
     D = [np.zeros((p, p)) for _ in S]
-    server = Server(ParameterLayout(p, size=p * p, scale=scale), np.zeros(p * p), np.zeros(p * p), 1e-3, 1e-3)
+    server = ServerState(ParameterLayout(p, size=p * p, scale=scale), np.zeros(p * p), np.zeros(p * p), 1e-3, 1e-3)
     for _ in range(rounds):
         W = server.parameters.reshape(p, p)
         B = [local_weights(s, W, d, server.rho2, faithful) for s, d in zip(S, D, strict=True)]
@@ -309,7 +309,7 @@ def test_unequal_sizes_are_weighed_and_the_published_code_has_none() -> None:
 
 
 def test_two_copies_of_a_site_are_one_site_of_twice_the_rows() -> None:
-    """The loss is over rows, not over sites; both runs end at the same weights up to the way there."""
+    """The loss is over rows, not over sites; both runs end with nearly the same weights."""
     table = easy(3, clients=1).sites[0]
     twice = fp.NotearsADMM().fit([pd.concat([table, table])]).graph
     assert fp.NotearsADMM().fit([table]).graph == twice
@@ -427,10 +427,10 @@ def test_an_interruption_keeps_what_there_was(monkeypatch: pytest.MonkeyPatch) -
         ({"model": "forest"}, "model must be one of linear, mlp; not 'forest'"),
         ({"threshold": -1}, "threshold must be a finite number, zero or positive, not -1"),
         ({"l1": float("nan")}, "l1 must be a finite number, zero or positive, not nan"),
-        ({"max_rounds": 0}, "max_rounds must be a whole number, at least 1, not 0"),
-        ({"starts": 0}, "starts must be a whole number, at least 1, not 0"),
-        ({"hidden": 2.5}, "hidden must be a whole number, at least 1, not 2.5"),
-        ({"seed": True}, "seed must be a whole number, at least 0, not True"),
+        ({"max_rounds": 0}, "max_rounds must be a whole number, 1 or more, not 0"),
+        ({"starts": 0}, "starts must be a whole number, 1 or more, not 0"),
+        ({"hidden": 2.5}, "hidden must be a whole number, 1 or more, not 2.5"),
+        ({"seed": True}, "seed must be a whole number, zero or positive, not True"),
         ({"faithful": "yes"}, "faithful must be True or False, not 'yes'"),
         ({"missing": "guess"}, "missing must be one of error, drop; not 'guess'"),
     ],

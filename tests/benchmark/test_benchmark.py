@@ -1,4 +1,4 @@
-"""Grids: every cell is saved, a stopped run goes on, one failing cell stops nothing; the privacy experiment works."""
+"""Grids: every cell is saved, stopped runs resume, a failing cell stops nothing; the privacy experiment works."""
 
 import json
 from dataclasses import replace

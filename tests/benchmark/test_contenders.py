@@ -1,4 +1,4 @@
-"""Other packages are rows like our methods: left out with a reason where they are missing, stopped if they are slow."""
+"""Other packages are compared like our methods: left out with a reason if missing, stopped if they are slow."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""Real tables: folders of folders, tables that are known by their names, pictures, mistakes and failures."""
+"""Real tables: nested folders, tables that are recognised by their names, pictures, mistakes and failures."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The published pages are what their rows give, the plan is what was written down, and the page of rows works."""
+"""The published pages follow from their rows, the plan is the one that was written, and the page of rows works."""
 
 import json
 import re

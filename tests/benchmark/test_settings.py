@@ -1,4 +1,4 @@
-"""Each setting is what its words say, and the survey says where M-PERI is first and where not."""
+"""Each setting fits its description, and the survey says where M-PERI is best and where not."""
 
 import json
 from pathlib import Path

@@ -388,7 +388,7 @@ def test_interrupted_before_the_charge(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_interrupted_after_the_charge(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The noise is still drawn and kept: what was paid for is there the next time."""
+    """The noise is still drawn and kept: the release that was paid for exists the next time."""
     draw = site_release.PreparedRelease._draw
 
     def slow(pending: Any) -> Any:

@@ -240,7 +240,7 @@ def test_a_stranger_cannot_fill_the_memory_of_the_superlink() -> None:
 
 
 class Liar(fp.Site):
-    """A site that wants a certain DAG, and lies about all that phase 1 asks: a price for every wrong parent."""
+    """A site that wants a certain DAG, and lies about all questions of phase 1: a penalty for every wrong parent."""
 
     def __init__(self, table: pd.DataFrame, wanted: fp.PDAG, price: float, careful: bool = False) -> None:
         super().__init__(table, name="liar")
@@ -278,7 +278,7 @@ def federations(count: int) -> Iterator[tuple[list[fp.Site], pd.DataFrame, fp.PD
 
 @pytest.mark.parametrize("method", [fp.IPERI(), fp.PERI(), fp.IPERI(masking="consensus")])
 def test_one_site_cannot_dictate_the_graph_by_huge_regrets(method: fp.IPERI) -> None:
-    """Before: the graph was the liar's in 40 of 40 federations. Now it is refused in all, and named."""
+    """Before, the liar determined the graph in 40 of 40 federations. Now it is refused in all, and named."""
     for honest, table, wanted in federations(10):
         with pytest.raises(InputError, match=r"site 'liar' answered with a regret of \S+: a table of 1000 rows gives"):
             method.fit([*honest, Liar(table, wanted, 1e6)])
@@ -286,7 +286,7 @@ def test_one_site_cannot_dictate_the_graph_by_huge_regrets(method: fp.IPERI) -> 
 
 @pytest.mark.parametrize("method", [fp.PERI(), fp.IPERI(masking="consensus"), fp.IPERI(masking="none")])
 def test_one_site_cannot_forbid_edges_whatever_the_mask(method: fp.IPERI) -> None:
-    """2,000 nats for a wrong parent are within the range of 1,000 rows; the graph was the liar's in 10 of 10."""
+    """2,000 nats for a wrong parent are possible with 1,000 rows; the liar determined the graph in 10 of 10 cases."""
     for honest, table, wanted in federations(10):
         with pytest.raises(
             InputError, match=r"site 'liar' answered that a further parent raises a regret by \S+; with"
@@ -296,7 +296,7 @@ def test_one_site_cannot_forbid_edges_whatever_the_mask(method: fp.IPERI) -> Non
 
 @pytest.mark.parametrize("method", [fp.IPERI(), fp.PERI()])
 def test_a_liar_within_the_bounds_is_named(method: fp.IPERI) -> None:
-    """It can force edges, and no longer forbid them (6 of 40 graphs were its own); and it is named whenever it does."""
+    """It can force edges but no longer forbid them (6 of 40 graphs were as it wanted); it is named whenever it does."""
     own = changed = 0
     for honest, table, wanted in federations(15):
         liar = Liar(table, wanted, 11000.0, careful=True)
@@ -466,7 +466,7 @@ SHAPES = st.tuples(
 @given(SHAPES)
 @settings(max_examples=250, deadline=None)
 def test_property_honest_sites_are_never_refused(shape: tuple[Any, ...]) -> None:
-    """Whatever the table: if the site itself answers, the coordinator accepts every number."""
+    """For any table: if the site answers honestly, the coordinator accepts every number."""
     p, rows, kind, masking, penalty, noise, declared, seed = shape
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(rows, p))

@@ -1,4 +1,4 @@
-"""An agreement on a schema before a run: what sites propose, what is settled by a rule, what people must settle."""
+"""An agreement on a schema before a run: what sites propose, what rules decide, what people must decide."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def proposing(draw: st.DrawFn) -> list[Schema]:
 
 @settings(max_examples=200)
 @given(proposing())
-def test_what_is_agreed_on_is_agreed_on_again_and_holds_what_all_sites_said(schemas: list[Schema]) -> None:
-    """A site that accepts says the agreed schema; then there is nothing more to settle."""
+def test_an_agreement_is_stable_and_contains_what_all_sites_said(schemas: list[Schema]) -> None:
+    """A site that accepts returns the agreed schema; then nothing is left to decide."""
     told = [Proposal(f"s{at}", one) for at, one in enumerate(schemas)]
     merged = merge(told)
     reverse = merge(told[::-1])

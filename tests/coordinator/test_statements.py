@@ -1,4 +1,4 @@
-"""One statement per site: made once, checked when it comes, refused with the reason, never asked for twice."""
+"""One statement per site: made once, checked on arrival, refused with a reason, never asked for twice."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_messages_files_and_tables_give_the_same_result_bit_by_bit(tmp_path: Pat
 
 
 def test_hospital_tables_with_a_schema_that_declares_levels_and_bounds(tmp_path: Path) -> None:
-    """With curves, yes/no columns and a level that occurs nowhere: read together or apart, bit by bit the same."""
+    """With curves, yes/no columns and a level that occurs nowhere: the same bits, read together or separately."""
     hospitals = {f"h{k}": table for k, table in enumerate(fp.clinic(sites=4, rows=800, seed=2).sites)}
     found = fp.tables.infer_schema(list(hospitals.values()))
     columns = []

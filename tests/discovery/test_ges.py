@@ -39,7 +39,7 @@ def weakest_dependence(graph: fp.PDAG, covariance: np.ndarray) -> float:
 
 
 def test_exact_on_500_populations() -> None:
-    """At n = 10^6 every miss is a draw of weights that is unfaithful at that n; at n = 10^10 there is none."""
+    """At n = 10^6 every miss is a draw of weights that is nearly unfaithful at this n; at n = 10^10 there is none."""
     rng = np.random.default_rng(1)
     misses = 0
     for _ in range(500):
@@ -124,7 +124,7 @@ def test_discrete_networks_as_well_as_causallearn(network: Network, name: str) -
 
 
 def test_mixed_and_nonlinear_tables() -> None:
-    """A category between two measurements, and a square that a line cannot see."""
+    """A category between two measurements, and a square that a linear model does not detect."""
     rng = np.random.default_rng(7)
     a = rng.standard_normal(3000)
     group = np.where(a + rng.standard_normal(3000) > 0, "high", "low")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from itertools import combinations, permutations
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -331,7 +331,7 @@ def test_one_variable_and_none() -> None:
 
 
 class Arbitrary:
-    """A test whose p-values follow no graph at all: one number per question, whatever the order of the variables."""
+    """A test whose p-values do not follow any graph: one number per question, for any order of the variables."""
 
     def __init__(self, names: tuple[str, ...], seed: int, ties: bool = False) -> None:
         self.names, self.max_given, self.seed, self.ties = names, max(0, len(names) - 2), seed, ties
@@ -379,12 +379,20 @@ def test_conflicts_list_exactly_the_overruled_findings(p: int, seed: int, alpha:
     )
 
 
-class Scripted(Arbitrary):
-    """A - B - C - D where both middle variables look like colliders, the second with more evidence."""
+class Table(Arbitrary):
+    """A test with p-values from a table, by pair and set; 0 for all others."""
+
+    answers: ClassVar[dict[tuple[str, str], float]]
 
     def _one(self, x: int, y: int, given: list[int]) -> float:
         pair, around = "".join(sorted(self.names[x] + self.names[y])), "".join(sorted(self.names[z] for z in given))
-        return {("AC", ""): 0.2, ("BD", ""): 0.6, ("AD", ""): 0.5}.get((pair, around), 0.0)
+        return self.answers.get((pair, around), 0.0)
+
+
+class Scripted(Table):
+    """A - B - C - D where both middle variables look like colliders, the second with more evidence."""
+
+    answers: ClassVar = {("AC", ""): 0.2, ("BD", ""): 0.6, ("AD", ""): 0.5}
 
 
 def test_of_two_contradicting_colliders_the_stronger_stays() -> None:
@@ -396,12 +404,10 @@ def test_of_two_contradicting_colliders_the_stronger_stays() -> None:
     )
 
 
-class Star(Arbitrary):
+class Star(Table):
     """Z with A, B and C around it: two colliders force the third, but A and C were separated given Z."""
 
-    def _one(self, x: int, y: int, given: list[int]) -> float:
-        pair, around = "".join(sorted(self.names[x] + self.names[y])), "".join(sorted(self.names[z] for z in given))
-        return {("AB", ""): 0.02, ("BC", ""): 0.9, ("AC", "Z"): 0.8}.get((pair, around), 0.0)
+    answers: ClassVar = {("AB", ""): 0.02, ("BC", ""): 0.9, ("AC", "Z"): 0.8}
 
 
 @pytest.mark.parametrize("names", list(permutations("ABCZ")))
@@ -414,12 +420,10 @@ def test_a_weak_collider_yields_to_strong_evidence_against_another(names: tuple[
     )
 
 
-class Square(Arbitrary):
-    """A square without any collider: no DAG has that, so one must be forced."""
+class Square(Table):
+    """A square without any collider: no DAG has this, so one collider must be forced."""
 
-    def _one(self, x: int, y: int, given: list[int]) -> float:
-        pair, around = "".join(sorted(self.names[x] + self.names[y])), "".join(sorted(self.names[z] for z in given))
-        return {("AC", "BD"): 0.3, ("BD", "AC"): 0.4}.get((pair, around), 0.0)
+    answers: ClassVar = {("AC", "BD"): 0.3, ("BD", "AC"): 0.4}
 
 
 def test_a_skeleton_that_needs_a_collider_gets_the_weakest_one() -> None:

@@ -79,7 +79,7 @@ def test_a_picture_shows_every_mark() -> None:
 
 
 def test_a_mag_by_hand() -> None:
-    """A <- H -> B, B -> C: A and B have a hidden cause, and A tells of C only through B."""
+    """A <- H -> B, B -> C: A and B have a hidden cause, and A is informative about C only through B."""
     truth = mag(fp.PDAG.from_edges([("H", "A"), ("H", "B"), ("B", "C")]), ["H"])
     assert truth == fp.PAG.from_edges([("A", "<->", "B"), ("B", "-->", "C")])
     assert all(np.count_nonzero(marks) == 4 for marks in equivalents(truth))

@@ -1,1 +1,1 @@
-"""What several tests share: random graphs, networks, oracles, files, a Flower link, runs of the command."""
+"""Shared by several tests: random graphs, networks, oracles, files, a Flower link, runs of the command."""

@@ -30,7 +30,7 @@ def dags(draw: st.DrawFn, min_nodes: int = 1, max_nodes: int = 7) -> fp.PDAG:
 
 @st.composite
 def subdags(draw: st.DrawFn, dag: fp.PDAG) -> fp.PDAG:
-    """What structural interventions, full or partial, on any targets can leave of a DAG."""
+    """DAGs that can remain after structural interventions, full or partial, on any targets."""
     edges = sorted(dag.directed)
     removed = draw(st.lists(st.sampled_from(edges), unique=True)) if edges else []
     lost: dict[str, list[str]] = {}

@@ -55,15 +55,15 @@ class Away:
         return ["ip", "netns", "exec", self.name, *words]
 
     def cut(self) -> None:
-        """Pull the cable: packets vanish, and nobody is told."""
+        """Cut the cable: packets are lost without an error."""
         self._whole = False
 
     def mend(self) -> None:
-        """Plug it in again."""
+        """Restore the cable."""
         self._whole = True
 
     def end(self) -> None:
-        """Carry nothing any more."""
+        """Stop carrying packets."""
         self._done.set()
         self._thread.join()
         for descriptor in self._ends:

@@ -12,7 +12,7 @@ NOMINAL = 1e10
 
 
 def intervened(rng: np.random.Generator, dag: fp.PDAG) -> fp.PDAG:
-    """What one or two structural interventions leave, each removing all or some of the arrows into its target."""
+    """The DAG after one or two structural interventions, each removing all or some of the arrows into its target."""
     able = [name for name in dag.names if dag.parents(name)]
     lost: dict[str, list[str] | None] = {}
     for target in rng.permutation(able)[: int(rng.integers(1, 3))].tolist():

@@ -38,7 +38,7 @@ remembered_rho = functools.lru_cache(zcdp_rho)
 
 
 class Recorder:
-    """No noise: chooses what it is told to, in turn, and keeps what it is given."""
+    """No noise: makes given choices in turn, and records its input."""
 
     private = False
 
@@ -75,7 +75,7 @@ def seen(source: Any, schema: Schema, missing: Any = "error", data: Any = "auto"
 
 
 def change(smaller: Any, larger: Any, schema: Schema, **options: Any) -> float:
-    """How much one row changes, in units of what the noise is made for; infinite if one table is refused."""
+    """The change by one row, in units of the sensitivity; infinite if one table is refused."""
     one, other = (seen(source, schema, **options) for source in (smaller, larger))
     if isinstance(one, str) or isinstance(other, str):
         return 0.0 if isinstance(one, str) and isinstance(other, str) else math.inf

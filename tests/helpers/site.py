@@ -1,4 +1,4 @@
-"""Modules of docs/site, which is no package."""
+"""Modules of docs/site, which is not a package."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Four words for how sure an edge is, and the table of edges that carries them."""
+"""Four words for the certainty of an edge, and the table of edges that contains them."""
 
 import io
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Effects: right sets to adjust for, right numbers, honest intervals, and nothing said that the sites do not know."""
+"""Effects: valid adjustment sets, right numbers, honest intervals, and no statement that the sites do not support."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def test_open_directions_give_a_range() -> None:
 
 
 def test_open_directions_name_every_set_to_adjust_for() -> None:
-    """a -- b with a third variable that both cause: what to adjust for depends on the direction that is open."""
+    """a -- b with a third variable that both cause: the adjustment set depends on the open direction."""
     rng = np.random.default_rng(4)
     a = rng.normal(size=3000)
     b = 0.8 * a + rng.normal(size=3000)

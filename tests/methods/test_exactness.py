@@ -1,4 +1,4 @@
-"""I-PERI on populations: exact where the theorem says exact, whatever the order of sites and variables."""
+"""I-PERI on populations: exact where the theorem says so, for any order of sites and variables."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Signs of hidden causes: each kind is found where it is, and not where it is not."""
+"""Signs of hidden causes: each kind is found if it is there, and only then."""
 
 from __future__ import annotations
 

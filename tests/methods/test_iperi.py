@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from helpers.graphs import permuted, random_dag
 from helpers.oracles import NOMINAL, intervened, oracle_sites, random_case
+from helpers.refusals import assert_refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -125,7 +126,7 @@ def meet_somewhere(dag: fp.PDAG, clients: list[fp.PDAG]) -> bool:
 
 @pytest.mark.parametrize("options", SETTINGS, ids=name_of)
 def test_exact_without_an_observational_site_if_neighbouring_edges_meet(options: dict[str, Any]) -> None:
-    """Every v-structure, and every triple that is none, is then to be seen at some site: the class is C(G)."""
+    """Then every unshielded triple, v-structure or not, is visible at some site: the class is C(G)."""
     rng = np.random.default_rng(16)
     tried = 0
     while tried < 25:
@@ -141,7 +142,7 @@ def test_exact_without_an_observational_site_if_neighbouring_edges_meet(options:
 
 
 def test_three_sites_with_disjoint_targets_are_as_good() -> None:
-    """An edge is lost at one of them at most, so that any two edges are left together at one."""
+    """An edge is lost at one site at most, so that any two edges are both present at some site."""
     rng = np.random.default_rng(17)
     for _ in range(20):
         dag = random_dag(rng, 6, 9)
@@ -160,7 +161,7 @@ COLLIDER = fp.PDAG.from_edges([("A", "B"), ("C", "B")], names=["A", "B", "C"])
 
 
 def test_two_sites_that_never_show_two_edges_together() -> None:
-    """Chain or collider? No data tell. By default the smaller intervention wins; `consensus` cannot choose."""
+    """Chain or collider? No data can decide. The default takes the smaller intervention; `consensus` cannot choose."""
     rng = np.random.default_rng(18)
     clients = [fp.mutilate(CHAIN, "B"), fp.mutilate(CHAIN, "C")]
     assert not meet_somewhere(CHAIN, clients)
@@ -342,7 +343,7 @@ def test_nothing_is_written_into_what_is_given() -> None:
 
 
 def objective(sites: Any, dag: fp.PDAG) -> float:
-    """What the default run minimises, asked for one DAG: regrets, and the price of its edges."""
+    """The objective of the default run for one DAG: regrets plus the penalty on edges."""
     coordinator = Coordinator(as_transport(sites), fp.IPERI()._settings())
     questions = []
     for node, name in enumerate(dag.names):
@@ -467,6 +468,4 @@ def test_simulated_curves_and_codes_run_through() -> None:
 )
 @pytest.mark.parametrize("method", [fp.IPERI, fp.PERI])
 def test_options_out_of_range(method: Any, option: str, value: Any, message: str) -> None:
-    with pytest.raises(fp.InputError) as caught:
-        method(**{option: value})
-    assert str(caught.value) == message
+    assert_refused(lambda: method(**{option: value}), message)

@@ -27,7 +27,7 @@ COLLIDER = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]])
 
 
 def assert_same(one: fp.Result, other: fp.Result) -> None:
-    """All that a result holds, to the last bit, but for the option itself and what sites tell of their privacy."""
+    """Everything in a result is equal to the last bit, except the option itself and the sites' privacy reports."""
     for field in fields(fp.Result):
         if field.name not in ("method", "manifest", "transcript", "privacy"):
             assert getattr(one, field.name) == getattr(other, field.name), field.name
@@ -54,7 +54,7 @@ def assert_jobs_change_nothing(method: fp.IPERI, sites: Callable[[], Any], jobs:
 
 
 def told(result: fp.Result) -> list[dict[str, Any]]:
-    """What sites tell of their privacy, but for the name of the release, which every drawing has anew."""
+    """The sites' privacy reports, without the identifier of the release, which is new for every draw."""
     return [{**site, "release": None} for site in (result.privacy or {}).values()]
 
 

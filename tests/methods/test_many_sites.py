@@ -1,4 +1,4 @@
-"""Hundreds of sites: what a sample of them, or several steps at a time, leave of the result with all of them."""
+"""Hundreds of sites: results with a sample of them, or with several steps at a time, against those with all."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_sample_of_the_sites_has_the_large_ones_and_does_not_depend_on_their_o
 def test_a_sample_that_proposes_candidates_leaves_the_result_as_it_is(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for pairs that are probably no edges: some lose what probability they had."""
+    """Except for pairs that are probably not adjacent: some lose their small probability."""
     sites = fp.simulate(14, clients=24, samples=500, intervention="varied", seed=seed).sites
     whole = fp.MPERI(progress=False).fit(sites)
     searches, inner = list[int](), oracle.sampled

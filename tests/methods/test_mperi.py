@@ -1,4 +1,4 @@
-"""M-PERI: exact on population moments, honest on tables, and clear about what it cannot use."""
+"""M-PERI: exact on population moments, calibrated on tables, with clear messages about unusable input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""M-PERI from private releases: noise is known, and never passes for a policy."""
+"""M-PERI from private releases: noise is known, and is never reported as a policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 import fedperi as fp
 from fedperi.privacy import Privacy, release_table
-from fedperi.privacy.release.pooling import Estimate, align_scales, borrow_drowned
+from fedperi.privacy.release.pooling import ReleaseEstimate, align_scales, borrow_drowned
 from fedperi.privacy.release.repair import clipped_eigenvalues
 from fedperi.privacy.release.summaries import estimate, released_summaries, unclipped
 
@@ -26,10 +26,10 @@ def released(tables: list[Any], seed: int = 0, epsilon: float = 1.0, **options: 
     }
 
 
-def an_estimate(covariance: np.ndarray[Any, Any], **changes: Any) -> Estimate:
+def an_estimate(covariance: np.ndarray[Any, Any], **changes: Any) -> ReleaseEstimate:
     columns = len(covariance)
     nothing = np.zeros(columns, dtype=bool)
-    one = Estimate(
+    one = ReleaseEstimate(
         5000.0, np.zeros(columns), covariance, ~nothing, nothing, 1e-4, 0.1, np.zeros(columns), 0 * covariance
     )
     return replace(one, **changes)
@@ -51,7 +51,7 @@ def test_noise_alone_is_no_policy() -> None:
 
 
 def curved_wards(policy: float, seed: int = 0) -> list[pd.DataFrame]:
-    """Patients are older from site to site, and the dose follows their age in a curve; the last may have a policy."""
+    """Patients are older from site to site, and the dose is a curve of their age; the last site may have a policy."""
     rng, wards = np.random.default_rng(seed), []
     for k in range(4):
         age = rng.normal(0.4 * k, 1.0, 5000)

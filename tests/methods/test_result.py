@@ -88,7 +88,7 @@ def test_a_difference_and_what_follows_from_it() -> None:
 
 
 def test_what_only_the_closure_directs_is_meeks() -> None:
-    """Phi(G) is not closed: look for cases among random ones, and check that their reason is Meek's."""
+    """Phi(G) is not closed: find random cases, and check that the reason of such edges is Meek's rules."""
     rng = np.random.default_rng(8)
     found = 0
     for _ in range(40):

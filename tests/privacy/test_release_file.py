@@ -376,7 +376,7 @@ def test_a_smaller_claim_than_the_price(release: Release) -> None:
 
 
 def test_a_price_that_counts_less_than_the_noise_costs(release: Release) -> None:
-    """A ledger that adds up such prices would run too long."""
+    """A ledger with such prices would allow too many releases."""
     cheap = replace(release, price=replace(release.price, gaussian=release.price.gaussian / 2))
     assert "does not keep what it promises" in refusal(write_release(cheap))
 

@@ -1,4 +1,4 @@
-"""The documentation cannot rot: its commands run, its links lead somewhere, and every public name is in it.
+"""The documentation stays correct: its commands run, its links work, and every public name is in it.
 
 Python blocks of docs/*.md are doctests, which pytest collects by itself.
 """

@@ -1,4 +1,4 @@
-"""What the search does with many variables: how it finds candidates, what it asks, when it stops."""
+"""The search with many variables: how it finds candidates, which questions it asks, when it stops."""
 
 from collections.abc import Sequence
 from pathlib import Path

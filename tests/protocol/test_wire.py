@@ -1,4 +1,4 @@
-"""The protocol: what is written is read back, what is no message is refused in words, and what a site lets out."""
+"""The protocol: messages are read back as written, anything else is refused with a reason; what leaves a site."""
 
 import json
 import math
@@ -624,7 +624,7 @@ def test_a_table_that_changes_in_a_run_is_noticed(tmp_path: Path) -> None:
 
 
 def test_nothing_but_answers_leaves_a_site(tmp_path: Path) -> None:
-    """Every byte that a site sends: no row, no value, no moment, and beside answers only what is declared."""
+    """Every byte that a site sends: no row, no value, no moment; besides answers only declared information."""
     rng = np.random.default_rng(7)
     canary = 31337.0625
     table = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("wxyz"))
@@ -720,7 +720,7 @@ def test_the_first_round_costs_no_round_trip(tmp_path: Path) -> None:
     assert result.transcript.to_json() == direct.transcript.to_json()
     kinds = [kind for kind, _ in told]
     assert kinds[: result.rounds + 1] == ["hello", "open"] + ["ask"] * (result.rounds - 1)
-    assert kinds.count("open") == 2  # and the second one, for rows drawn anew, carries its first round too
+    assert kinds.count("open") == 2  # and the second one, for resampled rows, carries its first round too
     assert transport.traffic.rounds == kinds.count("ask") + 2 == len(transport.traffic.seconds) - 1
     text = sites_of(sim, tmp_path)[0].log.path.read_text()
     assert text.count("closed (complete), after") == 2

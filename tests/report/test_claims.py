@@ -1,4 +1,4 @@
-"""Every sentence of the page that states a number or a rule, tied to where that comes from."""
+"""Every sentence of the page with a number or a rule is tested against its source."""
 
 import math
 import re

@@ -1,10 +1,10 @@
-"""Text for a paper, and all about one pair in words: each claim is tied to the number that it comes from."""
+"""Text for a paper, and everything about one pair in words: each claim is tested against its number."""
 
 from pathlib import Path
 
 import pytest
 from helpers.command import fedperi_here
-from helpers.pages import by_hand
+from helpers.pages import by_hand, four_hospitals
 
 import fedperi as fp
 from fedperi.methods import Result
@@ -17,9 +17,7 @@ from fedperi.report.paper.results import limitations_text, results_text
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    truth = fp.PDAG.from_edges([("age", "weight"), ("age", "pressure"), ("weight", "pressure")])
-    sim = fp.simulate(truth, clients=4, samples=2000, weights=(0.5, 1.0), intervention="shift", seed=3)
-    return fp.MPERI().fit(dict(zip(["Brest", "Lyon", "Metz", "Nice"], sim.sites, strict=True)))
+    return four_hospitals()
 
 
 def test_results_have_the_numbers_of_the_result(result: Result) -> None:

@@ -1,4 +1,4 @@
-"""What sites do differently as a matrix, how strong arrows are: each number on the page is one of the result."""
+"""The matrix of differences between sites, and the strengths of arrows: each number on the page is in the result."""
 
 import re
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.pages import by_hand, words_of
+from helpers.pages import by_hand, four_hospitals, words_of
 
 import fedperi as fp
 from fedperi.methods import Result
@@ -19,9 +19,7 @@ from fedperi.report.pictures.mechanism import fitted, mechanism_svg
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    truth = fp.PDAG.from_edges([("age", "weight"), ("age", "pressure"), ("weight", "pressure")])
-    sim = fp.simulate(truth, clients=4, samples=2000, weights=(0.5, 1.0), intervention="shift", seed=3)
-    return fp.MPERI().fit(dict(zip(["Brest", "Lyon", "Metz", "Nice"], sim.sites, strict=True)))
+    return four_hospitals()
 
 
 def test_every_difference_is_one_cell(result: Result) -> None:

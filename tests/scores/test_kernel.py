@@ -1,4 +1,4 @@
-"""Compiled loops and numpy's code compute the same, and loops refuse arrays that are not what they take for granted."""
+"""Compiled loops and numpy code compute the same, and loops refuse arrays that they cannot use."""
 
 import math
 import shutil
@@ -61,7 +61,7 @@ def runs_of_rows(p: int, m: int, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def correlations(p: int, seed: int, rows: int = 60) -> Floats:
-    """Of a random SEM: some variables nearly determined by others, some independent."""
+    """Correlations of a random SEM: some variables nearly determined by others, some independent."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(rows, p))
     for i in range(1, p):
@@ -155,7 +155,7 @@ def test_extremes_are_those_of_the_lattice(p: int, seed: int, wide: bool, data: 
 
 @needs_loops
 def test_long_runs_of_rows_of_several_widths() -> None:
-    """More further variables than are looked at together, so that the last of them fill up what is left over."""
+    """More additional variables than lanes, so that the last group is not full."""
     for wide in (False, True):
         matrix, blocks = blocks_of(40, 5) if wide else (correlations(40, 5, rows=500), None)
         matrix = 0.9 * matrix + 0.1 * np.eye(len(matrix))  # more columns than rows there
@@ -264,7 +264,7 @@ def test_a_climb_ends_at_the_same_dag_where_no_change_gains(p: int, seed: int, w
 
 @needs_loops
 def test_climbs_that_take_parents_away_are_the_same() -> None:
-    """Parents that join and leave, many of them: factorisations that grow beyond their room and are made anew."""
+    """Many parents are added and removed: factorisations outgrow their memory and are computed again."""
     for seed in range(20):
         sim = fp.simulate(40, clients=2, samples=400, edges=150, seed=seed)
         score = GaussianScore(np.corrcoef(sim.sites[1].to_numpy().T), 400)

@@ -128,7 +128,7 @@ def test_candidates_may_be_there_twice(drawn: tuple[DiscreteScore, np.random.Gen
 @given(scores(most_levels=60, most_count=2000))
 @settings(max_examples=400)
 def test_many_levels_and_large_counts(drawn: tuple[DiscreteScore, np.random.Generator]) -> None:
-    """Products of levels beyond what numbers are given to, and counts beyond those in tables."""
+    """More combinations of levels than can be numbered, and counts beyond the tables."""
     score, rng = drawn
     p = len(score.names)
     node, *others = rng.permutation(p).tolist()
@@ -258,7 +258,7 @@ def test_priors_that_no_float_holds() -> None:
         assert np.isneginf(found).tolist() == [True, True, False, True, False]  # priced out
     for found in both(lambda: DiscreteScore(table, "bic", penalty=0).local([(0, parents) for parents in sets])):
         assert_close(found[:-1], [0.0] * 4)
-    # Two rows that agree in all parents: (row prior / 10)^2 / row prior is next to nothing, and so many orders small.
+    # Two rows that agree in all parents: (row prior / 10)^2 / row prior is smaller by many orders.
     codes = np.zeros((2, p), dtype=np.int64)
     codes[:, 0] = 0, 1
     twins = DiscreteScore(table_of(codes, np.array([3, 1]), [size] * p))

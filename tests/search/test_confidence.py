@@ -1,4 +1,4 @@
-"""Shares of directions among the members of a class, and what they keep phase 2 from taking."""
+"""Shares of directions among the members of a class, and the directions that they exclude from phase 2."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -79,13 +79,13 @@ def undirected(graph: fp.PDAG) -> NDArray[np.bool_]:
 
 
 def test_by_hand_two_variables() -> None:
-    """B -> A costs log 3 more than A -> B, so it has one part in four."""
+    """B -> A costs log 3 more than A -> B, so its share is one quarter."""
     dag = fp.PDAG.from_edges([("A", "B")])
     oracle = Table("AB", lambda node, into: float(np.log(3)) if (node, into) == (0, 0b10) else 0.0)
     assert shares_of(dag, oracle) == pytest.approx(np.array([[0, 0.75], [0.25, 0]]))
 
 
-def test_by_hand_a_triangle_with_a_collider_that_one_site_lays_bare() -> None:
+def test_by_hand_a_triangle_with_a_collider_that_one_site_reveals() -> None:
     """The two members where C comes last weigh 8 each, the other four 1 each; one of those has A -> C, one B -> C."""
     dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
     oracle = Table("ABC", lambda node, into: -float(np.log(8)) if (node, into) == (2, 0b011) else 0.0)
@@ -158,7 +158,7 @@ def clique(p: int) -> fp.PDAG:
 
 
 def test_a_component_with_too_many_parts_is_not_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its shares are zero, so that it stays undirected; others are weighed all the same."""
+    """Its shares are zero, so that it stays undirected; other components are weighed."""
     monkeypatch.setattr(confidence, "MOST_PARTS", 14)
     four = clique(4)  # 2^4 - 1 parts
     both = fp.PDAG.from_edges([*four.directed, ("A", "B")], names=[*four.names, "A", "B"])
@@ -200,7 +200,7 @@ def test_a_direction_with_too_small_a_share_is_left_out() -> None:
 
 
 def test_a_direction_left_out_does_not_come_back_by_meek() -> None:
-    """A -> B and B -> C are likely enough each; A -> C, which follows from both, is not. So only the first is taken."""
+    """A -> B and B -> C have large enough shares; A -> C, which follows, does not. So only the first is taken."""
     graph = fp.PDAG.from_edges(undirected=[("A", "B"), ("B", "C"), ("A", "C")])
     shares = np.zeros((3, 3))
     shares[0, 1], shares[1, 2], shares[0, 2] = 0.8, 0.8, 0.6

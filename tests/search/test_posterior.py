@@ -100,7 +100,7 @@ def test_sums_are_those_of_a_list(p: int, scale: float, banned: float) -> None:
 
 
 def test_a_tie_far_below_what_single_nodes_would_like() -> None:
-    """Both directions gain millions, yet only one may be had; a third variable decides by little, elsewhere."""
+    """Both directions gain millions, but only one is possible; a third variable decides by a small difference."""
     for gain in (1e3, 1e6, 1e8):
         a = Lattice((1,), np.array([0.0, gain]))
         b = Lattice((0,), np.array([0.0, gain]))
@@ -338,7 +338,7 @@ def test_samples_depend_on_the_seed_alone() -> None:
     assert sampled_posterior(lattices, starts[:1], seed=1, sweeps=30).chains_differ == 0.0
 
 
-def test_a_run_can_go_on() -> None:
+def test_a_run_can_be_continued() -> None:
     """Two runs in a row are one longer run."""
     made = tables(*zip(*random_lattices(6, np.random.default_rng(4), scale=2.0, banned=0.1, share=0.8), strict=True))
     for once, twice in both(lambda: [Chain(made, [0] * 6, np.random.SeedSequence(1)) for _ in range(2)]):

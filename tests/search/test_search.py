@@ -1,4 +1,4 @@
-"""The search where it is not exact: orders, shakes, further candidates, and how good the end is."""
+"""The search where it is not exact: orders, shakes, additional candidates, and the quality of the result."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -72,8 +72,8 @@ def asked(p: int, seed: int, most: int = 6) -> ParentSets:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 30), st.integers(0, 2**32 - 1))
-def test_moves_keep_the_books(graph: int, seed: int) -> None:
-    """What an order remembers of its variables is what an order made anew says, whatever was moved and taken back."""
+def test_moves_update_an_order_consistently(graph: int, seed: int) -> None:
+    """The state of an order after any moves is that of a newly built order."""
     sets, rng = asked(15, graph), np.random.default_rng(seed)
     order = Order(sets, rng.permutation(15).tolist())
     for step in range(8):
@@ -81,8 +81,8 @@ def test_moves_keep_the_books(graph: int, seed: int) -> None:
         order.improve(order.shake(rng), rng)
         if step % 3 == 2:
             order.restore(kept)
-        anew = Order(sets, order.nodes.tolist())
-        for kept_one, new_one in zip(order.state(), anew.state(), strict=True):
+        rebuilt = Order(sets, order.nodes.tolist())
+        for kept_one, new_one in zip(order.state(), rebuilt.state(), strict=True):
             assert kept_one.tolist() == new_one.tolist()
         assert order.score == pytest.approx(order_score(sets, order.nodes.tolist()), abs=1e-6)
 
@@ -90,7 +90,7 @@ def test_moves_keep_the_books(graph: int, seed: int) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 30), st.integers(0, 2**32 - 1))
 def test_an_improved_order_has_no_better_neighbour(graph: int, seed: int) -> None:
-    """Though only variables around a move are looked at again, no variable has a better place in the end."""
+    """Although only variables around a move are tried again, no variable has a better position in the end."""
     sets, rng = asked(13, graph), np.random.default_rng(seed)
     order = Order(sets, rng.permutation(13).tolist())
     order.improve(np.ones(13, dtype=bool), rng)
@@ -156,7 +156,7 @@ def test_shakes_find_the_same_end_from_any_start() -> None:
 
 @pytest.mark.parametrize(("p", "clients", "samples"), [(30, 4, 1000), (50, 4, 2000), (100, 10, 2000)])
 def test_the_end_is_at_least_as_good_as_the_truth(p: int, clients: int, samples: int) -> None:
-    """If not, the search is at fault and not the data."""
+    """Otherwise the search is at fault, not the data."""
     for seed in range(3):
         oracle, dag = sites(p, clients, samples, seed)
         found = find_common_dag(

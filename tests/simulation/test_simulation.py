@@ -1,4 +1,4 @@
-"""The simulation room: what a seed means, that the data follow the DAGs, and who is intervened on."""
+"""Simulations: what a seed determines, that the data follow the DAGs, and which sites are intervened on."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.refusals import assert_refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -569,11 +570,10 @@ def test_save_refuses_to_mix_and_replaces_on_request(tmp_path: Path) -> None:
     (place / "notes.txt").write_text("mine")
     simulate(3, 11, 4).save(place)
     before = {path.name: path.read_bytes() for path in place.iterdir()}
-    with pytest.raises(fp.InputError) as error:
-        simulate(3, 2, 4, seed=1).save(place)
-    assert str(error.value) == (
+    assert_refused(
+        lambda: simulate(3, 2, 4, seed=1).save(place),
         f"{place} already holds a simulation (site_00.csv, site_01.csv, site_02.csv, ...); "
-        "choose another directory, or replace it with overwrite=True (--overwrite)"
+        "choose another directory, or replace it with overwrite=True (--overwrite)",
     )
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
     simulate(3, 2, 4, seed=1).save(place, overwrite=True)
@@ -706,9 +706,7 @@ MIXED_GRAPH = fp.PDAG.from_edges(undirected=[("A", "B")])
     ],
 )
 def test_bad_arguments(arguments: Any, message: str) -> None:
-    with pytest.raises(fp.InputError) as error:
-        simulate(**{"variables": 3, "clients": 2, "samples": 5} | arguments)
-    assert str(error.value) == message
+    assert_refused(lambda: simulate(**{"variables": 3, "clients": 2, "samples": 5} | arguments), message)
 
 
 @pytest.mark.parametrize(
@@ -725,6 +723,4 @@ def test_bad_arguments(arguments: Any, message: str) -> None:
     ],
 )
 def test_bad_models_have_no_covariance(weights: Any, variances: Any, message: str) -> None:
-    with pytest.raises(fp.InputError) as error:
-        implied_covariance(weights, variances)
-    assert str(error.value) == message
+    assert_refused(lambda: implied_covariance(weights, variances), message)

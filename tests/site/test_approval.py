@@ -1,4 +1,4 @@
-"""An owner who decides later: what waits, for how long, and what a decision holds for."""
+"""An owner who decides later: what waits, for how long, and what a decision covers."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Thief:
         return low / 10
 
     def odds(self, top: Any, name: Any, threshold: Any, step: Any) -> Any:
-        """How the one row of the oldest stands to the others beyond a threshold, from one regret; None if refused."""
+        """The row of the oldest relative to the others beyond a threshold, from one regret; None if refused."""
         limits = {"age": (top - 0.06, top - 0.04), name: (threshold - step / 50, threshold + step / 50)}
         node = [c.name for c in self.site.card.columns].index(name)
         reply = self.open(limits, one_family(node, 0))

@@ -69,7 +69,7 @@ def put(site: str, column: str, value: Any, rows: int) -> Callable[[Tables, Rng]
 
 
 def change(site: str, **columns: Callable[[pd.DataFrame, Rng], Any]) -> Callable[[Tables, Rng], None]:
-    """Compute columns of one site, or of all (site "all"), anew."""
+    """Replace columns of one site, or of all (site "all")."""
 
     def spoil(tables: Tables, rng: Rng) -> None:
         for name in tables if site == "all" else [site]:

@@ -47,7 +47,7 @@ def test_the_words() -> None:
 
 
 def test_categories_in_figures_are_refused() -> None:
-    """Their sums tell how many rows have a level, whatever the schema calls them."""
+    """Their sums reveal how many rows have a level, whatever the schema calls them."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"age": rng.normal(60, 9, 100), "stroke": [2] * 3 + [1] * 97})
     words = "column 'stroke': a category that is taken as a number, so that the rows of its levels cannot be checked"

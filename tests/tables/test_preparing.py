@@ -1,4 +1,4 @@
-"""Columns left out, codes for missing, spellings, units, encodings: what is done before rows are looked at."""
+"""Columns left out, codes for missing, spellings, units, encodings: preparation before rows are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One reading for schema and statistics: it gives what two readings give, or leaves a table to the second."""
+"""Reading once for schema and statistics: the same result as reading twice, or a second reading if needed."""
 
 from collections import Counter
 from pathlib import Path
@@ -81,7 +81,7 @@ def test_a_run_reads_tables_of_numbers_once(monkeypatch: pytest.MonkeyPatch) -> 
     once = fp.IPERI().fit(sites)
     assert read == ["north", "south", "west", "west"]
     read.clear()
-    fp.IPERI(bootstrap=1).fit(sites)  # drawing rows anew reads them anew
+    fp.IPERI(bootstrap=1).fit(sites)  # resampling reads the rows again
     assert read == ["north", "south", "west", "west", "north", "south", "west"]
     assert [site["sha256"] for site in once.manifest["sites"]] == [
         site["sha256"] for site in fp.IPERI().fit(sites).manifest["sites"]

@@ -1,4 +1,4 @@
-"""Faults of networks, machines and disks, with real processes: survived, or one clear error; never a person needed.
+"""Faults of networks, machines and disks, with real processes: runs survive or end with one clear error.
 
 Each run must give what one process finds in the same statements, to the last digit.
 """

@@ -1,4 +1,4 @@
-"""Faults that pass: nobody should have to act, and the result is the one of a quiet network."""
+"""Temporary faults: nobody should have to act, and the result is that of a network without faults."""
 
 import os
 import signal

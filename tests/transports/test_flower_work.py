@@ -115,7 +115,7 @@ def test_the_protocol_changes_nothing(tables: Any, tmp_path: Path, name: Any, fo
 
 
 def test_a_step_whose_answer_was_lost_is_answered_the_same_again(tables: Any, tmp_path: Path) -> None:
-    """The site was started anew, and the coordinator sends it the step again: nothing is counted twice."""
+    """The site was restarted, and the coordinator sends the step again: nothing is counted twice."""
 
     class Twice(Wired):
         def _tell(self, kind: Any, message: Any) -> Any:

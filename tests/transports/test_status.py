@@ -24,7 +24,7 @@ from fedperi.coordinator.tally import ASKING, DONE, RunTally, told_so_far
 from fedperi.protocol import wire
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.requests import Hello, Stating
-from fedperi.report.status.page import StatusPage, Table, render_status
+from fedperi.report.status.page import StatusPage, StatusTable, render_status
 from fedperi.report.status.views import run_page
 from fedperi.site import tally as site_tally
 from fedperi.site.approval import APPROVED, FILE, decide, read_item
@@ -312,7 +312,9 @@ def test_names_are_escaped_everywhere() -> None:
     page = render_status(run_page(made.status()))
     assert HOSTILE not in page and "<script" not in page and page.count("&lt;script&gt;") >= 5
     page = render_status(
-        StatusPage(HOSTILE, HOSTILE, HOSTILE, True, ((HOSTILE, HOSTILE),), ((HOSTILE,) * 3,), (Table(HOSTILE, (), ()),))
+        StatusPage(
+            HOSTILE, HOSTILE, HOSTILE, True, ((HOSTILE, HOSTILE),), ((HOSTILE,) * 3,), (StatusTable(HOSTILE, (), ()),)
+        )
     )
     assert "<script" not in page
 
@@ -390,7 +392,7 @@ def test_a_browser_whose_names_point_here_reads_nothing(tmp_path: Path) -> None:
 
 
 def _contrast(driver: Any) -> float:
-    """The least contrast between any visible text and what is behind it."""
+    """The smallest contrast between any visible text and its background."""
     return float(
         driver.execute_script(
             """

@@ -1,1 +1,1 @@
-"""Attacks on our own promises: who is in a table, and what answers reveal."""
+"""Attacks that test our own privacy claims: who is in a table, and what answers reveal."""

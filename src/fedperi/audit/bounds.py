@@ -1,4 +1,4 @@
-"""From an attacker's scores to lower bounds on epsilon: see `fedperi.audit.membership` for the two ways."""
+"""Lower bounds on epsilon from an attacker's scores; `fedperi.audit.membership` explains the two bounds."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..privacy.zcdp import gaussian_epsilon
 Floats = NDArray[np.float64]
 
 FEWEST = 50
-"""Pairs of runs below which no bound is worth its name."""
+"""With fewer pairs of runs, bounds are too weak to be useful."""
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What an attack found.
+    """Result of an attack.
 
     Attributes
     ----------
@@ -29,20 +29,20 @@ class Audit:
     epsilon, delta : float
         The claim.
     confidence : float
-        Probability, at least, that both bounds are below the truth.
+        Both bounds are below the truth with at least this probability.
     runs, calibration : int
-        Releases of each table that were counted, and that chose the threshold.
+        Number of releases of each table that were counted, and that were used to choose the threshold.
     false_positives, false_negatives : float
         Error rates of the attacker at the threshold.
     wins : float
-        Share of pairs in which the larger table has the higher score; one half is guessing.
+        Share of pairs in which the larger table has the higher score; one half is a guess.
     free : float
         Lower bound on epsilon without assumptions.
     shaped : float
-        Lower bound on epsilon if the trade-off has the shape that the noise should give it.
+        Lower bound on epsilon, if the trade-off curve has the shape that the noise should give.
     at_half : float
-        What `shaped` would be, on average, had the noise been half of what it should be: whether an audit of this many
-        runs can fail at all.
+        What `shaped` would be, on average, with half the noise: shows whether an audit with this number of runs can
+        fail at all.
 
     Examples
     --------
@@ -82,15 +82,15 @@ class Audit:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is promised of a mechanism.
+    """The privacy that is claimed for a mechanism.
 
     Parameters
     ----------
     mechanism : {"statistics", "regret"}
-        Says which shape the trade-off should have: a Gaussian's, or a Laplace variable's.
+        Determines the shape of the trade-off curve: that of Gaussian or of Laplace noise.
     epsilon, delta : float
     half : float
-        How far apart, in units of its noise, an attacker would see the two tables if that noise were half.
+        Distance between the two tables for an attacker, in units of the noise, if the noise were half as large.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Claim:
     half: float
 
     def wins(self, distance: float) -> float:
-        """Share of pairs that an attacker wins who sees two tables so far apart."""
+        """Share of pairs that an attacker wins if the two tables have this distance."""
         from scipy.special import ndtr
 
         if self.mechanism == "statistics":
@@ -113,7 +113,7 @@ class Claim:
         return 1 - math.exp(-distance) * (2 + distance) / 4
 
     def shown(self, wins: float) -> float:
-        """Smallest epsilon, at delta, with which an attacker can win such a share of pairs."""
+        """Smallest epsilon, at delta, for which an attacker can win this share of pairs."""
         from scipy.special import ndtri
 
         if wins <= 0.5:
@@ -132,10 +132,10 @@ def measure(calibration: Floats, counted: Floats, claim: Claim, confidence: floa
     Parameters
     ----------
     calibration, counted : array, shape (2, runs)
-        Scores of releases of the smaller and of the larger table: those that choose the threshold, those that count.
+        Scores of releases of the smaller and of the larger table: to choose the threshold, and to be counted.
     claim : Claim
     confidence : float
-        Of both bounds together; each takes half of what is left to 1.
+        Confidence of both bounds together; each may fail with half of the remaining probability.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def measure(calibration: Floats, counted: Floats, claim: Claim, confidence: floa
     doubt = (1 - confidence) / 2
     runs = counted.shape[1]
     positives, negatives = _errors(counted, _threshold(calibration, claim.delta, doubt))
-    wins = int((counted[1] > counted[0]).sum())  # a tie counts as lost, which can only lower the bound
+    wins = int((counted[1] > counted[0]).sum())  # ties count as lost, which can only lower the bound
     won, at_half = _at_most(np.array([runs - wins, runs * (1 - claim.wins(claim.half))]), runs, doubt).tolist()
     return Audit(
         claim.mechanism,
@@ -168,9 +168,9 @@ def measure(calibration: Floats, counted: Floats, claim: Claim, confidence: floa
 
 @dataclass(frozen=True)
 class Foreseen:
-    """What the shaped bound of an audit will be: below `low` and above `high` once in twenty audits each.
+    """Expected range of the shaped bound of an audit: below `low` in one of twenty audits, above `high` in one.
 
-    `violated` is the probability that it lies above the claim: a false alarm, unless noise is missing.
+    `violated` is the probability that it is above the claim: a false alarm, unless noise is missing.
     """
 
     low: float
@@ -180,7 +180,7 @@ class Foreseen:
 
 
 def foreseen(claim: Claim, runs: int, confidence: float = 0.999, noise: float = 1.0) -> Foreseen:
-    """Say how noisy the shaped bound of an audit is, by the binomial distribution of the pairs that are won.
+    """Compute how much the shaped bound of an audit varies, from the binomial distribution of the pairs won.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def foreseen(claim: Claim, runs: int, confidence: float = 0.999, noise: float = 
     def bound(wins: float) -> float:
         return claim.shown(1 - float(_at_most(np.array([runs - wins]), runs, doubt)[0]))
 
-    fewest, most = 0, runs + 1  # the number of pairs from which on the bound is above the claim
+    fewest, most = 0, runs + 1  # the smallest number of pairs with a bound above the claim
     while fewest < most:
         half = (fewest + most) // 2
         fewest, most = (fewest, half) if half > runs or bound(half) > claim.epsilon else (half + 1, most)
@@ -232,21 +232,21 @@ def check_runs(runs: object, confidence: object) -> None:
 
 
 def _errors(scores: Floats, thresholds: Floats) -> tuple[Floats, Floats]:
-    """How often, for each threshold, the smaller table scores above it, and the larger one does not."""
+    """For each threshold: how often the smaller table scores above it, and how often the larger one does not."""
     smaller, larger = np.sort(scores, axis=1)
     above = len(smaller) - np.searchsorted(smaller, thresholds, "right")
     return above.astype(np.float64), np.searchsorted(larger, thresholds, "right").astype(np.float64)
 
 
 def _threshold(scores: Floats, delta: float, doubt: float) -> Floats:
-    """The threshold, as an array of one, that gives the best bound on these scores; certainty counts, luck does not."""
+    """The threshold with the best confidence bound on these scores, as an array of length one."""
     candidates = np.unique(scores)
     best = int(np.argmax(_free_ratio(*_errors(scores, candidates), scores.shape[1], delta, doubt)))
     return candidates[best : best + 1]
 
 
 def _free_ratio(positives: Floats, negatives: Floats, runs: int, delta: float, doubt: float) -> Floats:
-    """Lower bound on exp(epsilon) from counts of both errors; each rate takes half of the doubt."""
+    """Lower bound on exp(epsilon) from counts of both errors; each rate may fail with half of `doubt`."""
     fpr, fnr = (_at_most(errors, runs, doubt / 2) for errors in (positives, negatives))
     out: Floats = np.maximum((1 - delta - fnr) / fpr, (1 - delta - fpr) / fnr)
     return out

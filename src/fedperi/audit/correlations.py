@@ -1,4 +1,4 @@
-"""Correlations of a site from the regrets that it answered with: one equation for every three variables."""
+"""Compute a site's correlations from its regrets: one equation for every three variables."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TOUCH = 1e-7
-"""How far a gain must be from where a mask cuts it off to count as seen."""
+"""A gain counts as visible if it is at least this far from the limit at which a mask cuts it off."""
 
 
 GRID, SWEEPS = 41, 6
-"""Values tried for a correlation that no equation gives, and how often all of them are gone through."""
+"""Values that are tried for a correlation that no equation determines, and how often all of them are tried."""
 
 
 SMALLEST = 1e-9
-"""Share of a variance that others leave at least: keeps logarithms finite while correlations are being fitted."""
+"""Smallest share of a variance that other variables leave unexplained: keeps logarithms finite during the fit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +43,11 @@ class Gains:
 
     @property
     def edges(self) -> NDArray[np.bool_]:
-        """Where a gain is not exactly zero: under "consensus", a node's parents and neighbours in the site's graph."""
+        """Where a gain is not exactly zero. With "consensus": a node's parents and neighbours in the site's graph."""
         return np.asarray(np.isfinite(self.one) & (self.one != 0))
 
     def shown(self) -> tuple[Floats, Floats]:
-        """Return the gains that are those of the whole set, not of a part that the mask prefers; else NaN."""
+        """Return the gains that are those of the whole set, and NaN where the mask may have used a subset."""
         one, two = self.one, self.two
         if self.mask == "adaptive":
             best = np.fmax(0.0, np.fmax(one[:, :, None], one[:, None, :]))
@@ -60,7 +60,7 @@ class Gains:
         return np.where(keep, one, np.nan), np.where(keep[:, :, None] & keep[:, None, :], two, np.nan)
 
     def misfit(self, r: Floats, node: Ints, j: Ints, k: Ints) -> Floats:
-        """Differences between gains of j, k and both that were seen at a node, and those that correlations give."""
+        """Differences between observed gains of j, k and both at a node, and the gains that correlations imply."""
         a, b, c = r[..., node, j], r[..., node, k], r[..., j, k]
         if not a.size:
             return np.zeros((*a.shape, 3))
@@ -80,7 +80,7 @@ class Gains:
 
 
 def gains_of(welcome: Welcome, settings: Settings, regrets: Mapping[tuple[int, int], float]) -> Gains:
-    """Take the gains out of a site's regrets, by node and bit set of parents."""
+    """Compute the gains from a site's regrets, by node and bit set of parents."""
     p = len(welcome.names)
     one, two = np.full((p, p), np.nan), np.full((p, p, p), np.nan)
     for (node, members), regret in regrets.items():
@@ -98,16 +98,17 @@ def gains_of(welcome: Welcome, settings: Settings, regrets: Mapping[tuple[int, i
 
 
 class CorrelationSolver:
-    """Finds correlations one by one, each from two that are known: three variables have one determinant.
+    """Finds correlations one by one, each from two known ones and the determinant of three variables.
 
-    Its value ``1 - a^2 - b^2 - c^2 + 2abc`` is the share of a variance that two parents leave, times that which they
-    leave of each other. Where ``|a|`` is known it gives the sign, elsewhere it is a quadratic equation for ``a``.
+    The determinant ``1 - a^2 - b^2 - c^2 + 2abc`` is the share of a variance that two parents leave unexplained, times
+    the share that they leave unexplained of each other. If ``|a|`` is known it gives the sign; otherwise it is a
+    quadratic equation for ``a``.
     """
 
     def __init__(self, seen: Gains) -> None:
         one, two = seen.shown()
         self.seen = seen
-        both = np.fmax(one, one.T)  # a gain of a single parent is the same either way
+        both = np.fmax(one, one.T)  # the gain of a single parent is symmetric
         self.size = np.sqrt(np.clip(1 - np.exp(-2 * (both + seen.price) / seen.n), 0, 1 - SMALLEST))
         self.left = np.exp(np.minimum(-2 * (two + 2 * seen.price) / seen.n, 0.0))
         hidden = 1 - math.exp(-2 * max(seen.price - INTERVENTION_PRICE, 0.0) / seen.n)
@@ -119,7 +120,7 @@ class CorrelationSolver:
         self.hidden = [pair for pair in self.pairs if np.isnan(self.size[pair])]
 
     def solve(self) -> Floats:
-        """Return all correlations; those that nothing determines are set to what a third variable explains."""
+        """Return all correlations; those that no answer determines are set to what a third variable explains."""
         self._span()
         left = [pair for pair in self.pairs if not self.known[pair]]
         while left:
@@ -135,7 +136,7 @@ class CorrelationSolver:
         self.known[pair] = self.known[pair[::-1]] = True
 
     def _span(self) -> None:
-        """Take the strongest correlations that form no circle as positive: each fixes the sign of one variable."""
+        """Take the strongest correlations that form no cycle as positive: each fixes the sign of one variable."""
         part = np.arange(len(self.r))
         for i, j in self.pairs:
             if self.size[i, j] > 0 and part[i] != part[j]:
@@ -152,7 +153,7 @@ class CorrelationSolver:
         roots = roots[np.abs(roots) <= self.most]
         if not len(roots):
             return None
-        # Every third variable offers two values; the true one is among those of all.
+        # Every third variable gives two solutions; the true value is a solution for all of them.
         miss = np.minimum(np.abs(roots[:, None] - middle + width), np.abs(roots[:, None] - middle - width)).sum(axis=1)
         return float(roots[np.argmin(miss.round(9) + 1e-9 * np.abs(roots))])
 
@@ -168,7 +169,7 @@ class CorrelationSolver:
         return math.copysign(size, float(product[usable][np.argmax(np.abs(b * c)[usable])]))
 
     def _roots(self, i: int, j: int) -> tuple[Floats, Floats]:
-        """Middle and half the distance of the two solutions, for every third variable and each of the three nodes."""
+        """Centre and half-width of the two solutions, for every third variable and each of the three nodes."""
         thirds = np.flatnonzero(self.known[i] & self.known[j])
         b, c = self.r[i, thirds], self.r[j, thirds]
         ends = [self.left[i, j, thirds] * (1 - c**2), self.left[j, i, thirds] * (1 - b**2)]
@@ -179,7 +180,7 @@ class CorrelationSolver:
         return middle[np.isfinite(width)], width[np.isfinite(width)]
 
     def _guess(self, left: list[tuple[int, int]]) -> tuple[tuple[int, int], float]:
-        """The hidden pair that most goes through a third variable; then any sign that nothing determines."""
+        """The unknown pair that a third variable explains best; then any sign that is not determined."""
         best: tuple[tuple[int, int], float] | None = None
         for i, j in left:
             if np.isnan(self.size[i, j]):
@@ -193,12 +194,12 @@ class CorrelationSolver:
         return pair, float(np.nan_to_num(self.size[pair]))
 
     def _improve(self) -> None:
-        """Try other values for what was hidden, by all answers that hold the pair, while these fit better."""
+        """Try other values for unknown correlations, as long as all answers with the pair fit better."""
         grid = np.linspace(-self.most, self.most, GRID)
         for _ in range(SWEEPS):
             changed = False
             for i, j in self.hidden:
-                # Each of three variables as the node, the other two as its parents.
+                # Each of the three variables as the node, with the other two as parents.
                 thirds = [k for k in range(len(self.r)) if k not in (i, j)]
                 triples = [triple for k in thirds for triple in ((i, j, k), (j, i, k), (k, i, j))]
                 nodes, first, second = np.array(triples, dtype=np.int64).reshape(-1, 3).T

@@ -1,9 +1,9 @@
 """An exact attack on how files are read: whether one line changes the statistics by more than their sensitivity.
 
-Nothing is drawn. For each pair of neighbouring files the numbers to which noise would be added are compared, with the
-same units for both, and the scores from which the units are selected; each in units of the sensitivity for which the
-noise is scaled. So the largest change times the claimed epsilon is about what someone who sends such a line could
-learn. It also counts pairs of which only one file is refused.
+No noise is drawn. For each pair of neighbouring files it compares the numbers to which noise would be added, with the
+same units for both, and the scores from which units are selected. Both are divided by the sensitivity for which the
+noise is scaled. So the largest change times the claimed epsilon is about what someone who adds such a line could
+learn. Pairs of which only one file is refused are counted too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..tables.table import open_table
 Integers = NDArray[np.int64]
 
 ROWS = 40
-"""Lines of the smaller file."""
+"""Number of lines in the smaller file."""
 
 SCHEMA = Schema(
     (
@@ -38,7 +38,7 @@ SCHEMA = Schema(
 )
 
 CELLS_OF_A_LINE = ("9.5", "9,5", "", "NA", "<0.5", "word", "1e999", "-1e999", "9" * 400, "nan", "True", '"', "\0", "½")
-"""Contents of the odd cell of the further line."""
+"""Contents of the unusual cell in the additional line."""
 
 BROKEN = (b"", b'"', b'9.5;"u', b"1", b"1,2,3,4,5", b"1;2;3;4;5", b"1\t2\t3\t4\t5", b"\xff\xfe", b"\xc3;\xff;u", b"\0")
 """Lines that are not valid records."""
@@ -46,7 +46,7 @@ BROKEN = (b"", b'"', b'9.5;"u', b"1", b"1,2,3,4,5", b"1;2;3;4;5", b"1\t2\t3\t4\t
 
 @dataclass(frozen=True)
 class FileAudit:
-    """What an attack on the reading of files found.
+    """Result of an attack on the reading of files.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class FileAudit:
     refused : int
         Pairs of which one file is answered and the other one refused: 0 if the claim holds.
     worst : str
-        The pair that changed most, in words.
+        Description of the pair with the largest change.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class FileAudit:
 
     @property
     def violated(self) -> bool:
-        """Whether one line changes more than it may, or whether there is an answer."""
+        """Whether one line changes more than allowed, or decides whether there is an answer."""
         return self.change > 1 or self.refused > 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class FileAudit:
 
 
 def audit_files(epsilon: float = 1.0, delta: float = 1e-6) -> FileAudit:
-    """Compare files of all dialects with the same files and one odd line more.
+    """Compare files in all dialects with the same files plus one unusual line.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def audit_files(epsilon: float = 1.0, delta: float = 1e-6) -> FileAudit:
 
 
 def neighbouring_lines() -> Iterator[tuple[str, bytes, bytes]]:
-    """Yield pairs of files that differ by one line, and the dialect and the line in words.
+    """Yield pairs of files that differ by one line, with a description of the dialect and the line.
 
     Examples
     --------
@@ -140,16 +140,16 @@ def neighbouring_lines() -> Iterator[tuple[str, bytes, bytes]]:
         ]
         header = separator.join(SCHEMA.names).encode()
         for line in (*odd, *BROKEN):
-            for size, at in ((ROWS, 0), (ROWS, ROWS), (0, 0), (1, 1)):  # before, after, in an empty file, as the second
+            for size, at in ((ROWS, 0), (ROWS, ROWS), (0, 0), (1, 1)):  # before, after, in an empty file, second
                 smaller, larger = lines[:size], [*lines[:at], line, *lines[at:size]]
-                place = "first" if at == 0 else "last"
-                words = f"separator {separator!r}, decimal mark {mark!r}, {place} of {size} lines: "
+                position = "first" if at == 0 else "last"
+                words = f"separator {separator!r}, decimal mark {mark!r}, {position} of {size} lines: "
                 one, other = (end.encode().join([header, *content, b""]) for content in (smaller, larger))
                 yield words + repr(line.decode(errors="replace")), one, other
 
 
 class _Listener:
-    """A source without noise that chooses the same units always, and keeps what it is given."""
+    """A noise source that adds no noise, always selects the same units, and records its input."""
 
     private = False
 

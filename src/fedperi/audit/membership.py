@@ -1,18 +1,20 @@
-"""Membership inference against our own releases: whether knowing all but the noise tells two tables apart.
+"""Membership inference against our own releases: an attacker who knows all but the noise compares two tables.
 
-The attacker knows a table, one more row (the *canary*, as extreme as a row can be), the code, and all that is public; a
-release is of the table with or without that row, and the attacker scores which is likelier. From many releases of both
-follow two lower bounds on epsilon, valid together with the stated confidence. A bound above the claim is a violation.
+The attacker knows a table, one additional row (the *canary*, as extreme as a row can be), the code, and all public
+values. A release is of the table with or without this row, and the attacker computes a score for "with". Many releases
+of both tables give two lower bounds on epsilon, which hold together with the stated confidence. A bound above the claim
+is a violation.
 
-- *Assumption-free*: false positives and false negatives of one threshold, chosen on other runs, each bounded by Clopper
-  and Pearson. An (epsilon, delta)-private mechanism has ``1 - delta - FNR <= exp(epsilon) FPR``, and the same with the
-  rates exchanged. It holds for every mechanism, and is loose: delta = 1e-6 is far beyond what runs can show.
-- *Shaped*: runs are taken in pairs, one of each table, and counted is how often the score of the larger table is the
-  higher one. No attack on a mu-GDP mechanism wins more than ``Phi(mu / sqrt 2)`` of the pairs; so a Clopper-Pearson
-  bound on that share bounds mu, and the exact curve of Gaussian noise turns mu into epsilon at delta. It is tight, and
-  rests on the trade-off between both errors having the shape that the noise should give it: a Gaussian's, or for
-  single answers a Laplace variable's. No threshold is needed, and one binomial share instead of two rates needs 1.6
-  times fewer runs for the same certainty.
+- *Assumption-free*: the false positive and false negative rates of one threshold, chosen on other runs, each with a
+  Clopper-Pearson bound. An (epsilon, delta)-private mechanism has ``1 - delta - FNR <= exp(epsilon) FPR``, and the same
+  with the rates exchanged. This holds for every mechanism, but is loose: no feasible number of runs can show rates as
+  small as delta = 1e-6.
+- *Shaped*: runs are paired, one of each table, and we count how often the larger table has the higher score. No attack
+  on a mu-GDP mechanism wins more than ``Phi(mu / sqrt 2)`` of the pairs. So a Clopper-Pearson bound on this share
+  bounds mu, and the exact curve of Gaussian noise converts mu into epsilon at delta. This bound is tight. It assumes
+  that the trade-off between both errors has the shape that the noise should give: Gaussian, or Laplace for single
+  answers. It needs no threshold, and one binomial share instead of two rates needs 1.6 times fewer runs for the same
+  confidence.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 CALIBRATION = 0.2
-"""Runs that choose the threshold, as a share of those that are counted."""
+"""Runs for choosing the threshold, as a share of the runs that are counted."""
 
 
 def audit_statistics(
@@ -64,13 +66,13 @@ def audit_statistics(
     runs : int
         Releases of each of the two tables that are counted; a fifth as many more choose the threshold.
     confidence : float
-        Of both bounds together.
+        Confidence of both bounds together.
     noise : Noise, optional
-        Where noise comes from: OpenDP. Another source serves to see that the audit can fail.
+        Source of the noise; OpenDP if not given. With a wrong source one can check that the audit fails.
     neighbours : Neighbours or FileNeighbours, optional
-        The two tables; `worst_case` if not given. To answer for one and refuse the other tells them apart every time.
+        The two tables; `worst_case` if not given. If one is answered and the other refused, the attacker always wins.
     progress : callable, optional
-        Told how many releases are done, and of how many.
+        Called with the number of releases done and the total.
 
     Examples
     --------
@@ -92,7 +94,7 @@ def audit_statistics(
 
 
 def release_claim(epsilon: float, delta: float, plan: Plan | None = None) -> Claim:
-    """Return what is promised of a release of two columns of numbers, or of the release that is planned.
+    """Return the claim for a release of two numeric columns, or for the given plan.
 
     Examples
     --------
@@ -104,7 +106,7 @@ def release_claim(epsilon: float, delta: float, plan: Plan | None = None) -> Cla
 
 
 def _counts(table: Table, plan: Plan) -> dict[str, Integers] | None:
-    """What a table's units are chosen from; None if it is refused, which is an outcome like any other."""
+    """The counts from which a table's units are selected; None if the table is refused, which is an outcome too."""
     try:
         return count_rows(table, plan, "error")[0]
     except InputError:
@@ -118,7 +120,7 @@ def _attack(
     source: Noise,
     progress: Callable[[int, int], None] | None,
 ) -> Floats:
-    """Draw releases of both tables, and let the attacker score each."""
+    """Draw releases of both tables, and compute the attacker's score of each."""
     tables = pair.tables
     counts = [count_rows(table, plan, "error")[0] for table in tables]
     attacker = Attacker(pair, plan, counts)
@@ -141,7 +143,7 @@ def audit_answer(
 ) -> Audit:
     """Attack a single answer of the `regret` mechanism, for which pure `epsilon` is claimed.
 
-    A run gives many answers, each with a share of its budget; this is the noise on one of them.
+    A run gives many answers, each with a share of the budget; this tests the noise of one answer.
 
     Parameters
     ----------
@@ -162,7 +164,7 @@ def audit_answer(
     source = SecureNoise() if noise is None else noise
     answers, sensitivity = worst_regrets(rows)
     calibration = math.ceil(runs * CALIBRATION)
-    # A row makes this regret smaller, so the larger table has the higher score if scores are answers with a minus.
+    # The row makes this regret smaller; with negative answers as scores, the larger table has the higher score.
     scores = -np.stack(
         [source.laplace(np.full(calibration + runs, answer), sensitivity / epsilon) for answer in answers]
     )
@@ -171,9 +173,9 @@ def audit_answer(
 
 
 def worst_regrets(rows: int, limit: float = 2.0, ridge: float = 0.01) -> tuple[tuple[float, float], float]:
-    """Return a regret before and after one row is added that changes it nearly as much as a row can, and the bound.
+    """Return a regret before and after adding a row that changes it nearly as much as possible, and the bound.
 
-    Two columns agree in all rows, and in the further row they are opposite. The regret is that of leaving one without
+    Two columns agree in all rows; in the additional row they are opposite. The regret is that of one column without
     the other as its parent, as `fedperi.site.noisy` computes it: moments with a ridge, the best set as reference.
 
     Examples
@@ -183,7 +185,7 @@ def worst_regrets(rows: int, limit: float = 2.0, ridge: float = 0.01) -> tuple[t
     (181, 182)
     """
     row = np.array([0.0, limit, limit]) / math.sqrt(2)
-    total = rows * np.outer(row, row)  # singular but for the ridge, and the further row points where nothing else does
+    total = rows * np.outer(row, row)  # singular without the ridge; the additional row is orthogonal to all others
     regrets = []
     for moments in (total, total + np.outer(row * [1, 1, -1], row * [1, 1, -1])):
         covariance = ridge_covariance(moments, rows, ridge)
@@ -193,14 +195,14 @@ def worst_regrets(rows: int, limit: float = 2.0, ridge: float = 0.01) -> tuple[t
 
 
 class Attacker:
-    """Who knows two tables and the mechanism, and is shown a release of one of them.
+    """An attacker who knows two tables and the mechanism, and sees a release of one of them.
 
     Parameters
     ----------
     pair : Neighbours or FileNeighbours
     plan : Plan
     counts : list of dict
-        For both tables, the rows in each cell of every column of numbers: what units are chosen from.
+        For both tables, the number of rows in each cell of every numeric column, from which units are selected.
 
     Examples
     --------
@@ -220,7 +222,7 @@ class Attacker:
         self._plan = plan
         at = np.triu_indices(plan.columns + 1)
         self._at = at
-        # Standard deviations of the noise, in standard units: the claimed ones, all that the attacker can know.
+        # Standard deviations of the noise in standard units, as claimed: the attacker knows no others.
         self._spread = np.where(at[0] == at[1], 1.0, DIAGONAL / BESIDE) * plan.noise
         self._counts = counts
         self._evidence: dict[tuple[str, int], tuple[float, Floats]] = {}
@@ -234,14 +236,14 @@ class Attacker:
         return gaussian + math.fsum(self.units_evidence(column, release) for column in self._plan.numeric)
 
     def _moments(self, release: Release) -> tuple[Floats, Floats]:
-        """The smaller table's moments in the release's units, without noise, and what the last row adds to them."""
+        """The smaller table's moments in the release's units, without noise, and the contribution of the last row."""
         z, _ = clipped_rows(release.embedding.embed(self._rows), release.limit)
         rows = np.column_stack([np.full(len(z), CONSTANT), z / GRID])
         table, canary = rows[:-1], rows[-1]
         return (table.T @ table)[self._at], np.outer(canary, canary)[self._at]
 
     def units_evidence(self, column: Column, release: Release) -> float:
-        """Evidence from the choice of a column's unit: the probabilities of both selections are known exactly."""
+        """Evidence from the choice of a column's unit: its probabilities under both tables are known exactly."""
         middle, radius = choices_of(column, *release.units[column.name])
         without, with_row = (world[column.name] for world in self._counts)
         key = column.name, middle

@@ -1,4 +1,4 @@
-"""What an audit attacks: two tables, in memory or as files, that differ by a row as telling as a row can be."""
+"""What an audit attacks: two tables, in memory or as files, that differ by a row with nearly the largest influence."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROWS = 40
-"""Rows of the smaller table."""
+"""Number of rows in the smaller table."""
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """A table, and one row more that an attacker looks for; what is public of both.
+    """A table, an additional row that an attacker looks for, and the public values of both.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class FileNeighbours:
 
 
 def worst_case(rows: int = ROWS) -> Neighbours:
-    """Return two columns of numbers far from their bounds, and a row at the bounds, clipped in nearly all units.
+    """Return two numeric columns far from their bounds, and a row at the bounds, clipped in nearly all units.
 
     Examples
     --------
@@ -83,9 +83,9 @@ def worst_case(rows: int = ROWS) -> Neighbours:
 
 
 def worst_files(folder: Path) -> FileNeighbours:
-    """Write the tables of `worst_case` as files with decimal commas; the further row is written as no other one is.
+    """Write the tables of `worst_case` as files with decimal commas; the additional row has another format.
 
-    Its numbers have a decimal point, and an exponent beyond all bounds: it must not change how other rows are read.
+    Its numbers have a decimal point, and an exponent beyond all bounds: this must not change how other rows are read.
 
     Examples
     --------

@@ -1,13 +1,14 @@
 """What regrets reveal: a site's correlations and its graph, from the answers of a run alone, without any table.
 
-With one parent a local score is ``-(n/2) log(1 - r^2) - price`` above the score without: `n` is told at the beginning,
-the price is known, and two regrets differ as the scores do. So single parents give every ``|r|``, and pairs of parents
-the signs: the determinant of three variables holds the product of their correlations. (Turning a column's sign changes
-no score, so signs are known up to that.) A mask hides little: under "adaptive", what is too weak alone shows beside a
-stronger variable; under "consensus", regrets that stay exactly equal tell which edges the site's graph has.
+One parent changes a local score by ``-(n/2) log(1 - r^2) - penalty``. `n` is sent at the beginning, the penalty is
+known, and regrets have the same differences as scores. So single parents give every ``|r|``. Pairs of parents give the
+signs, because the determinant of three variables contains the product of their correlations. (Changing the sign of a
+column changes no score, so signs are known up to this.) A mask hides little. With "adaptive", a variable that is too
+weak alone becomes visible beside a stronger one. With "consensus", regrets that stay exactly equal show the edges of
+the site's graph.
 
-The attack takes every variable as one column of numbers. What it finds of a site is checked against all answers that
-it used (`SiteFound.misfit`), so that the attacker knows, too, where that was wrong.
+The attack treats every variable as one numeric column. Its result is checked against all answers that it used
+(`SiteFound.misfit`), so that the attacker can see where this assumption is wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ..scores.gaussian import GaussianScore
 from .correlations import CorrelationSolver, Floats, gains_of
 
 LEAST = 1e-6
-"""Smallest eigenvalue of correlations that are scored."""
+"""Smallest eigenvalue of a correlation matrix before it is scored."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +41,9 @@ class SiteFound:
     correlation : array, shape (p, p)
         Its correlations, up to the sign of each variable.
     graph : PDAG
-        The CPDAG that the site would learn, or has learned, alone.
+        The CPDAG that the site learns alone.
     misfit : float
-        The largest difference, in nats, between an answer and what these correlations give.
+        Largest difference, in nats, between an answer and the value that these correlations imply.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class Closeness:
     Attributes
     ----------
     largest_error, typical_error : float
-        Largest and median absolute error of a correlation, variables signed as fits best.
+        Largest and median absolute error of a correlation, with the best choice of signs of variables.
     exact_graphs : float
         Share of sites whose graph was found exactly.
     """
@@ -104,7 +105,7 @@ def closeness(
     ----------
     found : tuple of SiteFound
     correlations : mapping of str to array_like
-        By site, variables in the order of the run.
+        Correlation matrices by site, variables in the order of the run.
     graphs : mapping of str to PDAG
         By site.
 
@@ -137,20 +138,20 @@ def _answers(transcript: Transcript) -> dict[tuple[int, int], Floats]:
         for question, reply in zip(questions, replies, strict=True):
             if isinstance(question, Families):
                 fixed, free = question.fixed.shape[1], question.free.shape[1]
-                places = [0, *(1 << t for t in range(free)), *(1 << t | 1 << u for t in range(free) for u in range(t))]
-                for place in places:
-                    if place.bit_count() + fixed <= 2:
-                        chosen = [t for t in range(free) if place >> t & 1]
+                subsets = [0, *(1 << t for t in range(free)), *(1 << t | 1 << u for t in range(free) for u in range(t))]
+                for subset in subsets:
+                    if subset.bit_count() + fixed <= 2:
+                        chosen = [t for t in range(free) if subset >> t & 1]
                         members = np.column_stack([question.fixed, question.free[:, chosen]])
                         sets = (1 << members).sum(axis=1).tolist()
                         out |= {
-                            (i, s): reply[:, row, place]
+                            (i, s): reply[:, row, subset]
                             for row, (i, s) in enumerate(zip(question.nodes.tolist(), sets, strict=True))
                         }
     return out
 
 
-# -- what it tells ----------------------------------------------------------------------------------------------------
+# -- what it reveals --------------------------------------------------------------------------------------------------
 
 
 def _site(welcome: Welcome, settings: Settings, regrets: Mapping[tuple[int, int], float]) -> SiteFound:
@@ -165,7 +166,7 @@ def _site(welcome: Welcome, settings: Settings, regrets: Mapping[tuple[int, int]
 
 
 def _definite(r: Floats) -> Floats:
-    """Correlations with all eigenvalues positive, so that they can be scored."""
+    """Make all eigenvalues of a correlation matrix positive, so that it can be scored."""
     smallest = float(np.linalg.eigvalsh(r)[0])
     share = max(0.0, (LEAST - smallest) / (1 - smallest)) if smallest < LEAST else 0.0
     out: Floats = (1 - share) * r + share * np.eye(len(r))
@@ -173,7 +174,7 @@ def _definite(r: Floats) -> Floats:
 
 
 def _errors(found: Floats, true: ArrayLike) -> Floats:
-    """Absolute errors of all pairs, the sign of every variable chosen along its strongest known relatives."""
+    """Absolute errors of all pairs; the sign of every variable is chosen along its strongest known correlations."""
     truth = np.asarray(true, dtype=np.float64)
     if truth.shape != found.shape:
         raise InputError(f"the true correlations have shape {truth.shape}, those that were found {found.shape}")

@@ -1,1 +1,1 @@
-"""The methods that the paper compares with: both halves of each in one place."""
+"""The methods that the paper compares with; each folder has the coordinator's half and the site's half."""

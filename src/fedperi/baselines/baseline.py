@@ -1,4 +1,4 @@
-"""What the baselines share: sites as workers, checked options, the repair of cycles, and a `Result` without regrets."""
+"""Common to the baselines: sites as workers, checks of options, repair of cycles, a `Result` without regrets."""
 
 from __future__ import annotations
 
@@ -27,20 +27,22 @@ if TYPE_CHECKING:
 def work_transport(
     sites: Any, schema: Any = None, missing: Missing = "error", method: str = "this method"
 ) -> WorkTransport:
-    """Make a transport of what `IPERI.fit` takes: tables, paths, `Site` objects, a mapping; or pass one on.
+    """Turn what `IPERI.fit` takes (tables, paths, `Site` objects, a mapping) into a transport.
+
+    A transport is returned as it is.
 
     Targets that a `Site` declares are not used: these methods have no notion of an intervention.
 
     Parameters
     ----------
     sites : list or mapping
-        As for `IPERI.fit`. Release files and `OracleSite` objects have no rows, and are refused.
+        As for `IPERI.fit`. Release files and `OracleSite` objects are refused, because they have no rows.
     schema : Schema or path, optional
         Types of columns, where they should not be inferred.
     missing : {"error", "drop"}
         What to do with rows that lack a value.
     method : str
-        Its name, for messages.
+        Name of the method, for error messages.
 
     Examples
     --------
@@ -83,18 +85,18 @@ def baseline_result(
     Parameters
     ----------
     method : dict
-        Name and options, from `described`, and whatever else should be kept of the run.
+        Name and options, from `described`, and anything else about the run that should be kept.
     coordinator : WorkCoordinator
-        At the end of the run.
+        The coordinator, after the run.
     graph : PDAG
-        What the method returned.
+        The graph that the method found.
     history : sequence of Step
-        How it got there; without `worst_regret`.
+        The steps of the run; `worst_regret` is not used.
     complete : bool
-        Whether the run ended by itself.
+        False if the run was stopped early.
     """
     transport = coordinator.transport
-    marks, dropped = transport.fingerprints(), [dict(entry) for entry in transport.dropped]
+    fingerprints, dropped = transport.fingerprints(), [dict(entry) for entry in transport.dropped]
     transport.close()
     dag = member(graph)
     return Result(
@@ -109,18 +111,18 @@ def baseline_result(
         history=tuple(history),
         edges=(),
         method=method,
-        manifest={**record(method, coordinator.names, coordinator.sites, marks), "dropped": dropped},
+        manifest={**record(method, coordinator.names, coordinator.sites, fingerprints), "dropped": dropped},
         complete=complete,
     )
 
 
 def member(graph: PDAG) -> PDAG:
-    """Direct the undirected edges of a graph: without new colliders if that can be, else along an order of its arrows.
+    """Orient the undirected edges of a graph: without new v-structures if possible, else in a topological order.
 
     Examples
     --------
     >>> import fedperi as fp
-    >>> square = [("A", "B"), ("B", "C"), ("C", "D"), ("D", "A")]  # has no member without a new collider
+    >>> square = [("A", "B"), ("B", "C"), ("C", "D"), ("D", "A")]  # every orientation has a new collider
     >>> member(fp.PDAG.from_edges(undirected=square))
     PDAG('A -> B, A -> D, B -> C, C -> D', names=['A', 'B', 'C', 'D'])
     """
@@ -134,8 +136,8 @@ def member(graph: PDAG) -> PDAG:
 
         order = topological_order(bits.columns(graph.adjacency & ~graph.adjacency.T))
         assert order is not None  # a PDAG has no directed cycle
-        place = np.argsort(order)
-        return PDAG(graph.adjacency & (place[:, None] < place[None, :]), graph.names)
+        rank = np.argsort(order)
+        return PDAG(graph.adjacency & (rank[:, None] < rank[None, :]), graph.names)
 
 
 def acyclic(
@@ -146,16 +148,16 @@ def acyclic(
     Parameters
     ----------
     strength : array, shape (p, p)
-        Entry ``[i, j]``: how strong ``i -> j`` is; zero where there is no edge. Signs do not matter.
+        Entry ``[i, j]`` is the weight of ``i -> j``; zero where there is no edge. Signs do not matter.
     anywhere : bool
-        Drop the weakest edge of all, wherever it is, as long as there is a cycle; otherwise the weakest one on a cycle.
+        As long as there is a cycle, drop the weakest edge of the whole graph; if False, the weakest edge on a cycle.
 
     Returns
     -------
     adjacency : array of bool
-        Without a cycle.
+        The acyclic graph.
     dropped : list of (int, int)
-        The edges that went, in that order.
+        The edges that were dropped, in this order.
 
     Examples
     --------
@@ -182,35 +184,8 @@ def acyclic(
 
 
 def pairs(edges: Iterable[tuple[int, int]], names: Sequence[str]) -> list[list[str]]:
-    """Name the ends of edges, as a result keeps them."""
+    """Replace the numbers of variables by names, in the form that a result keeps."""
     return [[names[i], names[j]] for i, j in edges]
-
-
-def check_choice(option: str, value: object, legal: Sequence[str]) -> None:
-    """Raise unless an option has one of its legal values."""
-    if value not in legal:
-        raise InputError(f"{option} must be one of {', '.join(legal)}; not {value!r}")
-
-
-def check_flag(option: str, value: object) -> None:
-    """Raise unless an option is True or False."""
-    if not isinstance(value, bool):
-        raise InputError(f"{option} must be True or False, not {value!r}")
-
-
-def check_count(option: str, value: object, least: int = 0) -> None:
-    """Raise unless an option is a whole number, at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{option} must be a whole number, at least {least}, not {value!r}")
-
-
-def check_number(option: str, value: object, *, positive: bool = False) -> None:
-    """Raise unless an option is a finite number, zero or positive, or positive only."""
-    good = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value) and value >= 0
-    if not good or (positive and value == 0):
-        raise InputError(
-            f"{option} must be a finite number, {'above zero' if positive else 'zero or positive'}, not {value!r}"
-        )
 
 
 Note = Callable[[Step], None]

@@ -1,1 +1,1 @@
-"""Experiments that can be repeated: grids of cells, each a configuration and a seed, saved as soon as it is done."""
+"""Repeatable experiments: grids of cells (a configuration and a seed), each saved when it is done."""

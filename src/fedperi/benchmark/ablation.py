@@ -1,4 +1,4 @@
-"""`fedperi benchmark ablation`: masking x aggregation x search x closure, everything else alike."""
+"""`fedperi benchmark ablation`: masking x aggregation x search x closure, with everything else equal."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def cells(request: Request) -> list[Cell]:
 
 
 def work(cell: Cell) -> dict[str, float]:
-    """Run one variant; the closure is judged on the same run, before and after."""
+    """Run one variant; the closure is evaluated on the same run, before and after."""
     import fedperi as fp
 
     sim = simulated(cell)
@@ -108,7 +108,7 @@ class _OneOrder(IPERI):
 class _GES(IPERI):
     """Phase 1 by greedy equivalence search over aggregated regrets.
 
-    Under a mask these are not score-equivalent, so that turning edges can go round in circles: it is left out.
+    With a mask these are not score-equivalent, so that turning edges might never end: this phase is left out.
     """
 
     def _phase_1(self, oracle: Any, constraints: Constraints, note: Callable[[Step], None], keep: Any) -> Found:

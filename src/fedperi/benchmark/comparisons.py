@@ -21,7 +21,7 @@ WHERE = ("setting", "p", "clients", "samples", "method")
 
 @dataclass(frozen=True)
 class Comparison:
-    """An experiment: what varies, what does not, who takes part.
+    """An experiment: what varies, what is fixed, and which methods take part.
 
     Parameters
     ----------
@@ -30,13 +30,13 @@ class Comparison:
     text : str
         What is compared.
     axis, label : str
-        What varies, and how people call it.
+        What varies, and its label.
     grid, corner : mapping
-        Arguments of `fit_cells`; the corner is the quick one.
+        Arguments of `fit_cells`; `corner` is for quick runs.
     methods : tuple of str
         Rows.
     printed : mapping, optional
-        What the paper prints.
+        Numbers printed in the paper.
     timed : bool
         Draw time, not accuracy.
     """
@@ -53,7 +53,7 @@ class Comparison:
     timed: bool = False
 
     def cells(self, request: Request) -> list[Cell]:
-        """List the cells, with those that tell what the paper's filter would keep."""
+        """List the cells, including those that compute the paper's filter."""
         grid = {**self.grid, **(self.corner if request.quick else {})}
         if request.at is not None:
             grid[self.axis] = request.at

@@ -1,8 +1,8 @@
 """`fedperi benchmark exactness`: on population moments, how often C(G) and Phi(G) are found exactly.
 
-One observational site, three with structural interventions on one or two targets, which lose all or some of their
-incoming edges. Weights of size 0.3 to 1, unit noise, nominal n = 10^10. Under consensus each site is given its true
-CPDAG; nothing is learnt from data there.
+One observational site, and three with structural interventions on one or two targets, which lose all or some of their
+incoming edges. Weights of size 0.3 to 1, unit noise, nominal n = 10^10. With the consensus mask each site is given its
+true CPDAG, which is not learned from data.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SETTINGS = (("adaptive", "sum"), ("adaptive", "worst"), ("consensus", "worst"), 
 
 
 def cells(request: Request) -> list[Cell]:
-    """List batches of cases; seeds play no part, cases are counted from 0."""
+    """List batches of cases; seeds are not used, cases are numbered from 0."""
     count = 200 if request.quick else CASES
     return [
         {"task": "exactness", "masking": masking, "aggregate": aggregate, "first": first, "cases": BATCH}

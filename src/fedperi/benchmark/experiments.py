@@ -1,4 +1,4 @@
-"""All experiments by name: what they run, and the page they write."""
+"""All experiments by name: their cells and their pages."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MODULES = {
     "ablation": "ablation",
     "plan": "results",
 }
-"""Experiments that are no comparison over one axis, and their modules."""
+"""Experiments that are not comparisons over one axis, and their modules."""
 
 NAMES = (*COMPARISONS, *(name for name in MODULES if name != "plan"))
-"""What `all` runs, in this order."""
+"""The experiments of `all`, in this order."""
 
 
 class Experiment(Protocol):
-    """A list of cells, and a page made of those that are done."""
+    """A list of cells, and a page made from those that are done."""
 
     def cells(self, request: Request) -> list[Cell]:
         """List the cells."""
@@ -64,7 +64,7 @@ def experiment(name: str) -> Experiment:
 
 
 def work(cell: Cell) -> Mapping[str, Any]:
-    """Run any cell; the same cell gives the same numbers, but for the time it takes."""
+    """Run any cell; the same cell gives the same numbers, except for its time."""
     from . import ablation, exactness, fitting, privacy, real, scale
 
     tasks: dict[str, Callable[[Cell], Mapping[str, Any]]] = {
@@ -86,7 +86,7 @@ def run_experiment(
 ) -> Page:
     """Run the cells that are missing, write tables and figures, and the page as NAME.md.
 
-    With `saved` nothing runs, and all seeds that are in the folder count.
+    With `saved` nothing is run, and all seeds in the folder are used.
     """
     one = experiment(name)
     request = with_saved_seeds(out, request) if saved else request
@@ -102,7 +102,7 @@ def has_cells(name: str, out: Path, request: Request) -> bool:
 
 
 def with_saved_seeds(out: Path, request: Request) -> Request:
-    """Ask for all seeds and sizes that a folder has cells of; note which versions made them."""
+    """Request all seeds and sizes for which a folder has cells; record the versions that made them."""
     cells = saved_cells(out)
     found = sorted({cell["seed"] for cell in cells if "seed" in cell})
     versions = tuple(sorted({str(cell["version"]) for cell in cells if "version" in cell}))
@@ -112,7 +112,7 @@ def with_saved_seeds(out: Path, request: Request) -> Request:
 def run_real(
     folder: Path, out: Path, request: Request, *, jobs: int = 1, note: Note | None = None, saved: bool = False
 ) -> list[Page]:
-    """Run all methods on the site files of a folder; files change, so that every run is a new one."""
+    """Run all methods on the site files of a folder; every run starts again, since files may have changed."""
     from . import real
 
     todo = real.cells(folder, request.methods, request.limit)
@@ -124,7 +124,7 @@ def run_real(
 
 
 def _found(name: str, cells: list[Cell], out: Path, *, jobs: int, note: Note | None, saved: bool) -> list[Cell]:
-    """Run what can run here; cells of packages that are not installed say so."""
+    """Run the cells that can run here; cells of packages that are not installed say so."""
     missing = {} if saved else left_out(dict.fromkeys(cell["method"] for cell in cells if "method" in cell))
     able = [cell for cell in cells if cell.get("method") not in missing]
     found = run_grid(able, work, out, jobs=jobs, note=note, saved=saved)
@@ -139,7 +139,7 @@ def _found(name: str, cells: list[Cell], out: Path, *, jobs: int, note: Note | N
 
 
 def results_page(name: str, pages: Sequence[Page], notes: str, folder: str, request: Request) -> str:
-    """Put pages together, with what machine and versions they come from; `notes` come first, and may have a title."""
+    """Join pages, with the machine and the versions that made them; `notes` come first, and may have a title."""
     title = "Real tables" if name == "real" else pages[0].title if len(pages) == 1 else "Results"
     text = "\n".join(page.markdown(folder) for page in pages)
     head = "" if notes.startswith("# ") else f"# {title}\n\n"

@@ -1,4 +1,4 @@
-"""Figures that a reader understands without the text: one colour a method everywhere, limits as lines."""
+"""Figures that can be read without the text: each method has the same colour everywhere, limits are lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LINES = {"oracle-cpdag": ":", "oracle-phi": "--"}
 WORDS = {"p": "variables, p", "clients": "sites, K", "samples": "rows of each site, n"}
 LOGARITHMIC = 20
-"""Where SHD goes beyond this, its axis is logarithmic above 2: differences between methods matter most near zero."""
+"""If SHD exceeds this, its axis is logarithmic above 2: differences between methods matter most near zero."""
 
 MARKS = {"federated": "o", "pooled": "^", "control": "s"}
 
@@ -63,7 +63,7 @@ def time_figure(rows: Sequence[Cell], axis: str, label: str, title: str, file: P
 
 
 def growth_figure(panels: Sequence[tuple[str, str, Sequence[Cell]]], title: str, file: Path) -> Path:
-    """Draw CPU seconds against what grows, one panel each, on logarithmic axes with the fitted power."""
+    """Draw CPU seconds against each size, one panel each, on logarithmic axes with the fitted power."""
     figure = _figure((4.2 * len(panels), 4.0))
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for ax, (axis, label, rows) in zip(axes, panels, strict=True):
@@ -81,7 +81,7 @@ def growth_figure(panels: Sequence[tuple[str, str, Sequence[Cell]]], title: str,
 
 
 def settings_figure(rows: Sequence[Cell], title: str, file: Path) -> Path:
-    """Draw the mean SHD of every method in every setting as a mark, one line per setting; limits as black marks."""
+    """Draw the mean SHD of every method in every setting as a marker, one line per setting; limits as black markers."""
     settings = [name for name in reversed(SETTINGS) if any(row["setting"] == name and row["cells"] for row in rows)]
     figure = _figure((9.6, 1.6 + 0.3 * len(settings)))
     ax = figure.subplots()

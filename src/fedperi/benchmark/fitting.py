@@ -1,4 +1,4 @@
-"""One cell of a comparison: simulate, let one method look for the graph, compare with the truth."""
+"""One cell of a comparison: simulate, run one method, compare with the truth."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .measures import graph_measures, policy_measures, stated_directions
 from .settings import World, draw, setting
 
 FILTER = 0.85
-"""The paper keeps seeds where the graphs that sites learn by themselves have at least this F1."""
+"""The paper keeps seeds for which the graphs that sites learn alone have at least this F1."""
 
 NUMBERS = ("shd", "f1", "skeleton_f1", "right", "wrong", "open", "cpu_s", "rounds")
 
@@ -27,7 +27,7 @@ def fit_cells(
     samples: Sequence[int | str] = (1000,),
     limit: float = LIMIT,
 ) -> list[Cell]:
-    """List the cells of a grid: quick methods first, so that a stopped run has whole rows.
+    """List the cells of a grid: fast methods first, so that a stopped run has complete rows.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def fit_cells(
 
 
 def filter_cells(cells: Iterable[Cell]) -> list[Cell]:
-    """List the cells that tell, for every simulation, whether the paper would have kept its seed.
+    """List the cells that compute, for every simulation, whether the paper would have kept its seed.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def _drawn(name: str, p: int, clients: int, samples: int | str, seed: int) -> Wo
 
 
 def fit_cell(cell: Cell) -> dict[str, Any]:
-    """Run a method on a simulation; one that takes too long is stopped, and tried again only if it gets more time."""
+    """Run a method on a simulation; if it takes too long it is stopped, and run again only with a higher limit."""
     world, how = simulated(cell), setting(cell["setting"])
     problem = Problem(world.sites, how.curved, world)
     limit = float(cell.get("limit", LIMIT))
@@ -100,7 +100,7 @@ def fit_cell(cell: Cell) -> dict[str, Any]:
 
 
 def filter_cell(cell: Cell) -> dict[str, float]:
-    """Let every site learn its own graph by PC, and return the mean F1 against the sites' true CPDAGs."""
+    """Learn a graph at every site by PC, and return the mean F1 against the sites' true CPDAGs."""
     import fedperi as fp
 
     sim = simulated(cell)

@@ -1,8 +1,8 @@
 """Run a grid of cells: in parallel, resumable, one failing cell at a time.
 
-A cell is a plain dictionary, configuration and seed; a worker turns it into a dictionary of numbers. Each finished cell
-is a line of ``cells.jsonl``, so that a run can be stopped and go on, and any number can be traced to its cell. Workers
-are handed out by joblib: within ``joblib.parallel_config(backend=...)`` the same grid runs on a cluster.
+A cell is a dictionary with a configuration and a seed; a worker turns it into a dictionary of numbers. Each finished
+cell is a line of ``cells.jsonl``, so that a stopped run can be resumed, and every number has its cell. Work is
+distributed by joblib: within ``joblib.parallel_config(backend=...)`` the same grid runs on a cluster.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ def run_grid(
 ) -> list[Cell]:
     """Run the cells that are not in the folder yet, and return all, each with its numbers or its error.
 
-    Cells that failed are tried again by the next run; those that were stopped because they took too long only if they
-    get a higher limit (`limit` of a cell; it plays no part in which cell is which).
+    The next run repeats cells that failed. Cells that were stopped at the time limit are repeated only with a higher
+    limit (`limit` of a cell; it does not identify the cell).
 
     Parameters
     ----------
     cells : sequence of dict
-        Plain values only.
+        Values must be JSON values.
     worker : callable
         Must be importable by name: it runs in other processes.
     out : Path
         The folder, made if needed.
     jobs : int
-        Processes.
+        Number of processes.
     note : callable, optional
-        Told how many cells are done, and of how many.
+        Called with the number of cells done and the total.
     saved : bool
-        Run nothing: return the cells that are in the folder, with the version that made them.
+        Run nothing; return the cells in the folder, with the version that made them.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def run_grid(
 def summarize_cells(rows: Sequence[Cell], by: Sequence[str], numbers: Sequence[str]) -> list[Cell]:
     """Average numbers over the cells that agree in `by`: mean, standard deviation, half of the 95 % interval, count.
 
-    Cells that lack a number, or have None, do not count for it. `why` is the first error.
+    Cells without a number, or with None, are not used for it. `why` is the first error.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def summarize_cells(rows: Sequence[Cell], by: Sequence[str], numbers: Sequence[s
 
 
 def write_table(rows: Sequence[Cell], file: Path) -> None:
-    """Write rows as CSV; no cell begins a formula, whatever the tables are called that were compared."""
+    """Write rows as CSV; cells that could be read as a formula are escaped."""
     import pandas as pd
 
     cells = [{key: guarded(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
@@ -134,7 +134,7 @@ def saved_cells(out: Path) -> list[Cell]:
 
 
 def forget(out: Path, task: str) -> None:
-    """Remove the cells of a task from a folder: what they were made of may have changed."""
+    """Remove the cells of a task from a folder, since their input may have changed."""
     file = out / "cells.jsonl"
     kept = {key: found for key, found in _read(file).items() if json.loads(key)["task"] != task}
     if file.exists():
@@ -151,7 +151,7 @@ def _work(worker: Worker, cell: Cell) -> tuple[Cell, dict[str, Any]]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """One thread a process: with small matrices more threads only get in each other's way."""
+    """One thread per process: with small matrices more threads only slow each other down."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, "1"))
@@ -189,7 +189,7 @@ def _read(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def _saved(cells: Sequence[Cell], done: Mapping[str, Mapping[str, Any]]) -> list[Cell]:
-    """The numbers of these cells, whichever version made them; of two versions those that were written last."""
+    """The numbers of these cells, made by any version; if there are several, those written last."""
     versions: dict[str, Cell] = {}
     for key, found in done.items():
         cell = json.loads(key)

@@ -1,4 +1,4 @@
-"""How good a graph is, and what a method says about sites: plain numbers for one line of cells.jsonl."""
+"""Measures of a graph, and of what a method says about sites: numbers for one line of cells.jsonl."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def graph_measures(graph: PDAG, truth: PDAG) -> dict[str, Any]:
-    """SHD, F1 and directions: right, wrong (reversed, or no edge there) and open (edges without direction).
+    """SHD, F1, and numbers of directions: right, wrong (reversed, or no true edge) and open (undirected edges).
 
-    The distance of adjustment is gadjid's, by ancestors, as a share of the ordered pairs; None if gadjid refuses the
-    graph, which is then neither a DAG nor a CPDAG, or is not installed.
+    The adjustment distance is gadjid's, by ancestors, as a share of the ordered pairs; None if gadjid is not installed,
+    or refuses the graph because it is neither a DAG nor a CPDAG.
 
     Examples
     --------
@@ -46,9 +46,9 @@ def graph_measures(graph: PDAG, truth: PDAG) -> dict[str, Any]:
 
 
 def policy_measures(found: Found, world: World, setting: Setting) -> dict[str, Any]:
-    """Policies that are named, and differences that are named and are no policies.
+    """Number of policies that are found, and of reported differences that are not policies.
 
-    They are pairs of site and variable; for methods that do not say where, variables.
+    They are pairs of site and variable; for methods that report no sites, variables.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def policy_measures(found: Found, world: World, setting: Setting) -> dict[str, A
 
 
 def stated_directions(found: Found, truth: PDAG) -> dict[str, Any]:
-    """List the likelier direction of each pair, if its probability is one half or more: how likely, and is it right.
+    """List the more probable direction of each pair with at least probability 1/2: probability, and whether right.
 
     Examples
     --------

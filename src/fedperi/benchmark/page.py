@@ -1,4 +1,4 @@
-"""What an experiment is asked for, and what it gives back for people to read."""
+"""The request for an experiment, and the page that it returns."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class Request:
     Parameters
     ----------
     seeds : sequence of int
-        Simulations of every cell.
+        Seeds of the simulations.
     quick : bool
-        A corner of the grid, to see that it works.
+        Run only a corner of the grid, as a check.
     methods : tuple of str, optional
-        Rows; those of the experiment if not given.
+        Methods; those of the experiment if not given.
     at : tuple of int, optional
-        Only these values of what varies; all of the experiment's if not given.
+        Only these values on the axis; all values of the experiment if not given.
     filtered : bool
         Leave out the seeds that the paper would have left out.
     settings : tuple of str, optional
-        With `settings`: only these.
+        For `settings`: only these.
     limit : float
         CPU seconds after which a fit is stopped.
     everything : bool
-        List also what would be left out because it takes too long: for cells that are saved already.
+        Include methods that are usually left out because they are slow: for saved cells.
     versions : tuple of str
         Versions of the package that made saved cells.
     """
@@ -48,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, a text in Markdown, and the figures that belong to it and files that it links to, all beside it."""
+    """A title, a text in Markdown, its figures, and the files that it links to, all in one folder."""
 
     title: str
     text: str
@@ -56,7 +56,7 @@ class Page:
     links: tuple[str, ...] = ()
 
     def markdown(self, folder: str = "") -> str:
-        """Write the page; `folder` leads from where it will lie to its figures.
+        """Write the page; `folder` is the path from the page to its figures.
 
         Examples
         --------

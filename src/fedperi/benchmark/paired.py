@@ -1,4 +1,4 @@
-"""Two methods on the same simulations: means over seeds that both have, never over different ones."""
+"""Comparisons of two methods on the same simulations: means are over the seeds that both have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Pair(NamedTuple):
     Attributes
     ----------
     runs : int
-        How many these are.
+        Number of these simulations.
     first, other : float
         The means.
     error : float
@@ -69,7 +69,7 @@ def pair(found: Mapping[str, Mapping[Simulated, Cell]], first: str, other: str, 
 def better(fits: Iterable[Cell], first: str, metric: str = "shd", sign: int = 1) -> list[tuple[str, Pair]]:
     """List the federated methods that have a better mean than `first` on the same simulations, the best one first.
 
-    The two confidences of M-PERI are no rivals of each other.
+    The two confidences of M-PERI are not compared with each other.
     """
     found = by_simulation(fits)
     pairs = [(name, pair(found, first, name, metric)) for name in found if _rival(name, first)]

@@ -1,4 +1,4 @@
-"""`fedperi benchmark privacy`: how exact the graph is, against the total price, for both mechanisms."""
+"""`fedperi benchmark privacy`: accuracy of the graph by total price, for both mechanisms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the paper prints: mean and standard deviation over ten seeds that were picked (docs/results/paper-tables.md)."""
+"""Numbers printed in the paper: mean and standard deviation over ten selected seeds (docs/results/paper-tables.md)."""
 
 from __future__ import annotations
 

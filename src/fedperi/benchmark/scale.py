@@ -19,7 +19,7 @@ NUMBERS = ("cpu_s", "rounds", "megabytes", "asked", "shd", "limit")
 
 
 def cells(request: Request) -> list[Cell]:
-    """List the cells of the three axes; a cell that lies on two axes is there twice."""
+    """List the cells of the three axes; a cell on two axes is listed twice."""
     sizes = (10, 20, 50) if request.quick else (10, 20, 50, 100, 200)
     sites = (1, 5, 20) if request.quick else (1, 2, 5, 10, 20, 50, 100, 200)
     rows = (1000, 10_000) if request.quick else (1000, 10_000, 100_000, 1_000_000)

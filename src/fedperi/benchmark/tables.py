@@ -1,4 +1,4 @@
-"""Tables for people: one row per method, one column per value of the axis, and what the paper prints beneath."""
+"""Tables for people: one row per method, one column per value of the axis, with the paper's numbers beneath."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Printed = Mapping[str, Mapping[int, Mapping[str, Number]]]
 
 
 def comparison_table(rows: Sequence[Cell], metric: str, axis: str, label: str, printed: Printed | None = None) -> str:
-    """Write a Markdown table of one metric: mean ± half of the 95 % interval; printed numbers as they are printed.
+    """Write a Markdown table of one metric: mean ± half of the 95 % interval; the paper's numbers as printed.
 
-    One seed has no interval.
+    With one seed there is no interval.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def comparison_table(rows: Sequence[Cell], metric: str, axis: str, label: str, p
 
 
 def standing(fits: Sequence[Cell], axis: str, label: str) -> str:
-    """Say where our method is the best of all federated ones, on the simulations that both solved, and where it is not.
+    """Say where our method is the best federated one, on the simulations that both solved, and where it is not.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def standing(fits: Sequence[Cell], axis: str, label: str) -> str:
 
 
 def failures(fits: Sequence[Cell]) -> str:
-    r"""List, one line for each method and reason, what is not installed, was stopped, or failed.
+    r"""List fits that are not installed, were stopped, or failed: one line per method and reason.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def failures(fits: Sequence[Cell]) -> str:
 
 
 def without_numbers(row: Cell) -> str:
-    """What a table says where no fit succeeded."""
+    """Entry of a table if no fit succeeded."""
     why = row.get("why", "")
     return next((words for words in ("not installed", "stopped") if why.startswith(words)), f"failed ({row['failed']})")
 
@@ -119,7 +119,7 @@ def _entry(row: Cell | None, metric: str, best: float) -> str:
 
 
 def _best(rows: Sequence[Cell], metric: str) -> float:
-    """The best mean of the federated methods: it is set in bold."""
+    """The best mean of the federated methods, which is shown in bold."""
     means: list[float] = [row[metric] for row in rows if row["cells"] and CONTENDERS[row["method"]].kind == "federated"]
     if not means:
         return math.nan

@@ -23,7 +23,7 @@ from ..tables.table import CHUNK, open_table
 if TYPE_CHECKING:
     import pandas as pd
 
-# Tests and scores of causal-learn that take codes as categories; all others take them as numbers.
+# Tests and scores of causal-learn that treat codes as categories; all others treat them as numbers.
 _CATEGORICAL = ("gsq", "chisq", "local_score_BDeu")
 
 
@@ -101,7 +101,7 @@ class CausalLearn:
     wants_table: ClassVar[bool] = True
 
     @property
-    def __name__(self) -> str:  # what `local_graph` calls it in errors
+    def __name__(self) -> str:  # `local_graph` uses it in errors
         return f"causallearn_{self.method}"
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping that cannot be written to cannot be pickled either
@@ -122,7 +122,7 @@ class CausalLearn:
         values = _matrix(table, schema, f"{option}={options[option]!r}", options[option] in _CATEGORICAL)
         try:
             found = search(values, **options)
-        except Exception as error:  # any error of another program becomes one clear sentence
+        except Exception as error:  # any error of the other package becomes one clear sentence
             raise InputError(f"causal-learn failed with {type(error).__name__}: {error}") from error
         return PDAG.from_causallearn(found["G"] if self.method == "ges" else found.G, names=list(schema.names))
 

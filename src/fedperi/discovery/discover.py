@@ -1,4 +1,4 @@
-"""One table alone: PC and GES on the data of a site, and checks of users' own discovery methods."""
+"""Discovery from one table: PC and GES on the data of a site, and checks of users' own methods."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def pc(
     Parameters
     ----------
     table : DataFrame, path of a CSV or Parquet file, Statistics or Counts
-        One column per variable; or what `fedperi.tables.summarize` made of such a table.
+        One column per variable; or the result of `fedperi.tables.summarize` for such a table.
     alpha : float
-        Variables with a p-value above it are taken as independent.
+        Level of the tests: a p-value above it means independent.
     max_depth : int, optional
-        The largest conditioning set. Without it, as large as neighbourhoods and the number of rows allow.
+        Size of the largest conditioning set. If not given, as large as neighbourhoods and the number of rows allow.
     test : {"auto", "fisherz", "g2", "chi2"}
         Fisher's z (Wilks' lambda for categories and bases), the likelihood-ratio test or Pearson's test of counts.
         Auto: g2 if all columns are categories, else fisherz.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
-        How columns are taken; see `fedperi.tables.summarize`.
+        How columns are used; see `fedperi.tables.summarize`.
     schema : Schema or path of a schema file, optional
-        Types that are not to be inferred; it may name only some of the columns.
+        Types of columns that should not be inferred; not all columns need to be listed.
     missing : {"error", "drop"}
         What to do with rows in which a value is missing.
 
@@ -102,16 +102,16 @@ def ges(
     Parameters
     ----------
     table : DataFrame, path of a CSV or Parquet file, Statistics or Counts
-        One column per variable; or what `fedperi.tables.summarize` made of such a table.
+        One column per variable; or the result of `fedperi.tables.summarize` for such a table.
     score : {"auto", "bic", "bdeu"}
         BIC (block-Gaussian, or multinomial for a discrete table), or the Bayesian score of a discrete table. Auto: bdeu
         if all columns are categories, else bic.
     penalty : float
-        Multiplies BIC's penalty per parameter: above 1 for fewer edges. BDeu has none.
+        Factor for BIC's penalty per parameter: above 1 for fewer edges. Not used by BDeu.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
-        How columns are taken; see `fedperi.tables.summarize`.
+        How columns are used; see `fedperi.tables.summarize`.
     schema : Schema or path of a schema file, optional
-        Types that are not to be inferred; it may name only some of the columns.
+        Types of columns that should not be inferred; not all columns need to be listed.
     missing : {"error", "drop"}
         What to do with rows in which a value is missing.
 
@@ -135,7 +135,7 @@ def ges(
     """
     if score not in ("auto", *SCORES):
         raise InputError(f"score must be one of 'auto', {', '.join(map(repr, SCORES))}; not {score!r}")
-    # An infinite price times no parameters is not a number, so it is refused here.
+    # An infinite penalty times zero parameters is not a number, so it is refused here.
     if isinstance(penalty, bool) or not isinstance(penalty, Real) or not 0 <= penalty < math.inf:
         raise InputError(f"penalty must be a finite number of 0 or more, not {penalty!r}; 1 is usual")
     summary = _summary(table, data, schema, missing)
@@ -151,7 +151,7 @@ def local_graph(
     alpha: float = 0.01,
     penalty: float = 1.0,
 ) -> PDAG:
-    """Find a site's own graph with a method of ours or of the user's, and check what the latter returns.
+    """Find a site's own graph with PC, GES or the user's method; check what the user's method returns.
 
     Parameters
     ----------
@@ -161,8 +161,8 @@ def local_graph(
     statistics : Statistics or Counts
         The statistics of the site's table.
     table : DataFrame, or path of a CSV or Parquet file, optional
-        The rows, for a callable that wants them. It gets the columns in the order of the statistics, and without the
-        rows that lack a value if these were dropped.
+        The rows, for a callable with `wants_table`. It gets the columns in the order of the statistics; rows that lack
+        a value are removed if they were dropped from the statistics.
     alpha : float
         For ``"pc"``.
     penalty : float

@@ -1,4 +1,4 @@
-"""A site's own best DAG, the reference of its regrets, as far as it can be found quickly."""
+"""A site's own best DAG, the reference for its regrets, found by a fast search."""
 
 from __future__ import annotations
 
@@ -19,23 +19,22 @@ FEW = 12
 """Up to this number of variables GES starts from the empty graph: this is fast, and the result is slightly better."""
 
 MOST_STEPS = 4
-"""Steps of a climb for each pair of variables, at most. Two for each edge are usual. Where variables are nearly
-collinear and rows very many, gains are less exact than edges cost, and a climb might go round for ever."""
+"""Most steps of a climb per pair of variables; two per edge are usual. If variables are nearly collinear and rows are
+many, rounding errors of gains can exceed the penalty of an edge, and a climb without limit might never end."""
 
 
 def own_optimum(score: Score, *, exact: bool = False) -> PDAG:
     """Find a DAG that explains a table well.
 
-    Up to `FEW` variables it is a member of the class that GES finds. With more, a hill climb ends some ten nats in
-    thousands below GES, in a tenth of its time; and dense tables have cliques by the million, at which GES would look.
+    With up to `FEW` variables it is a member of the class that GES finds. With more, hill climbing ends some ten nats
+    (of thousands) below GES, in a tenth of its time; dense tables have millions of cliques, which GES would visit.
 
     Parameters
     ----------
     score : Score
-        The table's.
+        The score of the table.
     exact : bool
-        Let GES go on from there: on population moments it ends at the true class (Chickering, 2002), whatever it begins
-        with.
+        Continue with GES: on population moments it ends at the true class from any start (Chickering, 2002).
 
     Examples
     --------
@@ -51,7 +50,7 @@ def own_optimum(score: Score, *, exact: bool = False) -> PDAG:
 
 
 def hill_climb(score: Score) -> list[int]:
-    """Add, remove or reverse the edge that gains most, until none gains; return each node's parents as bit sets.
+    """Add, remove or reverse the edge with the largest gain until none is left; return parents as bit sets.
 
     Examples
     --------
@@ -72,16 +71,16 @@ def hill_climb(score: Score) -> list[int]:
 
 
 class _Climb:
-    """A DAG, what each change of one edge would gain, and which of them would close a cycle."""
+    """A DAG, the gain of each change of one edge, and which changes would close a cycle."""
 
     def __init__(self, score: Score) -> None:
         p = len(score.names)
         self.parents = [0] * p
         self._nodes = flips(score)
         self._scores = score.local([(node, 0) for node in range(p)])
-        self._scores[np.isinf(self._scores)] = np.inf  # with too few rows to score a node at all, nothing gains
+        self._scores[np.isinf(self._scores)] = np.inf  # with too few rows for a score there are no gains
         self._into = np.zeros((p, p), dtype=bool)  # [head, tail]
-        self._gains = np.zeros((p, p))  # [head, tail]: of adding the edge, or of taking it away
+        self._gains = np.zeros((p, p))  # [head, tail]: gain of adding or removing the edge
         for node in range(p):
             self._look(node)
         self._trace()
@@ -92,7 +91,7 @@ class _Climb:
             return False
         possible = self._gains + self._barred
         gain = float(possible.max())
-        # Of changes that differ only by rounding the first is taken, so that rounding does not steer the climb.
+        # Of changes that differ only by rounding take the first, so that rounding does not affect the climb.
         head, tail = divmod(int((possible >= gain - RESOLUTION).argmax()), len(self.parents))
         turn = self._best_turn(max(gain, RESOLUTION) + RESOLUTION)
         if turn is not None:
@@ -129,14 +128,14 @@ class _Climb:
         self._turnable = np.flatnonzero(self._into)
 
     def _extend(self, head: int, tail: int) -> None:
-        """Follow the paths over a new edge."""
+        """Add the paths through a new edge."""
         more = self._reaches[:, tail, None] & self._reaches[head]
         self._reaches |= more
         self._barred[more] = -np.inf
         self._turnable = np.concatenate([self._turnable, [head * len(self.parents) + tail]])
 
     def _best_turn(self, least: float) -> tuple[int, int] | None:
-        """Find the edge, as head and tail, whose reversal gains most, more than `least`, and closes no cycle."""
+        """Find the reversal with the largest gain above `least` that closes no cycle, as head and tail."""
         edges = self._turnable
         worth = self._gains.take(edges) + self._gains.T.take(edges)
         better = np.flatnonzero(worth > least)

@@ -1,4 +1,4 @@
-"""The oracle of independence: d-separation in a DAG, of which some variables may be hidden or select the rows."""
+"""An oracle of independence: d-separation in a DAG; variables may be hidden, or select the rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DSeparation:
     hidden : iterable of str
         Variables that no test can use.
     selected : iterable of str
-        Variables that decide which rows are seen: every test is made given these.
+        Variables that determine which rows are observed: every test conditions on them.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class DSeparation:
         return out
 
     def _reach(self, x: int, given: int) -> int:
-        # One search answers for every y, and PC asks for many of them with the same x and set.
+        # One search gives the answer for every y, and PC asks for many y with the same x and set.
         found = self._reached.get((x, given))
         if found is None:
             found = self._reached[x, given] = reachable(self._parents, self._children, 1 << x, given)

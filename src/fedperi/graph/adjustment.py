@@ -1,4 +1,4 @@
-"""Which variables to adjust for, read off a DAG: sets that make a regression coefficient a causal effect."""
+"""Adjustment sets of a DAG: with them a regression coefficient is a causal effect."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .separation import reachable
 def optimal_set(parents: Sequence[int], children: Sequence[int], cause: int, effect: int) -> int | None:
     """Find the optimal adjustment set for the total effect of one variable on another in a DAG, as a bit set.
 
-    Of all valid adjustment sets it gives the smallest asymptotic variance in linear models (Henckel, Perković and
-    Maathuis, 2022). It is the parents of the variables on directed paths from cause to effect, without those paths and
-    what lies below them. A set that is valid in a DAG is also valid after arrows are removed, so one set serves all
-    sites, whatever their policies cut. Without a directed path the effect is zero, and there is None.
+    Of all valid adjustment sets it has the smallest asymptotic variance in linear models (Henckel, Perković and
+    Maathuis, 2022): the parents of the variables on directed paths from cause to effect, without these variables and
+    their descendants. A set that is valid in a DAG is also valid after arrows are removed, so one set is valid at all
+    sites, whatever edges their policies remove. Without a directed path the effect is zero, and the result is None.
 
     Examples
     --------
@@ -50,7 +50,8 @@ def causal_nodes(parents: Sequence[int], children: Sequence[int], cause: int, ef
 def is_adjustment_set(parents: Sequence[int], children: Sequence[int], cause: int, effect: int, given: int) -> bool:
     """Whether adjusting for a set gives the total effect in a DAG (adjustment criterion of Shpitser and others, 2010).
 
-    The set must hold nothing on or below a directed path from cause to effect, and must block every other path.
+    The set must contain no variable on a directed path from cause to effect, nor a descendant of one, and must block
+    every other path.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sets of nodes as integers: bit i is node i. Set algebra on them is what makes graph code fast in Python."""
+"""Sets of nodes as integers: bit i is node i. Set algebra on integers makes graph code fast in Python."""
 
 from __future__ import annotations
 

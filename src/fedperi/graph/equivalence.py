@@ -67,10 +67,10 @@ def cpdag(dag: PDAG) -> PDAG:
 
 
 def complete(parents: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Split the edges of a DAG into compelled arrows and reversible lines: bit sets of parents and of neighbours.
+    """Split the edges of a DAG into compelled and reversible ones: bit sets of parents and of neighbours.
 
-    Chickering's Label-Edges (1995): in topological order, it settles all edges into y by looking at the last parent x
-    of y alone. His loops over nodes are set operations here.
+    Chickering's Label-Edges (1995): in topological order, the last parent x of y decides all edges into y. Chickering's
+    loops over nodes are set operations here.
     """
     order = topological_order(parents)
     assert order is not None, "the caller gives a DAG"
@@ -132,10 +132,10 @@ def consistent_extension(graph: PDAG) -> PDAG:
 
 
 def extend(parents: Sequence[int], lines: Sequence[int]) -> tuple[list[int], int]:
-    """Direct the lines of a PDAG, given as bit sets; return the parents, and the nodes left over if it fails (or 0).
+    """Orient the undirected edges of a PDAG (bit sets); return the parents, and the nodes left over if it fails (or 0).
 
-    Dor and Tarsi's algorithm peels sinks: a node without children whose undirected neighbours are joined to all its
-    other neighbours can take every edge inwards. Any such node is a safe choice.
+    Dor and Tarsi's algorithm removes sinks one by one. If a node has no children and its undirected neighbours are
+    adjacent to all its other neighbours, all its edges can point to it. Any such node may be chosen.
     """
     oriented = list(parents)
     children = bits.transpose(parents)

@@ -93,7 +93,7 @@ class Knowledge:
         return cls(**content)
 
     def without(self, names: Sequence[str]) -> Knowledge:
-        """Return what is known of the other variables, if some were left out of the analysis.
+        """Return the knowledge about the other variables, if some were left out of the analysis.
 
         Examples
         --------

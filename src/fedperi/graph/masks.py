@@ -1,10 +1,10 @@
-"""The paper's masks of a server graph by a client's, and the inclusion they rest on.
+"""The paper's masks of a server graph by a client's graph, and the inclusion that they are based on.
 
 With the convention that ``[i, j]`` is an edge from i towards j and an undirected edge sets both entries, the three
 definitions become set algebra on adjacency matrices:
 
-- ``mu = H & C``: kept if both have it, and the direction of the one that has a direction wins;
-- ``nu = (H | C)`` on the edges of mu: directed only if both direct it;
+- ``mu = H & C``: an edge is kept if both graphs have it; it is directed if at least one graph directs it;
+- ``nu = (H | C)`` on the edges of mu: an edge is directed only if both graphs direct it;
 - ``includes(C, H)`` is ``C`` a subset of ``H``, which is the same as ``mu(H, C) == C``.
 
 The paper leaves one case open: edges that the two graphs direct oppositely. They agree on no direction, so the edge is

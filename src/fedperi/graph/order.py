@@ -31,7 +31,7 @@ def topological_order(parents: Sequence[int]) -> list[int] | None:
 
 def find_cycle(parents: Sequence[int]) -> list[int]:
     """Find one directed cycle, as the nodes along it in the direction of the arrows; empty if there is no cycle."""
-    # Peel off nodes without parents; in what is left every node has a parent, so walking up must return.
+    # Remove nodes without parents repeatedly. Every node left has a parent, so walking to parents closes a cycle.
     left = (1 << len(parents)) - 1
     peeled = True
     while peeled:

@@ -12,7 +12,7 @@ from ..errors import InputError
 from . import bits
 from .interop import Interop
 from .order import find_cycle, topological_order
-from .validate import Pair, checked_matrix, checked_names, checked_pair
+from .validate import Pair, checked_matrix, checked_names, checked_pair, position
 
 
 class PDAG(Interop):
@@ -124,7 +124,7 @@ class PDAG(Interop):
                     matrix[j, i] = True
         return cls(matrix, labels)
 
-    # -- what it holds ------------------------------------------------------------------------------------------
+    # -- contents -----------------------------------------------------------------------------------------------
 
     @property
     def adjacency(self) -> NDArray[np.bool_]:
@@ -164,10 +164,7 @@ class PDAG(Interop):
 
     def index(self, name: str) -> int:
         """Position of a variable in `names`; an unknown name is an error that lists the known ones."""
-        try:
-            return self._positions[name]
-        except (KeyError, TypeError):
-            raise InputError(f"unknown variable {name!r}; known: {', '.join(self._names) or 'none'}") from None
+        return position(self._positions, name)
 
     def parents(self, name: str) -> tuple[str, ...]:
         """Variables with an arrow into this one."""
@@ -192,7 +189,7 @@ class PDAG(Interop):
     def _select(self, row: NDArray[np.bool_]) -> tuple[str, ...]:
         return tuple(self._names[j] for j in np.flatnonzero(row))
 
-    # -- the same graph, otherwise written ----------------------------------------------------------------------
+    # -- the same graph in another form -------------------------------------------------------------------------
 
     def reordered(self, names: Sequence[str]) -> PDAG:
         """List the same variables in another order; an equal graph.

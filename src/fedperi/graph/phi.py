@@ -94,8 +94,8 @@ def revealed_v_structures(dag: PDAG, client_dags: Iterable[PDAG]) -> frozenset[T
 def i_cpdag(dag: PDAG, targets: Iterable[Iterable[str]]) -> PDAG:
     """Return the I-CPDAG: what could be known if the targets of perfect interventions were known.
 
-    Hauser and Buehlmann (2012): edges that a target set cuts (one end in it, one outside) are directed, then Meek's
-    rules close the graph. The observational site (an empty target set) is taken to be there.
+    Hauser and Buehlmann (2012): edges with exactly one end in some target set are directed, then Meek's rules close
+    the graph. An observational site (empty target set) is assumed.
 
     Parameters
     ----------

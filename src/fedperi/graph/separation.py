@@ -42,7 +42,7 @@ def d_separated(dag: PDAG, x: str | Iterable[str], y: str | Iterable[str], given
 
 
 def reachable(parents: Collection[int], children: Collection[int], start: int, given: int) -> int:
-    """Bit set of the nodes with a path from `start` that is open given `given` (Bayes ball, whole fronts at a time)."""
+    """Bit set of the nodes with an open path from `start`, given `given` (Bayes ball, for sets of nodes at a time)."""
     above, below = list(parents), list(children)
     opens_colliders = descendants(above, given)  # given nodes and their ancestors
     seen_up, seen_down = 0, 0  # reached against an arrow (from a child), reached along one (from a parent)

@@ -1,8 +1,9 @@
-"""Checks of what a user hands in as a graph, each with a message that says what is wrong and where."""
+"""Checks of graphs from users; the messages say what is wrong and where."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,15 +25,7 @@ def checked_pair(edge: Pair) -> Pair:
 
 def checked_matrix(adjacency: ArrayLike) -> NDArray[np.bool_]:
     """Return a square boolean matrix with an empty diagonal."""
-    try:
-        raw = np.asarray(adjacency)
-    except ValueError:
-        raise InputError("adjacency is not a matrix: its rows have different lengths") from None
-    if raw.ndim == 1 and raw.size == 0:
-        raw = raw.reshape(0, 0)
-    if raw.ndim != 2 or raw.shape[0] != raw.shape[1]:
-        shape = " x ".join(map(str, raw.shape)) or "a scalar"
-        raise InputError(f"adjacency must be a square matrix, one row and one column per variable; got {shape}")
+    raw = square(adjacency, "adjacency", "is")
     if raw.dtype != bool:
         if raw.dtype.kind not in "iuf":
             raise InputError(f"adjacency must hold booleans or 0 and 1, not {raw.dtype} values")
@@ -44,10 +37,37 @@ def checked_matrix(adjacency: ArrayLike) -> NDArray[np.bool_]:
                 "abs(w) > 0.1; for other tools' codes see PDAG.from_causallearn and its neighbours)"
             )
     matrix: NDArray[np.bool_] = raw.astype(bool)
+    refuse_loops(matrix, "adjacency")
+    return matrix
+
+
+def square(value: ArrayLike, what: str, verb: str) -> NDArray[Any]:
+    """Return a square array; `what` and `verb` ("adjacency", "is") are for error messages."""
+    try:
+        raw = np.asarray(value)
+    except ValueError:
+        raise InputError(f"{what} {verb} not a matrix: its rows have different lengths") from None
+    if raw.ndim == 1 and raw.size == 0:
+        raw = raw.reshape(0, 0)
+    if raw.ndim != 2 or raw.shape[0] != raw.shape[1]:
+        shape = " x ".join(map(str, raw.shape)) or "a scalar"
+        raise InputError(f"{what} must be a square matrix, one row and one column per variable; got {shape}")
+    return raw
+
+
+def refuse_loops(matrix: NDArray[Any], what: str) -> None:
+    """Raise if a variable has an edge to itself."""
     loops = np.flatnonzero(np.diag(matrix))
     if len(loops):
-        raise InputError(f"adjacency[{loops[0]}, {loops[0]}] is set: a variable cannot have an edge to itself")
-    return matrix
+        raise InputError(f"{what}[{loops[0]}, {loops[0]}] is set: a variable cannot have an edge to itself")
+
+
+def position(positions: Mapping[str, int], name: str) -> int:
+    """Position of a variable; an unknown name is an error that lists the known ones."""
+    try:
+        return positions[name]
+    except (KeyError, TypeError):
+        raise InputError(f"unknown variable {name!r}; known: {', '.join(positions) or 'none'}") from None
 
 
 def checked_names(names: Iterable[str] | None, p: int | None = None) -> tuple[str, ...]:

@@ -54,8 +54,8 @@ def each_alone(method: Method, sites: Any) -> dict[str, Result]:
 def best_single_site(method: Method, sites: Any, truth: PDAG) -> Result:
     """Run a method on every site alone, and return the result nearest to the truth.
 
-    It is chosen by smallest SHD, then largest F1, then order. This choice needs the truth, so it is the best that any
-    site could have had alone, and what a federation should beat.
+    The choice is by smallest SHD, then largest F1, then order. It needs the truth, so it is the best result that a
+    single site could have had, and a federation should be better.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def best_single_site(method: Method, sites: Any, truth: PDAG) -> Result:
 def pooled(method: Method, sites: Any) -> Result:
     """Run a method on the rows of all sites in one table, as one site called "pooled".
 
-    For simulations, where pooling is allowed. It is no upper limit: where sites differ by interventions, a pooled table
+    For simulations, where pooling is allowed. It is no upper limit: if sites differ by interventions, a pooled table
     has dependences that no site has.
 
     Parameters
@@ -131,7 +131,7 @@ def pooled_table(sites: Any, schema: Any = None) -> pd.DataFrame:
         tables[site.name] = site.table
     shared = infer_schema(tables, schema)
     frames = [
-        frame  # with the rows that lack values: the method decides about them
+        frame  # including rows that lack values: the method decides about them
         for table in tables.values()
         for frame in read_rows(table, shared, chunk=CHUNK, missing="error")
     ]

@@ -1,4 +1,4 @@
-"""Why there is an edge, and why it has this direction."""
+"""The evidence for an edge and for its direction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EdgeEvidence(NamedTuple):
     directed : bool
         Whether it has a direction.
     gain : float
-        By how much the sum of the sites' regrets would grow without it, in nats.
+        Increase of the sum of the sites' regrets without the edge, in nats.
     sites : tuple of str
         The sites whose own data support it.
     reason : str
@@ -133,8 +133,8 @@ def gather(
 
 
 def _loss(sets: ParentSets, node: int, parents: int, parent: int) -> NDArray[np.float64]:
-    """By how much each site's regret grows if a node loses one of its parents."""
+    """Increase of each site's regret if one parent of a node is removed."""
     whole, less = sets.regrets(node, parents), sets.regrets(node, parents & ~(1 << parent))
     assert whole is not None
-    assert less is not None  # a lattice that holds a set holds its subsets
+    assert less is not None  # a lattice with a set has all its subsets
     return less - whole

@@ -38,7 +38,7 @@ Sites: TypeAlias = Mapping[str, Entry] | Sequence[Entry] | ValuesView[Entry] | I
 iterable: a dictionary is one, of its keys, so that type checkers refuse ``{**tables, "Metz": table}``."""
 
 WIDE, MUCH = 100, 2000
-"""Number of variables, per site and over all sites, from which processing several sites in parallel pays."""
+"""With at least this number of variables, per site and over all sites, it is faster to process sites in parallel."""
 
 LONG = 8 << 20
 """The same in bytes of files."""
@@ -50,8 +50,8 @@ def federation(
 ) -> Iterator[Transport]:
     """Make a transport as `as_transport` does; `jobs` local sites are processed in parallel, in threads.
 
-    If `jobs` is not given, it is chosen by `jobs_that_pay`, and sites that learn their own graphs are processed one
-    after the other: most of that work is done by Python, which threads do not make faster.
+    If `jobs` is not given, `jobs_that_pay` chooses it. Sites that learn their own graphs are then processed one after
+    the other: most of this work is done by Python, which threads do not make faster.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def federation(
 
 
 def jobs_that_pay(sites: Sequence[Respondent]) -> int:
-    """How many sites should be processed in parallel: the number of cores, or one if that gains nothing.
+    """Number of sites that should be processed in parallel: the number of cores, or one if this is not slower.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def _connected(sites: Any) -> bool:
 def protected(
     respondents: list[Respondent], privacy: Privacy, reading: Reading, local: Callable[..., PDAG] | None = None
 ) -> list[Respondent]:
-    """Make every table a site with privacy noise. All sites are checked before the first one pays."""
+    """Make every table a site with privacy noise. All sites are checked before the first one is charged."""
     from ..tables import open_table
 
     for site in respondents:

@@ -8,11 +8,11 @@ from ..tables.summary.summary import Summary
 
 MOST_NAMED = 3
 LITTLE = 0.01
-"""Share below which columns are told together."""
+"""Columns that lack a smaller share than this are listed together."""
 
 
 def gap_sentences(parts: Sequence[Summary]) -> list[str]:
-    """Say what was left out, how much is missing, what the rows count for, and whether EM converged.
+    """Return sentences about what was left out, how much is missing, effective rows, and whether EM converged.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def gap_sentences(parts: Sequence[Summary]) -> list[str]:
 
 
 def _shares(missing: Sequence[tuple[str, float]]) -> str:
-    """Write how much is missing: the columns that lack the most by name, then the others together.
+    """Write how much is missing: the columns with the largest shares by name, then the others together.
 
     Examples
     --------

@@ -13,10 +13,10 @@ from types import FrameType
 def respecting_interrupts() -> Iterator[Callable[[], None]]:
     """Return a function that raises the exception of an earlier Ctrl-C, if it was lost.
 
-    Python raises it in whatever code runs at that moment, and libraries sometimes swallow it: when pandas compares
-    data types, numpy takes an error in the comparison for a plain no. Some Ctrl-C were lost like that. A run
-    looks before every round. What the program does about Ctrl-C, by default to raise `KeyboardInterrupt`, stays as it
-    is; elsewhere than in the main thread nothing is changed.
+    Python raises it in the code that runs at that moment, and libraries sometimes discard it: when pandas compares data
+    types, numpy treats an error in the comparison as "not equal". Some Ctrl-C were lost in this way, so a run checks
+    before every round. The program's reaction to Ctrl-C (by default `KeyboardInterrupt`) does not change; outside the
+    main thread nothing is done.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What it takes to repeat a run."""
+"""The data that are needed to repeat a run."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]:
     """Versions, configuration, seed; for each site its name, rows, targets and, in process, a hash of its data.
 
-    `dropped` lists sites that were to take part and did not, with the reason: the result, and the worst regret in it,
-    is about the others alone.
+    `dropped` lists sites that did not take part as planned, with the reason: the result, and its worst regret, are only
+    about the other sites.
     """
     transport = coordinator.transport
     hashes = transport.fingerprints()
@@ -65,7 +65,7 @@ def record(
 
 
 def described(method: Any, name: str) -> dict[str, Any]:
-    """Return a method's name and its options, as JSON takes them."""
+    """Return a method's name and its options, in the types of JSON."""
     options: dict[str, Any] = {}
     for option in fields(method):
         value = getattr(method, option.name)

@@ -12,7 +12,7 @@ from ..tables.in_threads import cores
 
 @dataclass(frozen=True)
 class Parameters:
-    """Options that can be read and replaced by name. Methods are values: replacing gives a new one.
+    """Options that can be read and replaced by name. Methods are immutable: replacing returns a new one.
 
     Examples
     --------
@@ -27,7 +27,7 @@ class Parameters:
     _aliases: ClassVar[dict[str, str]] = {}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the options by name; `deep` is there for scikit-learn, and changes nothing."""
+        """Return the options by name; `deep` exists for scikit-learn, and has no effect."""
         return {option.name: getattr(self, option.name) for option in fields(self)}
 
     def set_params(self, **params: Any) -> Self:

@@ -1,4 +1,4 @@
-"""Parts of a result beside its graph: probabilities of pairs, differences between sites, what directions rest on."""
+"""Parts of a result besides its graph: probabilities of pairs, differences between sites, robustness of directions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PairProbability(NamedTuple):
 
 
 class Robustness(NamedTuple):
-    """What one direction rests on.
+    """What one direction depends on.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Robustness(NamedTuple):
         them, or if there are too few sites to leave one out; ``"straight lines"`` if it is lost when effects may be
         curved; ``"known"`` if background knowledge states it; empty if the graph does not direct the edge.
     site : str
-        The site that it rests on, or the sites if it needs each of several; empty if there is no such site.
+        The site that it depends on, or the sites if it needs each of several; empty if there is no such site.
     flips : tuple of str
         What reverses a direction or leaves it open, in words.
     """
@@ -47,12 +47,12 @@ class Difference(NamedTuple):
     Attributes
     ----------
     site, variable : str
-        Where, and what.
+        The site and the variable.
     kind : str
         ``"shifted"`` (another level), ``"spread"`` (varies more or less), ``"strengths"`` (depends on its causes
         more or less strongly), ``"cut"`` (does not depend on some of them at all), ``"constant"``.
     evidence : float
-        In nats: how much worse the usual mechanism explains the site. Infinite for a number that is constant there.
+        How much worse the usual mechanism explains the site, in nats. Infinite for a number that is constant there.
     words : str
         The same in a sentence.
     parents : tuple of str
@@ -68,7 +68,7 @@ class Difference(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """The sites that share the mechanism of a variable, the largest group first; sites that set it to one value."""
+    """The sites that share the mechanism of a variable, the largest group first; sites where it has one value."""
 
     variable: str
     groups: tuple[tuple[str, ...], ...]
@@ -76,6 +76,6 @@ class Groups(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of the sites, but for constants, that are in the largest group."""
+        """Share of the largest group among the sites where the variable is not constant."""
         sizes = [len(group) for group in self.groups]
         return max(sizes) / sum(sizes) if sizes else 1.0

@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING
 
 from ..graph.knowledge import Knowledge
 from ..graph.pdag import PDAG
+from ..phrases import listed
 from ..tables.preparing.obvious import comes_first
-from .effects.words import listed
 
 if TYPE_CHECKING:
     from ..tables.checks.findings import Finding
     from .effects.moments import Moments
 
 MANY_YES_NO = 0.5
-"""Share of yes/no columns and categories from which a run without tiers warns."""
+"""A run without tiers warns if yes/no columns and categories are at least this share."""
 
 HIGH_REGRET = 10.0
-"""Nats above which a site's regret is called high: with the default masking all is well below 7, and swapped columns
-give 10 to 22 (docs/guides/report-iperi.md#regrets)."""
+"""A regret above this (in nats) is called high: with the default masking, regrets of correct tables are below 7, and
+swapped columns give 10 to 22 (docs/guides/report-iperi.md#regrets)."""
 
 MOST_FINDINGS = 8
 
 
 def many_yes_no(moments: Moments, knowledge: Knowledge | None) -> list[str]:
-    """Warn if most variables are yes/no or categories and nothing is said about their order in time.
+    """Warn if most variables are yes/no or categories and their order in time is not given.
 
-    The mechanism of such a column is described by its mean and strengths alone, which says less about directions than
-    that of a number.
+    The mechanism of such a column has only a mean and coefficients, and is less informative about directions than that
+    of a number.
     """
     if knowledge is not None and knowledge.tiers:
         return []
@@ -76,7 +76,7 @@ def against_time(graph: PDAG, knowledge: Knowledge | None) -> list[str]:
 
 
 def high_regrets(regrets: Mapping[str, float], masking: str) -> list[str]:
-    """Name sites that no common graph suits, for the default masking; under others regrets are large anyway.
+    """Name sites that the common graph does not fit, for the default masking; with others regrets are always large.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def high_regrets(regrets: Mapping[str, float], masking: str) -> list[str]:
 
 
 def found_by_check(findings: Iterable[Finding]) -> list[str]:
-    """Say where `fedperi check` warns. Its words may show levels and values, which only the owners of tables may see.
+    """Say where `fedperi check` warns. Its own text may show levels and values, which only owners of tables may see.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class Result:
         The final regret of each site, in nats: how much worse than its own optimum the common DAG is for it; empty for
         methods that compute none.
     rounds, queries, bytes : int
-        How often the sites were asked, for how many numbers each, and the size of these.
+        Number of times that the sites were asked, of numbers that each sent, and their size in bytes.
     history : tuple of Step
         The objective and the worst site's regret after each step of the search.
     edges : tuple of EdgeEvidence
@@ -46,31 +46,31 @@ class Result:
     method : dict
         The name of the method and its options.
     manifest : dict
-        What it takes to repeat the run: versions, seed, configuration, input hashes.
+        Data for repeating the run: versions, seed, configuration, input hashes.
     stability : tuple of EdgeStability
         How often each edge and its direction were found in `replicates` bootstrap runs; empty without them.
     complete : bool
-        Whether the run ended by itself; False if it was interrupted and holds what had been found by then.
+        False if the run was interrupted; the result then has what was found before.
     privacy : dict of str to dict, or None
-        For every site what it promised, at which price, and what its ledger says; None if no site has noise.
+        For every site its privacy guarantee, the price, and its ledger; None if no site has noise.
     transcript : Transcript or None
         Every message of the run; not part of the JSON.
     probable : tuple of PairProbability
-        For every pair of variables how probable each direction is, and no edge; see `probabilities`. Like all that
-        follows, only methods that compare mechanisms (`MPERI`) have it.
+        For every pair of variables the probabilities of each direction and of no edge; see `probabilities`. This and
+        the following are only filled by methods that compare mechanisms (`MPERI`).
     differences : tuple of Difference
         What each site does differently: site, variable, kind, evidence in nats, words.
     groups : tuple of Groups
         For every variable the sites that share its mechanism.
     robustness : tuple of Robustness
-        For every edge what its direction rests on, and what changes it.
+        For every edge what its direction depends on, and what changes it.
     warnings : tuple of str
         Warnings that a careful statistician would give about this run. PERI and I-PERI name the sites on which the
         graph depends: those without which it would differ.
     sampling : dict
         Whether the probabilities are exact, and by how much chains differ if they are not.
     moments : Moments or None
-        What the sites said, for `effects`; saved as summaries.json, and not part of the JSON.
+        The sites' moments, for `effects`; saved as summaries.json, and not part of the JSON.
 
     Examples
     --------
@@ -136,10 +136,10 @@ class Result:
 
     @property
     def probabilities(self) -> pd.DataFrame:
-        """How probable each direction is, and no edge: one row per pair (a, b, forward, backward, none).
+        """Probabilities of each direction and of no edge: one row per pair (a, b, forward, backward, none).
 
-        The numbers already allow for what the model leaves out: a site that misleads, rows that are less informative
-        than they seem (docs/explanation/method.md). Empty for methods that compare no mechanisms.
+        The numbers allow for errors of the model: one site that is wrong, and rows that are less informative than the
+        model assumes (docs/explanation/method.md). Empty for methods that do not compare mechanisms.
 
         Examples
         --------
@@ -166,9 +166,9 @@ class Result:
         return {group.variable: group.share for group in self.groups}
 
     def to_frame(self) -> pd.DataFrame:
-        """Collect the edges in a table: ends, direction, certainty, what it rests on, strength, stability.
+        """Collect the edges in a table: ends, direction, certainty, what it depends on, strength, stability.
 
-        Columns are described at `fedperi.methods.tables.EdgeRow`. What a method does not give is missing.
+        Columns are described at `fedperi.methods.tables.EdgeRow`. Values that a method does not compute are missing.
 
         Examples
         --------
@@ -202,7 +202,7 @@ class Result:
 
     @property
     def dropped(self) -> dict[str, str]:
-        """The sites that did not take part, and why; the worst regret says nothing about them."""
+        """The sites that did not take part, and why; the worst regret does not include them."""
         return {entry["site"]: entry["why"] for entry in self.manifest.get("dropped", ())}
 
     def to_json(self) -> str:

@@ -29,7 +29,7 @@ class EdgeStability(NamedTuple):
 
 
 def edge_stability(graph: PDAG, replicates: Sequence[PDAG]) -> tuple[EdgeStability, ...]:
-    """Count, over graphs found from resampled data, what each pair looks like that is an edge in any of them."""
+    """For each pair with an edge in any graph: count, over graphs from resampled data, how it is joined."""
     pairs = {tuple(sorted(pair, key=graph.index)) for g in (graph, *replicates) for pair in g.directed | g.undirected}
     out = []
     for a, b in sorted(pairs, key=lambda pair: (graph.index(pair[0]), graph.index(pair[1]))):

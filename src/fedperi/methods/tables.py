@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..phrases import with_noun
 from .certainty import how_sure, meaning
 
 if TYPE_CHECKING:
@@ -12,30 +13,30 @@ if TYPE_CHECKING:
 
 
 class EdgeRow(NamedTuple):
-    """One edge; what a method does not give is None.
+    """One edge; values that a method does not compute are None.
 
     Attributes
     ----------
     a, b : str
-        Its ends: cause and effect, or of an open edge the more probable cause first.
+        Its ends: cause and effect; for an open edge the more probable cause first.
     directed : bool
         Whether the graph directs it.
     probability, reverse, none : float or None
-        Of ``a -> b``, of ``b -> a``, of no edge.
+        Probabilities of ``a -> b``, of ``b -> a``, of no edge.
     grade, rests_on : str or None
-        What the direction rests on, see `fedperi.methods.parts.Robustness`.
+        What the direction depends on, see `fedperi.methods.parts.Robustness`.
     evidence : float or None
         How much worse the data fit without the edge, in nats.
     how_sure : str or None
-        The probability of ``a -> b`` in one of the four words of `fedperi.methods.certainty`.
+        The probability of ``a -> b`` as one of the four words of `fedperi.methods.certainty`.
     changes_if : str or None
         What reverses an arrow, leaves it open or removes it.
     effect, effect_low, effect_high : float or None
-        Of an arrow: its pooled direct effect, with a 95 % interval; None if it has one per level of a category.
+        For an arrow: its pooled direct effect, with a 95 % interval; None if there is one per level of a category.
     unit : str or None
-        What the effect means: which change of `b` for which change of `a`.
+        Unit of the effect: which change of `b` for which change of `a`.
     stability : float or None
-        Share of bootstrap runs in which the pair looked as it does here.
+        Share of bootstrap runs in which the pair had the same edge.
     """
 
     a: str
@@ -129,12 +130,12 @@ def edge_csv(result: Result) -> str:
 
 
 def summary_text(result: Result) -> str:
-    """Say what was found, line by line."""
+    """Describe the result, line by line."""
     graph = result.graph
     grades = [one.grade for one in result.robustness]
     lines = [
-        f"{result.method['name']}: {_count(len(graph), 'edge')} among {_count(len(graph.names), 'variable')} at "
-        f"{_count(len(result.sites), 'site')}, {len(graph.directed)} directed."
+        f"{result.method['name']}: {with_noun(len(graph), 'edge')} among {with_noun(len(graph.names), 'variable')} at "
+        f"{with_noun(len(result.sites), 'site')}, {len(graph.directed)} directed."
     ]
     lines += [f"Warning: {warning}" for warning in result.warnings]
     if result.robustness:
@@ -159,7 +160,3 @@ def _line(row: EdgeRow) -> str:
         effect = f"  effect {number(row.effect)} ({number(row.effect_low)} to {number(row.effect_high)})"
     rest = f"  rests on {row.rests_on}" if row.grade == "one site" and row.rests_on else ""
     return f"  {row.a} {'->' if row.directed else '--'} {row.b}{sure}{effect}{rest}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

@@ -1,4 +1,4 @@
-"""Certificates and keys as such: made, written, read, and named by their fingerprints."""
+"""Make, write and read certificates and keys, and compute their fingerprints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 
-# Part of what this module is for; people look for them here.
+# Defined elsewhere, but users look for them here.
 from .private import OwnKey as OwnKey
 from .private import check_unshared as check_unshared
 from .private import need_cryptography as need_cryptography
@@ -28,16 +28,16 @@ LOOPBACK_HOST = "localhost"
 LOOPBACK = ("127.0.0.1", "::1")
 
 WARN_DAYS = 30
-"""Days before the end of a certificate from which on it is mentioned at every start, and once a day."""
+"""A certificate that ends within this number of days is mentioned at every start, and once a day."""
 
 
 def make_ca(key: EllipticCurvePrivateKey, now: datetime, below: int = 0) -> x509.Certificate:
-    """Make a CA's certificate of its own, with as many authorities below it."""
+    """Make a self-signed certificate of a CA; `below` is the allowed number of levels of authorities under it."""
     from cryptography import x509
     from cryptography.hazmat.primitives.hashes import SHA384
     from cryptography.x509.oid import NameOID
 
-    # Pilots are told apart by name: certificates of another one then fail with "unknown issuer", not "bad signature".
+    # Names differ by pilot: a certificate of another pilot then fails with "unknown issuer", not "bad signature".
     title = f"fedperi pilot CA {os.urandom(4).hex()}"
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, title)])
     return (
@@ -158,7 +158,7 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 
 def names_in(certificate: x509.Certificate) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Host names and addresses that a certificate of ours is for, without loopback."""
+    """Host names and addresses in a certificate made here, without loopback."""
     from cryptography import x509
 
     try:
@@ -171,10 +171,10 @@ def names_in(certificate: x509.Certificate) -> tuple[tuple[str, ...], tuple[str,
 
 
 def reached_as(certificate: x509.Certificate, here: str) -> str:
-    """Return the name or address under which a certificate is accepted by the coordinator's own processes.
+    """Return the name or address under which the coordinator's own processes accept a certificate.
 
-    They connect to `here`, an address of this machine. A certificate of an organisation's own authority rarely has it;
-    then the first name that it does have is compared, as sites do.
+    They connect to `here`, an address of this machine. A certificate of an organisation's own authority rarely contains
+    it; then its first name is used, as sites do.
 
     Raises
     ------
@@ -233,7 +233,7 @@ def read_ca_key(path: Path, ca: x509.Certificate) -> EllipticCurvePrivateKey:
 
 
 def days_left(until: datetime, now: datetime | None = None) -> int:
-    """Return the whole days that are left, below 0 if it is over.
+    """Return the number of whole days left, below 0 after the end.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def days_left(until: datetime, now: datetime | None = None) -> int:
 
 
 def ending(what: str, until: datetime, now: datetime | None = None) -> str | None:
-    """Say that a certificate ends soon or has ended; None if there is time.
+    """Return a warning that a certificate ends soon or has ended; None if there is enough time.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def ending(what: str, until: datetime, now: datetime | None = None) -> str | Non
 
 
 def warnings_of(paths: Sequence[Path]) -> list[str]:
-    """Say which certificates in some files end soon, and what to do; a file may hold several."""
+    """Return warnings about certificates in some files that end soon, with what to do; a file may contain several."""
     found = []
     for path in paths:
         for until in _ends(path):
@@ -276,11 +276,11 @@ def _ends(path: Path) -> list[datetime]:
     try:
         return [certificate.not_valid_after_utc for certificate in x509.load_pem_x509_certificates(path.read_bytes())]
     except (OSError, ValueError):
-        return []  # the caller that uses the file reports what is wrong with it
+        return []  # the code that uses the file reports errors in it
 
 
 def check_not_ended(path: Path) -> None:
-    """Raise if the certificate in a file has ended: nobody would accept it, and each site would say so on its own."""
+    """Raise if the certificate in a file has ended: no site would accept it."""
     until = read_certificate(path).not_valid_after_utc
     if days_left(until) < 0:
         raise InputError(

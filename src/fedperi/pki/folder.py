@@ -1,4 +1,4 @@
-"""The folder of a pilot's keys: names that may be in it, and files that are written whole or not at all."""
+"""The folder of a pilot's keys: allowed names, and files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def host_name(text: str) -> str:
     if not host.isascii():
         raise InputError(f"the host {text!r} has letters beyond ASCII: give the form that begins with xn--")
     labels = host.split(".")
-    # The last label of a name is not a number: what ends in one is an address with a mistake.
+    # The last label of a name is not a number: a text that ends in one is a mistyped address.
     if len(host) > 253 or not all(map(_LABEL.fullmatch, labels)) or labels[-1].isdigit():
         raise InputError(
             f"the host {text!r} is not a host name: give the name alone, without https:// and without a port, as in "
@@ -81,7 +81,7 @@ def site_name(text: str) -> str:
 
 
 def checked(kind: str, values: Sequence[str], check: Callable[[str], str]) -> tuple[str, ...]:
-    """Check every one of some names, and that none is there twice.
+    """Check each of some names, and that no name is given twice.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def key_folder(out: str | os.PathLike[str]) -> Path:
 
 
 def has_begun(folder: Path) -> bool:
-    """Tell a pilot's folder from one where a pilot can begin; refuse any other."""
+    """Whether this is the folder of a pilot (or one where a pilot can begin); any other is refused."""
     if (folder / "coordinator" / "ca.pem").exists():
         return True
     if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
@@ -128,7 +128,7 @@ def has_begun(folder: Path) -> bool:
 
 
 def write_files(folder: Path, files: dict[str, bytes]) -> None:
-    """Write new files for their owner's eyes only; all of them, or after a failure none."""
+    """Write new files that only their owner can read; all of them, or after a failure none."""
     made: list[Path] = []
     try:
         _make_folder(folder, made)
@@ -155,7 +155,7 @@ def _make_folder(path: Path, made: list[Path]) -> None:
 
 @contextlib.contextmanager
 def explained(folder: Path) -> Iterator[None]:
-    """Turn what the system refuses into words."""
+    """Turn errors of the operating system into clear messages."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Certificates and site keys for a pilot: a CA of its own, the coordinator's certificate, one key pair a site."""
+"""Certificates and site keys for a pilot: its own CA, the coordinator's certificate, one key pair per site."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CA_DAYS", "MAX_DAYS", "Keys", "make_keys"]
 
-# Apple's TLS, and others, refuse certificates of more than 825 days; and what is renewed that rarely is forgotten.
+# Apple's TLS and others refuse certificates with more than 825 days. Also, people forget to renew what lasts so long.
 MAX_DAYS = 825
 
 
@@ -56,15 +56,15 @@ class Keys:
     folder : Path
         The pilot's folder.
     hosts, addresses : tuple of str
-        What the coordinator's certificate is for, besides loopback; empty if none was made.
+        The names and addresses in the coordinator's certificate, besides loopback; empty if none was made.
     until : datetime or None
-        When that certificate ends.
+        The end of this certificate.
     ca : str
         SHA-256 fingerprint of the CA's certificate, as ``openssl x509 -fingerprint -sha256`` shows it.
     sites : dict of str to str
         The new sites, each with the fingerprint of its public key as ``ssh-keygen -l`` shows it.
     replaced : Path or None
-        Where the former certificate and its key are, after a renewal.
+        Folder of the former certificate and its key, after a renewal.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def make_keys(
 ) -> Keys:
     """Begin a pilot's folder of keys, add sites to it, or renew the coordinator's certificate.
 
-    Nothing is lost: a renewal keeps the former certificate aside. Bad input is refused before anything is written.
+    Nothing is lost: a renewal keeps the former certificate. Bad input is refused before anything is written.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def make_keys(
     sites : sequence of str
         Sites to make a key pair for.
     days : int, optional
-        How long the coordinator's certificate holds, 1 to 825; 365 if not given.
+        Days that the coordinator's certificate is valid, 1 to 825; 365 if not given.
     renew : bool
         Make a new coordinator's certificate in a folder that has one.
 
@@ -132,7 +132,7 @@ def make_keys(
 
 
 def _check_task(folder: Path, begun: bool, named: bool, sites: bool, days: int | None, renew: bool) -> None:
-    """Refuse what cannot be meant, given whether the pilot was begun before."""
+    """Refuse combinations of options that make no sense for a new or an existing pilot."""
     where = repr(str(folder))
     if not begun and renew:
         raise InputError(f"{where} holds no keys to renew: check the folder, or leave out --renew to begin a pilot")
@@ -190,21 +190,21 @@ def _extend(
     former = {
         f"coordinator/{aside.name}/{path.name}": path.read_bytes()
         for path in (folder / name for name in server)
-        if path.exists() and not (aside / path.name).exists()  # there: of a renewal that was cut off
+        if path.exists() and not (aside / path.name).exists()  # it exists if an earlier renewal was interrupted
     }
     write_files(folder, {**former, **pairs})
-    # The key first: cut off between the two, the pair does not match, which a SuperLink says, and --renew mends.
+    # The key first: after an interruption the pair does not match; a SuperLink reports this, and --renew repairs it.
     for name in sorted(server):
         write_whole(folder / name, server[name])
     return Keys(folder, hosts, addresses, until, fingerprint(ca), prints, aside)
 
 
 def _check_new(folder: Path, sites: Sequence[str]) -> None:
-    """Refuse a site that has keys; file systems may not tell North from north, and neither may people."""
-    there = {path.stem.lower() for path in (folder / "coordinator" / "sites").glob("*.pub")}
-    there |= {path.name.lower() for path in (folder / "sites").glob("*")}
+    """Refuse a site that has keys already; file systems and people may confuse North with north."""
+    existing = {path.stem.lower() for path in (folder / "coordinator" / "sites").glob("*.pub")}
+    existing |= {path.name.lower() for path in (folder / "sites").glob("*")}
     for site in sites:
-        if site.lower() in there:
+        if site.lower() in existing:
             raise InputError(
                 f"site {site!r} has keys in {str(folder)!r} already: choose another name; or, to give it new ones, "
                 f"first put the old ones aside (fedperi keys --out {folder} --withdraw {site})"
@@ -224,10 +224,10 @@ def _site_files(
         public = openssh_public(key)
         digest = hashlib.sha256(base64.b64decode(public.split()[1])).digest()
         prints[site] = "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
-        told = _SITE_README.format(site=site, reach=reach, key=prints[site], ca=fingerprint(ca))
+        text = _SITE_README.format(site=site, reach=reach, key=prints[site], ca=fingerprint(ca))
         files[f"sites/{site}/{site}.key"] = openssh_private(key)
         files[f"sites/{site}/ca.pem"] = pem(ca)
-        files[f"sites/{site}/README.txt"] = told.encode()
+        files[f"sites/{site}/README.txt"] = text.encode()
         files[f"coordinator/sites/{site}.pub"] = public + f" {site}\n".encode()
     return files, prints
 

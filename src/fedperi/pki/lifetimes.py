@@ -1,4 +1,4 @@
-"""What is in a folder of keys and certificates, and how long it holds."""
+"""The contents of a folder of keys and certificates, and how long they are valid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .certificates import days_left, ending, fingerprint, names_in, read_certifi
 
 
 def overview(place: Path) -> list[str]:
-    """Describe the certificates and keys of a folder, or one file, in lines; nothing secret is in them.
+    """Describe the certificates and keys of a folder, or one file, in lines without secrets.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def _of_certificate(path: Path, name: str) -> list[str]:
 
 
 def _public_print(path: Path) -> str:
-    """Name a public key as ``ssh-keygen -l`` does."""
+    """Fingerprint of a public key, as ``ssh-keygen -l`` shows it."""
     try:
         digest = hashlib.sha256(base64.b64decode(path.read_text(encoding="utf-8").split()[1])).digest()
     except (ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""A site's private key: read from its file, decrypted if need be, and read again when its owner replaces it."""
+"""A site's private key: read from its file, decrypted if necessary, and read again when its owner replaces it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PASSPHRASE_FILE = "FEDPERI_PASSPHRASE_FILE"
 """Environment variable that names the file with the passphrase; the passphrase itself is in no variable."""
 
 CREDENTIAL = "fedperi-passphrase"
-"""Name under which systemd hands over the passphrase (``LoadCredential=``)."""
+"""Name under which systemd provides the passphrase (``LoadCredential=``)."""
 
 SHORTEST = 8
-"""Characters of a passphrase at least: shorter ones are tried out in seconds."""
+"""Smallest number of characters of a passphrase: shorter ones can be guessed in seconds."""
 
 
 def read_site_key(path: Path, passphrase: Path | None = None) -> EllipticCurvePrivateKey:
@@ -65,14 +65,14 @@ def read_site_key(path: Path, passphrase: Path | None = None) -> EllipticCurvePr
 
 
 def _is_encrypted(content: bytes) -> bool:
-    """Whether a key needs a passphrase, as far as its text tells."""
+    """Whether a key needs a passphrase, judged by its text."""
     from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
     if b"ENCRYPTED" in content:
         return True
     try:
         load_ssh_private_key(content, None)
-    except TypeError:  # OpenSSH's format, and a passphrase is missing
+    except TypeError:  # OpenSSH's format without the necessary passphrase
         return True
     except Exception:
         return False
@@ -93,9 +93,9 @@ def _loaded(content: bytes, secret: bytes | None) -> object:
 
 
 def find_passphrase(file: Path | None) -> bytes | None:
-    """Read a passphrase: from this file, or the one that the environment names, or what systemd handed over.
+    """Read a passphrase: from this file, the file that the environment names, or from systemd.
 
-    Never from an argument or a variable: these are shown to other accounts by ``ps`` and kept in histories.
+    Never from an argument or a variable: ``ps`` shows these to other accounts, and shells keep them in histories.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def find_passphrase(file: Path | None) -> bytes | None:
         secret = file.read_bytes().rstrip(b"\r\n")
     except OSError as error:
         raise InputError(f"the passphrase file {str(file)!r} cannot be read: {error.strerror or error}") from None
-    if file != credential:  # systemd guards its own, with other means than modes
+    if file != credential:  # systemd protects its file by other means than modes
         check_unshared(file, "passphrase file")
     if secret in (b"", b"-") and file == credential:
         return None  # the unit's default: no passphrase was set up
@@ -128,7 +128,7 @@ def find_passphrase(file: Path | None) -> bytes | None:
 def encrypt_key(path: Path, passphrase: Path | None) -> None:
     """Encrypt a site's key with a passphrase, in place (PKCS8 as `cryptography` encrypts it by default).
 
-    A key that is encrypted already is refused: its passphrase would be needed twice, and confused.
+    An encrypted key is refused: two passphrases would be needed, and might be confused.
     """
     from ..disk import write_whole
 
@@ -158,7 +158,7 @@ def pem_key(key: EllipticCurvePrivateKey, secret: bytes | None = None) -> bytes:
 
 
 class OwnKey:
-    """A site's key while the site runs: its owner may replace the file, and nothing has to be started again.
+    """A site's key while the site runs: its owner may replace the file without a restart.
 
     Parameters
     ----------
@@ -175,17 +175,17 @@ class OwnKey:
         self.problem: str | None = None
 
     def current(self) -> EllipticCurvePrivateKey:
-        """Return the key that is used for the connection, and signs what the site says."""
+        """Return the key for the connection and for signatures."""
         return self._used
 
     def accepted(self) -> None:
-        """Note that the coordinator knows the key that is used."""
+        """Record that the coordinator accepts the current key."""
         self._accepted = self._used
 
     def next(self) -> EllipticCurvePrivateKey:
-        """Choose the key for the next attempt: that of the file; after a refusal in turn with the one before.
+        """Choose the key for the next attempt: that in the file; after a refusal alternate with the former one.
 
-        A new key is in the file some time before, or after, the coordinator knows it.
+        The coordinator may learn a new key before or after it is in the file.
         """
         try:
             self._file = read_site_key(self._path, self._passphrase)
@@ -204,7 +204,7 @@ def _same(one: EllipticCurvePrivateKey, other: EllipticCurvePrivateKey) -> bool:
 
 
 def check_unshared(path: Path, what: str = "key") -> None:
-    """Raise if a private key, which is there, is open to other accounts of this machine.
+    """Raise if other accounts of this machine can read a private key, which must exist.
 
     Examples
     --------

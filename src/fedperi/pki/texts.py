@@ -1,4 +1,4 @@
-"""What lies beside keys, in words for those who are handed them."""
+"""Texts that are written beside keys, for the people who receive them."""
 
 CA_README = """\
 The pilot's certificate authority (CA)

@@ -1,4 +1,4 @@
-"""Shut sites out: their public keys are put aside, and a coordinator that runs notices within seconds."""
+"""Withdraw sites: their public keys are moved away, and a running coordinator notices within seconds."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ WITHDRAWN = "withdrawn"
 
 
 def withdraw(folder: Path, sites: Sequence[str]) -> list[Path]:
-    """Put the public keys of sites aside, in the owner's folder or in the coordinator's copy of its part.
+    """Move the public keys of sites away, in the owner's folder or in the coordinator's copy of its part.
 
-    Returns where they are now. Nothing is deleted: which key was withdrawn when belongs to the record.
+    Returns their new paths. Nothing is deleted: the record needs to show which key was withdrawn when.
     """
     names = checked("site", sites, site_name)
     base = folder / "coordinator" if (folder / "coordinator").is_dir() else folder
@@ -36,7 +36,7 @@ def _put_aside(folder: Path, base: Path, name: str) -> Path:
     public = aside / f"{mark}.pub"
     (base / "sites" / f"{name}.pub").rename(public)
     handed = folder / "sites" / name
-    if base != folder and handed.is_dir():  # the owner's copy of what was handed over
+    if base != folder and handed.is_dir():  # the owner's copy of the coordinator's part
         (folder / WITHDRAWN).mkdir(mode=0o700, exist_ok=True)
         handed.rename(folder / WITHDRAWN / mark)
     return public

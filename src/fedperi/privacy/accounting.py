@@ -1,6 +1,6 @@
-"""The privacy cost of releases: the price of one, and totals of many under basic, zCDP and PLD composition.
+"""The privacy cost of releases: the price of one release, and totals under basic, zCDP and PLD composition.
 
-Neighbouring tables differ by one row, added or removed. Pure functions and values: nothing here is stored or drawn.
+Neighbouring tables differ by one row, added or removed. Pure functions and values: nothing is stored or drawn here.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .zcdp import LARGEST, gaussian_epsilon, positive, probability, real, zcdp_e
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-# Sums of decimal fractions miss by some units in the last place (three times 0.1 is more than 0.3 to a computer).
-# A value that is compared with a limit may exceed it by this share, which is of no practical consequence.
+# Sums of decimal fractions have rounding errors in the last place (three times 0.1 is more than 0.3 to a computer).
+# A value that is compared with a limit may exceed it by this share, which has no practical consequence.
 ROUNDING = 1e-12
 # Privacy loss distributions are composed by Fourier transforms, whose rounding noise grows with the number of answers
 # and can make epsilon too small. Measured on Gaussians, whose total is known: 4 answers, exact to 1e-4 at delta 1e-12
@@ -36,8 +36,8 @@ _Repeated = tuple[tuple[float, int], ...]  # epsilon of one answer, and how many
 class Price:
     """The privacy cost of a release for one row.
 
-    A price names its mechanisms, because they, not the claim, compose tightly. The claim must follow from them: a price
-    that claims less than its noise gives is refused.
+    A price lists its mechanisms, because tight composition needs them and not only the claim. The claim must follow
+    from them: a price that claims a smaller epsilon than its noise gives is refused.
 
     Parameters
     ----------
@@ -46,11 +46,12 @@ class Price:
     gaussian : float
         zCDP rho of all Gaussian noise together.
     selections : tuple of (float, int)
-        Pure epsilon of one exponential-mechanism selection (that is, noisy max with Gumbel noise), and how many. Its
-        range is bounded, so rho is epsilon^2 / 8 each. Noisy max with Laplace or exponential noise has no such bound:
-        enter it under `laplace`.
+        Pure epsilon of one selection by the exponential mechanism (noisy max with Gumbel noise), and the number of
+        selections. Its range is bounded, so rho is epsilon^2 / 8 each. Noisy max with Laplace or exponential noise has
+        no such bound: enter it under `laplace`.
     laplace : tuple of (float, int)
-        Pure epsilon of one Laplace answer (or of any other pure mechanism), and how many; rho is epsilon^2 / 2 each.
+        Pure epsilon of one Laplace answer (or of any other pure mechanism), and the number of answers; rho is
+        epsilon^2 / 2 each.
 
     Examples
     --------
@@ -138,25 +139,25 @@ class Price:
 
 @dataclass(frozen=True)
 class Totals:
-    """The total privacy cost of several releases for one row, by three ways of adding up.
+    """The total privacy cost of several releases for one row, by three kinds of composition.
 
     Parameters
     ----------
     releases : int
-        How many.
+        Number of releases.
     basic_epsilon, basic_delta : float
         The sums of the claims.
     rho : float
         The sum of the zCDP parameters.
     delta : float
-        The delta that was asked for; the two that follow hold at it.
+        The requested delta, for the next two values.
     zcdp_epsilon : float
         Epsilon by zCDP.
     pld_epsilon : float or None
-        Epsilon by privacy loss distributions, the tightest for Gaussian and Laplace noise; selections enter as any
-        pure mechanism, so with many of them zCDP can be below. None if dp-accounting is not installed, or where its
-        arithmetic does not reach: delta below 1e-12, or below 1e-14 times the number of Laplace answers and selections,
-        more than a million of these, or one with an epsilon above 700.
+        Epsilon by privacy loss distributions, the tightest for Gaussian and Laplace noise. Selections are treated as
+        any pure mechanism, so with many of them zCDP can be smaller. None if dp-accounting is not installed, or if its
+        arithmetic is not exact enough: delta below 1e-12, or below 1e-14 times the number of Laplace answers and
+        selections; more than a million of these; or one with an epsilon above 700.
 
     Examples
     --------
@@ -186,7 +187,7 @@ def total(prices: Iterable[Price], delta: float, pld: bool = True) -> Totals:
     prices : iterable of Price
         One for each release.
     delta : float
-        The delta at which zCDP and PLD are turned into an epsilon.
+        The delta for which zCDP and PLD are converted to an epsilon.
     pld : bool
         Whether to compose privacy loss distributions too, which takes up to a second.
 
@@ -210,9 +211,9 @@ def total(prices: Iterable[Price], delta: float, pld: bool = True) -> Totals:
 
 
 def spent(prices: Iterable[Price], delta: float) -> float:
-    """Epsilon to compare with a ceiling: zCDP at delta, or the basic sum where that is smaller and its delta fits.
+    """Epsilon to compare with a ceiling: zCDP at delta, or the basic sum if it is smaller and its delta is not larger.
 
-    The same with and without dp-accounting, so that two installations of a site never disagree on what is left.
+    The same with and without dp-accounting, so that two installations at a site never disagree about what is left.
 
     Examples
     --------
@@ -282,8 +283,8 @@ def _composed(gaussian: float, laplace: _Repeated, selections: _Repeated, delta:
 def _pure_loss(epsilon: float, grid: float) -> PrivacyLossDistribution:
     """Privacy loss of randomised response, which dominates every mechanism of this pure epsilon.
 
-    dp-accounting has a constructor for it that rounds the loss up to the grid, an error that grows with the number of
-    releases; connecting the dots of the delta curve rounds up too, but in second order.
+    dp-accounting has a constructor that rounds the loss up to the grid; its error grows with the number of releases.
+    Linear interpolation of the delta curve also rounds up, but only in second order.
     """
     import numpy as np
     from dp_accounting.pld import pld_pmf

@@ -1,4 +1,4 @@
-"""Public knowledge about columns: limits and levels that anyone may know, since nobody looked at the table."""
+"""Public knowledge about columns: limits and levels that are known without looking at the table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..strict import Unreadable, read_json, read_toml, write_json
 from ..tables.schema import Column, Schema
 
 NARROWEST = 1e-300
-"""Smallest width of bounds: a small part of it is still a number that can be divided by."""
+"""Smallest width of bounds, so that one can divide by a small part of it."""
 
 Bounds = Mapping[str, Any] | Schema | str | PathLike[str]
 
@@ -44,12 +44,12 @@ def as_bounds(bounds: Any) -> Schema | None:
 
 
 def public_schema(columns: Iterable[str], bounds: Schema | None, schema: Schema | None, site: str) -> Schema:
-    """Return what is publicly known of every column, bounds first, in the order in which it was declared.
+    """Return the public knowledge about every column, bounds first, in the order of declaration.
 
     Raises
     ------
     InputError
-        If a column has neither bounds nor levels, or one that was declared is not there.
+        If a column has neither bounds nor levels, or a declared column is missing.
 
     Examples
     --------

@@ -1,12 +1,12 @@
 """The ledger: what a site has released about a table, at which price, and what it may still release.
 
-The ledger is a folder ``ledger`` in the site's place: ``ledger.jsonl``, one line of JSON per release, to be read by
-people; ``key``, random; ``head``, how long the file is. Every line ends with an HMAC-SHA256, under the key, of itself
-and the line before, so that a line that is edited, added, cut out or moved is noticed; the head reveals lines cut off
-at the end. Ledgers of the same table under other names in the same store count as one, with one ceiling.
+The ledger is a folder ``ledger`` in the site's place. It has ``ledger.jsonl``, one readable line of JSON per release;
+``key``, random; ``head``, the length of the file. Every line ends with an HMAC-SHA256 with this key of itself and the
+line before, so that edited, added, removed or moved lines are noticed; the head shows if lines at the end were removed.
+Ledgers of the same table under other names in the same store count as one, with one ceiling.
 
-This stops accidents and tempting edits. It cannot stop the owner of the disk from deleting the whole place, from
-putting an old copy of it back, or from using another store: no file can.
+This prevents accidents and simple manipulation. Nothing on a disk can stop its owner from deleting the whole place,
+from restoring an old copy, or from using another store.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Ledger:
     Parameters
     ----------
     place : Place
-        Where it is kept.
+        Place in the store.
     site, table : str
-        Whose it is: the site's name, and the fingerprint of its table, which never leaves this file.
+        The site's name, and the fingerprint of its table, which never leaves this file.
     ceilings : tuple of (str, Ceiling)
-        The ceilings that were set, each with its date; the last one holds.
+        The ceilings that were set, each with its date; the last one is in force.
     releases : tuple of Entry
-        All that was charged, under any name that the table had in this store.
+        All charges, under any name that the table had in this store.
     elsewhere : tuple of Place
-        Where the same table was kept under other names.
+        Places of the same table under other names.
 
     Examples
     --------
@@ -67,14 +67,14 @@ class Ledger:
         Parameters
         ----------
         place : Place
-            Where it is kept.
+            Place in the store.
         site, table : str
             The site's name and its table's fingerprint; a ledger of another site or table is refused.
         ceiling : Ceiling, optional
-            Without it, the one that the table has in this store; for a new table, the default. A lower one is
-            recorded and holds from now on.
+            If not given, the one that the table has in this store; for a new table, the default. A lower ceiling is
+            recorded and is in force from now on.
         raise_ceiling : bool
-            Whether a ceiling above the one in the ledger is recorded as well, instead of being refused.
+            Whether a ceiling above the one in the ledger is recorded too, instead of being refused.
 
         Examples
         --------
@@ -99,7 +99,7 @@ class Ledger:
                     f"the ceiling of site {site!r} is {_words(old)}, and {_words(new)} would raise it: keep it, or "
                     "have the site raise it knowingly (`fedperi release --raise-ceiling`), which its ledger records"
                 )
-            if new != old:  # in every ledger of the table: under any name, one ceiling holds
+            if new != old:  # in every ledger of the table: all names have one ceiling
                 files = tuple(file.limited(new) for file in files)
             if own is None:
                 files = (LedgerFile.create(place, site, table, new), *files)
@@ -107,7 +107,7 @@ class Ledger:
 
     @classmethod
     def look(cls, place: Place, *, site: str, table: str) -> Ledger | None:
-        """Read what a store knows about a table, without creating anything; None if it knows nothing.
+        """Read what a store has about a table, without creating anything; None if there is nothing.
 
         Examples
         --------
@@ -124,7 +124,7 @@ class Ledger:
 
     @property
     def ceiling(self) -> Ceiling:
-        """The ceiling that holds."""
+        """The ceiling in force."""
         return self.ceilings[-1][1]
 
     @property
@@ -146,7 +146,7 @@ class Ledger:
         return tuple(entry.price for entry in self.releases)
 
     def check(self, price: Price) -> None:
-        """Raise if a release at this price would pass the ceiling. Ask before anything is drawn.
+        """Raise if a release at this price would exceed the ceiling. Call it before anything is drawn.
 
         Examples
         --------
@@ -163,10 +163,10 @@ class Ledger:
             )
 
     def charge(self, price: Price, what: str) -> Ledger:
-        """Enter a release, if the ceiling allows it; on the disk for good when this returns.
+        """Add a release, if the ceiling allows it; it is safely on the disk when this returns.
 
-        The files are read again first, under the lock of the store, so that two processes cannot overspend together. To
-        be called *before* the noise is drawn: a crash between the two costs budget, and never privacy.
+        The files are read again first, with the lock of the store, so that two processes cannot overspend together.
+        Call it *before* the noise is drawn: a crash between the two costs budget, but never privacy.
 
         Examples
         --------
@@ -220,7 +220,7 @@ def _ledger(files: tuple[LedgerFile, ...], site: str, table: str, place: Place) 
         ceilings = sorted(dict.fromkeys(ceilings), key=lambda one: one[0])
         releases = sorted(releases, key=lambda one: one.when)
     strictest = _strictest(files)
-    if ceilings[-1][1] != strictest:  # ledgers of version 0.1, each of which had a ceiling of its own
+    if ceilings[-1][1] != strictest:  # ledgers of version 0.1 each had their own ceiling
         ceilings.append((ceilings[-1][0], strictest))
     elsewhere = tuple(file.place for file in files if file.place != place)
     return Ledger(place, site, table, tuple(ceilings), tuple(releases), elsewhere)

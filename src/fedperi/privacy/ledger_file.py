@@ -1,7 +1,7 @@
-"""The three files of a ledger: one line of JSON per release, chained by codes under a key, and how long it is.
+"""The three files of a ledger: one line of JSON per release, chained by codes with a key; the key; the length.
 
-A store may hold several ledgers of one table, one for each name that the table was given. They are one account:
-`account` finds them all.
+A store may have several ledgers of one table, one for each name of the table. They are one account: `account` finds
+them all.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class LedgerFile:
         header |= {"when": now(), "ceiling": asdict(ceiling)}
         key = secrets.token_hex(32)
         file = cls(place, key, (_sealed(key, "", header),), (header,))
-        # All at once: were they written one by one, a crash would look like two of three files deleted.
+        # All at once: otherwise after a crash it would look as if some of the three files had been deleted.
         contents = {_LINES: file.text, _KEY: key + "\n", _HEAD: _head(key, file.lines)}
         place.create(FOLDER, {path.removeprefix(f"{FOLDER}/"): text for path, text in contents.items()})
         return file
@@ -94,9 +94,9 @@ class LedgerFile:
         if not lines or "".join(f"{line}\n" for line in lines) != text:
             raise damaged(place, site, "its last line is not whole")
         if head != _head(key, lines):
-            # A crash between the two writes of `append` leaves one line more than the head knows. It carries its code,
-            # so it was charged: it counts, though what it was charged for may never have been drawn. Whatever else
-            # the head says, lines are missing or were added.
+            # A crash between the two writes of `_append` leaves one line more than the head says. The line has a valid
+            # code, so it was charged: it counts, even if nothing was drawn for it. With any other difference, lines are
+            # missing or were added.
             if len(lines) < 2 or head != _head(key, lines[:-1]):
                 raise damaged(place, site, "its length is not the one that was recorded")
             place.write(_HEAD, _head(key, lines))
@@ -109,7 +109,7 @@ class LedgerFile:
 
     @property
     def site(self) -> str:
-        """Under which name the ledger was begun."""
+        """The name under which the ledger was begun."""
         return str(self.bodies[0]["site"])
 
     @property
@@ -124,7 +124,7 @@ class LedgerFile:
 
     @property
     def releases(self) -> tuple[Entry, ...]:
-        """All that was charged."""
+        """All charges."""
         priced = (body for body in self.bodies if "price" in body)
         return tuple(Entry(body["when"], body["what"], Price.from_dict(body["price"])) for body in priced)
 
@@ -139,7 +139,7 @@ class LedgerFile:
     def _append(self, body: dict[str, Any]) -> LedgerFile:
         lines = (*self.lines, _sealed(self.key, _split(self.lines[-1])[1], body))
         longer = LedgerFile(self.place, self.key, lines, (*self.bodies, body))
-        # The lines first: a head without its line would look like a line cut off, a line without its head is a charge.
+        # Lines first: a head without its line would look like a removed line; a line without its head is a charge.
         self.place.write(_LINES, longer.text)
         self.place.write(_HEAD, _head(self.key, longer.lines))
         return longer
@@ -151,8 +151,8 @@ def account(place: Place, site: str, table: str) -> tuple[LedgerFile | None, tup
     Raises
     ------
     InputError
-        If one of them is damaged, or was deleted while the releases that it paid for are still there: what was spent is
-        then not known, and the table of a ledger that is gone is not known either.
+        If one of them is damaged, or was deleted while its releases still exist: what was spent is then not known, nor
+        the table of a deleted ledger.
     """
     own = LedgerFile.read(place, site)
     if own is not None:
@@ -186,7 +186,7 @@ def _same(file: LedgerFile, site: str, table: str) -> None:
 
 
 def damaged(place: Place, site: str, why: str) -> InputError:
-    """Say that a ledger cannot be relied on."""
+    """The error if a ledger is not reliable."""
     return InputError(
         f"the ledger of site {site!r} in {str(place.path / FOLDER)!r} is damaged or was edited ({why}); nothing is "
         "released, because what was spent is not known: restore the folder as it was after the last release"
@@ -221,14 +221,14 @@ def _texts(place: Place, site: str) -> tuple[str, str, str]:
 
 
 def _bodies(place: Place, site: str, lines: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
-    """Return what the lines say, once it is certain that all of it can be used."""
+    """Return the contents of the lines, after checking that all of them are usable."""
     try:
         bodies = tuple(read_json(_split(line)[0]) for line in lines)
         file = LedgerFile(place, "", lines, bodies)
         if isinstance(bodies[0]["site"], str) and isinstance(bodies[0]["table"], str) and file.ceilings:
             _ = file.releases
             return bodies
-    except (Unreadable, InputError, KeyError, TypeError):  # written by hand, with the key
+    except (Unreadable, InputError, KeyError, TypeError):  # someone with the key wrote it by hand
         pass
     raise damaged(place, site, "its lines do not say what they should")
 

@@ -28,7 +28,7 @@ class Noise(Protocol):
 
     @property
     def private(self) -> bool:
-        """Whether what is released with this noise may be called private."""
+        """Whether a release with this noise is private."""
 
     def gaussian(self, values: Integers, sensitivity: float, rho: float) -> Integers:
         """Add discrete Gaussian noise of scale sensitivity / sqrt(2 rho) to whole numbers: rho-zCDP."""
@@ -67,7 +67,7 @@ class SecureNoise:
         return np.array(_laplace(scale)(np.asarray(values, dtype=np.float64)), dtype=np.float64)
 
 
-# OpenDP's mechanisms are pure functions of their scale; an audit draws from the same few thousands of times.
+# OpenDP's mechanisms are pure functions of their scale; an audit uses the same few mechanisms thousands of times.
 
 
 @lru_cache(maxsize=64)

@@ -20,44 +20,45 @@ LARGEST_DELTA = 1e-6
 
 @dataclass(frozen=True)
 class Privacy:
-    """Differential privacy for every site of a run: adding or removing one row changes no probability by much more.
+    """Differential privacy for every site of a run: adding or removing one row changes no probability by much.
 
-    The promise is per site and per row: whatever anyone computes from all that a site ever sends in this run, no event
-    becomes more likely than ``exp(epsilon)`` times, plus ``delta``, by one person's row being in the table. A person
-    with rows at several sites is promised the sum. The number of rows is protected as well.
+    The guarantee is per site and per row. It holds for anything that is computed from all messages of a site in this
+    run: if one row is added or removed, the probability of any event grows at most to ``exp(epsilon)`` times its value
+    plus ``delta``. For a person with rows at several sites the guarantee is the sum. The number of rows is protected as
+    well.
 
     Parameters
     ----------
     epsilon, delta : float
-        The price of the whole run at every site: all rounds, all questions. Below 1 is strong, above 10 is little.
-        Delta must be far below one over the number of rows: 1e-6 or less, or below one over `most_rows`.
+        The price of the whole run at every site: all rounds, all questions. Below 1 the protection is strong, above 10
+        it is weak. Delta must be far below one over the number of rows: 1e-6 or less, or below one over `most_rows`.
     mechanism : {"statistics", "regret"}
-        "statistics": noise is added once to the moments of each table; all answers come from these, so any number of
-        questions costs the same. "regret": the paper's mechanism, noise on every answer, for comparison: at the same
-        total price it is far less exact.
+        "statistics": noise is added once to the moments of each table; all answers are computed from these, so that the
+        number of questions does not matter. "regret": the paper's mechanism, noise on every answer, for comparison; at
+        the same total price it is far less exact.
     bounds : mapping, Schema or path
-        For every column the lowest and highest value that is possible, or the levels of a category, as they are known
-        without looking at the table: ``{"age": (0, 120), "sex": ["f", "m"]}``. A schema with bounds does as well.
+        For every column the smallest and largest possible value, or the levels of a category, as they are known without
+        looking at the table: ``{"age": (0, 120), "sex": ["f", "m"]}``. A schema with bounds may be given as well.
     most_rows : int, optional
-        For a delta above 1e-6: a number of rows that no site's table exceeds, known without counting them (the beds of
-        a hospital, the size of a register). Delta is compared with it and never with the table, since a refusal would
-        reveal something, too.
+        For a delta above 1e-6: an upper bound of the number of rows at any site, known without counting them (the beds
+        of a hospital, the size of a register). Delta is compared with it and never with the table, since a refusal
+        would reveal something, too.
     decimal : {".", ","}, optional
-        The decimal mark of numbers that are text. Without it: a point; and in files whose header is separated by
-        semicolons or tabs, a point or a comma, each cell for itself.
+        The decimal mark of numbers that are text. If not given: a point; in files whose header is separated by
+        semicolons or tabs, a point or a comma, decided for each cell.
     ceiling : float, optional
-        The largest total epsilon that a site allows over all runs on the same table. Its ledger refuses before anything
-        is released; without it, `fedperi.privacy.ledger.Ceiling` has the default.
+        The largest total epsilon that a site allows over all runs on the same table; its ledger refuses before anything
+        is released. If not given, the default of `fedperi.privacy.ledger.Ceiling`.
     store : path, optional
-        Where sites keep their ledger and their noise, one folder per site. Without it, a folder of the user's, one for
-        every table.
+        Folder in which sites keep their ledger and their noise, with one folder per site. If not given, a folder of the
+        user, with one folder per table.
     sensitivity : float, optional
-        For "regret": how much one row can change a regret. Without it, a bound that is proven for clipped rows;
-        see also `fedperi.privacy.lemma_sensitivity`.
+        For "regret": how much one row can change a regret. If not given, a proven bound for clipped rows; see also
+        `fedperi.privacy.lemma_sensitivity`.
     answers : int, optional
-        For "regret" and more than 12 variables: how many answers to share the budget among.
+        For "regret" and more than 12 variables: number of answers among which the budget is divided.
     test_seed : int, optional
-        For tests: noise from a seed. Nothing is private then, and the results say so.
+        For tests only: noise from a seed. Nothing is private then, and the results say so.
 
     Examples
     --------
@@ -117,7 +118,7 @@ class Privacy:
 
 
 def check_delta(delta: float, most_rows: int | None = None) -> None:
-    """Raise unless delta is far enough below one over the number of rows, as far as that is publicly known.
+    """Raise unless delta is far enough below one over the publicly known number of rows.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Findings for the owner of a table alone, before a release: later none of them stops it.
+"""Findings about a table for its owner only, before a release; none of them stops a release.
 
-Under privacy a table that is refused after connecting would reveal something about its rows. So problems with rows are
+In a private run, refusing a table after connecting would reveal something about its rows. So problems with rows are
 reported here, on the owner's own screen, while there is time to correct them.
 """
 
@@ -56,7 +56,7 @@ def owner_findings(
     missing: Missing = "error",
     name: str | None = None,
 ) -> list[Finding]:
-    """List how a private run would treat a table's odd cells, damaged lines and few rows. It stays at the site.
+    """List how a private run would treat unusual cells, damaged lines and few rows. The list stays at the site.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def _damaged(table: Table, rows: int) -> Iterable[Finding]:
 
 
 def _odd(table: Table, plan: Plan, tally: _Tally, missing: Missing) -> Iterable[Finding]:
-    """What happens to cells that cannot be read, or lie outside their bounds."""
+    """What happens to cells that cannot be read, or are outside their bounds."""
     for at, column in enumerate(plan.schema.columns):
         number, unread, outside = is_number(column, plan.data), int(tally.unread[at]), int(tally.outside[at])
         if unread:

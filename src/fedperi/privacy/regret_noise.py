@@ -1,29 +1,29 @@
 """The `regret` mechanism: Laplace noise on every answer. How much one row can change a regret, and its cost.
 
-*What is proven.* Rows ``z``, with the constant that all of them share, have norm ``B`` at most. Let
+*What is proven.* Rows ``z``, including the common constant, have norm ``B`` at most. Let
 ``A = sum of zz' + n * ridge * I``, where ``n`` and ``ridge`` are constants: numbers that were released before. For any
-set ``T`` of columns, a further row adds ``log(1 + z_T' A_T^-1 z_T)`` to ``log det A_T``. This is not negative, grows
-with ``T``, and is at most ``log(1 + B^2 / (n * ridge))``, since ``A >= n * ridge * I``. The logarithm of the residual
-variance of a variable ``i`` given a set ``S`` is ``log det A_{S+i} - log det A_S`` (of the residual determinant, if a
-variable has several columns; the constant is always in ``S``). So a further row adds between 0 and that bound to it,
-and every local score ``-(n/2) log v - price`` changes by an amount in ``[-D, 0]``, with
+set ``T`` of columns, an additional row adds ``log(1 + z_T' A_T^-1 z_T)`` to ``log det A_T``. This is not negative,
+grows with ``T``, and is at most ``log(1 + B^2 / (n * ridge))``, since ``A >= n * ridge * I``. The logarithm of the
+residual variance of a variable ``i`` given a set ``S`` is ``log det A_{S+i} - log det A_S`` (of the residual
+determinant, if a variable has several columns; the constant is always in ``S``). So an additional row adds between 0
+and this bound to it, and every local score ``-(n/2) log v - penalty`` changes by an amount in ``[-D, 0]``, with
 
     D = (n/2) log(1 + B^2 / (n * ridge)) <= B^2 / (2 * ridge).
 
-A maximum of such scores with constant prices, over a class of sets that does not depend on the rows, changes by an
-amount in ``[-D, 0]`` too: the adaptive mask, and the reference. A regret is the difference of two such numbers, and so
-is a discrepancy of phase 2 between two sets that were chosen without the rows. Either changes by ``D`` at most, not by
-``2 D``, if a row is added or removed. Scores in units of a column's standard deviation have a further term for each
-node; it is the same for all sets, and cancels in the difference.
+A maximum of such scores with constant penalties, over a class of sets that does not depend on the rows, also changes by
+an amount in ``[-D, 0]``: this covers the adaptive mask and the reference. A regret is the difference of two such
+numbers, and so is a discrepancy of phase 2 between two sets that were chosen without the rows. Both change by ``D`` at
+most, not by ``2 D``, if a row is added or removed. Scores in units of a column's standard deviation have another term
+for each node, which is the same for all sets and cancels in the difference.
 
-``D`` is nearly reached: two columns that always agree, and a row where they are opposite (a test has the numbers).
+The bound is nearly tight: two columns that always agree, and a row where they are opposite (a test has the numbers).
 
-*What is not.* A site's own graph is no maximum with a bounded change: one row can flip an edge of it, and with it the
-consensus mask. So the graph is learned from a private release, with a share of the budget. The paper's lemma
-(`lemma_sensitivity`) skips this.
+*What is not proven.* A site's own graph is not a maximum with a bounded change: one row can change an edge of it, and
+with it the consensus mask. So the graph is learned from a private release, with a share of the budget. The paper's
+lemma (`lemma_sensitivity`) does not consider this.
 
-*What it costs.* The paper calls noise of scale ``Q / epsilon`` on each regret epsilon-private. That is the price of one
-regret; a run asks dozens to thousands, and their prices add up.
+*What it costs.* The paper calls noise of scale ``Q / epsilon`` on each regret epsilon-private. This is the price of one
+regret; a run asks for dozens to thousands, and their prices add up.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ OWN_SHARE = 0.2
 
 CLIP_ANSWERS = 1.0
 """Norm to which rows are clipped for answers, in units of the square root of the number of columns. Longer rows need
-more noise, shorter ones bend the scores, and no later step can undo that. Of 0.75, 1, 1.5 and 2 the first two were
-equally good and the last was worst (5 variables, 2000 rows, 8 seeds)."""
+more noise; shorter rows bias the scores, which no later step can undo. Of 0.75, 1, 1.5 and 2 the first two were equally
+good and the last was worst (5 variables, 2000 rows, 8 seeds)."""
 
 MOST_RIDGE, LEAST_RIDGE = 0.5, 1e-4
-"""Limits of the ridge, in standard units: more would drown the data; less, and rounding errors would count."""
+"""Limits of the ridge, in standard units: a larger one would hide the data; with a smaller one, rounding matters."""
 
 EXACT = 12
 """Up to this number of variables the search asks for every parent set, and the number of answers is known beforehand
@@ -64,10 +64,10 @@ def lemma_sensitivity(M: float, r: float) -> float:
 
     The paper prints ``log r^2``, which is negative; its absolute value is meant. It assumes that the norm of all
     parameters is `M` at most, that the density is `r` at least at every row that is or could be in the table and for
-    all parameters, that one row moves the parameters by ``2M / n`` at most, and it leaves out a term of order
-    ``log(n) / n`` and the change of the site's own graph. Nobody can check these from data: a density that is bounded
-    below by a positive number everywhere is that of no normal variable. Noise scaled by it is as private as the
-    assumptions are true.
+    all parameters, and that one row moves the parameters by ``2M / n`` at most. It neglects a term of order
+    ``log(n) / n`` and the change of the site's own graph. Nobody can check these assumptions from data, and no normal
+    variable has a density that is bounded below everywhere by a positive number. Noise scaled by this bound is private
+    only if the assumptions are true.
 
     Parameters
     ----------
@@ -93,16 +93,16 @@ def lemma_sensitivity(M: float, r: float) -> float:
 
 
 def proven_sensitivity(n: float, limit: float, ridge: float) -> float:
-    """Return how much one row, added or removed, changes a regret at most; the module's first lines have the proof.
+    """Return the largest change of a regret when one row is added or removed; the proof is at the top of the module.
 
     Parameters
     ----------
     n : float
-        The number of rows that scores are computed with: a constant, not the table's.
+        The number of rows that scores use: a constant, not the number in the table.
     limit : float
-        Norm of a row at most, the constant that all rows share included.
+        Largest norm of a row, including the constant that all rows have.
     ridge : float
-        What is added to every variance.
+        The value that is added to every variance.
 
     Examples
     --------
@@ -118,11 +118,11 @@ def proven_sensitivity(n: float, limit: float, ridge: float) -> float:
 
 
 def chosen_ridge(n: float, limit: float, each: float) -> float:
-    """Return a ridge for answers of pure epsilon `each`: it weighs the noise against the bias of the ridge.
+    """Return a ridge for answers of pure epsilon `each`, as a compromise between noise and the bias of the ridge.
 
-    Noise is of order ``limit^2 / (2 ridge each)`` nats. A ridge is noise on every column: with correlations of a
-    half it leaves a dependence of about ``ridge / 4`` where there is none, worth ``n ridge^2 / 32`` nats. The ridge
-    makes the two equal; with a growing budget both vanish.
+    Noise is of order ``limit^2 / (2 ridge each)`` nats. A ridge is like noise on every column: with correlations of
+    1/2 it adds false dependences of about ``ridge / 4``, which count ``n ridge^2 / 32`` nats. The ridge makes the two
+    equal; with a growing budget both vanish.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def chosen_ridge(n: float, limit: float, each: float) -> float:
 
 
 def ridge_covariance(total: Floats, n: float, ridge: float) -> Floats:
-    """Return the covariance, times `n`, from the sum of the outer products of (constant, z), a ridge added to both.
+    """Return the covariance, times `n`, from the sum of the outer products of (constant, z); a ridge is added to both.
 
     Examples
     --------
@@ -146,19 +146,18 @@ def ridge_covariance(total: Floats, n: float, ridge: float) -> Floats:
 
 
 def most_answers(parents: Sequence[int], neighbours: Sequence[int]) -> int:
-    """Return how many different answers a run asks for at most, with `EXACT` variables or fewer.
+    """Return the largest number of different answers that a run asks for, with `EXACT` variables or fewer.
 
-    Phase 1 asks every parent set of every node; those with the same part under a mask are one question. Phase 2 asks
-    for every node as it is, and with each undirected edge directed either way; only edges that the site's own graph
-    has make a difference, and a node without any has none to tell.
+    Phase 1 asks for every parent set of every node; sets that are equal after masking are one question. Phase 2 asks
+    for every node as it is, and with each undirected edge in both directions. Only edges in the site's own graph change
+    an answer, and a node without such edges has none.
 
     Parameters
     ----------
     parents : sequence of int
-        For every node, how many other variables its mask lets count as parents: p - 1 without a mask.
+        For every node, the number of other variables that its mask allows as parents: p - 1 without a mask.
     neighbours : sequence of int
-        For every node, how many neighbours it may have in the graph by which the site judges directions; zeros if
-        there is no phase 2.
+        For every node, the largest number of neighbours in the site's graph for phase 2; zeros without phase 2.
 
     Examples
     --------
@@ -187,16 +186,16 @@ def own_privacy(privacy: Privacy) -> Privacy:
 
 @dataclass(frozen=True)
 class RegretPlan:
-    """How a budget is divided between a release that stays at the site and equal answers.
+    """How a budget is divided between a release that stays at the site and answers with equal shares.
 
     Parameters
     ----------
     epsilon, delta : float
         The whole budget.
     own : Price
-        What the release that stays at the site costs.
+        The price of the release that stays at the site.
     answers : int
-        How many answers the rest is divided among.
+        The number of answers among which the rest is divided.
 
     Examples
     --------
@@ -228,7 +227,7 @@ class RegretPlan:
 
     @property
     def pure(self) -> bool:
-        """Whether the answers' epsilons simply add up, or else their rho, whichever allows more for each answer."""
+        """Whether the answers' epsilons are added (True) or their rho (False): the one that allows more per answer."""
         return self._by_sum > self._by_rho
 
     @property
@@ -237,7 +236,7 @@ class RegretPlan:
         return max(self._by_sum, self._by_rho) * (1 - 1e-12)
 
     def price(self, count: int) -> Price:
-        """Return what this number of answers costs, as an entry of the ledger.
+        """Return the price of this number of answers, as an entry of the ledger.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""A site's statement as a file or a message: a private release or an exact summary. One text, read in one place."""
+"""A site's statement as a file or a message: a private release or an exact summary, read and written here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HEAD = re.compile(r'\ufeff?\s*\{\s*"format"\s*:\s*"fedperi\.(release|summary)"'
 
 
 def is_statement(path: str | PathLike[str]) -> bool:
-    """Say whether a file begins like a statement; it may still be refused when it is read.
+    """Whether a file begins like a statement; it may still be refused when it is read.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def sign_statement(statement: Statement, key: EllipticCurvePrivateKey) -> Statem
 
 
 def as_summary(statement: Statement) -> Summary:
-    """Return a statement as a summary; that of a release knows its noise."""
+    """Return a statement as a summary; the summary of a release includes the size of its noise."""
     if isinstance(statement, Summary):
         return statement
     from .release.summaries import released_summaries

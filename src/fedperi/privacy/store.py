@@ -1,4 +1,4 @@
-"""Storage of what must outlive a run: a site's ledger, and the noise that was drawn once."""
+"""Storage of what is needed after a run: a site's ledger, and the noise that is drawn only once."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ class Store:
     Parameters
     ----------
     root : path, optional
-        The folder. Given, every *site* has one place in it, for any table: the ledger there refuses another table.
-        Ledgers of one table under several names count as one (`fedperi.privacy.ledger`).
-        Not given, it is ``$FEDPERI_STORE``, else ``$XDG_DATA_HOME/fedperi``, else ``~/.local/share/fedperi``, and every
-        *table*, by its content, has one place.
+        The folder. If given, every *site* has one place in it; its ledger refuses another table. Ledgers of one table
+        under several names count as one (`fedperi.privacy.ledger`). If not given, ``$FEDPERI_STORE``, else
+        ``$XDG_DATA_HOME/fedperi``, else ``~/.local/share/fedperi``; then every *table*, by its content, has one place.
 
     Examples
     --------
@@ -41,7 +40,7 @@ class Store:
         self.root = _folder(root) if root is not None else _default_root()
 
     def place(self, site: str, fingerprint: str) -> Place:
-        """Find the place of a site and its table. Nothing is written before something is kept or locked there.
+        """Find the place of a site and its table. It is created only when something is kept or locked there.
 
         Parameters
         ----------
@@ -76,7 +75,7 @@ class Place:
     path : Path
         The folder.
     of_table : bool
-        Whether it belongs to a table, under any name of the site, rather than to a site.
+        Whether the place belongs to a table (under any name of the site), not to a site.
 
     Examples
     --------
@@ -94,7 +93,7 @@ class Place:
     of_table: bool = False
 
     def kept(self, key: str) -> str | None:
-        """Return the text that was kept under a key, or None.
+        """Return the text kept under a key, or None.
 
         Examples
         --------
@@ -104,7 +103,7 @@ class Place:
         return self.read(_file(key))
 
     def keep(self, key: str, text: str) -> None:
-        """Keep a text under a key, replacing what was there; it is durably on disk when this returns.
+        """Keep a text under a key, replacing any former text; it is safely on the disk when this returns.
 
         To keep a text only if there is none yet, call `kept` and this under one `locked`.
 
@@ -120,7 +119,7 @@ class Place:
         self.write(_file(key), text)
 
     def forget(self, key: str) -> None:
-        """Delete the text that was kept under a key. Never call it for noise, or for what was paid."""
+        """Delete the text kept under a key. Never call it for noise, or for anything that was paid for."""
         path = self.path / _file(key)
         with explained(path):
             path.unlink(missing_ok=True)
@@ -156,7 +155,7 @@ class Place:
         return tuple(place for place in (*named, *tables) if place.path != self.path)
 
     def store_locked(self) -> contextlib.AbstractContextManager[None]:
-        """Keep all others that want to change a ledger of the whole store waiting; see `locked`."""
+        """Lock the ledgers of the whole store; see `locked`."""
         return Place(self.path.parent / "tables").locked()
 
     def read(self, name: str) -> str | None:
@@ -169,13 +168,13 @@ class Place:
                 return None
 
     def write(self, name: str, text: str) -> None:
-        """Write a file of the place: after a crash at any moment it has its old content or the new one, whole."""
+        """Write a file of the place: after a crash at any moment it has either its old or its new content."""
         self._make()
         with explained(self.path / name):
             disk.write_whole(self.path / name, _encoded(text))
 
     def create(self, folder: str, texts: dict[str, str]) -> None:
-        """Write a folder with files, which after a crash at any moment is there with all of them or not at all."""
+        """Write a folder with files: after a crash at any moment it exists with all of them or not at all."""
         self._make()
         with explained(self.path / folder):
             made = Path(tempfile.mkdtemp(prefix=".new-", dir=self.path))
@@ -186,12 +185,12 @@ class Place:
 
     @contextlib.contextmanager
     def locked(self, seconds: float = 60.0) -> Iterator[None]:
-        """Keep all other threads and processes that lock the same place waiting; may be nested.
+        """Lock the place: other threads and processes that lock it must wait. Locks may be nested.
 
         Parameters
         ----------
         seconds : float
-            How long to wait for another holder before it is an error.
+            How long to wait for another holder of the lock before raising an error.
 
         Examples
         --------
@@ -226,7 +225,7 @@ class Place:
 def _default_root() -> Path:
     if given := os.environ.get("FEDPERI_STORE"):
         return _folder(given)
-    # The standard for these folders says that a relative one is to be ignored.
+        # The standard for these folders says that relative paths must be ignored.
     base = os.environ.get("XDG_DATA_HOME", "")
     try:
         return (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "share") / "fedperi"
@@ -242,7 +241,7 @@ def _folder(path: object) -> Path:
 
 
 def _safe(site: str) -> str:
-    # The digest alone distinguishes names ("a/b" and "a_b", or "A" and "a" where case does not count); the rest is for
+    # The digest distinguishes names ("a/b" and "a_b", or "A" and "a" where case does not matter); the rest is for
     # people who look into the folder.
     digest = hashlib.sha256(site.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return f"site-{re.sub(r'[^A-Za-z0-9-]', '_', site)[:40]}-{digest}"
@@ -258,7 +257,7 @@ def _encoded(text: str) -> bytes:
 
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn what the disk refuses into words.
+    """Turn errors of the disk into clear messages.
 
     Examples
     --------

@@ -18,7 +18,7 @@ LARGEST = 1e6
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """Epsilon at a delta of what is rho-zCDP.
+    """Epsilon at a delta of a rho-zCDP mechanism.
 
     The conversion of Canonne, Kamath and Steinke ("The Discrete Gaussian for Differential Privacy", 2020): with
     a = alpha - 1, the smallest over a > 0 of (1 + a) rho + (log(1/delta) - log(1 + a)) / a - log(1 + 1/a).
@@ -32,8 +32,8 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     log_delta = -math.log(probability(delta))
     if not rho:
         return 0.0
-    # The derivative vanishes where rho a^2 + log(1 + a) = log(1/delta). The left side grows with a, so there is one
-    # root; one of the two terms is at least half of the right side there, and neither exceeds it.
+    # The derivative is zero where rho a^2 + log(1 + a) = log(1/delta). The left side grows with a, so there is one
+    # root. There, one of the two terms is at least half of the right side, and neither exceeds it.
     low = min(math.sqrt(log_delta / 2 / rho), math.expm1(min(log_delta, 700) / 2))
     high = min(math.sqrt(log_delta / rho), math.expm1(min(log_delta, 700)))
     for _ in range(60):
@@ -81,7 +81,7 @@ def probability(value: object, what: str = "delta") -> float:
 
 def real(value: object, what: str, needs: str, fits: Callable[[float], bool]) -> float:
     """Return a number that fits as a float, or raise with what it needs."""
-    # An integer of 400 digits does not fit a float, so the comparison comes first; NaN fits nothing.
+    # An integer of 400 digits does not fit into a float, so the comparison comes first; NaN fails every comparison.
     if isinstance(value, Real) and not isinstance(value, bool) and fits(value):  # type: ignore[arg-type]
         return float(value)
     raise InputError(f"{what} is {value!r:.50}, but must be a number: {needs}")

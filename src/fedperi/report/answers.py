@@ -1,4 +1,4 @@
-"""Five questions that everybody asks about a causal graph, each answered in a few sentences with the run's numbers."""
+"""Five common questions about a causal graph, each answered in a few sentences with the run's numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..methods.certainty import WORDS
-from ..methods.effects.words import listed
+from ..phrases import listed
 from .matrix import SHORT
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ MOST_SITES = 8
 
 
 class Answer(NamedTuple):
-    """A question, its answer, and where the page says more."""
+    """A question, its answer, and the part of the page with details."""
 
     question: str
     sentences: tuple[str, ...]
@@ -106,7 +106,7 @@ def _different(view: MechanismView, result: Result) -> tuple[str, ...]:
 
 
 def _short(one: Difference, result: Result) -> str:
-    """Say what differs; where no arrow says what is a cause, say only that the link differs."""
+    """Say what differs; if no arrow shows the direction, say only that the link differs."""
     if one.parents and set(one.parents) <= set(result.graph.neighbors(one.variable)):
         return f"linked differently with {listed(one.parents)}, directions open"
     return SHORT[one.kind]

@@ -17,7 +17,7 @@ class Contribution(NamedTuple):
     site : str
         Its name.
     rows : int or None
-        How many rows it has, if known.
+        Its number of rows, if known.
     regret : float or None
         Its final regret, in nats; None if the method computes none.
     supports, lacks : tuple of str

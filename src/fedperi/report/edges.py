@@ -28,7 +28,7 @@ WHY = {
 
 @dataclass(frozen=True)
 class Share:
-    """A share of the bootstrap runs: what the edge looked like there, how often, and a name for style sheets."""
+    """A share of the bootstrap runs: the edge found there, its frequency, and a name for style sheets."""
 
     looks: str
     share: float
@@ -52,16 +52,16 @@ class ShownEdge:
     looks : dict
         For each of `VIEWS`: the edge in that graph, as text.
     extra : str
-        ``differs`` if it is directed only because sites differ, ``follows`` if by Meek's rules from such, ``alone`` if
-        its direction rests on one site, or empty.
+        ``differs`` if it is directed only because sites differ, ``follows`` if Meek's rules derive it from such edges,
+        ``alone`` if its direction depends on one site, or empty.
     evidence : EdgeEvidence or None
         The evidence for it.
     why : str
         Why it is directed, in one or two words.
     stability : tuple of Share
-        What it looked like in bootstrap runs; empty if there were none.
+        The edge in bootstrap runs; empty if there were none.
     kept : float or None
-        The share of bootstrap runs in which it looked as it does in the closed graph.
+        The share of bootstrap runs with the same edge as the closed graph.
     """
 
     upper: str
@@ -79,11 +79,11 @@ class ShownEdge:
 
 
 def drawn_graph(result: Result) -> PDAG:
-    """A DAG with an edge for every pair that any graph of the result joins, along the probable order of variables."""
+    """A DAG with an edge for every pair that is adjacent in any graph of the result, in the probable order."""
     names = result.dag.names
     graphs = [g.reordered(names).adjacency for g in (result.dag, result.cpdag, result.phi_cpdag, result.graph)]
     lines = np.logical_or.reduce([g | g.T for g in graphs])
-    arrows = graphs[-1] & ~graphs[-1].T & graphs[0] & ~graphs[0].T  # the member has no cycle, so these have none
+    arrows = graphs[-1] & ~graphs[-1].T & graphs[0] & ~graphs[0].T  # the member DAG has no cycle, so these have none
     chances = np.full(lines.shape, 0.5)
     at = {name: k for k, name in enumerate(names)}
     for one in result.probable:
@@ -96,7 +96,7 @@ def drawn_graph(result: Result) -> PDAG:
 
 
 def shown_edges(result: Result, pairs: list[tuple[str, str]]) -> list[ShownEdge]:
-    """Collect what is known about every drawn edge.
+    """Collect the information about every drawn edge.
 
     Examples
     --------

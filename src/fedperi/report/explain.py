@@ -1,4 +1,4 @@
-"""Everything that a result says about one pair of variables, in sentences."""
+"""All information of a result about one pair of variables, in sentences."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MARKS = {
 
 
 def explain(result: Result, a: str, b: str) -> list[str]:
-    """Say what a result knows about two variables.
+    """Describe what a result says about two variables.
 
     Parameters
     ----------
     result : Result
-        Of any method; what it does not know is omitted.
+        Result of any method; missing information is omitted.
     a, b : str
         Two variables.
 
@@ -110,7 +110,7 @@ def _stability(result: Result, a: str, b: str) -> list[str]:
 
 
 def _effects(result: Result, a: str, b: str, mark: str) -> list[str]:
-    """The effect along a directed path, if there is one; of an open edge the direct effect either way."""
+    """The effect along a directed path, if there is one; for an open edge the direct effects in both directions."""
     from ..methods.effects.table import effects_of
     from .strengths import strength
 
@@ -138,7 +138,7 @@ def _effects(result: Result, a: str, b: str, mark: str) -> list[str]:
 
 
 def _pooled(estimate: Strength) -> list[tuple[str, str, str]]:
-    """The pooled effect: for which level, if there is one per level; direct; total."""
+    """The pooled effect: level (if there is one effect per level), direct, total."""
     if estimate.direct or estimate.total:
         return [("", estimate.direct, estimate.total)]
     levels = [place for place in estimate.places if place[0].startswith("Pooled: ")]

@@ -1,4 +1,4 @@
-"""What the directions of a result rest on, in words."""
+"""What the directions of a result depend on, in words."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 def grade_words(robust: Robustness | None, sites: int) -> str:
-    """Say what a direction rests on.
+    """Say what a direction depends on.
 
     Parameters
     ----------
     robust : Robustness or None
-        From a result; None if it says nothing about the edge.
+        From a result; None if it has none for the edge.
     sites : int
-        How many sites took part. With one or two, none can be left out.
+        Number of sites. With one or two, none can be left out.
 
     Examples
     --------
@@ -41,14 +41,14 @@ def grade_words(robust: Robustness | None, sites: int) -> str:
 
 
 def count_grades(result: Result) -> tuple[int, int, int]:
-    """How many edges have a direction that is confirmed or known, one that rests on less, and none."""
+    """Number of edges with a direction that is confirmed or known, with a less certain one, and with none."""
     directed = len(result.graph.directed)
     sure = sum(one.grade in ("confirmed", "known") for one in result.robustness)
     return sure, directed - sure, len(result.graph) - directed
 
 
 def what_they_rest_on(result: Result) -> str:
-    """Name what directions that are not confirmed rest on, as a plural: one site, few sites, straight lines.
+    """Name what unconfirmed directions depend on, as a plural: one site, few sites, straight lines.
 
     Examples
     --------

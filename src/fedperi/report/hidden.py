@@ -1,4 +1,4 @@
-"""Which variables may have a hidden common cause, according to the warnings of a run."""
+"""Variables that may have a hidden common cause, according to the warnings of a run."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MARK = " may have a hidden common cause"
 
 
 class Suspicion(NamedTuple):
-    """A warning about two variables or more: which, and the sentence."""
+    """A warning about two or more variables: their names, and the sentence."""
 
     variables: tuple[str, ...]
     words: str
 
     def about(self, a: str, b: str) -> bool:
-        """Whether it is about both."""
+        """Whether the warning names both variables."""
         return {a, b} <= set(self.variables)
 
 

@@ -29,17 +29,17 @@ class Cell:
     Attributes
     ----------
     site, variable : str
-        Which.
+        The site and the variable.
     kind : str
         "same", or one of `fedperi.methods.parts.Difference`.
     words, evidence : str
-        What is different and how strong the evidence is; empty if nothing is.
+        What is different and how strong the evidence is; empty if there is no difference.
     ask : str
-        What to ask the site.
+        Question for the site.
     picture : str
-        The mechanism here against elsewhere, as markup; empty if the sites' summaries are not available.
+        Picture of the mechanism here and elsewhere, as markup; empty if the sites' summaries are not available.
     elsewhere : tuple of str
-        The sites that it is compared with.
+        The sites for comparison.
     """
 
     site: str

@@ -1,4 +1,4 @@
-"""What the report shows of a result that compares mechanisms, beside its graph."""
+"""What the report shows of a result that compares mechanisms, besides its graph."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .strengths import Strength, strength
 
 if TYPE_CHECKING:
     from ..methods.effects.estimates import Effects
-    from ..methods.parts import Difference, Groups, Robustness
+    from ..methods.parts import Groups, Robustness
     from ..methods.result import Result
 
 WEAK, STRONG = 3.0, 7.0
-"""Nats below which evidence is called weak, and above which it is called strong: odds of 20 and of 1,100 to 1."""
+"""Evidence below the first number (in nats) is called weak, above the second strong: odds of 20 and of 1,100 to 1."""
 
 NOTABLE = 0.05
-"""Probability of an edge from which a pair without one is listed."""
+"""A pair without an edge is listed if the probability of an edge is at least this."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,21 @@ class GradedEdge:
     shares : tuple of Share
         Probabilities: of the direction as written, of the reverse, of no edge.
     words : str
-        What the direction rests on: "confirmed", "rests on Lyon alone", "open".
+        What the direction depends on: "confirmed", "rests on Lyon alone", "open".
     grade : {"confirmed", "alone", "open"}
         The same for style sheets.
     flips : tuple of str
-        What reverses it or leaves it open; of an open edge, what makes the other direction more probable or removes it.
+        What reverses it or leaves it open; for an open edge, what makes the other direction more probable, or removes
+        it.
     strength : str
-        How strong the evidence is that the edge is there; empty if the result does not say.
+        Strength of the evidence for the edge; empty if the result has none.
     differences : tuple of str
         What sites do differently at its ends.
     sure : Word or None
-        How probable it is as written, in one of four words.
+        The probability of the direction as written, as one of four words.
     effects : tuple of (str, Strength)
-        Its strength as an arrow, of an open edge for both directions; empty if the sites' summaries are not available.
+        The effect along the arrow, for an open edge in both directions; empty if the sites' summaries are not
+        available.
     hidden : tuple of str
         Warnings that its ends may have a hidden common cause, with their evidence.
     """
@@ -64,7 +66,7 @@ class GradedEdge:
 
     @property
     def tried(self) -> bool:
-        """Whether the run tried to change it; not for open edges, nor for edges known beforehand."""
+        """Whether further runs tested the edge; not for open edges, nor for background knowledge."""
         return bool(self.flips) or self.words not in ("open", "known beforehand")
 
 
@@ -78,7 +80,7 @@ class Said:
 
 @dataclass(frozen=True)
 class SharedBy:
-    """A variable and the sites that share its mechanism, group by group; sites that set it to one value."""
+    """A variable and the sites that share its mechanism, group by group; sites where it has one value."""
 
     variable: str
     groups: tuple[tuple[str, ...], ...]
@@ -99,15 +101,15 @@ class MechanismView:
     alike : tuple of str
         The other sites.
     variables : dict of str to tuple of str
-        For every variable what sites do differently about it.
+        For every variable, how sites differ in it.
     shared : tuple of SharedBy
         Which sites share the mechanism of each variable.
     pairs : tuple of (str, str, float)
         Pairs without an edge that may have one, and how probable it is.
     confirmed, resting, lines : int
-        How many edges have which grade.
+        Number of edges of each grade.
     rest_on : str
-        What those that are neither confirmed nor open rest on.
+        What edges that are neither confirmed nor open depend on.
     matrix : Matrix
         Sites and variables.
     suspected : tuple of Suspicion
@@ -129,7 +131,7 @@ class MechanismView:
 
 
 def mechanism_view(result: Result, edges: Sequence[ShownEdge], effects: Effects | None = None) -> MechanismView:
-    """Collect what the report shows; with `effects` also how strong arrows are.
+    """Collect the content of the report; with `effects` also the strengths of arrows.
 
     Examples
     --------
@@ -142,7 +144,7 @@ def mechanism_view(result: Result, edges: Sequence[ShownEdge], effects: Effects 
     """
     resting = {frozenset((one.a, one.b)): one for one in result.robustness}
     by_site = {
-        site: tuple(_said(one) for one in result.differences if one.site == site)
+        site: tuple(Said(one.words, evidence_words(one.evidence)) for one in result.differences if one.site == site)
         for site in result.sites
         if any(one.site == site for one in result.differences)
     }
@@ -207,7 +209,7 @@ def _graded(result: Result, edge: ShownEdge, robust: Robustness | None, effects:
 
 
 def _strengths(edge: ShownEdge, effects: Effects) -> tuple[tuple[str, Strength], ...]:
-    """The effect along an arrow; of an open edge the direct effect either way, if that were the true one."""
+    """The effect along an arrow; for an open edge the direct effects in both directions, if each were true."""
     first, second = edge.first, edge.second
     if edge.marks["closed"] != "line":
         return ((f"{first} → {second}", strength(effects, first, second)),)
@@ -220,10 +222,6 @@ def _flips(robust: Robustness | None) -> tuple[str, ...]:
         return () if robust is None else robust.flips
     other = (flip.replace("the arrow is reversed", "the other direction is more probable") for flip in robust.flips)
     return tuple(flip for flip in other if not flip.endswith("the direction is open"))
-
-
-def _said(one: Difference) -> Said:
-    return Said(one.words, evidence_words(one.evidence))
 
 
 def _shared(one: Groups) -> SharedBy:

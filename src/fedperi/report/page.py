@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from ..methods.result import Result
 
 WIDE = 850
-"""A wider picture takes the whole width of the page, and evidence is shown on top of it."""
+"""A wider picture has the whole width of the page, and evidence is shown on top of it."""
 MOST_OTHERS = 30
-"""Pairs without an edge that the report lists when bootstrap runs joined them."""
+"""Most pairs without an edge that the report lists because bootstrap runs had one."""
 
 
 def render_report(result: Result) -> str:
@@ -47,7 +47,7 @@ def render_report(result: Result) -> str:
     Parameters
     ----------
     result : Result
-        Of any method; also one read back from JSON.
+        A result of any method; it may be read from JSON.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def render_report(result: Result) -> str:
 
 
 def _graph(picture: Layout, edges: list[ShownEdge], view: MechanismView | None) -> dict[str, Any]:
-    """The graph as a picture, and as lists of what is in it."""
+    """The graph as a picture, and lists of its edges."""
     from markupsafe import Markup
 
     return {
@@ -112,7 +112,7 @@ def _graph(picture: Layout, edges: list[ShownEdge], view: MechanismView | None) 
         "wide": picture.width > WIDE,
         "names": [box.name for box in picture.boxes],
         "edges": edges,
-        "listed": sorted(range(len(edges)), key=lambda k: _rank(edges[k])),
+        "listed": sorted(range(len(edges)), key=lambda k: (edges[k].first.casefold(), edges[k].second.casefold())),
         "neighbours": _neighbours(picture, edges),
     }
 
@@ -165,7 +165,7 @@ def _numbers(result: Result) -> dict[str, Any]:
 
 
 def _privacy(promised: list[Promise]) -> dict[str, Any]:
-    """What the sites promised, and what that means for the run."""
+    """The sites' privacy guarantees, and their meaning for the run."""
     return {
         "privacy": {one.site: one for one in promised},
         "alarm": alarm(promised),
@@ -195,7 +195,7 @@ def _texts(result: Result, promised: list[Promise]) -> dict[str, Any]:
 
 
 def _watched(result: Result) -> tuple[str, ...]:
-    """What the history has numbers for; nothing if it has a single step."""
+    """The quantities with numbers in the history; none if it has a single step."""
     if len(result.history) < 2:
         return ()
     whole = all(step.worst_regret is not None for step in result.history)
@@ -203,7 +203,7 @@ def _watched(result: Result) -> tuple[str, ...]:
 
 
 def _picture(picture: Layout, edges: list[ShownEdge], view: MechanismView | None) -> str:
-    """The graph, with all that the script needs to show it as any of three."""
+    """The picture, with all data that the script needs to show each of three graphs."""
     drawn = []
     for k, (edge, points) in enumerate(zip(edges, picture.routes.values(), strict=True)):
         marks = " ".join(f'data-{view}="{edge.marks[view]}"' for view in VIEWS)
@@ -228,7 +228,7 @@ def _picture(picture: Layout, edges: list[ShownEdge], view: MechanismView | None
 
 
 def _sure(graded: GradedEdge) -> str:
-    """How sure an edge is, as the end of its class attribute and for filters."""
+    """How certain an edge is, for its class attribute and for filters."""
     suspect = " suspect" if graded.hidden else ""
     if graded.sure is None:
         return f'{suspect}"'
@@ -236,7 +236,7 @@ def _sure(graded: GradedEdge) -> str:
 
 
 def _sites(view: MechanismView | None, variable: str) -> str:
-    """The sites that do a variable differently, for the filter by site."""
+    """The sites that differ in a variable, for the filter by site."""
     cells = () if view is None else (cell for _, row in view.matrix.rows for cell in row)
     sites = [cell.site for cell in cells if cell.variable == variable and cell.words]
     return escape(json.dumps(sites))
@@ -251,12 +251,8 @@ def _neighbours(picture: Layout, edges: list[ShownEdge]) -> list[list[int]]:
     return [[k for k, edge in enumerate(edges) if box.name in (edge.upper, edge.lower)] for box in picture.boxes]
 
 
-def _rank(edge: ShownEdge) -> tuple[str, str]:
-    return edge.first.casefold(), edge.second.casefold()
-
-
 def _others(result: Result) -> list[tuple[str, str, float]]:
-    """Pairs without an edge that some bootstrap run joined, the most frequent first."""
+    """Pairs without an edge that have one in some bootstrap run, the most frequent first."""
     found = [
         (edge.a, edge.b, 1 - edge.absent)
         for edge in result.stability
@@ -266,7 +262,7 @@ def _others(result: Result) -> list[tuple[str, str, float]]:
 
 
 def _breakable(name: str) -> Markup:
-    """Let a long name break after an underscore, a dot or a hyphen, and not within a word."""
+    """Allow line breaks in a long name after an underscore, a dot or a hyphen."""
     from markupsafe import Markup
 
     return Markup(re.sub(r"(?<=[^&#;])([_./-])(?=\w)", r"\1<wbr>", str(escape(name))))

@@ -1,7 +1,7 @@
-"""What each site promised about one person's row, at which price, and what its ledger says.
+"""Each site's privacy guarantee for one person's row, its price, and the site's ledger.
 
-A result may come from a file that anyone could have edited. What cannot be read counts as not private, and what is
-missing is shown as missing.
+A result may come from a file that anyone could have edited. Unreadable entries count as not private, and missing ones
+are shown as missing.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class LedgerView(NamedTuple):
     Attributes
     ----------
     entries : tuple of LedgerLine
-        Everything that was released of the table, this run included.
+        All releases of the table, including this run.
     ceilings : tuple of (str, float or None)
-        When the site set which ceiling, the last one being in force.
+        Dates and ceilings that the site set; the last one is in force.
     spent, left, ceiling : float or None
         Epsilon, at `delta`.
     basic, basic_delta, zcdp, pld : float or None
-        Totals by three ways of adding up; the last two hold at `delta`.
+        Totals by three kinds of composition; the last two are at `delta`.
     """
 
     entries: tuple[LedgerLine, ...]
@@ -58,14 +58,14 @@ class LedgerView(NamedTuple):
 
     @property
     def share(self) -> float:
-        """How much of the ceiling is spent, from 0 to 1."""
+        """Share of the ceiling that is spent, from 0 to 1."""
         if self.spent is None or not self.ceiling:
             return 0.0
         return min(1.0, max(0.0, self.spent / self.ceiling))
 
 
 class Promise(NamedTuple):
-    """The privacy promise of one site.
+    """The privacy guarantee of one site.
 
     Attributes
     ----------
@@ -74,19 +74,18 @@ class Promise(NamedTuple):
     mechanism : str
         ``statistics``, ``regret``, ``none``, or ``unknown``.
     private : bool
-        Whether anything is promised; False for noise of a test.
+        Whether there is a guarantee; False for test noise.
     epsilon, delta, rho : float or None
         The price of the run.
     rows, worth : int or None
-        The number of rows as far as the noise lets it be known, and how many rows without noise would be as informative
-        (of ``statistics``). Of a site without noise, the exact number.
+        The noisy number of rows (exact for a site without noise), and the number of rows without noise that would be
+        equally informative (for ``statistics``).
     each, sensitivity, bound : float or None
-        Of ``regret``: epsilon of one answer, how much one row is taken to change an answer, and how much it is proven
-        to change it at most.
+        For ``regret``: epsilon of one answer, the assumed largest change of an answer by one row, and the proven one.
     proven : bool
-        Of ``regret``: False if the sensitivity was claimed by the user.
+        For ``regret``: False if the sensitivity is the user's claim.
     used, planned : int or None
-        Of ``regret``: answers.
+        For ``regret``: numbers of answers.
     account : LedgerView or None
         The ledger, if the site reported it.
     """
@@ -109,17 +108,17 @@ class Promise(NamedTuple):
 
     @property
     def noisy(self) -> bool:
-        """Whether its numbers carry noise, even if only test noise."""
+        """Whether its numbers have noise, including test noise."""
         return self.mechanism in ("statistics", "regret")
 
     @property
     def claimed(self) -> bool:
-        """Whether it rests on a number that is not proven."""
+        """Whether the guarantee depends on a number that is not proven."""
         return self.private and self.mechanism == "regret" and not self.proven
 
     @property
     def early(self) -> bool:
-        """Whether it was reported before the first answer, so that answers and ledger are not the final ones."""
+        """Whether it was reported before the first answer; answers and ledger are then not final."""
         return self.mechanism == "regret" and not self.used
 
     @property
@@ -130,7 +129,7 @@ class Promise(NamedTuple):
 
 
 def promises(result: Result | FCIResult) -> list[Promise]:
-    """List what every site promised; empty if the run had no privacy.
+    """List the guarantee of every site; empty if the run had no privacy.
 
     Examples
     --------
@@ -152,7 +151,7 @@ def promises(result: Result | FCIResult) -> list[Promise]:
 
 
 def shown_number(value: float | None, direction: int = 1) -> str:
-    """Write a price with three digits, rounded up, or down for what is left: never more privacy than there is.
+    """Write a price with three digits, rounded up (or down for what is left), to never overstate privacy.
 
     Examples
     --------
@@ -165,7 +164,7 @@ def shown_number(value: float | None, direction: int = 1) -> str:
     if value <= 0:
         return "0"
     exponent = math.floor(math.log10(value)) - 2
-    # A computer's 1.1 * 100 is a little above 110: what is that close to a whole number is one.
+    # In floating point 1.1 * 100 is a little above 110: numbers this close to an integer count as integers.
     scaled = round(value / 10.0**exponent, 6)
     digits = math.ceil(scaled) if direction > 0 else math.floor(scaled)
     plain = f"{digits * 10.0**exponent:.3g}" if value < 1000 else f"{digits * 10.0**exponent:,.0f}"
@@ -193,7 +192,7 @@ def _promise(site: str, record: Mapping[str, Any], counted: int | None) -> Promi
         delta=delta,
         rho=_real(record.get("rho")),
         rows=_count(record.get("rows")) if noisy else exact,
-        # Under "regret" it describes the release that stays at the site, not the answers.
+        # With "regret" it describes the release that stays at the site, not the answers.
         worth=_count(record.get("worth")) if mechanism == "statistics" else exact,
         each=_real(record.get("epsilon_per_answer")),
         sensitivity=_real(record.get("sensitivity")),

@@ -1,14 +1,15 @@
-"""What was promised about one person's row, in sentences: for the report's panel and for a paper."""
+"""The privacy guarantee for one person's row, in sentences: for the report's panel and for a paper."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 
+from .. import phrases
 from .privacy import Promise, shown_number
 
 MANY = 5
-"""Names of sites that a sentence lists before it counts the rest."""
+"""Number of sites that a sentence names before it counts the rest."""
 
 
 def alarm(promised: Sequence[Promise]) -> list[str]:
@@ -46,7 +47,7 @@ def alarm(promised: Sequence[Promise]) -> list[str]:
 
 
 def cautions(promised: Sequence[Promise]) -> list[str]:
-    """Say which promises rest on a number that was claimed, not proven."""
+    """Say which guarantees depend on a number that was claimed, not proven."""
     return [
         f"At {one.site} one row is taken to change an answer by {shown_number(one.sensitivity)} nats at most. That was "
         f"claimed and is not proven{f' (proven: {shown_number(one.bound)})' if one.bound is not None else ''}: if it "
@@ -57,7 +58,7 @@ def cautions(promised: Sequence[Promise]) -> list[str]:
 
 
 def pledge(promised: Sequence[Promise]) -> list[str]:
-    """Say what one person is promised, in words that need no mathematics; the first sentence is the promise."""
+    """Explain the guarantee for one person without mathematics; the first sentence is the guarantee."""
     kept = [one for one in promised if one.private]
     if not kept:
         return ["Nothing is promised to anyone in this run."]
@@ -96,7 +97,7 @@ def methods_sentences(promised: Sequence[Promise]) -> list[str]:
     """Describe the privacy of a run as in the methods section of a paper."""
     out = []
     for mechanism, describe in (("statistics", _statistics), ("regret", _regret)):
-        for private in (True, False):  # kept apart, so that a test never shares the words of what is real
+        for private in (True, False):  # separate sentences for real noise and for test noise
             sites = [one for one in promised if one.mechanism == mechanism and one.private is private]
             if sites:
                 names = [one.site for one in sites]
@@ -110,7 +111,7 @@ def methods_sentences(promised: Sequence[Promise]) -> list[str]:
 
 
 def rows_in_all(promised: Sequence[Promise]) -> str:
-    """Write the number of rows of all sites, as far as it is known; empty if it is not.
+    """Write the number of rows of all sites together; empty if it is not known.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def rows_in_all(promised: Sequence[Promise]) -> str:
 
 
 def rows_worth(promised: Sequence[Promise]) -> str:
-    """Write how many rows without noise would be as informative; empty if a site does not say."""
+    """Write the number of rows without noise that would be equally informative; empty if a site does not say."""
     rows = [one.worth for one in promised if one.worth is not None]
     return f"about {sum(rows):,}" if rows and len(rows) == len(promised) else ""
 
@@ -138,7 +139,7 @@ def redrawn(promised: Sequence[Promise]) -> str:
 
 
 def right_guesses(epsilon: float, delta: float) -> float:
-    """Share of right guesses at most, prior even, whether a row is in the table.
+    """Largest share of correct guesses whether a row is in the table, with prior 1/2.
 
     Examples
     --------
@@ -151,7 +152,7 @@ def right_guesses(epsilon: float, delta: float) -> float:
 
 
 def listed(names: Sequence[str], last: str = "and") -> str:
-    """Write names as a sentence does.
+    """Write names for a sentence.
 
     Examples
     --------
@@ -160,14 +161,16 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     ('a', 'a, b and c', 'a, b, c, d or 4 more')
     """
     shown = list(names) if len(names) <= MANY else [*names[: MANY - 1], f"{len(names) - MANY + 1} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"
+    return phrases.listed(shown, last)
 
 
 def _statistics(who: str, sites: Sequence[Promise], private: bool) -> list[str]:
     source = "both by OpenDP" if private else "both from a seed, in a test"
     worth = [one.worth for one in sites if one.worth is not None]
     rows = [one.rows for one in sites if one.rows is not None]
-    counted = f" ({_span(worth)}, of about {_span(rows)})" if len(worth) == len(rows) == len(sites) else ""
+    counted = (
+        f" ({phrases.span(worth)}, of about {phrases.span(rows)})" if len(worth) == len(rows) == len(sites) else ""
+    )
     return [
         f"{who} released the second moments of its table once, with noise{', ' if private else ' '}"
         f"{_price(sites, private)} for the whole run; neighbouring tables differ by one row, added or removed, so that "
@@ -220,11 +223,6 @@ def _together(values: Sequence[float | None], write: Callable[[float], str]) -> 
         return ""
     low, high = write(min(known)), write(max(known))
     return low if low == high else f"{low} to {high}"
-
-
-def _span(values: Sequence[int]) -> str:
-    low, high = min(values), max(values)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _known(one: Promise) -> tuple[float, float]:

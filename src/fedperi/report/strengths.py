@@ -22,13 +22,13 @@ class Strength:
     direct, total : str
         The pooled effect with a 95 % interval; empty if there is none, or one per level.
     unit : str
-        What the numbers mean: which change of the effect for which change of the cause.
+        The unit of the numbers: which change of the effect for which change of the cause.
     value : float
         The pooled direct effect, to sort by; NaN if it is not one number.
     places : tuple of (str, str, str)
         Site or level, direct and total effect there.
     words : tuple of str
-        What to adjust for, how much sites differ, and what the effect depends on.
+        The adjustment set, how much sites differ, and what the effect depends on.
     """
 
     direct: str
@@ -39,12 +39,12 @@ class Strength:
     words: tuple[str, ...]
 
     def only_direct(self) -> Strength:
-        """The same without total effects, which of an open edge are over DAGs with either direction."""
+        """The same without total effects (for open edges these are over DAGs with both directions)."""
         return replace(self, total="", places=tuple((place, direct, "") for place, direct, _ in self.places), words=())
 
 
 def strength(effects: Effects, cause: str, effect: str) -> Strength:
-    """Say how strong a cause is.
+    """Describe how strong a cause is.
 
     Examples
     --------

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..methods.effects.words import interval, listed, number, other_sets
+from ..methods.effects.words import interval, number, other_sets
+from ..phrases import listed
 
 if TYPE_CHECKING:
     from ..methods.effects.estimates import Effects
@@ -25,7 +26,7 @@ class Total:
     cause, effect : str
         The same as shown: with a level, if it is that of a category.
     value : float
-        To sort by.
+        For sorting.
     shown, unit : str
         The effect with its 95 % interval, and its unit.
     adjust : str

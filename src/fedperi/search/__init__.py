@@ -1,1 +1,1 @@
-"""The coordinator's search for the graph: over regrets, knowing no site, no data and no network."""
+"""The coordinator's search for the graph. It sees only regrets: no sites, no data, no network."""

@@ -1,23 +1,22 @@
-"""Samples of DAGs, for more variables than all DAGs can be added up for.
+"""Samples of DAGs, where there are too many variables to sum over all DAGs.
 
-A Markov chain over DAGs, in which every DAG that is allowed appears in proportion to its weight, however many orders or
-layers it has. One move takes a few nodes that are near each other, a block, takes all their parents away, and draws new
-ones from their joint distribution, given the parents of all other nodes. This is Gibbs sampling by blocks, as of Goudie
-and Mukherjee (2016); there is nothing to accept or refuse. It turns edges, paths and triangles around at once, with the
-parents that go with them.
+A Markov chain over DAGs, in which every allowed DAG appears in proportion to its weight, however many orders or layers
+it has. One move takes a few nodes that are near each other (a block), removes all their parents, and draws new parents
+from their joint distribution, given the parents of all other nodes. This is block Gibbs sampling, as in Goudie and
+Mukherjee (2016); there is no acceptance step. One move can reverse edges, paths and triangles together with the
+other parents that this requires.
 
-Here the joint distribution is exact for any size of the block. Let U be nodes of the block that are placed first. A
-node i may then take as parents: the nodes of U, and of the variables outside the block those that cannot be reached
-from the rest of the block. That is one place in the lattice of i, where the table of sums over subsets holds A_i(U).
-So the sum over all ways to join the block is one over its layers (see `layers`): 3^k states for a block of k nodes. The
-layers are drawn from these sums, the last one first. Then each node draws its parent set: within what U allows, but not
-within what is allowed by the layers before the last one of U.
+Here the joint distribution is exact for any block size. Let U be the nodes of the block that are placed first. The
+possible parents of a node i are then the nodes of U, and the variables outside the block that are no descendants of
+the rest of the block. This is one position in the lattice of i, where the table of sums over subsets holds A_i(U). So
+the sum over all ways to connect the block is a sum over its layers (see `layers`), with 3^k states for a block of k
+nodes. The layers are drawn from these sums, the last one first. Then each node draws its parent set: a set that U
+allows, but that the layers before the last one of U do not allow.
+The probability that a node is in a block does not depend on the DAG. Nodes that seem to be linked, by the scores alone,
+are taken together more often.
 
-The chance of a node to be in a block does not depend on the DAG. Nodes that look linked, by the scores alone, are taken
-together more often.
-
-The same tables give the probability of each parent of a node given the parents of all other nodes. The mean of these
-over the chain is the estimate. It varies less than the share of DAGs with an edge.
+The same tables give the probability of each parent of a node given the parents of all other nodes. The estimate is the
+mean of these probabilities over the chain. Its variance is smaller than that of the share of DAGs with an edge.
 """
 
 from __future__ import annotations
@@ -36,35 +35,35 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SIZES = np.cumsum([0.0, 0.1, 0.2, 0.4, 0.3, 0.0])
-"""How often a block has one node, two, and so on up to six, added up. The effective number of DAGs per second hardly
-depends on it, as long as blocks of four or five are common."""
+"""Cumulative probabilities that a block has one node, two, ... six nodes. The effective number of DAGs per second
+hardly depends on them, as long as blocks of four or five nodes are common."""
 
 LEAST_LINK = 0.05
-"""Nodes that hardly look linked are taken together as often as if they were linked with this probability."""
+"""Lower bound of the probability of a link between two nodes, for choosing blocks."""
 
 
 class Tables(NamedTuple):
-    """All that chains look up; lists by node, one after the other, and where each begins.
+    """Tables that chains use: lists by node, one after the other, and the position where each begins.
 
     A weight is ``value * 2**power`` (see `layers`), relative to the best set of its node.
     """
 
-    first: Ints  # of a node's candidates
+    first: Ints  # start of a node's candidates
     free: Ints
-    begin: Ints  # of a node's sums
-    value: Floats  # weights of all subsets of a set, added up
+    begin: Ints  # start of a node's sums
+    value: Floats  # sums of weights over all subsets of a set
     power: Ints
-    set_first: Ints  # of a node's sets that have a weight
+    set_first: Ints  # start of a node's sets with positive weight
     sets: Ints  # the best first: few have most of the weight
     set_value: Floats
     set_power: Ints
-    near_first: Ints  # of the nodes near a node
+    near_first: Ints  # start of the nodes near a node
     near: Ints
-    reach: Floats  # how often each is taken, added up
+    reach: Floats  # cumulative probabilities that each is taken
 
 
 def tables(free: Sequence[Sequence[int]], scores: Sequence[Floats]) -> Tables:
-    """Prepare lattices for chains. Every node needs a set that is allowed.
+    """Prepare lattices for chains. Every node needs at least one allowed set.
 
     Examples
     --------
@@ -102,7 +101,7 @@ def tables(free: Sequence[Sequence[int]], scores: Sequence[Floats]) -> Tables:
 
 
 def _ranked(scores: Floats) -> Ints:
-    """The sets that are allowed, the best first."""
+    """The allowed sets, the best first."""
     some = np.flatnonzero(scores > -np.inf)
     return some[np.argsort(-scores[some], kind="stable")]
 
@@ -123,9 +122,9 @@ class Chain:
     tables : Tables
         Shared by all chains.
     start : sequence of int
-        The first DAG: the place of each node's parent set in its lattice.
+        The first DAG: the position of each node's parent set in its lattice.
     seed : SeedSequence
-        Its own, so that chains differ.
+        Seed of this chain; chains need different seeds.
 
     Examples
     --------
@@ -142,7 +141,7 @@ class Chain:
         self.random = seed.generate_state(4, np.uint64).view(np.int64)
 
     def run(self, sweeps: int) -> Floats:
-        """Continue for some sweeps, each of as many moves as there are nodes.
+        """Continue for some sweeps; a sweep has one move per node.
 
         Returns
         -------

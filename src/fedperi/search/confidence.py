@@ -1,13 +1,15 @@
-"""How sure a direction is: the members of the class that have it, each weighted by how well it explains the sites.
+"""How certain a direction is: the share of the members of the class that have it, weighted by their scores.
 
-The DAG that the sites regret least is one member of its class among many. Where nobody intervened, members differ by
-chance only; yet the best of many is a few nats ahead of each other one: sometimes a coefficient that this member has
-and the true DAG has not is nearly zero at a site, and passes for a removed edge. So a direction counts only if the
-members that share it outweigh those that do not. With a uniform prior over members, its share is its posterior.
+The DAG with the smallest regret is one of many members of its class. Without interventions, members differ only by
+chance. Still, the best of many members is a few nats better than each other one: sometimes a coefficient of this member
+that the true DAG does not have is nearly zero at a site, and looks like a removed edge. So a direction counts only if
+the members with it have more weight than those without it. With a uniform prior over members, the share is the
+posterior probability.
 
-Members are not listed. Every member of an undirected component has one source; directing the edges away from it leaves
-smaller components, independent of each other and with parents that are the same in all members (He, Jia and Yu, 2015,
-who count members so). The weight of a member is a product over nodes, so sums over members follow the same recursion.
+Members are not listed. Every member of an undirected component has one source. Directing the edges away from the source
+leaves smaller components, independent of each other, whose outer parents are the same in all members (He, Jia and Yu,
+2015, count members in this way). The weight of a member is a product over nodes, so sums over members follow the same
+recursion.
 """
 
 from __future__ import annotations
@@ -27,39 +29,39 @@ from .families import ParentSets
 Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.75
-"""Share that a direction must have. docs/explanation/paper-methods.md has the experiment that chose it."""
+"""Smallest share of a direction. docs/explanation/paper-methods.md describes the experiment that it was chosen by."""
 
 MOST_PARTS = 5000
-"""Parts of one undirected component that are looked at. A component that has more is not weighed: its shares are zero,
-so that nothing in it is directed by differences. A clique of 12 has 4095; no chordal graph tried had more than the
-clique of its size, so up to 12 variables, where the search is exact, all is weighed."""
+"""Most parts of one undirected component. A component with more parts is not weighed: its shares are zero, so that
+differences direct nothing in it. A clique of 12 has 4095 parts, and no chordal graph of this size that we tried had
+more. So with up to 12 variables, where the search is exact, all components are weighed."""
 
 
 class Part(NamedTuple):
-    """Nodes joined by undirected edges, and the parents outside that all of them have, as bit sets."""
+    """Nodes connected by undirected edges, and the outer parents that all of them have, as bit sets."""
 
     nodes: int
     parents: int
 
 
 Rooted = dict[Part, dict[int, list[Part]]]
-"""For every part and each of its nodes as the source: the parts that are left."""
+"""For every part, and each of its nodes as the source: the smaller parts that remain."""
 
 
 def direction_shares(sets: ParentSets, dag: Sequence[int], among: int) -> Floats:
-    """Share of the weight of all members of a DAG's class in which i -> j: ``[i, j]``.
+    """Weighted share of the members of a DAG's class with i -> j, as ``[i, j]``.
 
-    A member's weight is the exponential of its score. Parent sets that were not asked yet are asked in one round;
-    members that background knowledge excludes have no weight.
+    A member's weight is the exponential of its score. Unknown parent sets are asked for in one round. Members that
+    background knowledge excludes have weight zero.
 
     Parameters
     ----------
     sets : ParentSets
-        Who knows the scores.
+        The scores.
     dag : sequence of int
         A member of the class, as bit sets of parents.
     among : int
-        Bit set of nodes: only undirected components that hold one of them are weighed; shares elsewhere are zero.
+        Bit set of nodes: only undirected components with one of them are weighed; other shares are zero.
 
     Examples
     --------
@@ -89,7 +91,7 @@ def direction_shares(sets: ParentSets, dag: Sequence[int], among: int) -> Floats
 
 
 def _all_parts(lines: list[int], whole: Part) -> Rooted | None:
-    """Every part that some choice of sources leaves; None if there are too many."""
+    """Every part that results from some choice of sources; None if there are too many."""
     rooted: Rooted = {}
     open_ = [whole]
     while open_:
@@ -104,10 +106,10 @@ def _all_parts(lines: list[int], whole: Part) -> Rooted | None:
 
 
 def _left(lines: list[int], part: Part, root: int) -> Iterator[Part]:
-    """Direct the edges of a part away from its source; yield what stays undirected, single nodes included.
+    """Direct the edges of a part away from its source; yield the parts that stay undirected, including single nodes.
 
-    Nodes are visited such that those with the same visited neighbours stay together (lexicographic search): they are
-    the ones that no rule of Meek directs among each other (Wienöbst, Bannach and Liskiewicz, 2021).
+    In the order of visits (lexicographic search), nodes with the same visited neighbours stay together: Meek's rules
+    direct no edges between them (Wienöbst, Bannach and Liskiewicz, 2021).
     """
     visited = 1 << root
     groups = [group for group in _split([part.nodes ^ visited], lines[root]) if group]
@@ -137,13 +139,13 @@ def _scores(sets: ParentSets, asked: set[tuple[int, int]]) -> dict[tuple[int, in
     scores = dict.fromkeys(asked, -inf)
     for query in allowed:
         score = sets.score(*query)
-        assert score is not None  # asked just now
+        assert score is not None  # it was asked for above
         scores[query] = score
     return scores
 
 
 def _add_shares(shares: Floats, whole: Part, rooted: Rooted, scores: dict[tuple[int, int], float]) -> None:
-    """Sum over members from the smallest parts up; then hand each part's weight down to what its sources leave."""
+    """Sum over members from the smallest parts up; then distribute each part's weight over its smaller parts."""
     by_size = sorted(rooted, key=lambda part: part.nodes.bit_count())
     total: dict[Part, float] = {}
     of_root: dict[tuple[Part, int], float] = {}

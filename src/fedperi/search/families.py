@@ -1,4 +1,4 @@
-"""What the search asks and remembers: regrets of parent sets, aggregated, by node."""
+"""Questions and answers of the search: regrets of parent sets, aggregated, by node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 
 class RegretOracle(Protocol):
-    """All that a search knows of a federation: regrets of families of parent sets, one row per site."""
+    """A federation as the search sees it: regrets of families of parent sets, one row per site."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ class Family:
     largest: int  # fixed and free together
 
     def holds(self, parents: int) -> bool:
-        """Whether a parent set is in the family."""
+        """Whether the family contains a parent set."""
         return not self.fixed & ~parents and not parents & ~self.largest
 
     def index_of(self, parents: int) -> int:
@@ -54,14 +54,14 @@ class Family:
 
 
 class ParentSets:
-    """The parent sets asked so far: their regrets, and the best of them under any order of the variables.
+    """The parent sets that were asked for: their regrets, and the best of them in any order of the variables.
 
     Parameters
     ----------
     oracle : RegretOracle
-        Who answers.
+        Answers the questions.
     edge_price : float
-        What every edge costs, beside what the sites charge.
+        Penalty per edge, in addition to those in the sites' scores.
     constraints : Constraints
         Background knowledge.
     """
@@ -85,7 +85,7 @@ class ParentSets:
             self._best[node].clear()
 
     def without(self, site: int, edge_price: float, oracle: RegretOracle) -> ParentSets:
-        """Return the same sets as the other sites see them, from what was answered; `oracle` is asked for any others.
+        """Return the same sets without one site, from answers already known; `oracle` is asked for other sets.
 
         Examples
         --------
@@ -111,10 +111,10 @@ class ParentSets:
         return rest
 
     def gains(self, wanted: Mapping[tuple[int, int], int]) -> tuple[Floats, Ints, Ints]:
-        """Ask, in one round, what one more parent would add to a known set: each of some others, as a bit set.
+        """Ask in one round how much the score of a known set gains from one more parent, for each of a bit set.
 
-        Returns the gains, the nodes and the parents. The score of the sets is known by an earlier round, so that each
-        gain costs one number. The parent comes last among the variables asked: sites share work between such rows.
+        Returns the gains, the nodes and the parents. The scores of the sets are known from an earlier round, so that
+        each gain costs one number. The parent comes last among the variables: sites share work between such rows.
         """
         by_size: dict[int, list[tuple[int, int, int]]] = {}
         for (node, inside), others in wanted.items():
@@ -141,7 +141,7 @@ class ParentSets:
 
     def _known(self, node: int, parents: int) -> float:
         score = self.score(node, parents)
-        assert score is not None  # searches add to sets that they have seen
+        assert score is not None  # searches add to known sets
         return score
 
     def _ask(self, asked: list[tuple[int, int, int]]) -> Iterator[tuple[tuple[int, int, int], Floats, Floats]]:
@@ -156,7 +156,7 @@ class ParentSets:
                 yield family, regrets[:, row], scores[row]
 
     def allowed(self, node: int, fixed: int, free: tuple[int, ...]) -> NDArray[np.bool_]:
-        """Which sets of a family hold all required parents and no forbidden one."""
+        """Which sets of a family contain all required parents and no forbidden one."""
         never, need = self.constraints.forbidden[node], self.constraints.required[node] & ~fixed
         at = np.arange(1 << len(free))
         out = np.full(len(at), not fixed & never)
@@ -169,11 +169,11 @@ class ParentSets:
         return out & (need == 0)
 
     def candidates(self, node: int) -> int:
-        """Variables that are in some parent set asked for a node."""
+        """Variables that are in some known parent set of a node."""
         return self._candidates[node]
 
     def lattices(self, node: int) -> list[Family]:
-        """All families of a node that begin with the empty set."""
+        """All families of a node whose fixed set is empty."""
         return [family for family in self._families[node] if not family.fixed]
 
     def best(self, node: int, before: int) -> float:
@@ -204,14 +204,14 @@ class ParentSets:
             at = family.index_of(before)
             if family.fixed & ~before or family.best[at] < score:
                 continue
-            for t in range(len(family.free)):  # take variables out while the best stays as good
+            for t in range(len(family.free)):  # remove variables while the best score stays the same
                 if at >> t & 1 and family.best[at ^ 1 << t] >= score:
                     at ^= 1 << t
             return family.members(at)
         return 0
 
     def strong(self, node: int, count: int) -> list[int]:
-        """Parent sets of a node that beat all their subsets: the best few, best first."""
+        """The best parent sets of a node among those that are better than all their subsets, best first."""
         found: dict[int, float] = {}
         for family in self._families[node]:
             ahead = family.scores > best_of_proper_subsets(family.best)
@@ -221,11 +221,11 @@ class ParentSets:
         return sorted(found, key=lambda parents: (-found[parents], parents))[:count]
 
     def knows(self, node: int, parents: int) -> bool:
-        """Whether a parent set has been asked."""
+        """Whether the regret of a parent set is known."""
         return any(family.holds(parents) for family in self._families[node])
 
     def known_beside(self, node: int, parents: int) -> int:
-        """Variables with which a parent set has been asked, one at a time, as a bit set."""
+        """Variables such that the parent set with this variable added is known, as a bit set."""
         known = 0
         for family in self._families[node]:
             if family.holds(parents):
@@ -233,12 +233,12 @@ class ParentSets:
         return known
 
     def regrets(self, node: int, parents: int) -> Floats | None:
-        """Regret of one parent set at each site, or None if it was not asked."""
+        """Regret of one parent set at each site, or None if it is not known."""
         family = next((f for f in self._families[node] if f.holds(parents)), None)
         return None if family is None else family.regrets[:, family.index_of(parents)]
 
     def score(self, node: int, parents: int) -> float | None:
-        """Aggregated score of one parent set, or None if it was not asked."""
+        """Aggregated score of one parent set, or None if it is not known."""
         family = next((f for f in self._families[node] if f.holds(parents)), None)
         return None if family is None else float(family.scores[family.index_of(parents)])
 

@@ -1,17 +1,18 @@
 """Sums over all DAGs, exactly, for a dozen variables.
 
-The sources of a DAG are its first layer. Take them away: the sources of what is left are the second layer, and so on.
+The sources of a DAG are its first layer. After removing them, the sources of the rest are the second layer, and so on.
 Every DAG has exactly one such sequence of layers, so a sum over sequences counts every DAG once (Kuipers and Moffa,
-2017); a sum over orders would count a DAG as often as it has orders. A node of a layer has all its parents in the
-layers before, and at least one of them in the layer just before. So the weight of what may follow depends on the state
-alone: the set S of the variables placed so far, and the last layer L. With A_i(S), the weights of the parent sets of i
-within S added up, node i of the next layer adds the factor A_i(S) - A_i(S without L).
+2017); a sum over orders would count a DAG once for each of its orders. All parents of a node are in earlier layers, and
+at least one is in the layer just before. So the weight of the following layers depends only on the state: the set S of
+the variables placed so far, and the last layer L. Let A_i(S) be the sum of the weights of the parent sets of i within
+S. Then node i of the next layer contributes the factor A_i(S) - A_i(S without L).
 
-There are 3^p states, and 4^p pairs of a state and a next layer. A difference of two sums may lose digits. But what is
-lost is at the last digits of A_i(S), which stands for weights of DAGs too: so it is at the last digits of the total.
+There are 3^p states, and 4^p pairs of a state and a next layer. A difference of two sums may lose digits. But the error
+is only in the last digits of A_i(S), which is part of the weights of other DAGs: so it is in the last digits of the
+total.
 
-Log scores may lie millions apart. So a weight is kept as a number near one and a power of two, an integer. What is
-added up for a set S is relative to the best DAG on S: nothing overflows, and what underflows would add nothing.
+Log scores may differ by millions. So a weight is stored as a number near one and an integer power of two. Sums for a
+set S are relative to the best DAG on S: nothing overflows, and terms that underflow are negligible.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 NO_POWER = -(2**55)
-"""Power of two of a weight that is zero. Sums of a few dozen neither overflow nor come near those of other weights."""
+"""Power of two of a weight that is zero. Sums of a few dozen of them do not overflow, and stay far below all others."""
 
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42fp-1"), float.fromhex("0x1.df473de6af279p-26")
 """The logarithm of two in two parts. A product of the first with an integer below 2^28 is exact."""
@@ -103,7 +104,7 @@ def best_powers(power: Ints) -> Ints:
     Parameters
     ----------
     power : array
-        ``[node, set]``; those of a node and a set that holds it are not looked at.
+        ``[node, set]``; entries where the set contains the node are not used.
     """
     p, sets = power.shape
     best = np.zeros(sets, dtype=np.int64)
@@ -121,12 +122,12 @@ def best_powers(power: Ints) -> Ints:
 
 
 def edge_sums(log_scores: Floats) -> tuple[Floats, float]:
-    """Share of the weight of all DAGs in which i -> j, ``[i, j]``, and the logarithm of that weight.
+    """Weighted share of all DAGs with i -> j, as ``[i, j]``, and the logarithm of the total weight.
 
     Parameters
     ----------
     log_scores : array
-        ``[node, set]``: all sets of variables; minus infinity for those that are not allowed.
+        ``[node, set]``, for all sets of variables; minus infinity for sets that are not allowed.
 
     Returns
     -------
@@ -158,9 +159,9 @@ def edge_sums(log_scores: Floats) -> tuple[Floats, float]:
 
 
 def _sums(value: Floats, power: Ints, best: Ints) -> tuple[Floats, Floats, float]:
-    """For every set and node: the weight of all that is not the node's parents.
+    """For every set and node: the weight of everything except the node's parents; last, the total.
 
-    `within` if the layers so far are that set; `earlier` if those before the last one are. Last, the total.
+    `within`: all layers so far form the set. `earlier`: the layers before the last one form the set.
     """
     within, earlier, total = np.zeros_like(value), np.zeros_like(value), np.zeros(1)
     if kernel.loops.layers(value, power, best, within, earlier, total):
@@ -188,14 +189,14 @@ def _sums(value: Floats, power: Ints, best: Ints) -> tuple[Floats, Floats, float
 
 
 class _Step(NamedTuple):
-    """What may follow when a set of variables is placed: rows are last layers, columns are next layers."""
+    """Possible next layers after a set of variables: rows are last layers, columns are next layers."""
 
     left: list[int]  # variables not placed
-    sooner: Ints  # by last layer: all that is placed before it
+    sooner: Ints  # by last layer: the variables placed before it
     states: Ints  # by last layer: the number of the state
-    following: Ints  # by next layer that is not empty: the number of the state that it leads to
+    following: Ints  # by (non-empty) next layer: the number of the state that follows
     factor: Floats  # by next layer: changes the scale
-    own: Floats  # [last layer, variable not placed]: the weight of the parent sets that meet the last layer
+    own: Floats  # [last layer, variable not placed]: weight of the parent sets with a member in the last layer
 
     def products(self) -> Floats:
         """Product of the weights of each next layer."""
@@ -208,7 +209,7 @@ class _Step(NamedTuple):
 def _step(value: Floats, power: Ints, best: Ints, placed: int) -> _Step:
     p = value.shape[1]
     inside, left = list(bits.members(placed)), list(bits.members(len(best) - 1 ^ placed))
-    some = slice(1 if placed else 0, None)  # a layer is not empty, but before the first there is no layer
+    some = slice(1 if placed else 0, None)  # layers are not empty, but before the first layer there is none
     last, next_ = _subsets([1 << v for v in inside])[some], _subsets([1 << v for v in left])
     code = sum(3**v for v in inside)  # a state has one digit per variable: 1 if it is placed, 2 in the last layer
     powers = best[placed] + _subsets([int(power[placed, v]) for v in left])

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 SHAKEN = 4
-"""Variables that a shake moves."""
+"""Number of variables that a shake moves."""
 
 
 def parents_in(sets: ParentSets, order: Sequence[int]) -> list[int]:
@@ -41,7 +41,7 @@ def order_score(sets: ParentSets, order: Sequence[int]) -> float:
 
 
 def exact_order(sets: ParentSets) -> list[int]:
-    """Find the best of all orders, by dynamic programming over the sets of variables that come first."""
+    """Find the best of all orders by dynamic programming over sets of first variables."""
     p = len(sets.oracle.names)
     first = np.arange(1 << p)
     best = [sets.best_of_each(node, first) for node in range(p)]
@@ -66,9 +66,9 @@ def exact_order(sets: ParentSets) -> list[int]:
 
 
 def best_order(sets: ParentSets, rng: np.random.Generator, shakes: int, start: Sequence[int] | None) -> list[int]:
-    """Improve an order by moving one variable at a time; then shake it in one place and improve it again, many times.
+    """Improve an order by moving one variable at a time; then repeat: shake it in one place, and improve it again.
 
-    Shaking all of it at once throws away what is good elsewhere: with 200 variables ten such restarts ended hundreds of
+    Random restarts of the whole order lose what is good elsewhere: with 200 variables ten restarts ended hundreds of
     nats below the optimum that small shakes reach from any start.
     """
     order = Order(sets, greedy_order(sets) if start is None else start)
@@ -83,9 +83,9 @@ def best_order(sets: ParentSets, rng: np.random.Generator, shakes: int, start: S
 
 
 def greedy_order(sets: ParentSets) -> list[int]:
-    """Put next the variable that loses least by having only those before it to choose its parents from.
+    """Place next the variable whose score suffers least if its parents must be among the variables before it.
 
-    Two that lose the same but for rounding, as neighbours do that explain each other alone, go by number.
+    Ties (up to rounding) are broken by number. They are common: two variables that explain only each other.
     """
     p = len(sets.oracle.names)
     everyone, before = (1 << p) - 1, 0
@@ -107,16 +107,16 @@ State = tuple[Ints, Ints, Ints, Floats]
 
 
 class Order:
-    """An order of the variables that is being improved, and what each of them scores in it.
+    """An order of the variables during its improvement, with the score of each variable.
 
-    All lattices lie in one array, and each has an index: the variables before its node. A variable that moves changes
-    the index of its own lattices, and one bit in those of every node that it passes. So what all moves of many
-    variables would gain is a matter of a few operations on arrays.
+    All lattices are in one array, and each has an index: the variables before its node. A variable that moves changes
+    the index of its own lattices, and one bit in those of every node that it passes. So the gains of all moves of many
+    variables need only a few array operations.
 
     Parameters
     ----------
     sets : ParentSets
-        Who knows the scores.
+        The scores.
     nodes : sequence of int
         The variables in order.
 
@@ -142,8 +142,8 @@ class Order:
         self._scores = np.concatenate([lattice.best for _, lattice in lattices])
         self._begin = np.cumsum(sizes) - sizes  # where each lattice begins among the scores
         self._of = np.array([node for node, _ in lattices])  # the node of each lattice, in ascending order
-        self._first = np.searchsorted(self._of, np.arange(p + 1))  # of the lattices of a node
-        self._bit = np.zeros((len(lattices), p), dtype=np.int64)  # of each variable, in the index of each lattice
+        self._first = np.searchsorted(self._of, np.arange(p + 1))  # first lattice of each node
+        self._bit = np.zeros((len(lattices), p), dtype=np.int64)  # bit of each variable in the index of each lattice
         for row, (_, lattice) in zip(self._bit, lattices, strict=True):
             row[list(lattice.free)] = 1 << np.arange(len(lattice.free))
         self._candidates = np.maximum.reduceat(self._bit, self._first[:-1]) > 0
@@ -183,9 +183,10 @@ class Order:
         self.nodes[:], self._place[:], self._at[:], self._value[:] = state
 
     def improve(self, stale: Bools, rng: np.random.Generator) -> None:
-        """Move variables to their best places until no move gains, looking at those in `stale` first.
+        """Move variables to their best positions until no move improves the score, beginning with those in `stale`.
 
-        Many are looked at together. Those that gain move in turn, and one that no longer gains then moves back.
+        Many variables are tried together. Those that gain are moved one after the other; if one no longer gains by
+        then, it moves back.
         """
         while stale.any():
             some = np.flatnonzero(stale)
@@ -196,7 +197,7 @@ class Order:
             self._move_in_turn(some[in_turn], behind[in_turn], stale)
 
     def shake(self, rng: np.random.Generator) -> Bools:
-        """Move a few related variables to places of variables related to them; return who should be looked at."""
+        """Move a few related variables to positions of variables related to them; return which ones to try again."""
         centre = int(rng.integers(len(self.nodes)))
         around, stale = [centre, *self._related[centre].tolist()], np.zeros(len(self.nodes), dtype=bool)
         for _ in range(SHAKEN):
@@ -207,15 +208,15 @@ class Order:
         return stale
 
     def _values(self) -> Floats:
-        """What each node scores with the variables before it."""
+        """Score of each node with the variables before it."""
         return np.maximum.reduceat(self._read(self._at), self._first[:-1])
 
     def _read(self, index: Ints) -> Floats:
-        """Look up scores of the best parents: all that the search sees of the lattices."""
+        """Look up the scores of the best parents; the search uses nothing else of the lattices."""
         return self._scores[index]
 
     def _move_in_turn(self, some: Ints, behind: Ints, stale: Bools) -> None:
-        """Let variables move behind others, one after the other; one that no longer gains then moves back."""
+        """Move variables behind others, one after the other; one that no longer gains moves back."""
         if self._loops.move_in_turn(self._lent, some, behind, RESOLUTION, stale):
             return
         for node, other in zip(some.tolist(), behind.tolist(), strict=True):
@@ -228,9 +229,9 @@ class Order:
                 self._move(node, back, affected)
 
     def _move(self, node: int, to: int, stale: Bools) -> None:
-        """Put a variable at a place; mark those whose best place may be another one now.
+        """Move a variable to a position; mark the variables whose best position may have changed.
 
-        These are the variable, the nodes that have other candidates before them, and the candidates of both.
+        These are the variable, the nodes that now have other candidates before them, and the candidates of both.
         """
         if self._loops.move(self._lent, node, to, stale):
             return
@@ -255,10 +256,10 @@ class Order:
         stale[changed] = stale[node] = True
 
     def _best_places(self, some: Ints) -> tuple[Floats, Ints]:
-        """For each of some variables, what its best place would gain, and behind which one that is; -1 is the first.
+        """For each of some variables: the gain of its best position, and the variable before it (-1: first position).
 
-        A variable takes its own candidates when it moves behind them. Those that may take it as a parent lose it when
-        it moves behind those. Nobody else sees where it is.
+        A variable that moves behind its own candidates may take them as parents. One that moves behind nodes that may
+        have it as a parent is lost to these nodes. No other scores depend on its position.
         """
         gains, behind = np.empty(len(some)), np.empty_like(some)
         if self._loops.best_places(self._lent, some, RESOLUTION, gains, behind):
@@ -282,7 +283,7 @@ class Order:
             lost = np.zeros((len(some), p + 1))
             lost[np.searchsorted(some, tail), self._place[head] + 1] = np.abs(_difference(self._value[head], other))
             value -= np.cumsum(lost, axis=1, out=lost)
-        # Of places that differ by rounding the first, so that rounding does not steer the search.
+        # Of positions that differ only by rounding take the first, so that rounding does not affect the search.
         rows, best = np.arange(len(some)), (value >= value.max(axis=1, keepdims=True) - RESOLUTION).argmax(axis=1)
         gains = _difference(value[rows, best], value[rows, self._place[some]])
         return gains, np.where(best > 0, self.nodes[best - 1], -1)

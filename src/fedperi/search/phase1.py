@@ -1,4 +1,4 @@
-"""Phase 1: the DAG that all sites regret least; its CPDAG is what they have in common, C(G) in the limit."""
+"""Phase 1: the DAG with the smallest aggregated regret; its CPDAG is C(G) in the limit."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from .worst import improve_worst, site_regrets
 Aggregate = Literal["sum", "worst"]
 
 WIDENINGS = 2
-"""How often phase 1 looks for more candidates: two rounds, and one for the last time, which asks no gains."""
+"""How often phase 1 looks for more candidates; each time costs two rounds, the last time one."""
 
 MANY_WIDENINGS = 4
-"""The same with more than `MANY` variables, where the first search sees less."""
+"""The same with more than `MANY` variables, where the first candidates cover less."""
 
 THOROUGH_FROM, THOROUGH_SHAKES, MOST_SHAKES, THOROUGH_WIDENINGS = 21, 10, 4_000, 6
-"""A thorough search, which saves no rounds: from how many variables it differs, how many times as often it shakes
-orders (for a thousand variables only up to a number), and how often it looks for more candidates. With 50 variables 5
-of 9 usual searches by M-PERI's score ended at a graph that scores less than the true one, and none of 9 thorough ones;
-on other data sets 6 of 18, and 3 thorough ones (all of one DAG with a hub). It takes the search a third longer. With 20
-variables none of 46 usual ones did."""
+"""A thorough search, for which rounds cost no messages: the number of variables from which it differs from the usual
+one, the factor for the number of shakes, the largest number of shakes, and how often it looks for more candidates. With
+50 variables 5 of 9 usual searches with M-PERI's score ended at a graph with a lower score than the true one, and none
+of 9 thorough ones; on other data sets 6 of 18 usual and 3 thorough ones (all with one DAG that has a hub). It takes a
+third longer. With 20 variables none of 46 usual ones did."""
 
 
 class Step(NamedTuple):
     """One line of a run's history: what was done, the aggregated objective after it, and the worst site's regret.
 
-    Methods without regrets have no worst one: it is None.
+    In methods without regrets the latter is None.
     """
 
     what: str
@@ -45,7 +45,7 @@ class Step(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The best DAG, as bit sets of parents; all parent sets asked; how the search went."""
+    """The best DAG, as bit sets of parents; all known parent sets; the history of the search."""
 
     parents: list[int]
     sets: ParentSets
@@ -68,10 +68,10 @@ def find_common_dag(
 ) -> Found:
     """Minimise the aggregated regret over DAGs.
 
-    Up to `FULL` variables all parent sets are asked and the best order is found exactly. Beyond, candidates come from a
-    first look, unless the `first` ones are given; then the search runs on their subsets, and every round that follows
-    asks whether a variable outside could still improve the DAG found. A `thorough` search goes on for longer: rounds
-    cost it no message.
+    With up to `FULL` variables all parent sets are asked for, and the best order is found exactly. With more,
+    candidates come from a screening, unless `first` is given. The search uses their subsets, and every following round
+    asks whether another variable could still improve the DAG found. A `thorough` search continues for longer, since
+    its rounds need no messages.
     """
     p = len(oracle.names)
     thorough = thorough and p >= THOROUGH_FROM
@@ -110,7 +110,7 @@ def find_common_dag(
         order = best_order(sets, rng, often, order)
         parents = parents_in(sets, order)
         record("more candidates", parents)
-        if not order_score(sets, order) > before + RESOLUTION:  # what could be added was, and is of no use
+        if not order_score(sets, order) > before + RESOLUTION:  # the added candidates did not help
             break
     if aggregate == "worst":
         parents = improve_worst(sets, parents)
@@ -119,9 +119,9 @@ def find_common_dag(
 
 
 def best_known_dag(sets: ParentSets, start: Sequence[int], aggregate: Aggregate) -> list[int]:
-    """Find the DAG that is regretted least among those whose parent sets are known; nobody is asked.
+    """Find the DAG with the smallest regret among those with known parent sets, without further questions.
 
-    Up to `FULL` variables all are known, and the best one is found. Beyond, the search continues from `start`.
+    With up to `FULL` variables all are known, and the best one is found. With more, the search continues from `start`.
     """
     exact = len(start) <= FULL
     order = exact_order(sets) if exact else best_order(sets, np.random.default_rng(0), 0, topological_order(start))
@@ -134,7 +134,7 @@ def _widenings(p: int) -> int:
 
 
 def rounds_for_subsets(p: int) -> int:
-    """Most rounds that ask for subsets of candidates and for more of them.
+    """Largest number of rounds that ask for subsets of candidates and for more candidates.
 
     Examples
     --------
@@ -145,9 +145,9 @@ def rounds_for_subsets(p: int) -> int:
 
 
 def most_rounds(p: int) -> int:
-    """Most rounds of a run: those to choose candidates and for their subsets, and two in phase 2.
+    """Largest number of rounds of a run: to choose candidates, for their subsets, and two in phase 2.
 
-    Where all parent sets are asked at once, phase 2 has one round only: it knows the weights of all members.
+    If all parent sets are known, phase 2 needs only one round: it knows the weights of all members.
 
     Examples
     --------
@@ -158,10 +158,10 @@ def most_rounds(p: int) -> int:
 
 
 def shakes(p: int) -> int:
-    """How often an order is shaken and improved again. The first one, which more candidates will change, half as often.
+    """How often an order is shaken and improved again; half as often before new candidates are known.
 
-    With 100 variables as many shakes as variables ended below what a start at the true order reaches on three data sets
-    of twenty, twice as many on none.
+    With 100 variables and one shake per variable, the score stayed below that of a start at the true order on three of
+    twenty data sets; with two shakes per variable on none.
 
     Examples
     --------

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 NOT_ADJACENT, PARENT, LINE, CHILD = range(4)
-"""Marks in an orientation question: what another variable is to the node in the coordinator's graph."""
+"""Marks in an orientation question: the relation of another variable to the node in the coordinator's graph."""
 
 
 class OrientationOracle(Protocol):
@@ -34,7 +34,7 @@ class OrientationOracle(Protocol):
 
 
 class Direction(NamedTuple):
-    """An edge directed because sites differ: what it gains, and the gain at each site."""
+    """An edge that is directed because sites differ: its gain, and the gain at each site."""
 
     tail: int
     head: int
@@ -50,15 +50,16 @@ def orient_by_differences(
     aggregate: Aggregate,
     weigh: Callable[[int], Floats] | None = None,
 ) -> tuple[PDAG, list[Direction]]:
-    """Direct an undirected edge where that brings the graph closer to the sites' own directions.
+    """Direct undirected edges where this brings the graph closer to the sites' own directions.
 
     The regret of a graph H at a site is the sum of its nodes' discrepancies (`Orientations`). Directing one edge
-    changes those of its two ends only, so one round tells all. Where sites disagree, the direction with the smaller
-    aggregated regret wins; where they balance, the edge stays undirected. Directions are taken strongest first, and one
-    that contradicts those taken before it is left out, so that the result always has a member, of the same class.
+    changes only the discrepancies of its two ends, so one round is enough. If sites disagree, the direction with the
+    smaller aggregated regret is taken; if they balance, the edge stays undirected. The strongest directions come first.
+    A direction that contradicts earlier ones is left out, so that the result has a consistent extension in the same
+    class.
 
-    `weigh` gives the shares of all directions around some nodes (`direction_shares`), once, if there is a direction to
-    weigh. Then only directions with a share of `CONFIDENCE` count.
+    `weigh` returns the shares of all directions around some nodes (`direction_shares`). It is called once, and only if
+    there is a direction to weigh. Then only directions with a share of at least `CONFIDENCE` count.
     """
     lines = sorted((graph.index(a), graph.index(b)) for a, b in graph.undirected)
     if not lines:
@@ -103,9 +104,9 @@ def _preferred(both: list[Direction], regrets: Floats, aggregate: Aggregate) -> 
 def directed_as(
     graph: PDAG, directions: Sequence[Direction], shares: Floats | None = None
 ) -> tuple[PDAG, list[Direction]]:
-    """Direct edges, one after the other; one that leaves no member with the same v-structures is left out.
+    """Direct edges one after the other; leave out those that leave no member with the same v-structures.
 
-    If there are shares, so is one that has too small a share, or from which such a one follows by Meek's rules.
+    If shares are given, also leave out directions with too small a share, or that imply one by Meek's rules.
     """
     taken = []
     colliders = v_structures(graph)
@@ -118,10 +119,10 @@ def directed_as(
             member = consistent_extension(candidate)
         except InputError:
             continue
-        if v_structures(member) != colliders:  # two directions that make a collider where all sites together see none
+        if v_structures(member) != colliders:  # two directions make a collider that the common CPDAG does not have
             continue
         if shares is not None:
-            # Two directions that are likely enough each may imply a third that is not: it must not come in with them.
+            # Two directions with large shares may imply a third with a small one, which must not be added with them.
             closed = meek_closure(candidate).adjacency
             if (shares[closed & ~closed.T & ~certain] < confidence.CONFIDENCE).any():
                 continue
@@ -131,7 +132,7 @@ def directed_as(
 
 
 def _marks(graph: PDAG) -> Ints:
-    """For every node, what each other variable is to it: ``[i, j]`` is PARENT if j -> i."""
+    """For every node, its relation to each other variable: ``[i, j]`` is PARENT if j -> i."""
     a = graph.adjacency
     marks = np.full(a.shape, NOT_ADJACENT, dtype=np.int64)
     marks[a.T & ~a] = PARENT

@@ -1,7 +1,7 @@
 """How probable each edge is: sums over all DAGs, given log scores of parent sets.
 
-Every DAG that is allowed has the same prior probability. The weight of a DAG is the exponential of its score, which is
-the sum of the scores of its nodes' parent sets. For a dozen variables the sums are exact (`layers`), for more they are
+Every allowed DAG has the same prior probability. The weight of a DAG is the exponential of its score, which is the sum
+of the scores of its nodes' parent sets. With up to a dozen variables the sums are exact (`layers`); with more they are
 estimated from samples of DAGs (`chains`).
 """
 
@@ -23,20 +23,20 @@ from .layers import edge_sums
 Floats = NDArray[np.float64]
 
 MOST_EXACT = 12
-"""Variables up to which sums are exact. Every further one takes four times as long."""
+"""Sums are exact up to this number of variables. Each further variable takes four times as long."""
 
 BURN_IN = 0.2
-"""Sweeps of a chain that do not count, for each that does: by then it should have left its start."""
+"""Burn-in: number of discarded sweeps per sweep that counts."""
 
 PARTS = 4
-"""Parts of a chain, after each of which the score of its DAG is looked at."""
+"""Number of parts of a chain; after each part the score of its DAG is recorded."""
 
 STUCK = 20.0
-"""Nats by which the mean score of a chain may lie below the best chain's. One that lies lower is stuck among DAGs whose
-weight is nothing beside those that another chain found: it does not count."""
+"""Largest difference in nats between the mean score of a chain and that of the best chain. A chain further below is
+stuck among DAGs with negligible weight, and does not count."""
 
 MOST_SCORE = 1e12
-"""Log scores must be smaller than this, up to the sign: then no sum of them overflows."""
+"""Absolute log scores must be below this, so that no sum of them overflows."""
 
 
 class Lattice(NamedTuple):
@@ -61,7 +61,7 @@ class Posterior:
     edges: Floats
     """``[i, j]``: the probability of i -> j."""
     exact: bool
-    """Whether all DAGs were added up, or a sample of them."""
+    """Whether the sums are over all DAGs, not over a sample."""
     chains_differ: float
     """Largest difference of an edge's probability between two chains of a sample that are not stuck; zero if exact, one
     if all chains but one are stuck."""
@@ -70,7 +70,7 @@ class Posterior:
 
 
 def exact_posterior(lattices: Sequence[Lattice]) -> Posterior:
-    """Add up the weights of all DAGs over at most twelve variables.
+    """Sum over all DAGs on at most twelve variables.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def exact_posterior(lattices: Sequence[Lattice]) -> Posterior:
 def sampled_posterior(
     lattices: Sequence[Lattice], starts: Sequence[Sequence[int]], *, seed: int, sweeps: int, threads: int = 1
 ) -> Posterior:
-    """Estimate from chains of DAGs, which visit DAGs in proportion to their weights.
+    """Estimate edge probabilities from chains that visit DAGs in proportion to their weights.
 
     Parameters
     ----------
@@ -120,13 +120,13 @@ def sampled_posterior(
         One for each variable.
     starts : sequence of sequences of int
         An order of all variables for each chain. A chain starts at the best DAG of its order. If background knowledge
-        allows no DAG of the order, variables wait until a parent set is allowed for them.
+        allows no DAG in this order, variables move back until a parent set is allowed for them.
     seed : int
         The result depends on it, but not on the number of threads.
     sweeps : int
-        How long each chain is; a sweep draws about four parent sets of each node.
+        Length of each chain; a sweep draws about four parent sets of each node.
     threads : int, optional
-        Chains that run at the same time.
+        Number of chains that run in parallel.
 
     Raises
     ------
@@ -181,9 +181,9 @@ def _check_starts(starts: Sequence[Sequence[int]], p: int) -> None:
 
 
 def best_under(lattices: Sequence[Lattice], order: Sequence[int]) -> list[int]:
-    """Place of each node's best parent set among the variables before it.
+    """Position of each node's best parent set among the variables before it.
 
-    A node without any set that is allowed waits for later ones: with more variables before it, no set is lost.
+    A node without an allowed set is moved back: with more variables before it, it has more possible sets.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def best_under(lattices: Sequence[Lattice], order: Sequence[int]) -> list[int]:
 
 
 def checked(lattices: Sequence[Lattice]) -> None:
-    """Make sure that lattices are what the sums take them for.
+    """Check that lattices have the form that the sums require.
 
     Examples
     --------

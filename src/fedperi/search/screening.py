@@ -1,4 +1,4 @@
-"""Which variables could be parents of which: a first look, in three rounds."""
+"""Screening: which variables could be parents of which, in three rounds."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from .sums import in_steps, total_regret
 Floats = NDArray[np.float64]
 
 FULL = 12
-"""Up to this number of variables every parent set is asked, and the best order is found exactly."""
+"""Up to this number of variables all parent sets are asked for, and the best order is found exactly."""
 
 MOST_CANDIDATES = 13
-"""Candidate parents a node is given at most: all their subsets are asked, up to 2^13 numbers."""
+"""Most candidate parents of a node: all their subsets are asked for, up to 2^13 numbers."""
 
 FEWEST_CANDIDATES = 10
-"""Candidates that a node gets when it is asked again, even if some look unneeded: a weak parent beside a strong
-relative of it often does."""
+"""Candidates of a node that is asked about again, even if some seem unnecessary: a weak parent often does, beside a
+strong variable that is correlated with it."""
 
 MANY = 60
 """Beyond this number of variables a search may take more rounds."""
 
 SCREENING = 3
-"""Rounds that it takes to choose candidates."""
+"""Number of rounds for choosing candidates."""
 
 GROWTH = 10
-"""Candidates a node has when its best set is first looked for, from which sets grow."""
+"""Number of candidates of a node in the first search for its best set."""
 
 
 def candidate_parents(sets: ParentSets) -> list[int]:
     """Choose candidate parents for every node, as bit sets: all of them, or those that seem to be neighbours.
 
-    The best set among the strongest few is found; every other variable is asked what it adds to it. Pairs of variables
-    tell too little, since in one network nearly all are related, and the closest in number are often not neighbours.
-    But a variable that is not a neighbour adds nothing to a set that explains the node well, and the node adds nothing
-    to the set that explains it. So a pair is as strong as the weaker of its two sides. What this misses, the search
-    adds later (`fedperi.search.widening`).
+    First the best set among the few strongest variables is found; then we ask how much every other variable adds to it.
+    Pairs alone are not informative enough: in a connected graph nearly all variables are correlated, and the strongest
+    correlations are often not between neighbours. But a variable that is not a neighbour adds nothing to a set that
+    explains the node well, and the node adds nothing to the set that explains that variable. So the strength of a pair
+    is the smaller one of both directions. The search adds later what this misses (`fedperi.search.widening`).
     """
     p = len(sets.oracle.names)
     everyone = (1 << p) - 1
@@ -65,13 +65,13 @@ def candidate_parents(sets: ParentSets) -> list[int]:
         useful = [j for j in _ranked(strength[node]) if strength[node, j] > RESOLUTION]
         members = [j for j in _ranked(adds[node]) if best[node] >> j & 1]
         wanted = bits.filled(need, [*useful, *members], MOST_CANDIDATES)
-        if wanted & ~chosen[node]:  # else nothing need be asked: all their subsets are known
+        if wanted & ~chosen[node]:  # otherwise all their subsets are known already
             chosen[node] = bits.filled(wanted, _ranked(either[node]), FEWEST_CANDIDATES)
     return chosen
 
 
 def _alone(sets: ParentSets) -> Floats:
-    """What each variable adds to a node that has no other parent: ``[node, variable]``."""
+    """How much each variable alone improves a node's score: ``[node, variable]``."""
     p = len(sets.oracle.names)
     nodes, others = np.nonzero(~np.eye(p, dtype=bool))
     answer = sets.oracle.regrets([(nodes, np.zeros((len(nodes), 0), dtype=np.int64), others[:, None])])[0]
@@ -82,13 +82,13 @@ def _alone(sets: ParentSets) -> Floats:
 
 
 def _contributions(sets: ParentSets, best: list[int]) -> Floats:
-    """What a variable adds to a node's best set, or is worth in it: ``[node, variable]``. Takes one round."""
+    """How much a variable adds to a node's best set, or contributes to it: ``[node, variable]``. Needs one round."""
     p = len(best)
     adds = np.full((p, p), -np.inf)
     for node, inside in enumerate(best):
         for j in bits.members(inside):
             with_it, without = sets.score(node, inside), sets.score(node, inside ^ 1 << j)
-            assert with_it is not None and without is not None  # all subsets of the candidates were asked
+            assert with_it is not None and without is not None  # all subsets of the candidates are known
             adds[node, j] = with_it - without
     everyone = (1 << p) - 1
     gains, nodes, others = sets.gains({(i, inside): everyone & ~inside & ~(1 << i) for i, inside in enumerate(best)})

@@ -11,13 +11,13 @@ from ..scores.score import RESOLUTION
 Floats = NDArray[np.float64]
 
 ENDLESS = 1e200
-"""Regrets from here on count as infinite: a sum of smaller ones cannot overflow."""
+"""Regrets of this size or more count as infinite, so that sums of smaller ones cannot overflow."""
 
 
 def in_steps(scores: Floats) -> Floats:
-    """Count scores in steps of what matters, to rank them: those that differ by rounding alone are equal.
+    """Round scores to multiples of a small step, for ranking: scores that differ only by rounding become equal.
 
-    Such ties are common: variables that no site makes use of all cost the same.
+    Such ties are common: all variables that are useful at no site have the same penalty.
 
     Examples
     --------
@@ -30,9 +30,9 @@ def in_steps(scores: Floats) -> Floats:
 def total_regret(regrets: Floats) -> Floats:
     """Add up over sites: the result does not depend on the order of the sites, to the last bit.
 
-    Every regret is cut in two at a digit that the largest of the sites decides. The upper parts are added without any
-    rounding, so that their order does not matter; then the lower parts, in the same way. What is left of those is less
-    than a last digit. A regret that is infinite, or nearly so, makes its sum infinite.
+    Every regret is split into two parts at a digit that depends on the largest regret of the sites. The upper parts are
+    added without rounding, so that their order does not matter; then the lower parts, in the same way. The remainder is
+    below the last digit. A regret that is infinite, or nearly so, makes its sum infinite.
 
     Examples
     --------
@@ -57,5 +57,5 @@ def total_regret(regrets: Floats) -> Floats:
 
 
 def _unit(value: Floats, count: int) -> Floats:
-    """A power of two, and a half of it more, above the sum of `count` values: what `total_regret` rounds by."""
+    """1.5 times a power of two, above the sum of `count` values: adding it makes `total_regret` round."""
     return np.asarray(np.ldexp(1.5, np.frexp(value * count)[1] + 1))

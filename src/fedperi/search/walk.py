@@ -1,6 +1,6 @@
-"""A chain of DAGs without compiled loops: the same moves by the same random numbers, so the same DAGs but for rounding.
+"""A chain of DAGs without compiled loops: the same moves with the same random numbers, so the same DAGs up to rounding.
 
-`chains` says what a move is. Bit sets of a block's nodes are by their place in the block.
+`chains` describes a move. In bit sets of a block's nodes, bits are positions in the block.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ NOTHING: Weight = (0.0, NO_POWER)
 
 
 class Walk:
-    """The state of a chain, and how it continues.
+    """The state of a chain, and its moves.
 
     Parameters
     ----------
     made : Tables
     sizes : array
-        How often a block has one node, two, and so on, added up.
+        Cumulative probabilities that a block has one node, two, and so on.
     now : list of int
-        The place of each node's parent set in its lattice.
+        The position of each node's parent set in its lattice.
     words : list of int
-        Four words: the state of the generator.
+        State of the random generator: four words.
     """
 
     def __init__(self, made: Tables, sizes: NDArray[np.float64], now: list[int], words: list[int]) -> None:
@@ -86,7 +86,7 @@ class Walk:
         return last
 
     def _block(self) -> list[int]:
-        """Choose nodes that are near each other, whatever the DAG is."""
+        """Choose nodes that are near each other, independently of the DAG."""
         size = 1 + bisect_right(self.sizes[:-1], self._uniform())
         block = [int(self._uniform() * len(self.now))]
         for _ in range(1, size):
@@ -97,7 +97,7 @@ class Walk:
         return block
 
     def _possible(self, block: Sequence[int]) -> list[list[int]]:
-        """What each node of a block may take as parents, by set of nodes of the block that are placed before."""
+        """Possible parents of each node of a block, by the set of nodes of the block that are placed before it."""
         children: list[list[int]] = [[] for _ in self.now]
         for head, place in enumerate(self.now):
             if head not in block:
@@ -134,10 +134,10 @@ class Walk:
             self.now[node] = place
 
     def _layers(self, block: Sequence[int], within: Sequence[Sequence[int]]) -> list[tuple[int, int | None]] | None:
-        """Draw layers; say what is placed before each node of a block, and what of it before the layer before."""
+        """Draw layers; return, for each node of a block, the nodes in all earlier layers, and those before the last."""
         sums = [[self.sums[node][place] for place in own] for node, own in zip(block, within, strict=True)]
         whole = (1 << len(block)) - 1
-        before: dict[tuple[int, int], Weight] = {(0, 0): (1.0, 0)}  # sums by state: what is placed, and the last layer
+        before: dict[tuple[int, int], Weight] = {(0, 0): (1.0, 0)}  # sums by state: nodes placed, and the last layer
         follow: dict[tuple[int, int, int], Weight] = {}
         for placed in range(whole):
             for layer in _subsets(whole ^ placed):
@@ -163,7 +163,7 @@ class Walk:
         return ends
 
     def _draw(self, node: int, within: int, other: int | None) -> int | None:
-        """Draw a parent set within a place, but not within another one; None if no set qualifies."""
+        """Draw a subset of one set of parents that is not a subset of another; None if there is none."""
         chance, (total, power) = self._uniform(), self.sums[node][within]
         if other is not None:
             less, scale = self.sums[node][other]
@@ -172,7 +172,7 @@ class Walk:
         return found if added > chance * total else self._scan(node, within, other, power, chance * added)[0]
 
     def _scan(self, node: int, within: int, other: int | None, power: int, wanted: float) -> tuple[int | None, float]:
-        """Add up the weights of such sets, the best first, until it is more than wanted; the last one, and the sum."""
+        """Add weights of such sets, the best first, until the sum exceeds `wanted`; return the last set and the sum."""
         last, total = None, 0.0
         for place, value, own in self.sets[node]:
             if total > wanted:
@@ -207,7 +207,7 @@ def _subsets(whole: int) -> list[int]:
 
 
 def _two_to(power: int) -> float:
-    """Two to the power of something that is not positive; zero where that is too small."""
+    """Two to a power that is not positive; zero where it underflows."""
     return ldexp(1.0, power) if power >= -1022 else 0.0
 
 
@@ -226,7 +226,7 @@ def _sum(some: Sequence[Weight]) -> Weight:
 
 
 def _difference(sums: Sequence[Weight], placed: int, last: int) -> Weight:
-    """The weight of what is within the set placed, but not without its last layer."""
+    """Weight of the subsets of the placed set that have a member in its last layer."""
     value, power = sums[placed]
     if placed:
         less, scale = sums[placed ^ last]

@@ -1,4 +1,4 @@
-"""More candidate parents, after a search: what could still improve the DAG that was found, one lattice per node."""
+"""More candidate parents after a search: variables that could still improve the DAG found, one lattice per node."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from .screening import FEWEST_CANDIDATES
 from .sums import in_steps
 
 LARGEST_BESIDE = 11
-"""Most parents beside which further variables are tried: a site looks at all their subsets for each of them."""
+"""Largest parent set to which further variables are added: a site uses all its subsets for each of them."""
 
 LARGEST_BLANKET = 8
-"""The same beside the set that explains a node best, which is larger, and tells less."""
+"""The same for the set that explains a node best, which is larger and less informative."""
 
 MOST_NEIGHBOURS = 16
-"""Candidates of a node that has this number of neighbours in the DAG. The search has to find out which of them are its
-parents, so all of them must be in one lattice: a hub that lacks a parent there takes its children for parents."""
+"""Most candidates of a node with as many neighbours in the DAG. All neighbours must be in one lattice, so that the
+search can find which of them are parents: a hub without one of its parents takes children as parents instead."""
 
 MOST_TOGETHER = 12
-"""Candidates up to which variables that share neighbours with a node are taken in; a hub gets two of them anyway."""
+"""Variables that share neighbours with a node are added up to this number of candidates; a hub gets two in any case."""
 
 
 def more_candidates(
     sets: ParentSets, parents: list[int], constraints: Constraints, *, ask: bool = True, most: int = MOST_NEIGHBOURS
 ) -> dict[int, int]:
-    """Ask, in one round, what variables not yet tried would add; return the lattices that should be asked next.
+    """Ask in one round how much variables that were not tried would add; return the lattices to ask for next.
 
-    Without `ask` nothing is asked, and only what the DAG found tells counts. A lattice holds at most `most` candidates.
+    Without `ask` there are no questions, and only the DAG found is used. A lattice has at most `most` candidates.
 
-    A node's lattice holds, while there is room,
+    A node's lattice contains, while there is room,
 
     - its parents in the DAG found;
-    - neighbours that have parents in common with it, each with all its parents: what the node needs if that edge points
-      the other way in truth (`_turnable`);
+    - neighbours with common parents, each with all its parents: the node needs them if the true edge has the other
+      direction (`_turnable`);
     - its other children;
-    - variables that add to its parents, or to the set that explains it best in any order; those that add most first,
-      and likewise the other way round. In the true DAG no non-descendant adds anything to the parents (the local Markov
-      property), and only neighbours add to the best set;
-    - variables that have two neighbours or more in common with it. Where an edge is missing and another order of the
-      variables makes up for it, each end is joined with the neighbours of the other, and no single edge gains;
+    - variables that add to its parents, or to the set that explains it best in any order, and variables to which the
+      node adds in this way; those that add most first. In the true DAG no non-descendant adds anything to the parents
+      (the local Markov property), and only neighbours add to the best set;
+    - variables with at least two common neighbours. If an edge is missing, another order of the variables may
+      compensate: then each end is adjacent to the neighbours of the other, and no single edge improves the score;
     - variables of its best parent sets so far.
     """
     p = len(parents)
@@ -55,7 +55,7 @@ def more_candidates(
         allowed = ~constraints.forbidden[node]
         first = (*_turnable(parents, near, node), *bits.members(children[node]))
         inside = bits.filled(parents[node], (j for j in first if allowed >> j & 1), most)
-        # Many may gain. Two places are kept for those that share neighbours, which a hub often misses.
+        # Many variables may gain. Two positions are reserved for those that share neighbours, which a hub often lacks.
         inside = bits.filled(inside, (j for j in gaining[node] if allowed >> j & 1), most - 2)
         together = min(most, max(MOST_TOGETHER, near[node].bit_count() + 2))
         inside = bits.filled(inside, (j for j in _sharing(near, node) if allowed >> j & 1), together)
@@ -66,7 +66,7 @@ def more_candidates(
 
 
 def _gaining(sets: ParentSets, parents: list[int], children: list[int], constraints: Constraints) -> list[list[int]]:
-    """For every node, the variables that add to what explains it, or that it adds to; those that add most first."""
+    """For every node, the variables that add to its explaining set, or to whose set it adds; the largest gain first."""
     asked: dict[tuple[int, int], int] = {}
     for node, into in enumerate(parents):
         free = ((1 << len(parents)) - 1) & ~(1 << node) & ~constraints.forbidden[node]
@@ -90,9 +90,9 @@ def _gaining(sets: ParentSets, parents: list[int], children: list[int], constrai
 def _turnable(parents: list[int], near: list[int], node: int) -> list[int]:
     """Neighbours that share parents with a node, those that share most first, each with its parents.
 
-    If an edge is directed wrongly, its head takes over parents of its tail and the tail loses some, so that they have
-    two in common or more, or all that the node has. To turn the edge the node needs them back, all at once: no single
-    one of them gains.
+    If an edge has the wrong direction, its head takes over parents of its tail, and the tail loses some. So they have
+    at least two parents in common, or all parents of the node. To reverse the edge the node needs all of them back: no
+    single one improves the score.
     """
     common = {other: (parents[other] & parents[node]).bit_count() for other in bits.members(near[node])}
     turnable = [
@@ -105,7 +105,7 @@ def _turnable(parents: list[int], near: list[int], node: int) -> list[int]:
 
 
 def _sharing(near: list[int], node: int) -> list[int]:
-    """Nodes that are not neighbours but have at least two in common with a node, those with most first."""
+    """Nodes that are not neighbours but have at least two common neighbours with a node, those with most first."""
     shared: dict[int, int] = {}
     for neighbour in bits.members(near[node]):
         for other in bits.members(near[neighbour] & ~near[node] & ~(1 << node)):

@@ -1,4 +1,4 @@
-"""The paper's min-max: make the largest regret small, then the next largest, and so on."""
+"""The paper's min-max: minimise the largest regret, then the next largest, and so on."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Floats = NDArray[np.float64]
 
 
 EDGE_PRICE = 1e-2
-"""What an edge adds to every site's regret under `worst`: enough to drop edges that no site asks for, too little to
-drop one that a site does (half the logarithm of n at least)."""
+"""Penalty per edge that is added to every site's regret under `worst`: large enough to drop edges that no site
+supports, too small to drop one that a site supports (at least half the logarithm of n)."""
 
 
 def site_regrets(sets: ParentSets, parents: Sequence[int], edge_price: float = EDGE_PRICE) -> Floats:
-    """Total regret of a DAG at each site, with the small price of its edges."""
+    """Total regret of a DAG at each site, with the small penalty on its edges."""
     rows = [sets.regrets(node, into) for node, into in enumerate(parents)]
     edges = sum(into.bit_count() for into in parents)
     return np.asarray(np.sum([row for row in rows if row is not None], axis=0)) + edge_price * edges
 
 
 def improve_worst(sets: ParentSets, parents: Sequence[int]) -> list[int]:
-    """Climb from a DAG, one parent set or one reversed edge at a time, while the sorted regrets improve."""
+    """Hill climbing from a DAG, one parent set or one reversed edge at a time, while the sorted regrets improve."""
     current = list(parents)
     value = site_regrets(sets, current)
     while True:

@@ -25,7 +25,7 @@ _KEEP_EDGES = ("parametric", "strengths", "shift", "scale", "none")
 
 @dataclass(frozen=True)
 class Arguments:
-    """Checked arguments of `simulate`; `names` and `dag` say what `variables` said.
+    """Checked arguments of `simulate`; `names` and `dag` come from `variables`.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def implied_mean(weights: ArrayLike, means: ArrayLike) -> Matrix:
     weights : array_like, shape (p, p)
         Entry ``[i, j]`` is the weight of i -> j; the non-zero entries form a DAG.
     means : array_like, shape (p,)
-        What is added to each variable beside its parents and noise.
+        Constant that is added to each variable, besides its parents and noise.
 
     Returns
     -------

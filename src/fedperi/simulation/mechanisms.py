@@ -30,7 +30,7 @@ FUNCTIONS = ("identity", "tanh", "sin", "square")
 SQUARE_LIMIT = 3.0
 # Larger values would overflow when squared, as every covariance does.
 LARGEST_VALUE = 1e150
-# Of Student's noise: heavy tails, with a variance but no fourth moment.
+# Degrees of freedom of Student's noise: heavy tails, with a variance but no fourth moment.
 DEGREES_OF_FREEDOM = 4
 
 
@@ -49,7 +49,7 @@ class Mechanism:
     noise_scales : array, shape (p,)
         Standard deviations of the noise.
     means : array, shape (p,), optional
-        What is added to each variable beside its parents and noise; 0 if not given.
+        Constant that is added to each variable, besides its parents and noise; 0 if not given.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def calibrate(mechanism: Mechanism, reference: Matrix) -> Mechanism:
 
 
 def draw_noise(rng: np.random.Generator, n: int, p: int, noise: Noise) -> Matrix:
-    """Draw noise of mean 0 and variance 1, row after row: fewer rows are the beginning of more rows.
+    """Draw noise of mean 0 and variance 1, row by row: a smaller table is the beginning of a larger one.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def draw_noise(rng: np.random.Generator, n: int, p: int, noise: Noise) -> Matrix
     if noise == "gaussian":
         return rng.standard_normal((n, p))
     if noise == "student":
-        share = (DEGREES_OF_FREEDOM - 2) / DEGREES_OF_FREEDOM  # of the variance that is to be left
+        share = (DEGREES_OF_FREEDOM - 2) / DEGREES_OF_FREEDOM  # factor that makes the variance 1
         drawn: Matrix = rng.standard_t(DEGREES_OF_FREEDOM, (n, p)) * math.sqrt(share)
         return drawn
     return rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), (n, p))

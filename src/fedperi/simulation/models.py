@@ -1,4 +1,4 @@
-"""The true DAG of a simulation, what is hidden of it, and the structural equations of each site."""
+"""The true DAG of a simulation, its hidden variables, and the structural equations of each site."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGEST_OFFSET = 5.0
 
 
 def true_dag(given: Arguments) -> PDAG:
-    """Take the DAG that was given, or draw one."""
+    """Return the given DAG, or draw one."""
     if given.dag is not None:
         return given.dag
     rng = stream(given.seed, Purpose.GRAPH)

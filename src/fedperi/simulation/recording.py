@@ -54,7 +54,7 @@ class Recording:
 
 
 def table(recording: Recording, values: Matrix, rng: np.random.Generator) -> pd.DataFrame:
-    """Write down the values of a site as its table; the generator gives the errors of measurement."""
+    """Turn the values of a site into its table; the generator draws the errors of measurement."""
     import pandas as pd
 
     seen = values[:, recording.observed]

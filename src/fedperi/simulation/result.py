@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..graph.equivalence import cpdag
 from ..graph.pdag import PDAG
 from ..graph.phi import phi_cpdag
+from ..phrases import with_noun
 from .covariance import implied_covariance, implied_mean
 from .interventions.groups import site_groups
 from .interventions.plan import Change, Kind
@@ -174,10 +175,6 @@ class Simulation:
         rows = [len(site) for site in self.sites]
         size = f"{rows[0]} rows each" if len(set(rows)) == 1 else f"{min(rows)} to {max(rows)} rows"
         what = self.config["intervention"]
-        counts = f"{_count(len(self.dag.names), 'variable')}, {_count(len(self.dag), 'edge')}"
-        sites = f"{_count(len(rows), 'site')}, {size}"
+        counts = f"{with_noun(len(self.dag.names), 'variable')}, {with_noun(len(self.dag), 'edge')}"
+        sites = f"{with_noun(len(rows), 'site')}, {size}"
         return f"Simulation({counts}, {sites}, {what.replace('none', 'no')} interventions, seed {self.config['seed']})"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -95,7 +95,7 @@ def simulate(
     noise : "gaussian", "uniform" or "student"
         Distribution of the noise; its variance is 1. Student's has 4 degrees of freedom: heavy tails.
     shared_mechanisms : bool or "nothing"
-        True: all sites have the same mechanisms, but for interventions. False: each draws its own weights and
+        True: all sites have the same mechanisms, except for interventions. False: each draws its own weights and
         functions. "nothing": each draws its own weights, functions, noise levels and means; the levels from
         `noise_levels` (from half to twice the level, if that is a single one), the means with a standard deviation of
         one noise level.

@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Purpose(IntEnum):
-    """What a stream is for. The numbers are part of what a seed means: never reuse or renumber one."""
+    """Purpose of a stream. The results of a seed depend on these numbers: never reuse or change one."""
 
     GRAPH = 1
     STRUCTURAL_TARGETS = 2
@@ -48,5 +48,5 @@ def stream(seed: int, purpose: Purpose, site: int = 0) -> np.random.Generator:
     >>> float(stream(0, Purpose.NOISE, 1).random()) == float(stream(0, Purpose.NOISE, 2).random())
     False
     """
-    # The seed comes last: it may fill several 32-bit words, and in front it could imitate another purpose or site.
+    # The seed comes last: it may need several 32-bit words, which at the front could look like another purpose or site.
     return np.random.default_rng([int(purpose), site, seed])

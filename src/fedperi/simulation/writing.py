@@ -153,7 +153,7 @@ def _groups(groups: Groups) -> dict[str, list[list[int]]]:
 
 
 def _mechanism(variable: Variable) -> dict[str, Any]:
-    # JSON has no infinity: an infinite bound is left out. What could be done elsewhere is no part of the truth.
+    # JSON has no infinity: an infinite bound is left out. Possible policies elsewhere are not part of the truth.
     fields = {name: value for name, value in asdict(variable).items() if name != "policies"}
     return {name: value for name, value in fields.items() if not (isinstance(value, float) and math.isinf(value))}
 

@@ -1,4 +1,4 @@
-"""How much two distributions change together between sites: FedCDH's score for the direction of an edge."""
+"""FedCDH's score for the direction of an edge: how much two distributions change together between sites."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from .layout import Floats
 from .tests import FeatureTests
 
 LANDMARKS, GAMMA = 5, 0.2
-"""Points at which distributions are looked at, and the kernel's inverse squared width: those of the published code."""
+"""Points where kernel means are computed, and the kernel's inverse squared width; as in the published code."""
 
 
 def dependence_of_change(tests: FeatureTests, pairs: Sequence[tuple[int, int]]) -> list[float]:
     """For pairs (x, y): how much the distribution of x and the joint one of x and y change together between sites.
 
-    If x causes y, the two mechanisms, of x and of y given x, change apart, and x tells less of the change of both
-    than y does. A site's distribution is the mean of a kernel at five landmarks, whitened (Nystroem); the score is
-    the squared covariance between sites of those of x and of (x, y), over the variance of that of x.
+    If x causes y, the mechanisms of x and of y given x change independently of each other. Then the changes of x
+    explain less of the changes of (x, y) than those of y do. A site's distribution is represented by the means of a
+    kernel at five landmarks, whitened (Nystroem). The score is the squared covariance over sites between the means
+    for x and those for (x, y), divided by the variance of those for x.
 
-    Published code picks rows of the table as landmarks, which a federation cannot; here they are drawn from a
-    Gaussian. It also takes the covariance over the five landmarks instead of the sites, in the units of the table:
-    ``faithful``.
+    The published code uses rows of the table as landmarks. A federation cannot share rows, so landmarks are drawn
+    from a Gaussian. The published code also takes the covariance over the five landmarks instead of over the sites,
+    in the units of the table; ``faithful`` does the same.
     """
     if not pairs:
         return []
@@ -31,13 +32,13 @@ def dependence_of_change(tests: FeatureTests, pairs: Sequence[tuple[int, int]]) 
     columns = np.array([(x, -1) for x in singles] + doubles)
     landmarks = np.random.default_rng(tests.features.seed).normal(size=(LANDMARKS, 2))
     means = _embeddings(tests, columns, landmarks)
-    place = {tuple(key): at for at, key in enumerate(columns.tolist())}
+    index = {tuple(key): at for at, key in enumerate(columns.tolist())}
     score = _over_landmarks if tests.features.faithful else _over_sites
-    return [score(means[:, place[x, -1]], means[:, place[min(x, y), max(x, y)]], tests.rows) for x, y in pairs]
+    return [score(means[:, index[x, -1]], means[:, index[min(x, y), max(x, y)]], tests.rows) for x, y in pairs]
 
 
 def _embeddings(tests: FeatureTests, columns: Floats, landmarks: Floats) -> Floats:
-    """For every site and set of columns: the means of whitened kernel features."""
+    """Means of whitened kernel features, for every site and set of columns."""
     p, faithful = len(tests.coordinator.names), tests.features.faithful
     centre, scale = (np.zeros(p), np.ones(p)) if faithful else (tests.centre, tests.scale)
     at = np.array([landmarks * tests.scale[c] + tests.centre[c] if faithful else landmarks for c in columns])

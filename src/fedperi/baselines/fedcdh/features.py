@@ -13,7 +13,7 @@ from .layout import Batch, Floats, TestGroup, Widths, site_key
 from .random_features import GIVEN, JOINT, SINGLE, frequencies, in_units, random_features
 
 FEW = 2
-"""At most this number of variables with the same Z get cosines of their own."""
+"""Up to this number of variables with the same Z, cosines are computed one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +23,13 @@ class StepFeatures:
     Parameters
     ----------
     tests : Batch
-        What is tested.
+        The tests of the step.
     widths : Widths
-        How many features.
+        Numbers of features.
     values : array, shape (n, p)
         The site's rows, in the units that the coordinator chose.
     seed : int
-        Of the directions and phases.
+        Seed of the directions and phases.
     faithful : bool
         Whether they are drawn as the published code does.
     singles, sets, joints : array
@@ -52,11 +52,11 @@ class StepFeatures:
 
     @classmethod
     def read(cls, rows: Floats, site: str, payload: Payload) -> StepFeatures:
-        """Take a step's description out of its message."""
+        """Read the description of a step from its message."""
         p = rows.shape[1]
         tests = Batch.read(payload, p)
         surrogate = np.zeros(0)
-        if tests.x.max(initial=0) == p:  # the coordinator numbers the sites, and each looks itself up
+        if tests.x.max(initial=0) == p:  # the coordinator numbers the sites; each finds its own number
             listed = np.asarray(payload.get("sites", ())).tolist()
             if site_key(site) not in listed:
                 raise InputError(f"a step of FedCDH compares sites, and does not list site {site!r}")
@@ -75,7 +75,7 @@ class StepFeatures:
         )
 
     def of(self, group: TestGroup) -> tuple[Floats, list[Floats], Iterator[Floats]]:
-        """Features of Z, of every x, and, one after the other, of every y together with Z."""
+        """Features of Z, of every x, and (one at a time) of every y together with Z."""
         z = self._map(self.values[:, group.given], self.widths.given, self.sets[group.number], GIVEN)
         return z, [self._single(variable) for variable in group.x], self._joints(group)
 
@@ -89,7 +89,7 @@ class StepFeatures:
 
     def _joints(self, group: TestGroup) -> Iterator[Floats]:
         given = self.values[:, group.given]
-        _, some = np.unique(group.pairs[:, 1], return_index=True)  # a test of each y
+        _, some = np.unique(group.pairs[:, 1], return_index=True)  # one test for each y
         bandwidths = self.joints[group.tests[some]]
         if len(group.given) and len(group.y) > FEW and (bandwidths == bandwidths[0]).all():
             yield from self._turned(group, given, float(bandwidths[0]))

@@ -1,4 +1,4 @@
-"""How the tests of a step are laid out: sites and coordinator use the same groups, one per conditioning set."""
+"""The order of the tests in a step: sites and coordinator use the same groups, one per conditioning set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_FEATURES = 1000
-"""Features that a site computes of one set of variables at the most: its answer grows with their square."""
+"""Most features that a site computes for one set of variables: the answer grows with their square."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +26,11 @@ class Batch:
     Parameters
     ----------
     given : int array, shape (g, d)
-        The conditioning sets, by positions of variables.
+        The conditioning sets, as positions of variables.
     group : int array, shape (m,)
-        For each test, which of these sets.
+        For each test, the number of its conditioning set.
     x, y : int array, shape (m,)
-        The variables that it compares; x may be the number of variables, which stands for the site itself.
+        The two variables of each test. x = p (the number of variables) stands for the site itself.
     """
 
     given: Ints
@@ -47,12 +47,12 @@ class Batch:
         return Batch(self.given[start:stop], self.group[first:last] - start, self.x[first:last], self.y[first:last])
 
     def payload(self) -> dict[str, Any]:
-        """As arrays of a message."""
+        """Return the tests as arrays of a message."""
         return dict(vars(self))
 
     @classmethod
     def read(cls, payload: Mapping[str, Any], p: int) -> Batch:
-        """Take tests out of a message, and check them."""
+        """Read tests from a message, and check them."""
         try:
             given, group, x, y = (np.asarray(payload[name], dtype=np.int64) for name in ("given", "group", "x", "y"))
         except (KeyError, TypeError, ValueError):
@@ -65,7 +65,7 @@ class Batch:
 
 
 def site_key(name: str) -> int:
-    """A number for a site's name, so that a message can number the sites without naming them to each other.
+    """Return a number for a site's name, so that messages need not tell sites the names of the others.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class TestGroup:
     Parameters
     ----------
     number : int
-        Which set.
+        Number of the conditioning set.
     given : int array
         Its variables.
     x, y : int array
@@ -94,7 +94,7 @@ class TestGroup:
     tests : int array
         Positions of the tests in the step.
     pairs : int array, shape (len(tests), 2)
-        For each, positions in `x` and `y`.
+        For each test, its positions in `x` and `y`.
     """
 
     number: int
@@ -108,8 +108,8 @@ class TestGroup:
 def groups(tests: Batch, merge: bool = False) -> list[TestGroup]:
     """Collect tests by their conditioning sets.
 
-    A set with many tests is several groups of a message, to bound what is sent for each. Where little is sent, `merge`
-    makes one group of them, under the first number, so that work for a set is done once.
+    A conditioning set with many tests has several groups in a message, which bounds the size of each answer. Where
+    answers are small, `merge` joins these groups under the first number, so that work for a set is done once.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class Widths:
             raise InputError(f"a site computes at most {MOST_FEATURES} features of a set of variables")
 
     def stacked(self, group: TestGroup) -> int:
-        """Features of a group: Z, then every x, then every y."""
+        """Number of features in a group: Z, then every x, then every y."""
         return self.given + len(group.x) * self.x + len(group.y) * self.y
 
     def sizes(self, group: TestGroup) -> dict[str, int]:

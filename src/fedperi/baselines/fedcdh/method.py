@@ -16,19 +16,17 @@ from ...methods.manifest import described
 from ...methods.parameters import Seeded
 from ...methods.progress import watching
 from ...methods.result import Result
+from ...option_values import check_flag, check_one_of, check_whole
 from ...search.phase1 import Step
 from ..baseline import (
     Note,
     acyclic,
     baseline_result,
-    check_choice,
-    check_count,
-    check_flag,
     pairs,
     work_transport,
 )
 from .change import dependence_of_change
-from .orient import Marks, close_under_meek, direct_by_change, direct_colliders
+from .orient import Orientation, close_under_meek, direct_by_change, direct_colliders
 from .skeleton import Bound, SkeletonSearch, find_skeleton, join_site
 from .tests import Features, FeatureTests
 
@@ -37,61 +35,60 @@ from .tests import Features, FeatureTests
 class FedCDH(Seeded):
     """FedCDH (Li et al., 2024): constraint-based discovery from sites that differ, with the site as a variable.
 
-    Assumes that no cause of two variables is missing, other than the site; that what is independent is so by the
-    graph; that all sites have the same graph but for mechanisms that change. Columns must be continuous. Returns a
-    PDAG: edges that the tests join, directed by colliders, by Meek's rules, and by which mechanisms change.
+    Assumes that there are no hidden common causes other than the site; faithfulness; and that all sites have the
+    same graph, with mechanisms that may change. Columns must be continuous. Returns a PDAG: edges found by tests,
+    oriented by v-structures, by Meek's rules, and by which mechanisms change.
 
     **What sites send.** Means and variances. For each test between variables three numbers (statistic, mean,
-    variance). For each set of variables given which sites are compared: sums of random features of it (100, and 25 of
-    it with the variable compared), of their products, and of products of four residuals. That describes the joint
-    distribution of these few variables, and is **not private in itself**: there is no noise, and from a small site
-    single rows may be guessed. At least twice as many rows as features are asked for, for the tests' sake; it is no
-    guarantee. With ``faithful=True`` all tests need such sums.
+    variance). For each conditioning set of a comparison of sites: sums of its random features (100, and 25 of the set
+    together with the variable compared), of their products, and of products of four residuals. These sums describe
+    the joint distribution of a few variables. They are **not private**: there is no noise, and single rows of a small
+    site might be guessed. Sites need at least twice as many rows as features; the tests require this, and it
+    guarantees no privacy. With ``faithful=True`` all tests need such sums.
 
-    **Differences to the published code**, which pools all rows; ``faithful=True`` goes back to it in each of these
-    points:
+    **Differences from the published code**, which pools all rows. ``faithful=True`` undoes each of these:
 
-    - Tests between variables condition on the site as well (they are made at each site, and added up), as CD-NOD
-      does, on which FedCDH builds. The published code does not, so that sites with different means or weights make
-      variables dependent that are not.
+    - Tests between variables also condition on the site (each site tests, and the statistics are added). CD-NOD, on
+      which FedCDH builds, does the same. The published code does not: sites with different means or weights then make
+      independent variables look dependent.
     - The site is a category; published: a number 0, 1, ..., in the order in which sites are listed.
     - Kernel widths fit standardised columns; published: the median distance of the first 500 rows, which are all of the
       first site, in the table's units, applied to standardised columns.
-    - Directions and phases of the features come from one stream; published: each from the same seed, hence not
+    - Directions and phases of the features come from one random stream; published: all from the same seed, and so not
       independent.
-    - Tests allow for what the regression on Z took up, at small sites.
-    - Sites are compared given neighbours of the variable; published: given others that the sites differ in.
-    - Colliders are directed in the order of their evidence, and none closes a cycle; published: in the order of
+    - At small sites, tests correct for the degrees of freedom that the regression on Z used.
+    - Sites are compared given neighbours of the variable; published: given other variables that differ between sites.
+    - V-structures are oriented in the order of their evidence, and none closes a cycle; published: in the order of
       columns.
     - The direction of an undirected edge between two changing variables follows from their changes. Published: such
-      edges stay as they are, and changing variables that are *not* adjacent are joined by an arrow (see
-      `fedcdh_orient`); the score is taken over landmarks instead of sites.
+      edges stay undirected, and changing variables that are *not* adjacent are joined by an arrow (see
+      `direct_by_change`); the score is computed over landmarks instead of sites.
 
-    Also with ``faithful=True``: its own random numbers, no rows as landmarks, sites of any sizes, and arrows are
-    dropped, the weakest first, until there is no cycle (``result.method["dropped"]`` lists them).
+    What differs even with ``faithful=True``: the random numbers; no rows are used as landmarks; sites may have any
+    sizes; arrows are dropped, the weakest first, until the graph is acyclic (``result.method["dropped"]`` lists them).
 
     Parameters
     ----------
     alpha : float
-        Level of the tests: a pair is separated by a set if the p-value is above it.
+        Level of the tests: a set separates a pair of variables if the p-value is above it.
     deepest : int, optional
-        The largest conditioning set; any size if not given.
+        Size of the largest conditioning set; no limit if not given.
     most_tests : int, optional
-        The most tests between variables; a tenth of it is the most comparisons of sites, which take longer. Their
-        number is exponential in the degree, so that without a bound (None) a dense graph may never end. Before a size
-        of conditioning sets whose tests would be too many, that search stops; ``result.method["stopped"]`` and the
-        report say so. Tests without a set are always made. Up to 10 variables the default cannot be reached: there are
-        at most 23,000 tests and 5,200 comparisons.
+        Largest number of tests between variables. For comparisons of sites, which take longer, a tenth of it. The
+        number of tests is exponential in the degree: without a bound (None) the search in a dense graph may not end.
+        The search stops before a size of conditioning sets that would need too many tests;
+        ``result.method["stopped"]`` and the report say so. Tests without conditioning are always made. With up to 10
+        variables the default is never reached: there are at most 23,000 tests and 5,200 comparisons.
     marginal_features, features, conditioning_features : int
-        Random features of a variable in tests without Z, in tests given Z, and of Z.
+        Numbers of random features: of a variable in tests without Z, of a variable in tests given Z, and of Z.
     faithful : bool
-        Do what the published code does.
+        Reproduce the published code.
     schema : Schema or path, optional
         Types of columns, where they should not be inferred.
     missing : {"error", "drop"}
         What to do with rows that lack a value.
     seed : int
-        Of the random features.
+        Seed of the random features.
     progress : bool, optional
         Whether to show progress on standard error; if not given, only in a terminal.
 
@@ -123,14 +120,14 @@ class FedCDH(Seeded):
         if isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float) or not 0 < self.alpha < 1:
             raise InputError(f"alpha must lie between 0 and 1, not {self.alpha!r}")
         if self.deepest is not None:
-            check_count("deepest", self.deepest)
+            check_whole("deepest", self.deepest)
         if self.most_tests is not None:
-            check_count("most_tests", self.most_tests, 1)
+            check_whole("most_tests", self.most_tests, 1)
         for option in ("marginal_features", "features", "conditioning_features"):
-            check_count(option, getattr(self, option), 2)
-        check_count("seed", self.seed)
+            check_whole(option, getattr(self, option), 2)
+        check_whole("seed", self.seed)
         check_flag("faithful", self.faithful)
-        check_choice("missing", self.missing, ("error", "drop"))
+        check_one_of("missing", self.missing, ("error", "drop"))
 
     def fit(self, sites: Sites) -> Result:
         """Find the graph that the sites share.
@@ -138,7 +135,7 @@ class FedCDH(Seeded):
         Parameters
         ----------
         sites : list or mapping
-            As for `IPERI.fit`, but all with rows: DataFrames, paths of tables, `Site` objects, or a transport.
+            As for `IPERI.fit`, but every site needs rows: DataFrames, paths of tables, `Site` objects, or a transport.
 
         Returns
         -------
@@ -179,7 +176,7 @@ class FedCDH(Seeded):
             )
 
     def _skeleton(self, tests: FeatureTests, history: list[Step], note: Note) -> SkeletonSearch:
-        """Stages 1 and 2: which variables are joined, and which change between sites."""
+        """Stages 1 and 2: which variables are adjacent, and which change between sites."""
 
         def step(words: str, edges: int) -> None:
             history.append(Step(words, tests.coordinator.rounds, float(edges)))
@@ -194,17 +191,17 @@ class FedCDH(Seeded):
         return skeleton
 
     def _directed(self, tests: FeatureTests, skeleton: SkeletonSearch) -> tuple[PDAG, dict[str, Any]]:
-        """Stages 3 and 4, and the repair."""
+        """Stages 3 and 4: directions; then repair of cycles."""
         names = tests.coordinator.names
         site = len(names)
         changing = np.flatnonzero(skeleton.adjacent[site]).tolist()
-        marks = Marks(skeleton.adjacent)
+        graph = Orientation(skeleton.adjacent)
         for variable in changing:
-            marks.direct(site, variable)
-        left_out = direct_colliders(marks, skeleton, self.faithful)
-        close_under_meek(marks)
-        drawn = direct_by_change(marks, changing, lambda wanted: dependence_of_change(tests, wanted), self.faithful)
-        matrix, dropped = _repaired(marks.matrix[:site, :site], skeleton, drawn)
+            graph.orient(site, variable)
+        left_out = direct_colliders(graph, skeleton, self.faithful)
+        close_under_meek(graph)
+        drawn = direct_by_change(graph, changing, lambda wanted: dependence_of_change(tests, wanted), self.faithful)
+        matrix, dropped = _repaired(graph.matrix[:site, :site], skeleton, drawn)
         return PDAG(matrix, names), {
             "changing": [names[v] for v in changing],
             "colliders left out": len(left_out),
@@ -216,7 +213,7 @@ class FedCDH(Seeded):
 def _repaired(
     matrix: NDArray[np.bool_], skeleton: SkeletonSearch, drawn: list[tuple[int, int]]
 ) -> tuple[NDArray[np.bool_], list[tuple[int, int]]]:
-    """Drop arrows until there is no cycle: those without a test behind them first, then by their largest p-value."""
+    """Drop arrows until there is no cycle: first those that no test supports, then by their largest p-value."""
     lines = matrix & matrix.T
     strength = np.where(matrix & ~lines, 2.0 - skeleton.weakness[: len(matrix), : len(matrix)], 0.0)
     for rank, (tail, head) in enumerate(drawn, 1):

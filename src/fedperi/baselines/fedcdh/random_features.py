@@ -1,10 +1,10 @@
 """Random Fourier features, and independence tests of their residuals (Strobl, Zhang and Visweswaran, 2019).
 
-A test of x and y given Z turns each side into features, removes what the features of Z explain, and asks whether the
-covariance of the residuals is larger than chance makes it. Under independence the statistic is a weighted sum of
-chi-squares; a gamma distribution with its mean and variance stands in for it. Both are known from the matrix V of mean
-products of four residuals: its trace and its Frobenius norm. No eigenvalues of V are needed, and V itself is smaller
-than it seems, since it does not change when residuals of one side are swapped.
+A test of x and y given Z computes features of both sides, removes what the features of Z explain, and asks whether the
+covariance of the residuals is larger than by chance. Under independence the statistic is a weighted sum of
+chi-squares; it is approximated by a gamma distribution with the same mean and variance. These follow from the trace
+and the Frobenius norm of the matrix V of mean products of four residuals. No eigenvalues of V are needed. V has many
+equal entries, since it does not change when residuals of one side are swapped.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ RIDGE = 1e-10
 """Added to the covariance of the features of Z, as in the published code."""
 
 EXACT, QUICK = 1e-7, 1e-3
-"""Shares of the largest variance below which a direction of the residuals is left out. Residuals of smooth features
-vary in few directions. At 1e-7 a p-value keeps six digits or more; at 1e-3, three, at a tenth of the work."""
+"""A direction of the residuals is left out if its variance is below this share of the largest one. Residuals of smooth
+features vary in few directions. At 1e-7 p-values keep six digits or more; at 1e-3 three, for a tenth of the work."""
 
 FLAT = 1e-9
-"""Standard deviation below which a feature, whose values lie between -1.5 and 1.5, varies by rounding only."""
+"""A feature (values between -1.5 and 1.5) with a smaller standard deviation than this varies only by rounding."""
 
 SINGLE, JOINT, GIVEN = 0, 1, 2
-"""What features are of: one variable, y together with Z, or Z."""
+"""What features describe: one variable, y together with Z, or Z."""
 
 
 @lru_cache(maxsize=256)
 def frequencies(seed: int, role: int, dimension: int, count: int, faithful: bool) -> tuple[Floats, Floats]:
     """Draw the directions and phases of random features, the same at every site.
 
-    The published code makes its generator again, from one seed, for the directions and again for the phases of
-    every set of features, so that these are functions of each other; `faithful` does as well.
+    The published code restarts its generator from one seed for the directions and for the phases of every set of
+    features, so that they depend on each other; `faithful` does the same.
     """
     if faithful:
         weights = np.random.default_rng(seed).normal(size=(count, dimension)).T
@@ -52,8 +52,8 @@ def random_features(
 ) -> Floats:
     """Map rows to `count` random features of the Gaussian kernel, ``cos(w z + b)``.
 
-    Tests standardise features, so their place and scale are free. They are given mean 0 and variance 1 for standard
-    Gaussian rows: sums of products then lose no digits to means, and the small ridge keeps its sense.
+    Tests standardise features, so their location and scale can be chosen freely. Here they have mean 0 and variance 1
+    for standard Gaussian rows: sums of products then lose no digits, and the small ridge has its intended size.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def standardised(features: Floats) -> Floats:
 
 
 def solve(given: Floats, others: Floats) -> tuple[Floats, float]:
-    """Regress on features with this covariance: coefficients, and how many numbers were fitted in effect.
+    """Regress on features with this covariance: coefficients and effective degrees of freedom.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def solve(given: Floats, others: Floats) -> tuple[Floats, float]:
 
 
 def decomposed(given: Floats) -> tuple[Floats, Floats, float]:
-    """Eigenvalues and eigenvectors of a covariance, and how many numbers a regression with a ridge fits in effect.
+    """Eigenvalues and eigenvectors of a covariance, and the effective degrees of freedom of a ridge regression.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def decomposed(given: Floats) -> tuple[Floats, Floats, float]:
 
 
 def rotation(covariance: Floats, least: float) -> Floats:
-    """Give the directions in which residuals vary: by at least a share of the largest variance.
+    """Return the directions in which residuals vary by at least this share of the largest variance.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def pair_products(residuals: Floats) -> Floats:
 
 
 def triangle(count: Any) -> Any:
-    """Count the pairs of `count` columns, each with itself included."""
+    """Number of pairs of `count` columns, including each column with itself."""
     return count * (count + 1) // 2
 
 
@@ -177,9 +177,9 @@ def null_moments(fourth: Floats, x: int, y: int) -> tuple[float, float]:
     Parameters
     ----------
     fourth : array, shape (x (x + 1) / 2, y (y + 1) / 2)
-        Means over rows.
+        Means of the products over rows.
     x, y : int
-        How many residuals each side has.
+        Number of residuals of each side.
     """
     trace = fourth[np.ix_(_squares(x), _squares(y))].sum()
     return float(trace), float((fourth**2).sum())

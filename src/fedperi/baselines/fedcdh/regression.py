@@ -1,4 +1,4 @@
-"""Regressions of random features on those of Z, from sums over all rows: the statistics of FedCDH's pooled tests."""
+"""Statistics of FedCDH's pooled tests: regressions of random features on those of Z, from sums over all rows."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from .layout import Floats, Ints, TestGroup, Widths
 from .random_features import EXACT, rotation, solve, triangle
 
 FLAT = 1e-12
-"""Variance, as a share of the mean square, below which a feature varies by rounding only: sums of squares lose that."""
+"""A feature whose variance is a smaller share of its mean square than this varies only by rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualTests:
-    """What is known of a group of tests after x and y were regressed on Z.
+    """Results of a group of tests after the regression of x and y on Z.
 
     Parameters
     ----------
     statistic : array, shape (m,)
-        Of each test.
+        The statistic of each test.
     maps : list of array
-        For every x, then every y: how features become residuals, a row to subtract and then a linear map.
+        For every x, then every y: how features become residuals (first row: what to subtract; rest: a linear map).
     ranks : int array, shape (m, 2)
-        For each test, in how many directions the residuals of x and y vary.
+        For each test, the number of directions in which the residuals of x and y vary.
     """
 
     statistic: Floats
@@ -34,7 +34,7 @@ class ResidualTests:
 
     @property
     def sizes(self) -> Ints:
-        """For each test, how many products of four residuals there are."""
+        """For each test, the number of products of four residuals."""
         out: Ints = triangle(self.ranks).prod(axis=1)
         return out
 
@@ -50,7 +50,7 @@ def regress(
     second = given.reshape(q, len(sums)) / n
     variance = np.concatenate([np.diag(second), *(np.diag(block) / n for block in blocks)]) - mean**2
     flat = variance <= FLAT * (1 + mean**2)
-    unit = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))  # what does not vary counts for nothing
+    unit = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))  # constants have no weight
     bessel = n / (n - 1)
     covariance = bessel * (second - np.outer(mean[:q], mean)) * np.outer(unit[:q], unit)
     coefficients, _ = solve(covariance[:, :q], covariance[:, q:])

@@ -1,4 +1,4 @@
-"""Which variables FedCDH joins with each other, and with the site: PC's search, all tests of a depth at once."""
+"""FedCDH's skeleton, with the site as a variable: PC's search, with all tests of one depth together."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from numpy.typing import NDArray
 from .layout import Batch, Floats
 
 GROUP = 64
-"""Tests that share a conditioning set in one group, at the most: it bounds the size of a message."""
+"""Most tests in one group with the same conditioning set: this bounds the size of a message."""
 
 Ask = Callable[[Batch], Floats]
-"""Tests in, p-values out."""
+"""A function from tests to p-values."""
 
 Pair = tuple[int, int, list[int]]
-"""Two ends of an edge, and the variables that sets are taken from to separate them."""
+"""The two ends of an edge, and the variables from which separating sets are taken."""
 
 Note = Callable[[str, int], None]
-"""Gets what was done at a depth, and how many edges are left, those to the site included."""
+"""A function that is called with what was done at a depth and how many edges are left, including those to the site."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """How far the search goes.
+    """Limits of the search.
 
     Parameters
     ----------
     deepest : int, optional
-        The largest conditioning set; any size if not given.
+        Size of the largest conditioning set; no limit if not given.
     tests : int, optional
-        How many tests a search may make, all sizes together; any number if not given. A size is tested as a whole or
-        not at all: which of its sets come first would hang on the order of the columns. Tests without a set are always
-        made: they are cheap, and without them everything would stay joined.
+        Largest number of tests of a search, for all sizes together; no limit if not given. A size is tested completely
+        or not at all, otherwise the order of the columns would matter. Tests without conditioning are always made:
+        they are cheap, and without them all variables would stay adjacent.
     """
 
     deepest: int | None = None
@@ -50,13 +50,13 @@ class SkeletonSearch:
     Parameters
     ----------
     adjacent : array of bool, shape (p + 1, p + 1)
-        What is joined.
+        Which nodes are adjacent.
     separations : dict
         For pairs i < j: the sets that separated them, with p-values.
     weakness : array, shape (p + 1, p + 1)
         The largest p-value of any test of a pair.
     stopped : list of str
-        For each search that the bound on tests ended: before which size of sets, and how many tests these would be.
+        For each search that was stopped by the limit on tests: the size of sets and the number of tests left out.
     """
 
     adjacent: NDArray[np.bool_]
@@ -69,11 +69,11 @@ class SkeletonSearch:
 
     @property
     def edges(self) -> int:
-        """How many pairs are joined."""
+        """Number of adjacent pairs."""
         return int(self.adjacent.sum()) // 2
 
     def learn(self, tests: Batch, p_values: Floats, alpha: float) -> None:
-        """Take in the tests of a depth: a pair that any of them separates is no longer joined."""
+        """Add the results of a depth: a pair that is separated by any test is no longer adjacent."""
         for x, y, group, p in zip(tests.x.tolist(), tests.y.tolist(), tests.group, p_values.tolist(), strict=True):
             self.weakness[x, y] = self.weakness[y, x] = max(p, self.weakness[x, y])
             if p > alpha:
@@ -83,10 +83,10 @@ class SkeletonSearch:
 
 
 def find_skeleton(p: int, ask: Ask, alpha: float, bound: Bound, note: Note) -> SkeletonSearch:
-    """Join variables that no set of neighbours separates.
+    """Find the variables that no set of neighbours separates.
 
-    PC-stable: the neighbours are those at the beginning of a depth, so that no order matters. Every set of neighbours
-    of either end is tried, as x given Z against y and Z.
+    PC-stable: the neighbours are those at the beginning of a depth, so that the order of columns does not matter.
+    Every set of neighbours of either end is tried, as x given Z against y and Z.
 
     Examples
     --------
@@ -110,10 +110,10 @@ def find_skeleton(p: int, ask: Ask, alpha: float, bound: Bound, note: Note) -> S
 
 
 def join_site(skeleton: SkeletonSearch, ask: Ask, alpha: float, bound: Bound, note: Note, faithful: bool) -> None:
-    """Join the site with the variables whose distribution, given others, differs between sites.
+    """Find the variables whose distribution, given others, differs between sites: the neighbours of the site.
 
-    Nothing causes the site, so if it does not act on a variable directly, the parents of that variable separate the
-    two: sets of its neighbours are tried. Faithful: sets of variables that are still joined with the site.
+    Nothing causes the site. So if it does not act directly on a variable, the parents of that variable separate the
+    two, and sets of its neighbours are tried. Faithful: sets of variables that are still adjacent to the site.
     """
     p = len(skeleton.adjacent) - 1
     skeleton.adjacent[p, :p] = skeleton.adjacent[:p, p] = True
@@ -135,9 +135,9 @@ def _deepen(
     note: Note,
     words: str,
 ) -> None:
-    """Test pairs given sets of more and more variables, until there are no such sets or a bound is reached.
+    """Test pairs given larger and larger sets, until there are no such sets or a limit is reached.
 
-    `near` lists, for a size of sets, the pairs that are still joined, each with the variables that sets are taken from.
+    `near` lists, for a size of sets, the pairs that are still adjacent, with the variables from which sets are taken.
     """
     depth, made = 0, 0
     while bound.deepest is None or depth <= bound.deepest:
@@ -160,7 +160,7 @@ def _between_variables(adjacent: NDArray[np.bool_], depth: int) -> Iterator[Pair
     for x, row in enumerate(adjacent):
         near = np.flatnonzero(row).tolist()
         for y in near:
-            if depth or x < y:  # without Z the test is the same both ways
+            if depth or x < y:  # without Z the test is symmetric
                 yield x, y, [v for v in near if v != y]
 
 

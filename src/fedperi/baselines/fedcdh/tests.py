@@ -1,4 +1,4 @@
-"""Random-feature tests of many pairs at once, from what sites answer: within sites, or on sums over sites."""
+"""Random-feature tests of many pairs at once, from the answers of sites: within sites, or on sums over sites."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .random_features import SINGLE, null_moments, p_values, random_features, tr
 from .regression import ResidualTests, regress
 
 MESSAGE = 1 << 20
-"""Most numbers in one answer of a site (8 MB), unless a single conditioning set or test needs more."""
+"""Most numbers in one answer of a site (8 MB); a single conditioning set or test may need more."""
 
 
 @dataclass(frozen=True)
 class Features:
-    """How many random features: of each of two variables alone, of x and y given Z, and of Z; from which seed."""
+    """Numbers of random features (of two variables alone, of x and y given Z, and of Z), and their seed."""
 
     marginal: int
     conditional: int
@@ -35,14 +35,14 @@ class Features:
 
 
 class FeatureTests:
-    """Asks the sites, and turns their answers into p-values.
+    """Asks sites for statistics, and computes p-values from the answers.
 
     Parameters
     ----------
     coordinator : WorkCoordinator
-        Of the run.
+        The coordinator of the run.
     features : Features
-        What they are asked for.
+        The features that sites compute.
     """
 
     def __init__(self, coordinator: WorkCoordinator, features: Features) -> None:
@@ -66,7 +66,7 @@ class FeatureTests:
             raise InputError(f"column {flat[0]!r} is the same in all rows of all sites; drop it")
 
     def within(self, tests: Batch) -> Floats:
-        """Test x and y given Z and the site: statistics of the sites add up, and so do their means and variances."""
+        """Test x and y given Z and the site: statistics of the sites are added, as are their means and variances."""
         self.tests += len(tests)
         out = []
         for start, stop in runs((3 * np.bincount(tests.group)).tolist()):
@@ -131,7 +131,7 @@ class FeatureTests:
         return bool((tests.x == len(self.coordinator.names)).any())
 
     def _surrogate(self, widths: Widths) -> Floats:
-        """Features of the site itself, a row each: which one it is, or (faithful) those of its number."""
+        """Features of the site as a variable, one row per site: an indicator, or (faithful) features of its number."""
         count = len(self.rows)
         if not self.features.faithful:
             return np.eye(count)
@@ -163,10 +163,10 @@ class FeatureTests:
         }
 
     def _bandwidths(self, columns: Ints) -> Floats:
-        """Bandwidths of the kernels for sets of variables.
+        """Compute bandwidths of the kernels for sets of variables.
 
-        The median distance that rows would have if these variables were independent and Gaussian. Faithful: the median
-        distance of the first rows of the first site, in the units of the table.
+        The median distance between rows if these variables were independent and Gaussian. Faithful: the median
+        distance between the first rows of the first site, in the units of the table.
         """
         if not columns.shape[1]:
             return np.ones(len(columns))
@@ -183,7 +183,7 @@ class FeatureTests:
 
 
 def runs(sizes: Sequence[int], limit: int = MESSAGE) -> Iterator[tuple[int, int]]:
-    """Cut a sequence into runs whose sizes add up to the limit at the most; one that is larger goes alone.
+    """Cut a sequence into runs whose sizes add up to at most the limit; a larger item is a run of its own.
 
     Examples
     --------

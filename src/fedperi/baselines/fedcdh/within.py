@@ -1,4 +1,4 @@
-"""Tests of FedCDH on the rows of one site: many pairs given the same set, each thing that they share computed once."""
+"""Tests of FedCDH on the rows of one site: many pairs with the same conditioning set share their computations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def within_site(group: TestGroup, z: Floats, x: Sequence[Floats], y: Iterable[Fl
     x : sequence of array, each of shape (n, w)
         Features of every x of the group.
     y : iterable of array, each of shape (n, w)
-        Features of every y of the group, with Z. They are taken one by one, so that memory holds one at a time.
+        Features of every y of the group, with Z. They are read one by one, so that only one is in memory.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def within_site(group: TestGroup, z: Floats, x: Sequence[Floats], y: Iterable[Fl
         return out
 
     one = _Side([turned(features) for features in x])
-    # Fitting takes up variance: the product of two residuals loses it once, that of their variances twice.
+    # Degrees of freedom of the fit: the product of two residuals loses them once, that of their variances twice.
     lost = n / (n - 1 - fitted)
     out = np.zeros((3, len(group.tests)))
     for j, features in enumerate(y):
@@ -72,7 +72,7 @@ class _Side:
         self.square = np.array([(block**2).sum(axis=0) for block in blocks])
 
     def against(self, wanted: Ints, b: Floats) -> tuple[Floats, Floats, Floats]:
-        """For some x and a y with residuals b: sums of squared products of residuals, of two, and of four by pairs."""
+        """For some x, and a y with residuals b: sums of squared products of two residuals, and of four in pairs."""
         statistic = self._squared(self.rows, self.of_row, wanted, b)
         norm = self._squared(self.products, self.of_product, wanted, pair_products(b.T).T)
         return statistic, self.square[wanted] @ (b**2).sum(axis=0), norm

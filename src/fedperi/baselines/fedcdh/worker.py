@@ -15,10 +15,10 @@ from .random_features import pair_products
 from .within import within_site
 
 FIRST_ROWS = 500
-"""Rows that the published rule for bandwidths looks at."""
+"""Number of rows that the published rule for bandwidths uses."""
 
 TESTS = "given group x y sites surrogate centre scale seed faithful widths singles sets joints"
-"""What describes some tests, and the features for them."""
+"""Fields that describe tests and their features."""
 
 
 class FedCDHWorker(Worker):
@@ -27,23 +27,16 @@ class FedCDHWorker(Worker):
     What leaves the site, by step:
 
     - ``moments``: the mean of every column, and its sum of squared deviations.
-    - ``within``: for each test three numbers, the statistic of the test on this site's rows alone, and the mean and
-      half the variance that it would have by chance. They say how strongly x and y depend on each other here given Z.
-    - ``sums``: sums of random features over the rows, and of products of two: a description of the joint distribution
-      of a few variables, at the resolution of the features. It is **not private in itself**: 100 features make 5,150
-      sums, and a site of 1,000 rows has 2,000 values of two variables. Smooth features overlap, so far fewer of these
-      sums tell something new, but nobody has shown that rows are safe. The coordinator must be trusted with them, or
-      see the sums over all sites only (secure summation).
-    - ``fourth``: sums of products of four residuals of these features; the same holds.
-    - ``change``: means of 5 smooth functions of each variable and pair that is asked for.
-    - ``bandwidths`` (only asked by ``faithful=True``): medians of distances between rows.
-
-    Parameters
-    ----------
-    rows : array, shape (n, p)
-        The site's table as numbers.
-    site : str
-        Its name.
+    - ``within``: three numbers per test: the statistic on this site's rows alone, and the mean and half the variance
+      that it would have under independence. They say how strongly x and y depend on each other here given Z.
+    - ``sums``: sums of random features over the rows, and of products of two features. They describe the joint
+      distribution of a few variables at the resolution of the features, and are **not private**: 100 features give
+      5,150 sums, and a site of 1,000 rows has 2,000 values of two variables. Smooth features overlap, so most of these
+      sums add little, but nobody has shown that rows are safe. Either the coordinator is trusted with them, or it
+      sees only the sums over all sites (secure summation).
+    - ``fourth``: sums of products of four residuals of these features; not private for the same reason.
+    - ``change``: means of 5 smooth functions of each variable and pair that the coordinator asks for.
+    - ``bandwidths`` (only with ``faithful=True``): medians of distances between rows.
     """
 
     kinds: ClassVar = {
@@ -150,7 +143,7 @@ class FedCDHWorker(Worker):
 
 
 def _residual_maps(payload: Payload, features: StepFeatures) -> Iterator[Floats]:
-    """Cut the matrices that turn features into residuals out of a message: a row to subtract, then the linear map."""
+    """Read from a message the matrices that turn features into residuals: a row to subtract, then a linear map."""
     start = 0
     widths, ranks = features.widths, iter(payload["ranks"])
     for group in groups(features.tests):
@@ -162,7 +155,7 @@ def _residual_maps(payload: Payload, features: StepFeatures) -> Iterator[Floats]
 
 
 def kernel_means(values: Floats, landmarks: Floats, gamma: float) -> Floats:
-    """Average a Gaussian kernel at some landmarks over rows.
+    """Mean over rows of a Gaussian kernel at each landmark.
 
     Examples
     --------

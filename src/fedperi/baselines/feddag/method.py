@@ -1,4 +1,4 @@
-"""FedDAG: every site trains networks of its own under a mask that all share; the mask is the graph."""
+"""FedDAG: each site trains its own networks under a mask that all sites share; the mask is the graph."""
 
 from __future__ import annotations
 
@@ -16,16 +16,13 @@ from ...methods.manifest import described
 from ...methods.parameters import Seeded
 from ...methods.progress import watching
 from ...methods.result import Result
+from ...option_values import check_finite, check_flag, check_one_of, check_whole
 from ...protocol.worker import Payload
 from ...search.phase1 import Step
 from ..baseline import (
     Note,
     acyclic,
     baseline_result,
-    check_choice,
-    check_count,
-    check_flag,
-    check_number,
     pairs,
     work_transport,
 )
@@ -38,70 +35,72 @@ Floats = NDArray[np.float64]
 VARIANTS = ("graph-shared", "all-shared", "linear")
 
 TEMPERATURE = 0.2
-"""Of the sigmoid that turns logits into a mask."""
+"""Temperature of the sigmoid that turns logits into a mask."""
 
 OPTIONS = ("sparsity", "rate", "passes", "steps", "every", "threshold")
-"""What a user may choose of a schedule."""
+"""The parts of a schedule that a user may choose."""
 
 
 @dataclass(frozen=True)
 class FedDAG(Seeded):
     """FedDAG (Gao et al., 2023): one DAG for all sites, by gradient descent, with networks that may differ.
 
-    Every variable has a small network that predicts it from the others, each multiplied by an entry of a random mask
-    around logits. Sites train networks and logits by Adam, with a price on edges and a rising price on cycles.
-    From time to time the logits are replaced by their mean over sites. At the end the positive ones are the edges.
+    Every variable has a small network that predicts it from the other variables, each multiplied by an entry of a
+    random mask around logits. Sites train networks and logits by Adam, with a penalty on edges and an increasing
+    penalty on cycles. From time to time the logits are replaced by their mean over sites. At the end, positive logits
+    are edges.
 
-    **Assumes** continuous numbers; the same DAG at all sites (an intervention that removes edges contradicts that, and
-    targets that a site declares are not used); no hidden common causes; noise that is added. In linear models with
-    Gaussian noise, directions can be found only if all variables have noise of about the same variance. Units of the
-    columns matter: `sparsity` is absolute.
+    **Assumes** continuous columns; the same DAG at all sites (interventions that remove edges contradict this;
+    declared targets are not used); no hidden common causes; additive noise. In linear models with Gaussian noise,
+    directions can be found only if all variables have noise of about the same variance. The units of columns matter:
+    `sparsity` is absolute.
 
-    **Returns** a DAG: `graph`, `phi_cpdag` and `dag` of its result; `cpdag` is its class. If training left a cycle, the
-    weakest edge that lies on one is dropped until no cycle is left; ``result.method["repair"]`` lists these.
+    **Returns** a DAG: `graph`, `phi_cpdag` and `dag` of the result; `cpdag` is its equivalence class. If training left
+    cycles, the weakest edges on cycles are dropped until none is left; ``result.method["repair"]`` lists them.
 
-    **Sends** at each exchange, by site: ``"graph-shared"`` its p x p logits; ``"all-shared"`` also all weights of its
-    networks; ``"linear"`` its p x p weights. There is no noise: this is not private. The coordinator knows where a site
-    began and sees where it arrived. Logits tell it, every time, how much each variable helps this site to predict each
-    other one. Linear weights follow from the site's covariance matrix, which has no more numbers, so that a few
-    exchanges may suffice to solve for it: take the covariances as sent. Networks are a model of the site's rows; from
-    few rows, single ones can be guessed. Only means over sites are needed, but here the coordinator sees each.
+    **What a site sends** at each exchange: ``"graph-shared"`` its p x p logits; ``"all-shared"`` also all weights of
+    its networks; ``"linear"`` its p x p weights. There is no noise: this is not private. The coordinator knows the
+    start and the end of each site's training. Logits show how much each variable helps this site to predict each other
+    one. Linear weights are functions of the site's covariance matrix, which has no more numbers than the weights, so
+    that a few exchanges may be enough to compute it: regard the covariances as sent. Networks are a model of the site's
+    rows; with few rows, single rows can be guessed. The method needs only means over sites, but here the coordinator
+    sees each site's values.
 
-    Unless ``faithful=True``, it differs from the published code in this: numbers such as `sparsity` are those of its
-    authors' own script, not of the experiments that compare with it; with more than 10 variables the price of cycles
-    begins lower; columns are centred; sites draw different masks, and networks of a site begin differently; edges are
-    read off the mean of the sites' logits, and cycles are judged by it without noise, where the published code takes
-    those of the first site before the last exchange, under one random mask, in 4-byte numbers; and the result has no
-    cycle.
+    Differences from the published code, unless ``faithful=True``: numbers such as `sparsity` are those of its authors'
+    own script, not those of the experiments that compare with it; with more than 10 variables the penalty on cycles
+    begins lower; columns are centred; sites draw different masks, and the networks of a site begin with different
+    weights; edges and cycles are judged by the mean of the sites' logits, without noise (the published code uses the
+    logits of the first site before the last exchange, with one random mask, in 4-byte numbers); the result is acyclic.
 
     Parameters
     ----------
     variant : {"graph-shared", "all-shared", "linear"}
-        What is averaged: the logits; the networks, too (all sites then have the same mechanisms); or a matrix of linear
-        weights, without networks.
+        What is averaged: the logits; the networks as well (all sites then have the same mechanisms); or a matrix of
+        linear weights, without networks.
     sparsity : float, optional
-        Price of an edge: of the sum of the mask, or of the absolute weights. If not given, 0.01, or
-        0.002 if `faithful`; linear 0.1.
+        Penalty on edges: on the sum of the mask, or on the absolute weights. If not given, 0.01, or 0.002 if
+        `faithful`; linear 0.1.
     rate : float, optional
         Adam's step size. If not given, 0.03; linear 0.001.
     passes : int, optional
-        Most updates of the multiplier. If not given, 20, or 25 if `faithful`. Training ends as soon as there
-        is no cycle, after four passes at the earliest.
+        Largest number of updates of the multiplier. If not given, 20, or 25 if `faithful`. Training ends when there
+        is no cycle, but not before four passes.
     steps : int, optional
         Steps of a site in each sub-problem. If not given, 1000; linear 1500.
     every : int, optional
         Steps between two exchanges. If not given, 100, or 200 if `faithful`; linear 300.
     threshold : float, optional
-        An edge is where the mask without noise exceeds 0.5; linear: where a weight is at least 0.3 in size.
+        There is an edge where the mask without noise is above this (0.5 if not given); linear: where the absolute
+        weight is at least this (0.3 if not given).
     faithful : bool
-        Reproduce the published code. Two-way edges come back undirected then. A longer cycle cannot be in a `PDAG`: it
-        is cut at its weakest edge, and ``result.method["published"]`` has all edges.
+        Reproduce the published code. Edges in both directions are then returned as undirected. A `PDAG` cannot have a
+        longer cycle: it is cut at its weakest edge, and ``result.method["published"]`` has all edges.
     schema : Schema or path, optional
         Types of columns, where they should not be inferred.
     missing : {"error", "drop"}
         What to do with rows that lack a value.
     seed : int
-        Of the first networks and of all masks.
+        Seed of the initial networks and of all masks.
     progress : bool, optional
         Whether to show progress on standard error; if not given, only in a terminal.
 
@@ -129,18 +128,18 @@ class FedDAG(Seeded):
 
     def __post_init__(self, random_state: int | None) -> None:
         super().__post_init__(random_state)
-        check_choice("variant", self.variant, VARIANTS)
-        check_choice("missing", self.missing, ("error", "drop"))
+        check_one_of("variant", self.variant, VARIANTS)
+        check_one_of("missing", self.missing, ("error", "drop"))
         check_flag("faithful", self.faithful)
-        check_count("seed", self.seed)
+        check_whole("seed", self.seed)
         plan = self._schedule()
-        check_number("sparsity", plan.sparsity)
-        check_number("rate", plan.rate, positive=True)
-        check_number("threshold", plan.threshold)
+        check_finite("sparsity", plan.sparsity)
+        check_finite("rate", plan.rate, positive=True)
+        check_finite("threshold", plan.threshold)
         if self.variant != "linear" and not 0 < plan.threshold < 1:
             raise InputError(f"threshold must lie between 0 and 1, not {self.threshold!r}")
         for option in ("passes", "steps", "every"):
-            check_count(option, getattr(plan, option), least=1)
+            check_whole(option, getattr(plan, option), 1)
 
     def fit(self, sites: Sites) -> Result:
         """Find the DAG that the sites share.
@@ -175,14 +174,14 @@ class FedDAG(Seeded):
         return baseline_result(method, coordinator, graph, training.history, complete=ended != "interrupted")
 
     def _schedule(self) -> Schedule:
-        """The published numbers of the variant, or what the user wants instead."""
+        """The published numbers of the variant, replaced by the user's where given."""
         plan = LINEAR if self.variant == "linear" else PUBLISHED if self.faithful else MASKED
         given = {option: getattr(self, option) for option in OPTIONS if getattr(self, option) is not None}
         return replace(plan, **given)
 
 
 class _Training:
-    """The server's side: the common parameters, and what it took to get there."""
+    """The server's side: the common parameters, and the history of the training."""
 
     def __init__(self, method: FedDAG, plan: Schedule, coordinator: WorkCoordinator) -> None:
         self.plan, self.coordinator = plan, coordinator
@@ -199,7 +198,7 @@ class _Training:
         self._sampled = np.inf
 
     def solve(self, alpha: float, price: float) -> tuple[float, float]:
-        """Let all sites train; average what they have after every `plan.every` steps."""
+        """Train at all sites; average their parameters after every `plan.every` steps."""
         left = self.plan.steps
         while left > 0:
             self._exchange(alpha, price, min(self.plan.every, left))
@@ -209,7 +208,7 @@ class _Training:
         what = f"sub-problem {len(self.history) + 1}, price {price:.1e}: {np.count_nonzero(self.strength())} edges"
         self.history.append(Step(what, self.coordinator.rounds, certain))
         self.note(self.history[-1])
-        # Published: what the last, random mask of the first site had.
+        # Published: the acyclicity of the first site's last random mask.
         return (self._sampled if self._faithful and not self._linear else certain), certain
 
     def _exchange(self, alpha: float, price: float, steps: int) -> None:
@@ -239,7 +238,7 @@ class _Training:
         self._sampled = float(answers[0].get("acyclicity", np.inf))
 
     def strength(self) -> Floats:
-        """How far each entry is beyond the threshold; zero where there is no edge."""
+        """By how much each entry exceeds the threshold; zero where there is no edge."""
         if self._linear:
             size = np.abs(self._final)
             out = np.where(size >= self.plan.threshold, size, 0.0)
@@ -251,7 +250,7 @@ class _Training:
 
 
 def _mean(values: list[Any]) -> Floats:
-    """Mean over sites, whatever their order: the smallest are added first, entry by entry."""
+    """Mean over sites; independent of their order, because the smallest values are added first, entry by entry."""
     out: Floats = np.sort(np.asarray(values, dtype=np.float64), axis=0).sum(axis=0) / len(values)
     return out
 
@@ -262,7 +261,7 @@ def _dag(strength: Floats, names: tuple[str, ...]) -> tuple[PDAG, dict[str, Any]
 
 
 def _published(strength: Floats, names: tuple[str, ...]) -> tuple[PDAG, dict[str, Any]]:
-    """All edges, two-way ones undirected; only where the rest has a cycle its weakest edges are left out."""
+    """All edges, with edges in both directions as undirected. Only longer cycles lose their weakest edges."""
     edges = strength > 0
     both = edges & edges.T
     kept, dropped = acyclic(np.where(both, 0.0, strength))

@@ -1,8 +1,8 @@
-"""One small network per variable, all of them computed at once, with gradients written out: what FedDAG trains.
+"""The networks that FedDAG trains: one small network per variable, all computed together, with explicit gradients.
 
 Network j predicts column j from all columns, each multiplied by entry ``[i, j]`` of a mask whose diagonal is zero. The
-networks of all variables are a batch of matrices, so a layer is one contraction. The gradient is a dozen lines; written
-out it needs no library for it, and is about twice as fast as one.
+networks of all variables are a batch of matrices, so a layer is one contraction. The gradient is a dozen lines: no
+library for automatic differentiation is needed, and it is about twice as fast as one.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 SLOPE = 0.05
-"""Of the leaky rectifier, on the negative side."""
+"""Slope of the leaky rectifier for negative values."""
 
 HIDDEN = (16, 16, 16, 16)
 """Units of the hidden layers."""
 
 CHUNK = 512
-"""Rows computed at once: memory stays bounded, and what a chunk needs stays in a processor's cache."""
+"""Rows in one chunk: memory stays bounded, and the data of a chunk fit in a processor's cache."""
 
 
 def layer_shapes(variables: int, hidden: Sequence[int] = HIDDEN) -> list[tuple[int, int, int]]:
-    """Network, output unit, input; the last input of every layer is the constant 1, whose weight is the bias.
+    """Shapes of the layers: network, output unit, input. The last input is the constant 1; its weight is the bias.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def layer_shapes(variables: int, hidden: Sequence[int] = HIDDEN) -> list[tuple[i
 
 
 def weight_count(variables: int, hidden: Sequence[int] = HIDDEN) -> int:
-    """How many weights all networks have together.
+    """Number of weights of all networks together.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def weight_count(variables: int, hidden: Sequence[int] = HIDDEN) -> int:
 
 
 def split(flat: Array, shapes: Sequence[tuple[int, int, int]]) -> list[Array]:
-    """Views of a vector of all weights as the layers."""
+    """Split a vector of all weights into layers (views)."""
     ends = np.cumsum([a * b * c for a, b, c in shapes])
     return [part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes, strict=True)]
 
@@ -58,7 +58,7 @@ def split(flat: Array, shapes: Sequence[tuple[int, int, int]]) -> list[Array]:
 def initial_weights(
     variables: int, rng: np.random.Generator, hidden: Sequence[int] = HIDDEN, *, alike: bool = False
 ) -> NDArray[np.float32]:
-    """Glorot's uniform weights and biases of zero, as one vector; all networks alike if wanted.
+    """Glorot's uniform weights and zero biases, as one vector; with `alike`, the same for all networks.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def initial_weights(
         limit = np.sqrt(6 / (inputs + shape[1]))
         weights = rng.uniform(-limit, limit, shape)
         weights[:, :, -1] = 0
-        if alike and at == 0:  # network j has no input j: the others are in the place of each other
+        if alike and at == 0:  # network j has no input j, so its other inputs move up
             others = np.array([np.delete(np.arange(variables), j) for j in range(variables)])
             np.put_along_axis(weights[:, :, :-1], others[:, None, :], weights[:1, :, : variables - 1].copy(), axis=2)
         elif alike:
@@ -83,7 +83,7 @@ def initial_weights(
 
 
 def chunks(rows: Array, dtype: Any = np.float32) -> list[Array]:
-    """Cut a table into pieces of nearly one size for `Networks`: columns as rows, and a row of ones."""
+    """Cut a table into pieces of similar size for `Networks`: columns become rows, and a row of ones is added."""
     parts = np.array_split(rows, -(-len(rows) // CHUNK))
     return [np.vstack([part.T, np.ones(len(part))]).astype(dtype) for part in parts]
 
@@ -98,7 +98,7 @@ class Networks:
     hidden : sequence of int
         Units of the hidden layers.
     dtype : dtype
-        Of all that is computed.
+        Type of all numbers in the computation.
 
     Examples
     --------
@@ -116,17 +116,17 @@ class Networks:
         self._chunks = chunks(rows, dtype)
         self._shapes = layer_shapes(self._p, hidden)
         size = self._chunks[0].shape[1]
-        # Kept between calls: allocating memory of this size in every step costs more than computing in it.
+        # Kept between calls: allocating this memory in every step takes longer than the computation.
         self._active = [np.ones((self._p, units + 1, size), dtype) for units in hidden]
         self._scratch = {units: np.empty((2, self._p, units, size), dtype) for units in hidden}
 
     def loss(self, weights: Array, mask: Array) -> tuple[float, Array, NDArray[np.float64]]:
-        """Half the squared error, summed over variables, mean over rows; its gradients by the weights and by the mask.
+        """Half the squared error (sum over variables, mean over rows), and its gradients for weights and mask.
 
         Parameters
         ----------
         weights : array
-            All weights as a vector; of the class's dtype.
+            All weights as a vector of type `dtype`.
         mask : array, shape (p, p)
             Entry ``[i, j]`` multiplies column i where it enters network j. The diagonal must be zero.
         """
@@ -147,7 +147,7 @@ class Networks:
         return total / (2 * self._n), gradient, by_mask
 
     def _forward(self, layers: Sequence[Array], chunk: Array) -> Array:
-        """Predictions less the columns, shape (p, rows); fills the activations."""
+        """Predictions minus the columns, shape (p, rows); stores the activations."""
         rows = chunk.shape[1]
         inputs: Array = chunk
         for at, layer in enumerate(layers[:-1]):
@@ -160,7 +160,7 @@ class Networks:
         return out
 
     def _backward(self, layers: Sequence[Array], chunk: Array, by_output: Array) -> Iterator[tuple[int, Array]]:
-        """For every layer, from the last, its number and the gradient by its weights."""
+        """For every layer, beginning with the last: its number and the gradient for its weights."""
         rows = chunk.shape[1]
         real = by_output.dtype.type
         error = by_output[:, None, :]
@@ -171,7 +171,7 @@ class Networks:
             np.multiply(active[:, :-1] > 0, real(1 - SLOPE), out=slopes)
             slopes += real(SLOPE)
             back = layers[at][:, :, :-1].transpose(0, 2, 1)
-            error = back * error if back.shape[2] == 1 else back @ error  # an outer product is no matter for BLAS
+            error = back * error if back.shape[2] == 1 else back @ error  # an outer product does not need BLAS
             error *= slopes
         units = error.shape[1]
         flat = error.reshape(-1, rows) @ chunk.T  # the same inputs for all networks: one product

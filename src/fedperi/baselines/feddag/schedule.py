@@ -1,4 +1,4 @@
-"""How the price of cycles rises while FedDAG trains, and when that ends."""
+"""How the penalty on cycles increases while FedDAG trains, and when training ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .worker import acyclicity
 
 @dataclass(frozen=True)
 class Schedule:
-    """How the price of cycles rises, and when that ends: the published numbers."""
+    """How the penalty on cycles increases, and when training ends; defaults are the published numbers."""
 
     sparsity: float
     rate: float
@@ -30,19 +30,19 @@ class Schedule:
 
 MASKED = Schedule(1e-2, 3e-2, 20, 1000, 100, 0.5, 6e-3, 10.0, 1e14, 1e-10)
 PUBLISHED = Schedule(2e-3, 3e-2, 25, 1000, 200, 0.5, 1e-3, 5.0, 1e14, 1e-10)
-"""What the experiments that compare with it ran; `MASKED` is what the script of its authors runs."""
+"""The numbers in published experiments that compare with FedDAG; `MASKED` has those of its authors' own script."""
 LINEAR = Schedule(0.1, 1e-3, 20, 1500, 300, 0.3, 1.0, 10.0, 1e16, 1e-8)
 
 USUAL = 10
-"""Variables in the script of its authors, who say to change its numbers for other sizes."""
+"""Number of variables in its authors' script; they recommend other numbers for other sizes."""
 
 
 def for_variables(plan: Schedule, p: int) -> Schedule:
-    """Lower the first price of cycles where there are more variables than it is meant for.
+    """Lower the first penalty on cycles if there are more variables than it was chosen for.
 
     All entries of the mask begin at 1/2, and h grows exponentially with p: it is 6.5 with 10 variables and 110 with 20.
-    At the same price of cycles the first steps remove every edge, and none comes back. At the price found here
-    ``price/2 h^2`` begins as it does with 10 variables.
+    With the same penalty the first steps remove every edge, and none comes back. With the penalty computed here
+    ``price/2 h^2`` begins with the same value as for 10 variables.
 
     Examples
     --------
@@ -56,13 +56,13 @@ def for_variables(plan: Schedule, p: int) -> Schedule:
 
 
 Solve = Callable[[float, float], tuple[float, float]]
-"""Train under a multiplier and a price; what acyclicity was reached, as the schedule judges it, and without noise."""
+"""Trains with a multiplier and a penalty; returns the acyclicity as the schedule judges it, and without noise."""
 
 
 def raise_price_of_cycles(solve: Solve, plan: Schedule) -> str:
-    """Solve sub-problems, at a higher price whenever cycles did not get much weaker, until there are none.
+    """Solve sub-problems until there is no cycle; raise the penalty whenever cycles did not become much weaker.
 
-    Returns why it ended: "converged", "price limit" or "passes".
+    Returns why training ended: "converged", "price limit" or "passes".
 
     Examples
     --------
@@ -81,7 +81,7 @@ def raise_price_of_cycles(solve: Solve, plan: Schedule) -> str:
         while found > plan.enough * before:
             price *= plan.growth
             if price >= plan.limit:
-                return "price limit"  # published: passes go on, but train no more
+                return "price limit"  # published: passes continue without training
             found, certain = solve(alpha, price)
         if max(found, certain) <= plan.tolerance and at >= plan.least_passes:
             return "converged"

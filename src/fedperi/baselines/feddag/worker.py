@@ -17,29 +17,22 @@ Floats = NDArray[np.float64]
 
 LEAST_ROWS = 2
 MOST_STEPS = 100_000
-"""That one message can ask for: minutes of a processor, not a year."""
+"""Most steps that one message can ask for: minutes of processor time, not a year."""
 
 TERMS = 13
-"""Of the exponential series at 1/2: the next one is below 1e-15 of the first."""
+"""Terms of the exponential series at 1/2: the next term is below 1e-15 of the first."""
 
 ORDER = "alpha rho steps sparsity rate temperature seed faithful send"
-"""The fields of an `TrainingOrder`."""
+"""The fields of a `TrainingOrder`."""
 
 
 class FedDAGWorker(Worker):
     """A site's half of `fedperi.FedDAG`.
 
-    Step ``masked``: takes the common logits, trains for some steps, and sends its logits (p x p numbers); on request
-    also the acyclicity of its last mask (one number) and all weights of its networks, which stay at the site otherwise.
-    Step ``linear``: takes the common weights, and sends its own (p x p). Nothing else is sent, neither rows nor moments
-    nor losses. What can be computed from what is sent, the docstring of `fedperi.FedDAG` tells.
-
-    Parameters
-    ----------
-    rows : array, shape (n, p)
-        The site's table as numbers.
-    site : str
-        Its name: for messages, and for a stream of random numbers of its own.
+    Step ``masked``: takes the common logits, trains for some steps, and sends its logits (p x p numbers). On request it
+    also sends the acyclicity of its last mask (one number) and all weights of its networks; otherwise these stay at
+    the site. Step ``linear``: takes the common weights, and sends its own (p x p). Nothing else is sent: no rows, no
+    moments, no losses. The docstring of `fedperi.FedDAG` says what can be computed from these numbers.
     """
 
     kinds: ClassVar = {
@@ -62,7 +55,7 @@ class FedDAGWorker(Worker):
             raise InputError(f"site {self.site!r} has {len(self.rows)} row(s); FedDAG needs at least {LEAST_ROWS}")
         order = TrainingOrder.read(payload)
         rows = self.rows if order.faithful else self.rows - self.rows.mean(axis=0)
-        with np.errstate(all="ignore"):  # what diverges is found below
+        with np.errstate(all="ignore"):  # divergence is detected below
             if kind == "masked":
                 answer, kept = _masked(rows, self.site, order, payload, state)
             else:
@@ -77,7 +70,7 @@ class FedDAGWorker(Worker):
 
 @dataclass(frozen=True)
 class TrainingOrder:
-    """What the coordinator wants done, besides the common parameters."""
+    """What the coordinator asks for, besides the common parameters."""
 
     alpha: float
     rho: float
@@ -91,7 +84,7 @@ class TrainingOrder:
 
     @classmethod
     def read(cls, payload: Payload) -> TrainingOrder:
-        """Take it from a payload, which may come over a network."""
+        """Read and check a payload, which may come over a network."""
         legal: dict[str, Any] = {"float": (int, float), "int": int, "bool": bool, "str": str}
         values: dict[str, Any] = {}
         for wanted in fields(cls):
@@ -106,18 +99,18 @@ class TrainingOrder:
 
 
 def _masked(rows: Floats, site: str, order: TrainingOrder, payload: Payload, state: State) -> tuple[Payload, State]:
-    """Some steps of Adam on logits and networks, under a mask that is redrawn for every step."""
+    """Some steps of Adam on logits and networks, with a new random mask in every step."""
     p = rows.shape[1]
     logits = np.array(_given(payload, "logits", (p, p)), dtype=np.float64)
     if "networks" in payload:
         weights = _given(payload, "networks", (weight_count(p),)).astype(np.float32)
     elif state:
         weights = np.array(state["networks"])
-    else:  # the same at all sites: means of networks that began differently mean nothing
+    else:  # the same at all sites: averages of networks that began differently are meaningless
         weights = initial_weights(p, np.random.default_rng([order.seed, 0]), alike=order.faithful)
     on_weights, on_logits = Adam(state, "networks", weights), Adam(state, "logits", logits)
     step = int(state.get("step", 0))
-    # A stream for every exchange and, unless published behaviour is wanted, every site.
+    # One random stream per exchange and, unless `faithful`, per site.
     rng = np.random.default_rng([order.seed, 1, step, 0 if order.faithful else crc32(site.encode())])
     networks, off_diagonal = Networks(rows), 1 - np.eye(p)
     h = 0.0
@@ -125,7 +118,7 @@ def _masked(rows: Floats, site: str, order: TrainingOrder, payload: Payload, sta
         step += 1
         mask = sigmoid((logits + rng.logistic(size=(p, p))) / order.temperature) * off_diagonal
         h, slope = acyclicity(mask * mask)
-        if order.faithful:  # a difference of 4-byte numbers, about p each: below 1e-7 of them it is rounding
+        if order.faithful:  # a difference of two 4-byte numbers of size p: below 1e-7 of p it is rounding
             h = float(np.float32(h + p) - np.float32(p))
         by_weights, by_mask = networks.loss(weights, mask)[1:]
         by_mask += order.sparsity + (order.alpha + order.rho * h) * 2 * mask * slope
@@ -168,7 +161,7 @@ class Adam:
         self._first, self._second = (np.array(state.get(key, np.zeros_like(like)), like.dtype) for key in self._names)
 
     def move(self, gradient: Array, rate: float, step: int) -> Array:
-        """How far to go against this gradient, the `step`-th, counted from 1."""
+        """Return the step to subtract for this gradient, the `step`-th, counted from 1."""
         real = gradient.dtype.type
         self._first += real(0.1) * (gradient - self._first)
         self._second += real(0.001) * (gradient * gradient - self._second)
@@ -178,15 +171,15 @@ class Adam:
 
     @property
     def state(self) -> State:
-        """What to keep."""
+        """What to keep until the next exchange."""
         return dict(zip(self._names, (self._first, self._second), strict=True))
 
 
 def acyclicity(matrix: Floats) -> tuple[float, Floats]:
     """``trace(exp(A)) - p`` of a matrix without negative entries, and its gradient ``exp(A)'``.
 
-    Zero if and only if the graph of the positive entries has no cycle. All terms of the sum are positive, so a tiny
-    value is as exact as a large one.
+    Zero if and only if the graph of the positive entries is acyclic. All terms of the sum are positive, so small
+    values are as exact as large ones.
 
     Examples
     --------
@@ -197,7 +190,7 @@ def acyclicity(matrix: Floats) -> tuple[float, Floats]:
     True
     """
     size = float(matrix.sum(axis=1).max())
-    if not size < 500:  # exp would overflow, in the squarings below: say so at once
+    if not size < 500:  # exp would overflow in the squarings below
         return np.inf, np.full_like(matrix, np.inf)
     halvings = max(0, int(np.ceil(np.log2(max(size, 0.5)))) + 1)
     small = matrix / 2**halvings

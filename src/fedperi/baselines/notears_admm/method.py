@@ -16,29 +16,26 @@ from ...methods.manifest import described
 from ...methods.parameters import Seeded
 from ...methods.progress import watching
 from ...methods.result import Result
+from ...option_values import check_finite, check_flag, check_one_of, check_whole
 from ...protocol.worker import Payload
 from ...search.phase1 import Step
 from ..baseline import (
     acyclic,
     baseline_result,
-    check_choice,
-    check_count,
-    check_flag,
-    check_number,
     pairs,
     work_transport,
 )
-from .server import ParameterLayout, Server
+from .server import ParameterLayout, ServerState
 
 GROWTH = 1.75, 1.25
-"""Factors by which the prices of cycles and of disagreement grow every round, as published."""
+"""Factors by which the penalties on cycles and on disagreement grow every round, as published."""
 MOST = 1e16
-"""Where they stop growing; a run without early stop ends when both are there."""
+"""Limit for both penalties; a run that does not stop early ends when both have reached it."""
 APART = 1e-3
-"""Largest difference between a site's parameters and the common ones at which a run may stop early."""
+"""A run may stop early if every site's parameters differ from the common ones by at most this."""
 STARTS = {"linear": 3, "mlp": 1}
 SCALE = 16.0
-"""Ratio of the units in which two starts measure squared weights on a cycle."""
+"""Ratio between the scales in which two starts measure squared weights on a cycle."""
 START = {"linear": 1e-3, "mlp": 1e-1}
 L1 = {"linear": 0.01, "mlp": 0.001}
 THRESHOLD = {"linear": 0.1, "mlp": 0.3}
@@ -49,40 +46,44 @@ L2 = 0.01
 class NotearsADMM(Seeded):
     """NOTEARS-ADMM (Ng and Zhang, 2022): a baseline that assumes that all sites share one model.
 
-    **Assumes** that all sites have the same DAG and the same weights, that nobody intervened, no hidden causes, and
-    noise of equal variance (which is what makes directions identifiable). Columns are continuous, and their units
-    matter: `l1` and `threshold` are absolute. **Returns** a DAG: `graph`, `phi_cpdag` and `dag` of its result; `cpdag`
-    is its class. Targets that sites declare are not used.
+    **Assumes** that all sites have the same DAG and the same weights, no interventions, no hidden causes, and noise of
+    equal variance (this makes directions identifiable). Columns are continuous, and their units matter: `l1` and
+    `threshold` are absolute. **Returns** a DAG: `graph`, `phi_cpdag` and `dag` of the result; `cpdag` is its
+    equivalence class. Declared targets are not used.
 
-    **What a site sends**, every round: its parameters, that is p x p weights, or for networks all weights and biases.
-    From the linear ones the coordinator can compute the site's covariance matrix exactly. What networks reveal is
-    not known; take it to be no less. The coordinator needs only sums over sites, but here it sees each. There is no
-    noise: this is not private.
+    **What a site sends** in every round: its parameters, that is p x p weights, or for networks all weights and biases.
+    From the linear weights the coordinator can compute the site's covariance matrix exactly. What networks reveal is
+    not known; assume at least as much. The method needs only sums over sites, but here the coordinator sees each
+    site's parameters. There is no noise: this is not private.
 
-    Unless ``faithful=True``, it differs from the published code in this: there are several starts, which measure cycles
-    in different units and go through the same rounds side by side, and the one with the least loss counts; the price
-    of disagreement grows only in rounds where the sites are further from the common parameters than these moved; loops
-    (i -> i) are excluded from the start; the l1 term is split into positive and negative parts, which makes it smooth,
-    and minimised to smaller tolerances; sites count by their rows, which may be unequal; the run stops once the weights
-    are acyclic and the sites agree; if a cycle is left, the weakest edge *on a cycle* goes, not the weakest of all. For
-    networks also: the l1 term has absolute values, the l2 term is used, columns are centred.
+    Differences from the published code, unless ``faithful=True``:
+
+    - Several starts measure cycles on different scales and run in parallel; the one with the lowest loss is used.
+    - The penalty on disagreement grows only in rounds where the sites are further from the common parameters than
+      these moved.
+    - Loops (i -> i) are excluded from the beginning.
+    - The l1 term is split into positive and negative parts, so that it is smooth, and minimised to smaller tolerances.
+    - Sites are weighted by their numbers of rows, which may differ.
+    - The run stops when the weights are acyclic and the sites agree.
+    - If a cycle is left, the weakest edge *on a cycle* is dropped, not the weakest edge of the graph.
+    - Networks: the l1 term uses absolute values, there is an l2 term, and columns are centred.
 
     Parameters
     ----------
     model : {"linear", "mlp"}
         Each variable is a linear function of its parents, or a network with one hidden layer.
     threshold : float, optional
-        Edges at most this strong are dropped. Weights, or root sums of squares of first-layer weights. If not given,
-        0.1 (linear, or if `faithful`) or 0.3 (networks).
+        Edges of at most this strength are dropped: the absolute weight, or for networks the root sum of squares of the
+        first-layer weights. If not given, 0.1 (linear, or if `faithful`) or 0.3 (networks).
     l1 : float, optional
-        Price of a unit of weight; if not given, 0.01 (linear) or 0.001 (networks).
+        Penalty per unit of weight. If not given, 0.01 (linear) or 0.001 (networks).
     hidden : int
         Units of each network.
     starts : int, optional
-        How many ways to an acyclic graph are tried, to choose the one with the least loss. If not given, 3 (linear) or
-        1 (networks); one if `faithful`.
+        Number of starts; the one with the lowest loss is used. If not given, 3 (linear) or 1 (networks); 1 if
+        `faithful`.
     max_rounds : int
-        Rounds after which the run ends in any case.
+        Largest number of rounds.
     tolerance : float
         The run may stop when the measure of cycles is at most this (and the sites agree).
     faithful : bool
@@ -92,7 +93,7 @@ class NotearsADMM(Seeded):
     missing : {"error", "drop"}
         What to do with rows that lack a value.
     seed : int
-        Of the networks' first weights; the linear model uses no randomness.
+        Seed of the networks' initial weights; the linear model uses no randomness.
     progress : bool, optional
         Whether to show progress on standard error; if not given, only in a terminal.
 
@@ -120,17 +121,17 @@ class NotearsADMM(Seeded):
 
     def __post_init__(self, random_state: int | None) -> None:
         super().__post_init__(random_state)
-        check_choice("model", self.model, ("linear", "mlp"))
-        check_choice("missing", self.missing, ("error", "drop"))
-        check_number("tolerance", self.tolerance)
+        check_one_of("model", self.model, ("linear", "mlp"))
+        check_one_of("missing", self.missing, ("error", "drop"))
+        check_finite("tolerance", self.tolerance)
         for option in ("threshold", "l1"):
             if getattr(self, option) is not None:
-                check_number(option, getattr(self, option))
+                check_finite(option, getattr(self, option))
         for option in ("hidden", "max_rounds"):
-            check_count(option, getattr(self, option), 1)
+            check_whole(option, getattr(self, option), 1)
         if self.starts is not None:
-            check_count("starts", self.starts, 1)
-        check_count("seed", self.seed)
+            check_whole("starts", self.starts, 1)
+        check_whole("seed", self.seed)
         check_flag("faithful", self.faithful)
 
     def fit(self, sites: Sites) -> Result:
@@ -144,8 +145,8 @@ class NotearsADMM(Seeded):
         Returns
         -------
         Result
-            `method` says why the run `ended` and which edges were removed to break cycles (`repair`). `history` has the
-            largest measure of cycles of all starts after each round as its objective.
+            `method` says why the run `ended` and which edges were removed to break cycles (`repair`). The objective in
+            `history` is the largest measure of cycles among all starts after each round.
         """
         worker = "notears-admm" if self.model == "linear" else "notears-admm-mlp"
         coordinator = WorkCoordinator(work_transport(sites, self.schema, self.missing, "NOTEARS-ADMM"), worker)
@@ -167,8 +168,8 @@ class NotearsADMM(Seeded):
         method = {**described(self, "NOTEARS-ADMM"), **details}
         return baseline_result(method, coordinator, graph, history, complete=ended != "interrupted")
 
-    def _rounds(self, coordinator: WorkCoordinator) -> tuple[list[Server], list[Step], str]:
-        """Exchange parameters until sites agree on acyclic graphs; return the last state of all starts, and why."""
+    def _rounds(self, coordinator: WorkCoordinator) -> tuple[list[ServerState], list[Step], str]:
+        """Exchange parameters until sites agree on acyclic graphs; return the last states, the history, and why."""
         starts = self._starts(len(coordinator.names))
         history: list[Step] = []
         try:
@@ -194,16 +195,16 @@ class NotearsADMM(Seeded):
             return starts, history, "interrupted"
         return starts, history, "most rounds"
 
-    def _converged(self, start: Server) -> bool:
+    def _converged(self, start: ServerState) -> bool:
         return not self.faithful and start.h <= self.tolerance and start.apart <= APART
 
-    def _tightened(self, start: Server) -> Server:
-        """Raise prices; that of disagreement only while it is what hinders: too high, it keeps W where it is."""
+    def _tightened(self, start: ServerState) -> ServerState:
+        """Raise the penalties; that on disagreement only if sites are further apart than W moved, or W stops moving."""
         growth1, growth2 = GROWTH
         return start.tightened(growth1, growth2 if self.faithful or start.apart > start.moved else 1.0, MOST)
 
-    def _best(self, coordinator: WorkCoordinator, starts: list[Server]) -> Server:
-        """Ask the sites for the loss of all starts, and choose: acyclic ones first, then the least loss."""
+    def _best(self, coordinator: WorkCoordinator, starts: list[ServerState]) -> ServerState:
+        """Ask the sites for the loss of all starts, and choose: acyclic starts first, then the lowest loss."""
         if len(starts) == 1:
             return starts[0]
         answers = coordinator.perform("loss", self._payload(coordinator, starts), {"loss": (len(starts),)})
@@ -212,13 +213,13 @@ class NotearsADMM(Seeded):
         cost = [(not self._converged(start), loss[at] + start.penalty(l1, l2)) for at, start in enumerate(starts)]
         return starts[min(range(len(starts)), key=cost.__getitem__)]
 
-    def _ask(self, coordinator: WorkCoordinator, starts: list[Server]) -> list[NDArray[np.float64]]:
+    def _ask(self, coordinator: WorkCoordinator, starts: list[ServerState]) -> list[NDArray[np.float64]]:
         shape = len(starts), starts[0].layout.size
         payload = self._payload(coordinator, starts) | {"rho": np.array([start.rho2 for start in starts])}
         answers = coordinator.perform("update", payload, {"parameters": shape})
         return [np.asarray(answer["parameters"], float) for answer in answers]
 
-    def _payload(self, coordinator: WorkCoordinator, starts: list[Server]) -> Payload:
+    def _payload(self, coordinator: WorkCoordinator, starts: list[ServerState]) -> Payload:
         payload: Payload = {
             "parameters": np.stack([start.parameters for start in starts]),
             "total": float(sum(site.n for site in coordinator.sites)),
@@ -227,11 +228,11 @@ class NotearsADMM(Seeded):
         return payload | ({"hidden": self.hidden, "seed": self.seed} if self.model == "mlp" else {})
 
     def _prices(self) -> tuple[float, float, bool]:
-        """Of the server's step: l1, l2, and whether to minimise as published."""
+        """Parameters of the server's step: l1, l2, and whether to minimise as published."""
         l1 = L1[self.model] if self.l1 is None else self.l1
         return l1, L2 if self.model == "mlp" and not self.faithful else 0.0, self.faithful
 
-    def _starts(self, p: int) -> list[Server]:
+    def _starts(self, p: int) -> list[ServerState]:
         count = 1 if self.faithful else STARTS[self.model] if self.starts is None else self.starts
         rho, first = START[self.model], np.zeros(p * p)
         if self.model == "mlp":
@@ -242,6 +243,6 @@ class NotearsADMM(Seeded):
         # 1, 16, 1/16, 256, ...
         scales = [SCALE ** ((at + 1) // 2 * (1 if at % 2 else -1)) for at in range(count)]
         return [
-            Server(ParameterLayout(p, units, len(first), scale), first, np.zeros(len(first)), rho, rho)
+            ServerState(ParameterLayout(p, units, len(first), scale), first, np.zeros(len(first)), rho, rho)
             for scale in scales
         ]

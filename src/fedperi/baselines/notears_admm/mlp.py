@@ -12,24 +12,17 @@ from ...protocol.worker import Payload, State, StepKind, Worker
 from .worker import Floats, consensus_step, updated_dual
 
 EXACT: Any = {"ftol": 1e-9, "gtol": 1e-6, "maxiter": 200}
-"""Of a site's minimisation: it is repeated every round from where the last one ended."""
+"""Options of a site's minimisation; the next round continues where it ended."""
 
 
 class NotearsMLPWorker(Worker):
     """A site's half of `fedperi.NotearsADMM` with ``model="mlp"``.
 
-    Step ``update`` takes the common parameters of all networks, the strength of the pull towards them and the number of
-    rows of all sites, for several starts at once; it sends the site's own parameters for each, p * (p * units + 2 *
-    units + 1) numbers. They are a model of the site's rows. What can be computed from them is not known; take it to be
-    no less than the covariance matrix. Step ``loss`` takes the common parameters of all starts and sends the site's
-    share of the loss of each, one number.
-
-    Parameters
-    ----------
-    rows : array, shape (n, p)
-        The site's table as numbers.
-    site : str
-        Its name.
+    Step ``update`` takes the common parameters of all networks, the penalty on the distance from them, and the number
+    of rows of all sites, for several starts at once. It sends the site's own parameters for each start, p * (p * units
+    + 2 * units + 1) numbers. They are a model of the site's rows. What can be computed from them is not known; assume
+    at least the covariance matrix. Step ``loss`` takes the common parameters of all starts and sends the site's share
+    of each loss, one number.
     """
 
     kinds: ClassVar = {
@@ -70,7 +63,7 @@ def _own(
     rho: float,
     at: Floats,
 ) -> Floats:
-    """Fit the networks, drawn towards the common ones, from where they are."""
+    """Fit the networks from their current weights, with a penalty on the distance from the common ones."""
     from scipy.optimize import minimize
 
     def objective(part: Floats) -> tuple[float, Floats]:
@@ -91,12 +84,12 @@ def _own(
 
 
 def parameter_count(p: int, units: int) -> int:
-    """First-layer weights, their biases, second-layer weights, their biases, in this order."""
+    """Number of parameters, in this order: first-layer weights, their biases, second-layer weights, their biases."""
     return p * p * units + 2 * p * units + p
 
 
 def first_parameters(p: int, units: int, seed: int, *, loops: bool) -> Floats:
-    """Draw weights and biases uniformly, within one over the root of a layer's inputs.
+    """Draw weights and biases uniformly, with limits of one over the square root of a layer's number of inputs.
 
     Examples
     --------
@@ -114,7 +107,7 @@ def first_parameters(p: int, units: int, seed: int, *, loops: bool) -> Floats:
 
 
 def squared_error(parameters: Floats, rows: Floats, units: int) -> tuple[float, Floats]:
-    """Half the squared error of all networks, summed over rows, and its gradient."""
+    """Half the squared error of all networks (sum over rows), and its gradient."""
     n, p = rows.shape
     cuts = np.cumsum([p * p * units, p * units, p * units])
     first, bias, second, offset = np.split(parameters, cuts)

@@ -1,4 +1,4 @@
-"""The server's half of NOTEARS-ADMM: parameters near those of the sites, sparse, and closer to acyclic every round."""
+"""The server's half of NOTEARS-ADMM: common parameters that are sparse and become acyclic over the rounds."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 HUGE = 1e300
-"""What a trial point costs whose exponential is beyond the range of numbers."""
+"""The objective of a trial point whose exponential overflows."""
 
 
 EXACT: Any = {"ftol": 1e-10, "gtol": 1e-6, "maxiter": 2000, "maxfun": 20000}
-"""SciPy's own tolerances let rounding errors grow to 3e-4 in a weight by the end of a run, these to 7e-5."""
+"""With SciPy's defaults, rounding errors in a weight grow to 3e-4 by the end of a run; with these, to 7e-5."""
 
 
 @dataclass(frozen=True)
 class ParameterLayout:
-    """Where the edges are in a flat vector of parameters: first p * p * units weights, from i to unit u of j.
+    """Positions of the edges in a flat vector of parameters: first p * p * units weights, from i to unit u of j.
 
-    The linear model has one unit and nothing behind it. With another `scale`, cycles are measured in another unit of
-    weight: the measure is zero for the same graphs, but long cycles weigh more or less beside short ones, so that the
-    rounds take another way to an acyclic graph.
+    The linear model has one unit and no second layer. `scale` is the unit in which weights on cycles are measured. The
+    measure is zero for the same graphs, but the weight of long cycles relative to short ones changes, so that the
+    rounds may end in another acyclic graph.
     """
 
     p: int
@@ -35,16 +35,16 @@ class ParameterLayout:
 
     @property
     def edges(self) -> int:
-        """How many parameters stand for edges."""
+        """Number of parameters that represent edges."""
         return self.p * self.p * self.units
 
     def strength(self, parameters: Floats) -> Floats:
-        """Size of every edge: the norm of its weights."""
+        """Strength of every edge: the norm of its weights."""
         first = parameters[: self.edges].reshape(self.p, self.p, self.units)
         return np.asarray(np.sqrt((first**2).sum(axis=2)))
 
     def free(self, loops: bool) -> NDArray[np.bool_]:
-        """Which parameters may differ from zero: all, or all but those of edges from a variable to itself."""
+        """Which parameters may differ from zero: all, or all except loops (i -> i)."""
         on_edges = np.repeat(~np.eye(self.p, dtype=bool).ravel() | loops, self.units)
         return np.concatenate([on_edges, np.ones(self.size - self.edges, dtype=bool)])
 
@@ -64,20 +64,20 @@ class ParameterLayout:
         first = parameters[: self.edges].reshape(self.p, self.p, self.units)
         squares = self.scale * (first**2).sum(axis=2)
         gradient = np.zeros(self.size)
-        if not squares.max(initial=0.0) < 1e15:  # repeated squaring would take long to find that it overflows
+        if not squares.max(initial=0.0) < 1e15:  # repeated squaring would overflow only after a long time
             return np.inf, gradient
         exponential = expm(squares)
         gradient[: self.edges] = (2 * self.scale * exponential.T[:, :, None] * first).ravel()
-        # One sum of differences, so that nothing of a small h is lost in p.
+        # A sum of differences, so that a small h keeps its digits.
         return float((np.diag(exponential) - 1).sum()), gradient
 
 
 @dataclass(frozen=True)
-class Server:
-    """What the server remembers of a start: common parameters, the sum of the sites' duals, multipliers and prices.
+class ServerState:
+    """The server's state for one start: common parameters, sum of the sites' duals, multipliers and penalties.
 
-    After a step also the measure of cycles `h`, how far the sites are from the common parameters (`apart`), and how far
-    these `moved`: the largest differences.
+    After a step also: the measure of cycles `h`, the largest distance of a site from the common parameters (`apart`),
+    and the largest change of these (`moved`).
     """
 
     layout: ParameterLayout
@@ -90,9 +90,9 @@ class Server:
     apart: float = np.inf
     moved: float = np.inf
 
-    def step(self, answers: Sequence[Floats], l1: float, l2: float, faithful: bool) -> Server:
+    def step(self, answers: Sequence[Floats], l1: float, l2: float, faithful: bool) -> ServerState:
         """One round: minimise over the common parameters, then update multipliers (docs/explanation/baselines.md)."""
-        # Adding the smallest first, not even the last bit depends on the order of the sites.
+        # The smallest are added first, so that the order of sites does not change even the last bit.
         own = np.sort(np.stack(answers), axis=0)
         smooth = _Smooth(self, own, l2)
         found = (_published if faithful else _split)(smooth, self, l1)
@@ -108,12 +108,12 @@ class Server:
         )
 
     def penalty(self, l1: float, l2: float) -> float:
-        """What the parameters cost by their size."""
+        """Penalty on the size of the parameters."""
         x = self.parameters
         return l1 * float(np.abs(x[: self.layout.edges]).sum()) + l2 / 2 * float(x @ x)
 
-    def tightened(self, growth1: float, growth2: float, most: float) -> Server:
-        """Raise the prices of cycles and of disagreement, up to a limit."""
+    def tightened(self, growth1: float, growth2: float, most: float) -> ServerState:
+        """Raise the penalties on cycles and on disagreement, up to a limit."""
         return replace(
             self,
             rho1=self.rho1 * growth1 if self.rho1 < most else self.rho1,
@@ -125,7 +125,7 @@ class Server:
 class _Smooth:
     """The server's objective without the l1 term, and its gradient."""
 
-    server: Server
+    server: ServerState
     own: Floats
     l2: float
 
@@ -133,7 +133,7 @@ class _Smooth:
         s = self.server
         with np.errstate(all="ignore"):  # late line searches try points whose exponential overflows
             h, slope = s.layout.acyclicity(x)
-            # Differences first: late prices would magnify what is lost when their squares are taken apart.
+            # Differences before squares: large penalties would magnify the cancellation otherwise.
             apart = self.own - x
             near = s.rho2 / 2 * float((apart**2).sum()) - float(s.duals @ x) + self.l2 / 2 * float(x @ x)
             value = s.alpha * h + s.rho1 / 2 * h * h + near
@@ -143,8 +143,8 @@ class _Smooth:
         return value, gradient
 
 
-def _split(smooth: _Smooth, server: Server, l1: float) -> Floats:
-    """Minimise with the l1 term as it is usually made smooth: edges = positive part - negative part; no loops."""
+def _split(smooth: _Smooth, server: ServerState, l1: float) -> Floats:
+    """Minimise with a smooth l1 term: edges = positive part - negative part; no loops."""
     from scipy.optimize import minimize
 
     layout, x0 = server.layout, server.parameters
@@ -167,7 +167,7 @@ def _split(smooth: _Smooth, server: Server, l1: float) -> Floats:
     return joined(minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=EXACT).x)
 
 
-def _published(smooth: _Smooth, server: Server, l1: float) -> Floats:
+def _published(smooth: _Smooth, server: ServerState, l1: float) -> Floats:
     """Minimise as the published code does: L-BFGS-B on |x| itself, loops free; with networks, a sum without |.|."""
     from scipy.optimize import minimize
 

@@ -1,4 +1,4 @@
-"""A site's half of NOTEARS-ADMM: regressions of every variable on the others, drawn towards the common ones."""
+"""A site's half of NOTEARS-ADMM: regressions of every variable on the others, close to the common ones."""
 
 from __future__ import annotations
 
@@ -13,24 +13,18 @@ from ...protocol.worker import Payload, State, StepKind, Worker
 Floats = NDArray[np.float64]
 
 MOST_STARTS = 1000
-"""That one message can ask for."""
+"""Most starts that one message can ask for."""
 
 
 class NotearsWorker(Worker):
     """A site's half of linear `fedperi.NotearsADMM`.
 
-    Step ``update`` takes common weights W, the strength of the pull towards them and the number of rows of all sites,
-    for several starts at once; it sends the site's own weights B for each, p x p numbers. **The coordinator can compute
-    the site's covariance matrix from them**: with duals D, which it can track, S (I - B) = rho (B - W) + D, outside the
-    diagonal if loops are excluded. Two rounds determine S; one, if they are not. Rows and means are not sent, and do
-    not follow from it. Step ``loss`` takes W of all starts and sends the site's share of the loss of each, a number.
-
-    Parameters
-    ----------
-    rows : array, shape (n, p)
-        The site's table as numbers.
-    site : str
-        Its name.
+    Step ``update`` takes common weights W, the penalty rho on the distance from them, and the number of rows of all
+    sites, for several starts at once. It sends the site's own weights B for each start, p x p numbers. **The
+    coordinator can compute the site's covariance matrix S from them**: with duals D, which it can track, S (I - B) =
+    rho (B - W) + D. Without loops the equation holds outside the diagonal and two rounds determine S; with loops, one
+    round does. Rows and means are not sent, and do not follow from S. Step ``loss`` takes W of all starts and sends the
+    site's share of each loss, one number.
     """
 
     kinds: ClassVar = {
@@ -39,11 +33,11 @@ class NotearsWorker(Worker):
     }
 
     def perform(self, kind: str, payload: Payload, state: State) -> tuple[Payload, State]:
-        """Answer a step; the state holds second moments, so that rows are looked at once."""
+        """Answer a step; the state keeps second moments, so that rows are read once."""
         p = self.rows.shape[1]
         common, rho = consensus_step(self, kind, payload, p * p)
         state = state or {"moments": second_moments(self.rows, self.site)}
-        # Sites count by their rows, so that the sum over sites is the loss on all rows.
+        # Sites are weighted by their rows, so that the sum over sites is the loss on all rows.
         moments = state["moments"] * (len(self.rows) / float(payload["total"]))
         if kind == "loss":
             rest = np.eye(p) - common.reshape(-1, p, p)
@@ -70,16 +64,16 @@ def local_weights(moments: Floats, common: Floats, dual: Floats, rho: float, loo
     free: Floats = inverse @ (moments + rho * common - dual)
     if loops:
         return free
-    # A multiplier for every B_jj = 0 moves column j along column j of the inverse.
+    # The multiplier for B_jj = 0 changes column j by a multiple of column j of the inverse.
     out: Floats = free - inverse * (np.diag(free) / np.diag(inverse))
     np.fill_diagonal(out, 0.0)
     return out
 
 
 def consensus_step(worker: Worker, kind: str, payload: Payload, size: int) -> tuple[Floats, Floats]:
-    """Check a step of consensus ADMM; return common parameters and strength of the pull, a row for every start.
+    """Check a step of consensus ADMM; return common parameters and the penalty rho, a row for every start.
 
-    A step ``loss`` pulls nowhere.
+    In a step ``loss`` the penalty is not used.
     """
     if kind not in worker.kinds:
         raise InputError(f"NOTEARS-ADMM has no step {kind!r}")
@@ -103,7 +97,7 @@ def consensus_step(worker: Worker, kind: str, payload: Payload, size: int) -> tu
 
 
 def updated_dual(state: State, common: Floats) -> Floats:
-    """Count the last disagreement: the common parameters that arrive now are those found from the last answer."""
+    """Update the dual by the last disagreement: the common parameters that arrive now follow from the last answer."""
     if "own" not in state:
         return np.zeros_like(common)
     if state["own"].shape != common.shape:

@@ -1,4 +1,4 @@
-"""Who is compared: every method, of this package or another, under one name, one label and one colour."""
+"""The methods that are compared, of this package and others, each with one name, one label and one colour."""
 
 from .contender import Contender, Found, Problem
 from .limits import LIMIT, TooSlowError

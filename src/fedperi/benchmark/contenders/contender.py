@@ -1,4 +1,4 @@
-"""What a method is given, what it gives back, and how tables and figures show it."""
+"""The input and output of a method, and its appearance in tables and figures."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Problem:
-    """Sites, and what is known about them; `world` is the truth, for oracles and the best site alone.
+    """Sites and what is known about them; `world` is the truth, only for oracles and for the best single site.
 
-    `curved` lets methods that have a non-linear form use it.
+    With `curved`, methods use their non-linear form if they have one.
     """
 
     sites: Sequence[Any] | Mapping[str, Any]
@@ -57,7 +57,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Found:
-    """What a method says.
+    """The output of a method.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Found:
     rounds : int
         Rounds of messages between sites and coordinator; 0 for methods that need all rows in one place.
     named : frozenset of (int, str), optional
-        Which site (by its place in the list) differs in which variable; None if the method does not say.
+        Which site (its position in the list) differs in which variable; None if the method does not say.
     changing : frozenset of str, optional
         Which variables differ between sites, for methods that do not say where.
     result : Result, optional
@@ -90,18 +90,18 @@ class Contender:
     Parameters
     ----------
     label : str
-        What people read.
+        Label for people.
     colour : str
-        The same everywhere.
+        Its colour in all figures.
     kind : {"federated", "pooled", "control", "oracle"}
         Whether it is a federated method, a package that needs all rows in one place, a control that a federation
         should beat, or a limit.
     fit : callable
-        From a problem to what is found.
+        A function from a problem to the output.
     needs : tuple of str
         Modules of other packages.
     most : int, optional
-        Beyond this many variables it takes too long for a grid, and is left out unless it is asked for by name.
+        With more variables it is too slow for a grid, and is left out unless requested by name.
     """
 
     label: str
@@ -112,7 +112,7 @@ class Contender:
     most: int | None = None
 
     def missing(self) -> str:
-        """Why it cannot run here; empty if it can."""
+        """Why it cannot run here; empty if it can run."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for module in self.needs:

@@ -1,4 +1,4 @@
-"""A limit of time for one fit: a slow package must not block a grid."""
+"""A time limit for one fit, so that a slow package does not block a grid."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 LIMIT = 300.0
-"""CPU seconds that a fit may take, if nothing else is asked for."""
+"""Default limit of CPU seconds for a fit."""
 
 
 class TooSlowError(BaseException):
-    """A fit has used up its time. No `Exception`: packages that catch those would go on."""
+    """A fit has used up its time. Not an `Exception`: packages that catch these would continue."""
 
 
 @contextmanager
 def within(seconds: float | None) -> Iterator[None]:
     """Raise `TooSlowError` when this process has used `seconds` more of CPU time.
 
-    Where signals cannot be used (Windows, threads) there is no limit. A call of compiled code is not interrupted: the
-    error comes when it returns.
+    If signals cannot be used (Windows, threads) there is no limit. Compiled code is not interrupted: the error is
+    raised when it returns.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from .contender import Fit, Found, Problem
 
 
 def method(name: str, **options: Any) -> Fit:
-    """A method of the package, made when it is needed; curved data get its non-linear form if it has one."""
+    """A method of the package, created when needed; for curved data its non-linear form, if it has one."""
 
     def fit(problem: Problem) -> Found:
         import fedperi as fp
@@ -50,19 +50,19 @@ def pooled_ges(problem: Problem) -> Found:
 
 
 def oracle_cpdag(problem: Problem) -> Found:
-    """What observational data can tell."""
+    """The limit for observational data."""
     return Found(problem.truth.cpdag)
 
 
 def oracle_phi(problem: Problem) -> Found:
-    """What missing edges can tell, closed under Meek's rules."""
+    """The limit if only missing edges are used, closed under Meek's rules."""
     import fedperi as fp
 
     return Found(fp.meek_closure(problem.truth.phi_cpdag))
 
 
 def oracle_targets(problem: Problem) -> Found:
-    """What can be told if the targets are known: the I-CPDAG."""
+    """The limit for known targets: the I-CPDAG."""
     import fedperi as fp
 
     targets = problem.truth.targets

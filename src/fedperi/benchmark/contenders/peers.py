@@ -1,7 +1,7 @@
-"""Packages that a user would take instead. All of them see the rows of all sites in one place.
+"""Other packages that a user might choose. All of them see the rows of all sites in one place.
 
-The extra `peers` brings them (`pip install ".[peers]"` in the folder of this package).
-Where one is missing, tables say so and leave it out.
+The extra `peers` installs them (`pip install ".[peers]"` in the folder of this package). If one is not installed,
+tables say so and leave it out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SITE = "(site)"
 def ut_igsp(problem: Problem) -> Found:
     """UT-IGSP: conditional independence in all rows, centred per site; each site is compared with all rows.
 
-    Its answer is the I-CPDAG of the DAG and the targets that it finds: it does not tell these DAGs apart.
+    Its result is the I-CPDAG of the DAG and the targets that it finds, since it cannot distinguish the DAGs in it.
     """
     import random
 
@@ -66,7 +66,7 @@ def ut_igsp(problem: Problem) -> Found:
 
 
 def gnies(problem: Problem) -> Found:
-    """GnIES with its defaults, but for `center=False`: then a mean that differs is an intervention too."""
+    """GnIES with its defaults except `center=False`: then a different mean is an intervention too."""
     import gnies  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     import fedperi as fp

@@ -14,7 +14,7 @@ from .registry import CONTENDERS, contender
 
 
 def solve(name: str, problem: Problem, limit: float | None) -> tuple[Found, float]:
-    """Fit once, and return what is found and the CPU seconds; raise `TooSlowError` beyond the limit.
+    """Fit once, and return the output and the CPU seconds; raise `TooSlowError` beyond the limit.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def solve(name: str, problem: Problem, limit: float | None) -> tuple[Found, floa
 
 @cache
 def _warm(name: str, curved: bool) -> None:
-    """Fit something small once per process: imports are not timed."""
+    """Fit a small problem once per process, so that imports are not timed."""
     import fedperi as fp
 
     sim = fp.simulate(3, clients=2, samples=60)
@@ -44,7 +44,7 @@ def _warm(name: str, curved: bool) -> None:
 
 
 def _quiet(name: str) -> ExitStack:
-    """No warnings, and from other packages no output: some print their progress whatever they are told."""
+    """Suppress warnings, and output of other packages: some always print their progress."""
     stack = ExitStack()
     stack.enter_context(warnings.catch_warnings())
     warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Folders of site files: what is read, what is known about it, and what is done to it first."""
+"""Folders of site files: how they are read and prepared, and what is known about them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Dataset:
     Parameters
     ----------
     name : str
-        Of the folder.
+        Name of the folder.
     files : mapping of str to Path
         The tables, by the names of the sites.
     truth : PDAG, optional
-        The graph that is taken as the truth.
+        The graph that counts as the truth.
     recipe : Recipe
-        What is done to the tables first, and what else is known.
+        How tables are prepared, and what else is known.
     """
 
     name: str
@@ -37,12 +37,12 @@ class Dataset:
     recipe: Recipe
 
     def sites(self) -> dict[str, Any]:
-        """Read the tables; the files themselves if nothing is done to them first."""
+        """Read the tables; return the files if no preparation is needed."""
         return dict(self.files) if self.recipe.prepare is None else self.recipe.prepare(self.files)
 
 
 def datasets(folder: Path) -> list[Dataset]:
-    """List the data sets of a folder: itself, or each of its folders that holds tables of two sites or more.
+    """List the data sets of a folder: the folder itself, or each folder in it with tables of at least two sites.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def _dataset(folder: Path) -> Dataset:
 
 
 def _over_the_columns(files: Mapping[str, Path], truth: PDAG) -> PDAG:
-    """The truth over the columns of the tables; a column that is in no edge may be missing in the truth's file."""
+    """The truth over the columns of the tables; columns without edges may be missing in the file of the truth."""
     from ...tables import open_table
 
     first: list[str] | None = None

@@ -1,4 +1,4 @@
-"""The page of real tables: what each method finds, what is right as far as that is known, and what is not."""
+"""The page of real tables: what each method finds, and what is right or wrong as far as known."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _remark(a: str, b: str, data: Dataset) -> str:
 
 
 def _said(found: Sequence[Cell]) -> str:
-    """What M-PERI warns of, and the differences that it is most sure of."""
+    """M-PERI's warnings, and the differences with the strongest evidence."""
     row = next((one for one in found if one["method"] == "mperi" and "error" not in one), None)
     if row is None:
         return ""
@@ -132,7 +132,7 @@ def _said(found: Sequence[Cell]) -> str:
 
 
 def _distances(graphs: dict[str, PDAG]) -> list[Cell]:
-    """SHD between what any two methods found: where they agree without having to."""
+    """SHD between the graphs of any two methods."""
     import fedperi as fp
 
     labels = {method: CONTENDERS[method].label for method in graphs}

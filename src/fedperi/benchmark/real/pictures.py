@@ -1,4 +1,4 @@
-"""Graphs side by side, and every pair of variables by every method: agreement and mistakes at one look."""
+"""Graphs side by side, and every pair of variables by method, to show agreement and mistakes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ACROSS = 4
 
 
 def verdict(a: str, b: str, truth: PDAG | None, roots: Collection[str]) -> str:
-    """Judge the arrow a -> b: "right", "wrong", or "plain" where nothing is known.
+    """Judge the arrow a -> b: "right", "wrong", or "plain" if nothing is known.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def verdict(a: str, b: str, truth: PDAG | None, roots: Collection[str]) -> str:
 def graphs_figure(
     graphs: Mapping[str, PDAG], truth: PDAG | None, roots: Collection[str], title: str, file: Path
 ) -> Path:
-    """Draw each graph on a circle of the same variables; what only the truth has is dotted."""
+    """Draw each graph on a circle of the same variables; edges that only the truth has are dotted."""
     from matplotlib.figure import Figure
 
     names = (truth or next(iter(graphs.values()))).names
@@ -55,7 +55,7 @@ def graphs_figure(
 def pairs_figure(
     graphs: Mapping[str, PDAG], truth: PDAG | None, roots: Collection[str], title: str, file: Path
 ) -> Path:
-    """Draw a table: pairs that some graph joins as rows, methods as columns."""
+    """Draw a table: pairs that are adjacent in some graph as rows, methods as columns."""
     from matplotlib.figure import Figure
 
     every = [*graphs.values(), *([truth] if truth else [])]

@@ -1,4 +1,4 @@
-"""Published tables that are known by the names of their files: what must be done to them, and what is known of them."""
+"""Published tables, recognised by the names of their files: how to prepare them, and what is known about them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ MOSTLY = 0.5
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is known of published tables.
+    """What is known about published tables.
 
     Parameters
     ----------
     title, words : str
-        For people.
+        Title and description.
     prepare : callable, optional
-        From files to tables; the files are taken as they are if not given.
+        A function from files to tables; if not given, files are used as they are.
     roots : tuple of str
         Variables that nothing in the table can cause.
     policies : mapping of str to tuple of str
-        What was done at which site, by their names.
+        Variables with a policy, by site.
     """
 
     title: str = ""

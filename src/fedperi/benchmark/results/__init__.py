@@ -1,4 +1,4 @@
-"""`fedperi benchmark plan`: the published results, from a plan that is written down to the pages that show them."""
+"""`fedperi benchmark plan`: the published results, from a fixed plan to the pages that show them."""
 
 from .pages import write
 from .plan import cells

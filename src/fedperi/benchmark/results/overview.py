@@ -1,4 +1,4 @@
-"""The page of conclusions: where M-PERI is first of the federated methods, where it is not, and why."""
+"""The page of conclusions: where M-PERI is the best federated method, where it is not, and why."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .reasons import REASONS, reason
 Found = Mapping[str, Sequence[Place]]
 
 ENOUGH = 5
-"""With fewer runs in common nothing is said to be clear."""
+"""With fewer common runs no difference is called clear."""
 
 
 def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> str:
@@ -68,7 +68,7 @@ def _by_size(found: Found) -> str:
 
 
 def _fresh(fits: Sequence[Cell]) -> str:
-    """The same counts on seeds that nobody had looked at."""
+    """The same counts on seeds that had not been looked at before."""
     some = unseen(fits)
     found = {first: places(some, first) for first in run(some)}
     if not any(found.values()) or len(some) == len(fits):
@@ -87,7 +87,7 @@ def _missing(fits: Sequence[Cell]) -> str:
 
 
 def _also(fits: Sequence[Cell]) -> str:
-    """Policies named and calibration, in a sentence each."""
+    """Found policies and calibration, one sentence each."""
     mine = [row for row in fits if row["method"] == "mperi" and "error" not in row]
     clean = {one.name for one in POLICIES}
     lines, policies = [], []
@@ -199,7 +199,7 @@ def _mine(rival: Rival | None) -> str:
 
 
 def _less(rival: Rival) -> str:
-    """By how much M-PERI is behind."""
+    """Return by how much M-PERI is behind."""
     error = "" if math.isnan(rival.pair.error) else difference(rival).partition(" ± ")[2]
     return f"{-rival.lead:.2f}" + (f" ± {error}" if error else "")
 

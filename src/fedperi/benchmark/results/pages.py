@@ -20,7 +20,7 @@ TABLES = tuple(dict.fromkeys(step.of for step in STEPS if step.of in COMPARISONS
 
 
 def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
-    """Write all pages with their tables and figures, each with the words of its file of notes; return the verdict."""
+    """Write all pages with tables, figures and the text of their notes; return the verdict."""
     found = timed(found)
     surveyed = [row for row in found if _surveyed(row)]
     _page(out, "overview.md", overview(surveyed, found, _words(out, "notes.md")))
@@ -33,7 +33,7 @@ def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
 
 
 def timed(found: Sequence[Cell]) -> list[Cell]:
-    """Take the times of each method and size from the newest version alone: an older one's were others.
+    """Keep the times of each method and size from the newest version only, since times changed between versions.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def _surveyed(row: Cell) -> bool:
 
 
 def _paper(name: str, found: Sequence[Cell], out: Path, request: Request) -> Page | None:
-    """The page of an experiment of the paper, if the plan got there."""
+    """The page of an experiment of the paper, if the plan has reached it."""
     steps = [step for step in STEPS if step.of == name]
     mine = [
         row

@@ -1,7 +1,7 @@
-"""What the published results are made of: written down before the first fit, and not changed while it ran.
+"""The plan of the published results: written before the first fit, and not changed while it ran.
 
-Steps are in the order of their importance. A run that is stopped has whole steps, and then, of the step it is in, all
-settings for the first seeds. What was not reached is listed by the page as not run.
+Steps are in the order of importance. A stopped run has complete steps and, for the step in progress, all settings for
+the first seeds. The page lists the rest as not run.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ FIRST = 9500
 """The first seed: no method or option was tuned on this seed or a later one."""
 
 UNSEEN = {5: 9510, 10: 9507, 12: 9507, 20: 9501}
-"""By number of variables the first seed of which nothing had been looked at when the plan was written; other numbers of
-variables: none had."""
+"""First seed, by number of variables, whose results had not been looked at when the plan was written; for other numbers
+of variables none had been."""
 
 LIMIT = 60.0
-"""CPU seconds of one fit."""
+"""Limit of CPU seconds for one fit."""
 
 OURS = ("mperi", "mperi-75", "iperi", "peri")
 ORACLES = ("oracle-cpdag", "oracle-phi", "oracle-targets")
@@ -36,7 +36,7 @@ PAPER = (*OURS, "iperi-paper", *(name for name in PEERS if name != "gnies"), "al
 """The rows of the paper's tables, without the methods that are slow."""
 
 CORE = ("cut", "some cut", "strengths", "shift", "scale", "mixed", "no policy", "own strengths")
-"""Settings for what is too expensive for all."""
+"""Settings for methods and sizes that are too expensive for all settings."""
 
 EVERYWHERE = tuple(name for name in SURVEYED if not SETTINGS[name].clinic)
 CLINIC = tuple(name for name in SURVEYED if SETTINGS[name].clinic)
@@ -49,15 +49,15 @@ class Step:
     Parameters
     ----------
     of : str
-        The experiment that shows it.
+        The experiment whose page shows it.
     methods, settings : tuple of str
-        Who takes part, and where.
+        The methods and the settings.
     p, clients : tuple of int
         Numbers of variables and of sites.
     seeds : int
-        How many, from `FIRST` on.
+        Number of seeds, beginning with `FIRST`.
     samples : tuple
-        Rows of a site.
+        Rows per site.
     """
 
     of: str
@@ -119,7 +119,7 @@ STEPS = (
 
 
 def cells(request: Request) -> list[Cell]:
-    """List all fits in the order of the plan, each once; the plan has its own seeds, whatever is asked for.
+    """List all fits in the order of the plan, each once; seeds of the request are not used.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def cells(request: Request) -> list[Cell]:
 
 
 def unseen(found: Sequence[Cell]) -> list[Cell]:
-    """Leave out the seeds that an earlier run had used, whose results had been seen.
+    """Leave out the seeds of an earlier run, whose results had been seen.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def unseen(found: Sequence[Cell]) -> list[Cell]:
 
 
 def not_run(found: Sequence[Cell], experiment: str) -> str:
-    """Name the numbers of variables and the methods of an experiment of which nothing has been run.
+    """List the numbers of variables and the methods of an experiment that have not been run at all.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def not_run(found: Sequence[Cell], experiment: str) -> str:
 
 
 def progress(found: Sequence[Cell]) -> str:
-    """Say what of the plan has been run, step by step.
+    """Say which part of the plan has been run, step by step.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Why another federated method is ahead of M-PERI somewhere, and what would change it."""
+"""Reasons why another federated method is ahead of M-PERI in some places, and what would change this."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from ..survey.places import Rival
 
 
 class Reason(NamedTuple):
-    """An explanation, and where it holds.
+    """An explanation, and where it applies.
 
     Attributes
     ----------
     name, text : str
-        For a table, and in full.
+        Short form for a table, and full text.
     settings, rivals : tuple of str
-        Where it holds; empty: everywhere, or for every method.
+        Where it applies; empty: everywhere, or for every method.
     least : int
-        From how many variables on.
+        Smallest number of variables.
     """
 
     name: str
@@ -69,11 +69,11 @@ REASONS = (
         least=20,
     ),
 )
-"""The first that holds explains a place."""
+"""The first reason that applies is used."""
 
 
 def reason(setting: str, p: int, rival: Rival) -> str:
-    """Name why a method is ahead; a difference within two standard errors without a reason may be chance.
+    """Return why a method is ahead; without a reason, a difference within two standard errors may be chance.
 
     Examples
     --------

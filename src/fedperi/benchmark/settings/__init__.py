@@ -1,4 +1,4 @@
-"""What is simulated: each setting is defined once, here, for all benchmarks."""
+"""The simulated settings, each defined once for all benchmarks."""
 
 from .catalogue import BREAKING, GRAPHS, PAPER, POLICIES, SETTINGS, setting
 from .drawing import MIXED, World, draw

@@ -17,7 +17,7 @@ POLICIES = (
     Setting("two targets", "mixed, two variables per policy", {**_VARIED, "targets_per_client": 2}),
     Setting("no policy", "all sites are the same", {"intervention": "none"}),
 )
-"""Sites share their mechanisms, but for policies."""
+"""Sites share their mechanisms, except for policies."""
 
 BREAKING = (
     Setting("no observational site", "mixed, every site has a policy", {**_VARIED, "observational": False}),
@@ -47,7 +47,7 @@ BREAKING = (
     ),
     Setting("clinic", "hospital-like tables, six sites, four policies", clinic=True, ignored=("age", "sex")),
 )
-"""Further difficulties, also some that break what M-PERI assumes."""
+"""Further difficulties, including some that violate M-PERI's assumptions."""
 
 PAPER = (
     Setting(
@@ -76,7 +76,7 @@ PAPER = (
 SETTINGS = {one.name: one for one in (*POLICIES, *BREAKING, *PAPER)}
 
 GRAPHS = ("stroke", "diabetes", "sepsis", "random")
-"""The graphs of `fp.clinic`; seeds take them in turn."""
+"""The graphs of `fp.clinic`; seeds use them in turn."""
 
 
 def setting(name: str) -> Setting:

@@ -19,7 +19,7 @@ else:
     World = object
 
 MIXED = "mixed"
-"""Sites of unequal size, as in the paper: each has 500, 1000 or 2000 rows, by chance."""
+"""Sites of unequal size, as in the paper: each has 500, 1000 or 2000 rows, at random."""
 
 
 def draw(setting: Setting, p: int, clients: int, samples: int | str, seed: int) -> World:

@@ -1,4 +1,4 @@
-"""What a setting is made of."""
+"""The definition of a setting."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ class Setting:
     Parameters
     ----------
     name, words : str
-        For commands and for people.
+        Name for commands, and a description.
     options : mapping
         Arguments of `fp.simulate`, or of `fp.clinic`.
     clinic : bool
         Hospital-like tables; the number of variables is that of their graph.
     units : {"as drawn", "common", "own"}
-        Whether columns are divided by the standard deviation of all rows, or each site's by that of its own.
+        Whether columns are divided by the standard deviation over all rows, or at each site by its own.
     rows : tuple of int, optional
-        The rows of the smallest and of the largest site; those between are spread evenly on a logarithmic scale.
+        The rows of the smallest and of the largest site; the others are evenly spaced on a logarithmic scale.
     told : bool
         Whether methods are told that effects are curved.
     all_differ : bool
-        Whether sites differ in more than their policies, so that a further difference is no mistake.
+        Whether sites differ in more than their policies, so that additional differences are not mistakes.
     ignored : tuple of str
-        Variables that do not count when policies are named: the case mix makes them differ.
+        Variables that are ignored when policies are counted: they differ because of the case mix.
     """
 
     name: str

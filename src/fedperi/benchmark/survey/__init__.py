@@ -1,4 +1,4 @@
-"""`fedperi benchmark settings`: all methods in all settings; who is first where, and every row with its command."""
+"""`fedperi benchmark settings`: all methods in all settings; which is best where; every row has its command."""
 
 from .cells import cells
 from .page import write

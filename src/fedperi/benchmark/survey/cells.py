@@ -14,7 +14,7 @@ SIZES = (5, 10, 20, 50)
 SITES, ROWS = 5, 1000
 CLINIC_SIZE, CLINIC_SITES = 12, 6
 FEW = 3
-"""Seeds for slow methods, if they are not asked for by name."""
+"""Number of seeds for slow methods that are not requested by name."""
 
 METHODS = (
     *("mperi", "mperi-75", "iperi", "peri", "notears-admm", "feddag", "fedcdh"),
@@ -49,12 +49,12 @@ def _seeds(method: str, request: Request) -> Sequence[int]:
 
 
 def _asked(request: Request) -> bool:
-    """Whether methods are to run however long they take."""
+    """Whether methods are run even if they are slow."""
     return request.methods is not None or request.everything
 
 
 def _of_size(method: str, seeds: Sequence[int], settings: Sequence[str], size: int, request: Request) -> list[Cell]:
-    """The cells of a method at a size; hospital-like tables have a size of their own."""
+    """The cells of a method at a size; hospital-like tables have their own size."""
     clinic = [name for name in settings if SETTINGS[name].clinic and size == CLINIC_SIZE]
     others = [name for name in settings if not SETTINGS[name].clinic and (size != CLINIC_SIZE or request.at)]
     of_clinic = fit_cells(

@@ -1,4 +1,4 @@
-"""Tables of where M-PERI is first of all federated methods, and where not: always on the same simulations."""
+"""Tables that show where M-PERI is the best federated method and where not, always on the same simulations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def run(fits: Sequence[Cell]) -> list[str]:
 
 
 def conclusions(fits: Sequence[Cell]) -> str:
-    """Say in how many places M-PERI is first of the federated methods."""
+    """Say in how many places M-PERI is the best federated method."""
     found = {first: places(fits, first) for first in run(fits)}
     return "".join(f"- **{CONTENDERS[first].label}**: {wins(some)}.\n" for first, some in found.items())
 
@@ -88,6 +88,6 @@ def overall(fits: Sequence[Cell]) -> str:
 
 
 def difference(one: Rival) -> str:
-    """By how much M-PERI is ahead, with the standard error."""
+    """Return by how much M-PERI is ahead, with the standard error."""
     lead = one.lead + 0.0
     return f"{lead:.2f}" if math.isnan(one.pair.error) else f"{lead:.2f} ± {one.pair.error:.2f}"

@@ -1,4 +1,4 @@
-"""One line of numbers for each setting, number of variables and method, with the command that makes it again."""
+"""One line of numbers per setting, number of variables and method, with the command that repeats it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def numbers(fits: Sequence[Cell]) -> list[Cell]:
 
 
 def command(row: Cell, seeds: Sequence[int]) -> str:
-    """Write the command that makes a row again.
+    """Write the command that repeats a row.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def calibration(fits: Sequence[Cell], edges: Sequence[float]) -> list[tuple[floa
 
 
 def named(fits: Sequence[Cell]) -> tuple[float, float]:
-    """Recall and precision of named policies, over all fits together.
+    """Recall and precision of reported policies, over all fits together.
 
     Examples
     --------

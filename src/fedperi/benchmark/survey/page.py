@@ -19,7 +19,7 @@ from .numbers import numbers
 FILE, PLACES = "settings.csv", "places.csv"
 BESIDE = 10
 LEFT_OUT = ("oracle-cpdag",)
-"""What the file has and the tables have not."""
+"""Columns of the file that the tables do not have."""
 
 
 def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
@@ -47,7 +47,7 @@ def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
 
 
 def _first(found: Sequence[Cell], out: Path) -> str:
-    """Write the file of all comparisons, and say in how many places M-PERI is first."""
+    """Write the file of all comparisons, and say in how many places M-PERI is best."""
     told = comparisons(found)
     if not told:
         return ""

@@ -1,4 +1,4 @@
-"""Whether M-PERI is first of the federated methods, place by place: a place is a setting with a number of variables.
+"""Whether M-PERI is the best federated method, by place: a place is a setting with a number of variables.
 
 Methods are always compared on the same simulations.
 """
@@ -15,13 +15,13 @@ from ..paired import OURS, SAME, Pair, Simulated, by_simulation, pair, ratio
 from ..settings import SETTINGS
 
 CLEAR = 2.0
-"""A mean difference is clear beyond so many of its standard errors."""
+"""A mean difference is clear if it exceeds this number of standard errors."""
 
 Solved = Mapping[str, Mapping[Simulated, Cell]]
 
 
 def odds(counts: tuple[int, int]) -> float:
-    """Right directions for each wrong one; no wrong one counts as a half.
+    """Right directions per wrong one; zero wrong ones count as one half.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Rival(NamedTuple):
 
     @property
     def lead(self) -> float:
-        """By how much M-PERI's mean SHD is lower; negative where it is behind."""
+        """By how much M-PERI's mean SHD is lower; negative if it is behind."""
         return self.pair.other - self.pair.first
 
     @property
@@ -62,12 +62,12 @@ class Rival(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """Whether the difference is more than chance would easily give."""
+        """Whether the difference is larger than chance would explain."""
         return not math.isnan(self.pair.error) and abs(self.lead) > CLEAR * self.pair.error
 
     @property
     def better_ratio(self) -> bool:
-        """Whether this method has more right directions for each wrong one; no wrong one counts as a half."""
+        """Whether this method has more right directions per wrong one; zero wrong ones count as one half."""
         return self.theirs[0] > 0 and odds(self.theirs) > odds(self.ours)
 
 
@@ -82,12 +82,12 @@ class Place(NamedTuple):
 
     @property
     def nearest(self) -> Rival | None:
-        """The method that is furthest ahead of M-PERI, or least behind it."""
+        """The method that is furthest ahead of M-PERI, or closest behind it."""
         return min(self.rivals, key=lambda one: one.lead, default=None)
 
     @property
     def best_shd(self) -> bool:
-        """Whether M-PERI has the lowest mean SHD of the federated methods; equal ones are lowest together."""
+        """Whether M-PERI has the lowest mean SHD of the federated methods, possibly shared."""
         return not any(one.behind for one in self.rivals)
 
     @property

@@ -16,9 +16,9 @@ Entry = Callable[[Cell], str]
 
 
 def wide(rows: Sequence[Cell], entry: Entry, methods: Sequence[str], best: str | None = None) -> str:
-    """Write a table with a row for each setting; `best` is the number of which the lowest federated one is in bold.
+    """Write a table with a row for each setting; the lowest federated value of the number `best` is in bold.
 
-    A number from fewer seeds than the most in the row says from how many.
+    A number from fewer seeds than others in its row shows the number of seeds.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def directions(row: Cell) -> str:
 
 
 def adjustment(row: Cell) -> str:
-    """The distance of adjustment, if gadjid accepts all graphs."""
+    """The adjustment distance, if gadjid accepts all graphs."""
     if not row["adjusted"]:
         return "-"
     part = "" if row["adjusted"] == row["cells"] else f" ({row['adjusted']} of {row['cells']})"
@@ -70,7 +70,7 @@ def policies(row: Cell) -> str:
 
 
 def seconds(rows: Sequence[Cell]) -> str:
-    """Write mean CPU seconds by number of variables, of the fits whose time counts."""
+    """Write mean CPU seconds by number of variables, for the fits whose time counts."""
     sizes = sorted({row["p"] for row in rows})
     lines = ["| CPU seconds of one fit | " + " | ".join(f"p = {p}" for p in sizes) + " |"]
     lines.append("|" + "---|" * (len(sizes) + 1))
@@ -88,7 +88,7 @@ def seconds(rows: Sequence[Cell]) -> str:
 
 
 def stated(fits: Sequence[Cell]) -> str:
-    """Write how often directions are right that M-PERI states with some probability, by kind of setting."""
+    """Write the share of right directions by the probability that M-PERI states, for each kind of setting."""
     lines = ["| stated | count | mean stated | share right |", "|---|---|---|---|"]
     for low, high, count, mean, right in calibration(fits, BINS):
         if count:
@@ -97,7 +97,7 @@ def stated(fits: Sequence[Cell]) -> str:
 
 
 def stated_by_setting(fits: Sequence[Cell]) -> str:
-    """Write the same for each setting, of all directions stated with .5 or more, and with .9 or more."""
+    """Write the same for each setting, for directions stated with .5 or more, and with .9 or more."""
     lines = [
         "| setting | count | mean stated | share right | count, .9 or more | mean stated | share right |",
         "|---|---|---|---|---|---|---|",

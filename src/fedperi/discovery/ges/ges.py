@@ -7,7 +7,6 @@ from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...graph import bits
@@ -81,14 +80,14 @@ def ges_fit(
     for phase in wanted:
         graph, made = _climb(graph, cache, PHASES[phase])
         moves += made
-    pdag = PDAG._known_acyclic(_matrix(graph), names)
+    pdag = PDAG._known_acyclic(bits.matrix([i | u for i, u in zip(graph.parents, graph.lines, strict=True)]).T, names)
     return GESResult(pdag, _total(graph, cache), moves, len(cache))
 
 
 def _climb(graph: Essential, cache: ScoreCache, phase: Phase) -> tuple[Essential, int]:
-    """Make the best valid move until none gains. Gains are cached, and recomputed only around the last move."""
+    """Make the best valid move until none improves the score. Only gains around the last move are computed again."""
     p = len(graph.parents)
-    gains: list[list[Gain]] = [[] for _ in range(p)]  # by y, best first; the condition on paths is open
+    gains: list[list[Gain]] = [[] for _ in range(p)]  # by y, best first; the condition on paths is not checked yet
     stale = list(range(p))
     made = 0
     while True:
@@ -150,7 +149,7 @@ def _gainful(moves: Callable[[Essential, int], Iterator[Scored]]) -> Gainful:
 
 
 class Phase(NamedTuple):
-    """Moves of one kind into some nodes that gain, and the neighbours of a node on which its moves depend."""
+    """Moves of one kind into some nodes that improve the score, and the neighbours on which a node's moves depend."""
 
     gainful: Gainful
     near: Callable[[Essential, int], int]
@@ -166,7 +165,3 @@ PHASES = {
 def _total(graph: Essential, cache: ScoreCache) -> float:
     parents, _ = extend(graph.parents, graph.lines)
     return cache.total(parents)
-
-
-def _matrix(graph: Essential) -> NDArray[np.bool_]:
-    return bits.matrix([i | u for i, u in zip(graph.parents, graph.lines, strict=True)]).T

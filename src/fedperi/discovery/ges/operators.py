@@ -1,8 +1,8 @@
 """The moves of greedy equivalence search on a CPDAG: Insert, Delete (Chickering, 2002), Turn (Hauser, Buehlmann, 2012).
 
-A move names an edge x -> y and a set. Enumerating yields the moves that satisfy the local conditions of the
-propositions, with the score queries that give their gain. Conditions on paths concern the whole graph, so they are
-asked only of the move about to be made. Applying a move returns a new CPDAG and changes nothing.
+A move is an edge x -> y and a set. Enumeration yields the moves that satisfy the local conditions of the propositions,
+with the score queries for their gain. Conditions on paths concern the whole graph, so they are checked only for the
+next move. Applying a move returns a new CPDAG and does not change the old one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Scored(NamedTuple):
 
 
 class Inserts(NamedTuple):
-    """Moves Insert(x, y, T) that give y the same parents beside x: T is the clique less the neighbours of x."""
+    """Moves Insert(x, y, T) with the same other parents of y: T is the clique without the neighbours of x."""
 
     y: int
     clique: int
@@ -65,8 +65,8 @@ def essential(parents: list[int], lines: list[int]) -> Essential:
 def inserts(g: Essential, y: int) -> Iterator[Inserts]:
     """Insert(x, y, T) for every x not adjacent to y (Chickering, theorem 15, first condition).
 
-    NA_yx and T together must be a clique among the neighbours of y. Taken by cliques, and not by x, the moves into y
-    that share their base come together: all x that are adjacent to no neighbour of y outside the clique.
+    NA_yx and T together must be a clique among the neighbours of y. Enumeration by cliques instead of by x groups the
+    moves with the same other parents: all x that are adjacent to no neighbour of y outside the clique.
     """
     free = (1 << len(g.lines)) - 1 & ~g.adjacent[y] & ~(1 << y)
     for clique in cliques(g, g.lines[y]):
@@ -76,7 +76,7 @@ def inserts(g: Essential, y: int) -> Iterator[Inserts]:
 
 
 def insert(g: Essential, some: Inserts, x: int) -> Move:
-    """Single out the move of one x."""
+    """Return the move of one x."""
     return Move("insert", x, some.y, some.clique & ~g.adjacent[x])
 
 
@@ -113,8 +113,8 @@ def turns(g: Essential, y: int) -> Iterator[Scored]:
 def below(g: Essential) -> list[int]:
     """For every node, all nodes on semi-directed paths that leave it by an arrow.
 
-    Such a path never returns to the undirected component it left, so that components can be settled one after the
-    other, each when all below it are.
+    Such a path never returns to the undirected component that it left, so components can be processed one after the
+    other, each after all components below it.
     """
     out = [0] * len(g.lines)
     waiting = [(nodes, bits.union(g.children, nodes)) for nodes in components(g.lines, (1 << len(g.lines)) - 1)]
@@ -133,7 +133,7 @@ def below(g: Essential) -> list[int]:
 
 
 def _closed(g: Essential, out: list[int], nodes: int) -> int:
-    """Some nodes, their undirected components, and all below."""
+    """Some nodes, their undirected components, and all nodes below."""
     seen = nodes
     front = nodes
     while front:
@@ -145,7 +145,7 @@ def _closed(g: Essential, out: list[int], nodes: int) -> int:
 def path_condition(g: Essential, move: Move, under: list[int]) -> bool:
     """Whether the condition on semi-directed paths from y to x holds, so that the move makes no cycle.
 
-    `under` is `below(g)`, which inserts need. What blocks their paths are neighbours of y, so it only matters until a
+    `under` is `below(g)`, which inserts need. Only neighbours of y block their paths, so blocking matters only until a
     path leaves the component of y.
     """
     if move.kind == "delete":
@@ -192,7 +192,7 @@ def _delete(g: Essential, move: Move) -> list[int] | None:
 
 
 def _turn(g: Essential, move: Move) -> list[int] | None:
-    """Take the member in which y's parents among its neighbours are the subset, and then reverse y -> x there."""
+    """Take the member in which the subset is the set of y's parents among its neighbours; reverse y -> x there."""
     parents, lines = list(g.parents), list(g.lines)
     x, y = move.x, move.y
     _direct(parents, lines, move.subset, y)
@@ -229,12 +229,12 @@ def cliques(g: Essential, candidates: int) -> Iterator[int]:
         yield subset
         rest = allowed
         for i in bits.members(allowed):
-            rest &= ~(1 << i)  # each clique is reached in ascending order only, so once
+            rest &= ~(1 << i)  # each clique is built in ascending order, so only once
             stack.append((subset | 1 << i, rest & g.adjacent[i]))
 
 
 def _reaches(g: Essential, start: int, goal: int, blocked: int, skip: int) -> bool:
-    """Whether a semi-directed path leads from start to goal outside `blocked`, not by the first step `skip`."""
+    """Whether a semi-directed path leads from start to goal outside `blocked`, without `skip` as its first step."""
     seen = 1 << start
     front = (g.children[start] | g.lines[start]) & ~blocked & ~skip & ~seen
     while front:
@@ -246,7 +246,7 @@ def _reaches(g: Essential, start: int, goal: int, blocked: int, skip: int) -> bo
 
 
 def _separates(g: Essential, subset: int, shared: int, around: int) -> bool:
-    """Whether the common part of `subset` and `shared` separates what only one of them has, within `around`."""
+    """Whether the intersection of `subset` and `shared` separates their differences from each other, in `around`."""
     wall, goal = subset & shared, shared & ~subset
     front = seen = subset & ~shared
     while front:

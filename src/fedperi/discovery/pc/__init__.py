@@ -1,1 +1,1 @@
-"""PC: skeleton by tests, v-structures by the strength of their evidence."""
+"""PC: the skeleton from tests, v-structures by the strength of their evidence."""

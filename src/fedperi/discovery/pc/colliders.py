@@ -1,4 +1,4 @@
-"""The second phase of PC: directions, from what separates the ends of unshielded triples. Always a valid CPDAG."""
+"""The second phase of PC: directions from the separating sets of unshielded triples. The result is always a CPDAG."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .skeleton import Skeleton
 
 
 def orient(test: IndependenceTest, skeleton: Skeleton, alpha: float, limit: int) -> tuple[PDAG, tuple[str, ...]]:
-    """Direct the edges of a skeleton.
+    """Orient the edges of a skeleton.
 
-    An unshielded x - z - y is a collider if z is in none of the sets that separated x and y. Sampling errors can make
-    these findings contradict each other. Then each triple votes, with the weight of its `evidence`, and the
-    edges follow an order of the variables that overrules as little weight as a search can find. Any order gives a DAG,
-    so the result is a CPDAG. No step depends on the order of the columns.
+    An unshielded triple x - z - y is a collider if z is in none of the sets that separated x and y. Because of sampling
+    errors these findings can contradict each other. Then each triple votes with the weight of its `evidence`, and the
+    edges follow an order of the variables that contradicts votes with as little total weight as a search can find. Any
+    order gives a DAG, so the result is a CPDAG. No step depends on the order of the columns.
 
     Parameters
     ----------
     test : IndependenceTest
-        Asked again only if findings contradict each other.
+        Used again only if findings contradict each other.
     skeleton : Skeleton
     alpha : float
         A p-value above it means independent.
@@ -39,7 +39,7 @@ def orient(test: IndependenceTest, skeleton: Skeleton, alpha: float, limit: int)
     graph : PDAG
         A CPDAG.
     conflicts : tuple of str
-        The findings that the graph overrules, in words; empty when all agree.
+        The findings that the graph contradicts, in words; empty if all agree.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def orient(test: IndependenceTest, skeleton: Skeleton, alpha: float, limit: int)
     names = test.names
     by_name = sorted(range(len(names)), key=names.__getitem__)
     rank = {node: at for at, node in enumerate(by_name)}
-    # The search numbers variables by name, and takes triples in that order: so ties do not depend on the columns.
+    # The search orders variables and triples by name, so that ties do not depend on the order of columns.
     triples = sorted(unshielded_triples(skeleton), key=lambda t: (rank[t.z], *sorted((rank[t.x], rank[t.y]))))
     ranked = [(rank[t.x], rank[t.z], rank[t.y]) for t in triples]
     found = np.array([t.collider for t in triples], dtype=bool)
@@ -68,20 +68,20 @@ def orient(test: IndependenceTest, skeleton: Skeleton, alpha: float, limit: int)
 
 
 def _votes(p_values: NDArray[np.float64], found: NDArray[np.bool_], alpha: float) -> list[int]:
-    """Weigh the p-value without the middle against that with it: log-ratios, in steps of RESOLUTION.
+    """Log ratios of the p-values without and with the middle node, in steps of RESOLUTION.
 
-    Below alpha a p-value means dependent, however small it is: far below, it shows how strong other paths between the
-    ends are, not whether this one is a collider. On 69 tables of 30 to 100 variables the mean SHD was 15.7; without
-    such a limit 17.6; with votes of equal weight 19.8.
+    P-values below alpha are raised to alpha: they mean dependent, and very small ones show how strong other paths
+    between the ends are, not whether this triple is a collider. On 69 tables of 30 to 100 variables the mean SHD was
+    15.7; without this limit 17.6; with votes of equal weight 19.8.
     """
     without, given = np.log(np.maximum(p_values, alpha))
     votes = np.rint((without - given) / RESOLUTION).astype(np.int64)
-    # Where the p-values are silent, what separated the two while the skeleton was found decides, with the least weight.
+    # If the p-values do not decide, the separating sets of the skeleton phase do, with the smallest weight.
     return [int(v) for v in np.where(votes == 0, np.where(found, 1, -1), votes)]
 
 
 def _cpdag(skeleton: Skeleton, order: Sequence[int], names: tuple[str, ...]) -> PDAG:
-    """Direct all edges along the order."""
+    """Orient all edges along the order."""
     place = np.argsort(np.array(order, dtype=np.intp))
     return cpdag(PDAG._known_acyclic(skeleton.adjacent & (place[:, None] < place), names))
 

@@ -19,7 +19,7 @@ class Rows(NamedTuple):
     codes : ndarray of int, shape (p, m)
         The level of each variable in each distinct row.
     counts : ndarray of float, shape (m,)
-        How often the row occurs.
+        Number of times that the row occurs.
     levels : ndarray of int, shape (p,)
         How many levels each variable has.
     """
@@ -55,7 +55,7 @@ def strata(rows: Rows, given: Indices) -> tuple[Indices, int]:
     for v in given:
         stratum = stratum * rows.levels[v] + rows.codes[v]
         count *= int(rows.levels[v])
-        if count > m:  # more numbers than rows: number only what occurs, so that tables never outgrow the data
+        if count > m:  # number only combinations that occur, so that tables are never larger than the data
             seen, stratum = np.unique(stratum, return_inverse=True)
             count = len(seen)
     return stratum, count

@@ -1,4 +1,4 @@
-"""How strongly the data say that an unshielded triple is a collider, or is not. Used only if findings disagree."""
+"""Strength of the evidence that an unshielded triple is a collider, or not. Used only if findings disagree."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def unshielded_triples(skeleton: Skeleton) -> list[Triple]:
 def evidence(test: IndependenceTest, skeleton: Skeleton, triples: list[Triple], limit: int) -> NDArray[np.float64]:
     """Find the largest p-values of x against y over sets without z, and over sets with z, for each triple.
 
-    The sets are those of up to `limit` neighbours of x or of y. A collider should have a large p-value without z only,
-    any other triple with z only (Ramsey, 2016).
+    The sets have up to `limit` neighbours of x or of y. A collider should have a large p-value only without z, any
+    other triple only with z (Ramsey, 2016).
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def evidence(test: IndependenceTest, skeleton: Skeleton, triples: list[Triple], 
     skeleton : Skeleton
     triples : list of Triple
     limit : int
-        The largest set to ask.
+        Size of the largest set.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def evidence(test: IndependenceTest, skeleton: Skeleton, triples: list[Triple], 
 
 
 class _Leg(NamedTuple):
-    """Triples with the same end and middle: they are asked with the same sets, some of `near`, with z and without."""
+    """Triples with the same end and middle, which use the same sets: subsets of `near` with and without z."""
 
     end: int
     z: int
@@ -112,7 +112,7 @@ def _legs(skeleton: Skeleton, triples: list[Triple]) -> list[_Leg]:
 def _pieces(legs: list[_Leg], size: int) -> Iterator[tuple[Indices, ...]]:
     for end, z, other_ends, triples, near in legs:
         for with_z in (0, 1):
-            free = size - with_z  # z itself takes one place
+            free = size - with_z  # z itself is one of them
             if not 0 <= free <= len(near):
                 continue
             for chosen in subsets(len(near), free):

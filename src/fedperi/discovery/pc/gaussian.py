@@ -61,7 +61,7 @@ def condition(stack: Floats, count: int) -> tuple[Floats, Floats]:
     left = np.empty((count, stack.shape[2]))
     for i in range(count):
         left[i] = stack[0, 0]
-        # The value of a collinear case is unused, as the caller raises; only keep it finite.
+        # For collinear columns the caller raises and does not use the value; it only has to be finite.
         slope = stack[0, 1:] / np.maximum(left[i], SINGULAR)
         stack = stack[1:, 1:] - stack[1:, 0, None] * slope
     return stack, left

@@ -22,7 +22,7 @@ _CELLS = 1 << 20  # cells of contingency tables, or rows times tests, in memory 
 
 
 class IndependenceTest(Protocol):
-    """What PC requires of a test. Sampled tables and an oracle satisfy it.
+    """The interface of a test for PC; tests of tables and an oracle have it.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class IndependenceTest(Protocol):
 
     @property
     def max_given(self) -> int:
-        """The largest conditioning set that can be tested, for example with the number of rows there is."""
+        """The largest conditioning set that can be tested, for example with the available number of rows."""
 
     def p_values(self, x: Indices, y: Indices, given: Indices) -> Floats:
         """Test x[i] against y[i] given the set given[i], for all i; the sets of one call are of one size."""
@@ -53,8 +53,8 @@ class FisherZ:
     the partial correlation given k columns. If one has more columns (a one-hot or basis block), by Wilks' lambda with
     Bartlett's factor: ``-(n - 1 - k - (dx + dy + 1) / 2) log lambda`` is chi-square with dx dy degrees of freedom.
 
-    Sets for which ``n - 1 - k - dx - dy`` is not positive (``n - k - 3`` for single columns) cannot be tested:
-    `max_given` is the size up to which that does not happen, whatever the variables.
+    Sets for which ``n - 1 - k - dx - dy`` is not positive (``n - k - 3`` for single columns) cannot be tested. Up to
+    the size `max_given` this does not happen for any variables.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class FisherZ:
 
 
 class _Contingency:
-    """What G2 and chi-square share."""
+    """Common part of G2 and chi-square."""
 
     _kind: Literal["g2", "chi2"]
 
@@ -198,7 +198,7 @@ class _Contingency:
             for start in range(0, len(alike), step):
                 some = alike[start : start + step]
                 value[some], freedom[some] = statistics(self._rows, x[some], y[some], given[some], self._kind)
-        # Without a degree of freedom the table cannot contradict independence.
+        # With zero degrees of freedom the table cannot contradict independence.
         return np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), value), 1.0)
 
 

@@ -1,7 +1,7 @@
-"""A causal order that agrees with as much evidence on unshielded triples as possible. Whole numbers, so sums are exact.
+"""A causal order that agrees with as much evidence on unshielded triples as possible. Votes are integers: exact sums.
 
 A triple x, z, y has z in the middle. It is a collider in an order if z comes after x and y. A positive vote says that
-it is one, a negative vote that it is not; the larger the vote, the stronger the evidence.
+it is a collider, a negative vote that it is not; larger votes are stronger evidence.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Nodes = tuple[int, int, int]
 
 
 def peel(triples: Sequence[Nodes], votes: Sequence[int], p: int) -> list[int]:
-    """Build an order from its end: the next node to be placed is the one that overrules least evidence as a sink.
+    """Build an order from its end: choose the node that contradicts the least evidence as a sink, again and again.
 
-    If some order agrees with all votes, so does this one (Dor and Tarsi, 1992: any sink that fits is a safe choice).
+    If some order agrees with all votes, so does this one (Dor and Tarsi, 1992: any possible sink may be chosen).
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def peel(triples: Sequence[Nodes], votes: Sequence[int], p: int) -> list[int]:
     cost = [0] * p
 
     def count(at: int, sign: int) -> None:
-        # As a sink, a node in the middle makes a collider, and a node at an end makes none.
+        # As a sink, a middle node is a collider; if an end node is a sink, the triple is no collider.
         x, z, y = triples[at]
         for sink in (x, y) if votes[at] > 0 else (z,):
             cost[sink] += sign * abs(votes[at])
@@ -74,10 +74,10 @@ def colliders(order: Sequence[int], triples: Sequence[Nodes]) -> NDArray[np.bool
 
 
 def best_order(triples: Sequence[Nodes], votes: Sequence[int], p: int) -> list[int]:
-    """Search an order that overrules little evidence: the sum of the absolute votes that it contradicts is small.
+    """Search an order for which the sum of the absolute votes that it contradicts is small.
 
-    Single nodes move while that helps. Then each overruled vote in turn, the strongest first, is treated as certain
-    until the others have adapted to it; if the order is better even without that help, it is kept.
+    Single nodes move while this helps. Then each contradicted vote in turn, the strongest first, is treated as certain
+    until the order has adapted to it; if the new order is better with the original votes, it is kept.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def best_order(triples: Sequence[Nodes], votes: Sequence[int], p: int) -> list[i
 
 
 class _Around(NamedTuple):
-    """The votes as seen from the edges: ``votes[z, x][y]`` is that of the triple x, z, y."""
+    """The votes by edge: ``votes[z, x][y]`` is the vote of the triple x, z, y."""
 
     near: list[list[int]]
     votes: dict[tuple[int, int], dict[int, int]]
@@ -143,7 +143,7 @@ class _Around(NamedTuple):
         self.votes[z, x][y] = self.votes[z, y][x] = vote
 
     def gain(self, node: int, other: int, place: list[int]) -> int:
-        """How much the order gains if a node just before this neighbour moves behind it."""
+        """Gain of the order if a node just before this neighbour moves behind it."""
         here = place[other]
         into_node = sum(vote for end, vote in self.votes[node, other].items() if place[end] < here)
         into_other = sum(vote for end, vote in self.votes[other, node].items() if place[end] < here)
@@ -151,7 +151,7 @@ class _Around(NamedTuple):
 
 
 def _sift(order: Sequence[int], around: _Around, start: Iterable[int]) -> list[int]:
-    """Move nodes to their best places, one at a time, until none of `start` or of those they affect gains by it."""
+    """Move nodes to their best positions, one at a time, until none of `start` or of those they affect can gain."""
     order, waiting = list(order), set(start)
     place = np.argsort(np.array(order, dtype=np.intp)).tolist()
     while waiting:
@@ -159,7 +159,7 @@ def _sift(order: Sequence[int], around: _Around, start: Iterable[int]) -> list[i
         waiting.remove(node)
         near = sorted(around.near[node], key=place.__getitem__)
         here = sum(place[other] < place[node] for other in near)
-        value = [0]  # of the place before all neighbours, behind the first, and so on
+        value = [0]  # values of the positions before all neighbours, behind the first, and so on
         for other in near:
             value.append(value[-1] + around.gain(node, other, place))
         best = max(range(len(value)), key=lambda at: (value[at], -abs(at - here)))

@@ -14,20 +14,20 @@ from .skeleton import find_skeleton
 
 @dataclass(frozen=True)
 class PCResult:
-    """What PC found.
+    """Result of PC.
 
     Attributes
     ----------
     graph : PDAG
         A CPDAG.
     conflicts : tuple of str
-        Findings on unshielded triples that the graph overrules because others contradict them, in words.
+        Findings on unshielded triples that the graph contradicts because of other findings, in words.
     tests : int
-        Independence tests made to find the skeleton; conflicts need a few more.
+        Number of independence tests for the skeleton; conflicts need a few more.
     depth : int
         Size of the largest conditioning sets.
     complete : bool
-        False if `max_depth`, or too few rows for larger sets, ended the search: some edges may then be superfluous.
+        False if `max_depth`, or too few rows for larger sets, ended the search: there may then be too many edges.
 
     Examples
     --------
@@ -52,9 +52,9 @@ def pc_fit(test: IndependenceTest, alpha: float = 0.01, max_depth: int | None = 
     test : IndependenceTest
         `FisherZ`, `G2`, `ChiSquare`, or the oracle `DSeparation`.
     alpha : float
-        Variables with a p-value above it are taken as independent.
+        Level of the tests: a p-value above it means independent.
     max_depth : int, optional
-        The largest conditioning set. Without it, as large as neighbourhoods and the number of rows allow.
+        Size of the largest conditioning set. If not given, as large as neighbourhoods and the number of rows allow.
 
     Returns
     -------

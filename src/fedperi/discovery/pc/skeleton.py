@@ -20,7 +20,7 @@ BATCH = 1 << 14
 
 
 class Skeleton(NamedTuple):
-    """What the first phase found.
+    """Result of the first phase.
 
     Attributes
     ----------
@@ -28,13 +28,13 @@ class Skeleton(NamedTuple):
         Symmetric.
     separators : ndarray of int
         The sorted codes ``(x * p + y) * p + z``, x < y, of every z in any set that separated x and y at the depth where
-        their edge fell.
+        their edge was removed.
     tests : int
-        How many tests were asked.
+        Number of tests.
     depth : int
-        The size of the largest sets asked.
+        The size of the largest sets tested.
     complete : bool
-        Whether no larger set was left to ask when it stopped.
+        Whether no larger set was left to test at the end.
     """
 
     adjacent: NDArray[np.bool_]
@@ -47,8 +47,8 @@ class Skeleton(NamedTuple):
 def find_skeleton(test: IndependenceTest, alpha: float, max_depth: int) -> Skeleton:
     """Remove every edge whose ends are independent given some neighbours of either end (Colombo and Maathuis, 2014).
 
-    All edges are tried with sets of one size before any is removed, and all sets of that size are tried: so what is
-    found does not depend on the order of the variables.
+    All edges are tested with all sets of one size before any edge is removed, so that the result does not depend on the
+    order of the variables.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def _pieces(adjacent: NDArray[np.bool_], depth: int) -> Iterator[tuple[Indices, 
             unchosen[np.arange(len(chosen))[:, None], chosen] = False
             y = near[np.nonzero(unchosen)[1]]
             given = np.repeat(near[chosen], rest, axis=0)
-            # The sets common to both ends come twice: leave them to the lower end.
+            # Sets common to both ends would come twice: use them for the lower end only.
             new = (y > x) | ~adjacent[y[:, None], given].all(axis=1)
             y, given = y[new], given[new]
             yield np.minimum(x, y), np.maximum(x, y), given

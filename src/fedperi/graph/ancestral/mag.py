@@ -1,6 +1,6 @@
 """Maximal ancestral graphs, by definition: what a DAG with hidden variables looks like, and all its equivalents.
 
-This is what FCI is checked against. It tries all marks, so that it is for small graphs only.
+Tests compare FCI with it. It tries all marks, and is for small graphs only.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ TYPES = ((TAIL, ARROW), (ARROW, TAIL), (ARROW, ARROW), (TAIL, TAIL))
 def mag(dag: PDAG, hidden: Iterable[str] = (), selected: Iterable[str] = ()) -> PAG:
     """Find the maximal ancestral graph (MAG) of a DAG over the variables that are neither hidden nor selected on.
 
-    Two variables are joined if no set of observed variables separates them. A tail says "causes the other, or the
-    selection".
+    Two variables are adjacent if no set of observed variables separates them. A tail at a variable says that it causes
+    the other one or the selection.
 
     Examples
     --------
@@ -89,13 +89,13 @@ def pag_by_definition(graph: PAG, selection: bool = False) -> PAG:
 
 
 def _tails_fit(marks: Marks) -> bool:
-    """Whether no edge with two tails meets an arrowhead: its ends are causes of the selection."""
+    """Whether no end of an edge with two tails has an arrowhead: both ends are causes of the selection."""
     undirected = (marks == TAIL) & (marks.T == TAIL)
     return not bool((undirected.any(axis=0) & (marks == ARROW).any(axis=0)).any())
 
 
 def _same_unshielded_colliders(truth: Marks, selection: bool, fixed: Marks | None) -> Iterator[Marks]:
-    """Yield the ways to mark the same edges with the same colliders among triples whose ends are not joined."""
+    """Yield the ways to mark the same edges with the same unshielded colliders."""
     edges = np.argwhere(np.triu(truth)).tolist()
     p = len(truth)
     triples = [

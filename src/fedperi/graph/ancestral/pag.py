@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError
 from .. import bits
 from ..order import topological_order
-from ..validate import Pair, checked_names
+from ..validate import Pair, checked_names, position, refuse_loops, square
 
 Marks = NDArray[np.int8]
 Triple = tuple[str, str, str]
@@ -105,7 +105,7 @@ class PAG:
             marks[j, i], marks[i, j] = SYMBOLS[symbol]
         return cls(marks, labels)
 
-    # -- what it holds ------------------------------------------------------------------------------------------
+    # -- contents -----------------------------------------------------------------------------------------------
 
     @property
     def marks(self) -> Marks:
@@ -146,8 +146,8 @@ class PAG:
     def is_ancestral(self) -> bool:
         """Whether its arrows are free of contradictions.
 
-        No variable may cause itself, or cause one that it has an arrowhead from. Tests on finite tables can disagree so
-        that this fails.
+        No variable may cause itself, or cause one from which it has an arrowhead. On finite tables, tests may
+        contradict each other so that this fails.
 
         Examples
         --------
@@ -170,10 +170,7 @@ class PAG:
 
     def index(self, name: str) -> int:
         """Position of a variable in `names`; an unknown name is an error that lists the known ones."""
-        try:
-            return self._positions[name]
-        except (KeyError, TypeError):
-            raise InputError(f"unknown variable {name!r}; known: {', '.join(self._names) or 'none'}") from None
+        return position(self._positions, name)
 
     def edge(self, a: str, b: str) -> str:
         """The edge between two variables, such as ``o->``; empty if there is none.
@@ -258,24 +255,14 @@ class PAG:
 
 def _checked_marks(marks: ArrayLike) -> Marks:
     """Return a square matrix of marks; an edge has one at both ends."""
-    try:
-        raw = np.asarray(marks)
-    except ValueError:
-        raise InputError("marks are not a matrix: its rows have different lengths") from None
-    if raw.ndim == 1 and raw.size == 0:
-        raw = raw.reshape(0, 0)
-    if raw.ndim != 2 or raw.shape[0] != raw.shape[1]:
-        shape = " x ".join(map(str, raw.shape)) or "a scalar"
-        raise InputError(f"marks must be a square matrix, one row and one column per variable; got {shape}")
+    raw = square(marks, "marks", "are")
     if raw.size and raw.dtype.kind not in "iu":
         raise InputError(f"marks must be whole numbers from 0 to 3, not {raw.dtype} values")
     odd = np.argwhere((raw < 0) | (raw > 3))
     if len(odd):
         i, j = odd[0]
         raise InputError(f"marks[{i}, {j}] is {raw[i, j]}; it must be 0 (none), 1 (circle), 2 (arrowhead) or 3 (tail)")
-    loops = np.flatnonzero(np.diag(raw))
-    if len(loops):
-        raise InputError(f"marks[{loops[0]}, {loops[0]}] is set: a variable cannot have an edge to itself")
+    refuse_loops(raw, "marks")
     half = np.argwhere((raw == 0) != (raw.T == 0))
     if len(half):
         i, j = half[0]

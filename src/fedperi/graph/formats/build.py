@@ -1,4 +1,4 @@
-"""What all readers and writers share: edges in a fixed order, and a graph from edges with the place each came from."""
+"""Shared by all readers and writers: edges in a fixed order; a graph from edges and their positions in a text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TextFormat(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """One edge as a reader found it; `kind` is ``->`` or ``--``, `where` begins the error message about it."""
+    """One edge as a reader found it; `kind` is ``->`` or ``--``; error messages about it begin with `where`."""
 
     first: str
     kind: str
@@ -44,9 +44,9 @@ def ordered_edges(graph: PDAG) -> tuple[list[Pair], list[Pair]]:
 
 
 def build(source: str, names: Iterable[str], edges: Iterable[Edge]) -> PDAG:
-    """Make the graph; what is wrong with it is an error that names the format, and the line where there is one.
+    """Build the graph; an error names the format, and the line if there is one.
 
-    A second edge between two variables is refused rather than merged: in a text it is a slip, and merging would
+    A second edge between two variables is refused, not merged: it is probably a mistake in the text, and merging would
     hide it.
     """
     seen: dict[frozenset[str], Edge] = {}

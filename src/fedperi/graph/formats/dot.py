@@ -43,9 +43,9 @@ def to_dot(graph: PDAG) -> str:
     }
     """
     directed, undirected = ordered_edges(graph)
-    lines = [f"{_quoted(name)};" for name in graph.names]
-    lines += [f"{_quoted(a)} -> {_quoted(b)};" for a, b in directed]
-    lines += [f"{_quoted(a)} -> {_quoted(b)} [dir=none];" for a, b in undirected]
+    lines = [f"{quoted(name)};" for name in graph.names]
+    lines += [f"{quoted(a)} -> {quoted(b)};" for a, b in directed]
+    lines += [f"{quoted(a)} -> {quoted(b)} [dir=none];" for a, b in undirected]
     return "digraph {\n" + "".join(f"  {line}\n" for line in lines) + "}\n"
 
 
@@ -73,7 +73,8 @@ def from_dot(text: str) -> PDAG:
     return build("DOT", names, edges)
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Write a name as a quoted identifier."""
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

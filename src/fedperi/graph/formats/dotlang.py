@@ -10,7 +10,7 @@ from typing import NamedTuple, NoReturn
 from ...errors import InputError
 from .build import Edge, checked_text
 
-# Deeper groups are no graph anyone wrote; the limit keeps bad text from exhausting Python's stack.
+# Nobody writes deeper groups; the limit keeps bad text from exhausting Python's stack.
 _MAX_DEPTH = 50
 # Unquoted names; a sign belongs to a number only, so that an unquoted a-b is an error and not two names.
 _WORD = r"(?:(?<![\w.])-(?=[\d.]))?[\w.]+"
@@ -33,7 +33,7 @@ class GraphLanguage:
 
 
 class Statements(NamedTuple):
-    """What a text says: its kind (``digraph``, ``pdag``, ...), the variables in order of appearance, the edges."""
+    """Contents of a text: its kind (``digraph``, ``pdag``, ...), the variables in order of appearance, the edges."""
 
     kind: str
     names: list[str]
@@ -47,7 +47,7 @@ class _Token(NamedTuple):
 
 
 def read_statements(text: str, dialect: GraphLanguage) -> Statements:
-    """Read a whole text; the first thing that does not belong is an error with its line."""
+    """Read a whole text; an error names the line of the first unexpected part."""
     return _Reader(checked_text(text, dialect.title), dialect).whole_text()
 
 

@@ -1,8 +1,8 @@
 """GML, the text that DoWhy takes and networkx and igraph read.
 
-GML has no graphs with arrows and lines. An open edge is written as its two ends, one entry each way, because a single
-entry is an arrow to every tool that does not know us. Both are marked ``kind "open"`` and
-``graphics [ arrow "none" ]``, GML's own word for a line, so that drawing tools show no arrows.
+A GML graph is either directed or undirected. An open edge is written as two entries, one in each direction, because
+other tools would read a single entry as an arrow. Both entries have ``kind "open"`` and
+``graphics [ arrow "none" ]``, which is GML for a line without arrowheads, so that drawing tools show no arrows.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .build import Edge, build, checked_text, merge_opposite_arcs
 if TYPE_CHECKING:
     from ..pdag import PDAG
 
-# Besides what GML itself cannot hold: DoWhy looks for .dot, .gml, .txt and "graph {" anywhere in a text to guess what
-# it was given, so names must not show them.
+# Besides what GML itself does not allow: DoWhy guesses the format from .dot, .gml, .txt and "graph {" anywhere in a
+# text, so names must not contain them.
 _ESCAPED = re.compile(r'[^ -~]|[&"{]|\.(?=dot|gml|txt)')
 _REFERENCE = re.compile(r"&(?:#(\d+)|#[xX]([0-9A-Fa-f]+)|([0-9A-Za-z]+));")
 _TOKEN = re.compile(r'(?P<blank>\s+|#[^\n]*)|(?P<string>"[^"]*")|(?P<word>[^\s"\[\]#]+)|(?P<open>\[)|(?P<close>\])')
@@ -173,7 +173,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
     at, line = 0, 1
     while at < len(text):
         found = _TOKEN.match(text, at)
-        if found is None:  # all but an unpaired quote is some token
+        if found is None:  # everything except an unpaired quote is a token
             raise InputError(f"GML, line {line}: a quoted value starts here and does not end")
         kind, part = str(found.lastgroup), found.group()
         if kind != "blank":

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ..ancestral.pag import ARROW, CIRCLE, PAG, SYMBOLS, TAIL, Triple
 from .build import checked_name_list, checked_text
+from .dot import quoted
 from .tables import as_field
 
 # causal-learn's graph[i, j] is the mark at i of the edge between i and j; ours is the one at j.
@@ -124,10 +125,10 @@ def to_dot(graph: PAG) -> str:
       "A" -> "B" [dir=both, arrowtail=odot, arrowhead=normal];
     }
     """
-    lines = [f"{_quoted(name)};" for name in graph.names]
+    lines = [f"{quoted(name)};" for name in graph.names]
     for a, symbol, b in graph.edges:
         tail, head = (_HEADS[mark] for mark in SYMBOLS[symbol])
-        lines.append(f"{_quoted(a)} -> {_quoted(b)} [dir=both, arrowtail={tail}, arrowhead={head}];")
+        lines.append(f"{quoted(a)} -> {quoted(b)} [dir=both, arrowtail={tail}, arrowhead={head}];")
     return "digraph {\n" + "".join(f"  {line}\n" for line in lines) + "}\n"
 
 
@@ -166,8 +167,3 @@ def _tetrad_edge(line: str, names: list[str]) -> Triple:
             if a in names and b is not None:
                 return a, symbol, b
     raise InputError(f"Tetrad: {line!r} is not an edge between two of the nodes")
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -31,7 +31,7 @@ SKEPTICAL = 1 / 3
 """Weight of the rows' log-likelihood. Tables are never exactly normal, and M-PERI weights rows in the same way."""
 
 DOUBT = 1e-3
-"""Least share of a direction. A probability of zero would leave no DAG if all others close a cycle."""
+"""Smallest share of a direction. With a probability of zero there might be no DAG, if all others have cycles."""
 
 Directions = Mapping[tuple[str, str], float]
 """(cause, effect) -> probability of this arrow."""
@@ -49,9 +49,9 @@ class WeighedDag:
 def probable_dags(graph: PDAG, dag: PDAG, directions: Directions, moments: Moments) -> tuple[WeighedDag, ...]:
     """List the DAGs of a graph: arrows fixed, every open edge in both directions, no cycles; the most probable first.
 
-    The weight of a DAG is the product of the probabilities of its directions, times how well it explains the sites'
-    moments: directions that make or remove a collider against the data have no weight. Without open edges there is one
-    DAG.
+    The weight of a DAG is the product of the probabilities of its directions and of the likelihood of the sites'
+    moments: directions that create or remove a collider against the data have no weight. Without open edges there is
+    one DAG.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ def probable_dags(graph: PDAG, dag: PDAG, directions: Directions, moments: Momen
     dag : PDAG
         One of its DAGs.
     directions : mapping
-        Probabilities of arrows; where one is missing, both directions count equally.
+        Probabilities of arrows; if one is missing, both directions count equally.
     moments : Moments
-        What the sites said.
+        The sites' moments.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def probable_dags(graph: PDAG, dag: PDAG, directions: Directions, moments: Momen
 
 
 Ways = tuple[bool, ...]
-"""For every open edge whether it is turned round."""
+"""For every open edge whether it is reversed."""
 
 
 def _log_shares(directions: Directions, a: str, b: str) -> tuple[float, float]:
@@ -176,7 +176,7 @@ class _Scores:
 
 
 def _log_det(site: SiteMoments, columns: Sequence[int]) -> float:
-    """Log determinant of a correlation: deviations cancel between DAGs, as every variable has its family once."""
+    """Log determinant of a correlation matrix; deviations cancel between DAGs, since every variable has one family."""
     if not columns:
         return 0.0
     covariance: NDArray[np.float64] = site.covariance[np.ix_(columns, columns)]

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 class _Option(NamedTuple):
-    """One way to compute an effect: what to adjust for (None if there is no effect), from which DAG, how probable."""
+    """One way to compute an effect: the adjustment set (None if there is no effect), the DAG, and its probability."""
 
     given: int | None
     dag: WeighedDag
@@ -42,9 +42,9 @@ class Effects:
     dags : tuple of WeighedDag
         The possible DAGs, the most probable first.
     directions : mapping
-        How probable each arrow is.
+        The probability of each arrow.
     policies : Policies
-        Where causes are cut off.
+        Sites where a policy removed the influence of a cause.
 
     Examples
     --------

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 FORMAT, VERSION = "fedperi.summaries", 1
 
 YES_NO = 1e-6
-"""Difference between a variance and that of a yes/no with the same mean, up to which a column is one."""
+"""A column counts as yes/no if its variance differs by at most this from that of a yes/no with the same mean."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class SiteMoments:
     mean, covariance : array
         Of the embedded columns; covariances are divided by n. Read-only.
     targets : tuple of str
-        Variables that the site declares to have set.
+        Variables that the site declares as targets.
     noise : array or None
         Standard deviation of the noise for privacy in each entry of `covariance`; None if the numbers are exact.
     """
@@ -166,7 +166,7 @@ class Moments:
 
 
 def _zero_or_one(sites: Sequence[SiteMoments], column: int) -> bool:
-    """Whether a column has just the values 0 and 1, since only then its variance is mean times (1 - mean)."""
+    """Whether a column has only the values 0 and 1: only then is its variance mean times (1 - mean)."""
     exact = [one for one in sites if one.noise is None]
     means = np.array([one.mean[column] for one in exact])
     variances = np.array([one.covariance[column, column] for one in exact])

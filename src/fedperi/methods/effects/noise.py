@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 DRAWS = 2000
-"""Draws of the bootstrap: the 95 % point of their scatter is then known to about 3 %."""
+"""Number of bootstrap draws: the 95 % quantile of their spread is then known to about 3 %."""
 
 LEAST = 1e-3
 """Smallest eigenvalue, relative to the mean one, of a covariance that noise has damaged, after repair."""
@@ -23,18 +23,18 @@ LEAST = 1e-3
 def spread_of_draws(site: SiteMoments, used: Sequence[int], effect: Sequence[int], draws: int = DRAWS) -> Floats:
     """Half the width of 95 % intervals for all coefficients of a regression, by a parametric bootstrap.
 
-    A draw is a covariance of `n` normal rows (Wishart) with fresh noise in every entry. The result is the distance
-    from the estimate that 95 % of the draws keep. So it counts the bias that noise causes as well as the scatter.
+    A draw is a covariance of `n` normal rows (Wishart) with new noise in every entry. The result is the distance from
+    the estimate within which 95 % of the draws lie. So it includes the bias that noise causes as well as the variance.
 
     Parameters
     ----------
     site : SiteMoments
-        Its covariance is taken as the truth from which rows are drawn; if noise has left it without a root, it is
-        repaired first. Without noise this is the usual interval of least squares.
+        Rows are drawn from its covariance; if this is not positive definite because of noise, it is repaired first.
+        Without noise the result is the usual interval of least squares.
     used, effect : sequence of int
-        Columns of the regression: explaining, and explained.
+        Columns of the regression: explanatory and response columns.
     draws : int
-        Their number. They come from a fixed seed: one result has one interval.
+        Number of draws. Their seed is fixed, so that one result has one interval.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def spread_of_draws(site: SiteMoments, used: Sequence[int], effect: Sequence[int
 
 
 def repaired(covariance: Floats) -> Floats:
-    """Lift eigenvalues that noise has made negative or tiny, in units of the columns' deviations.
+    """Raise eigenvalues that are negative or tiny because of noise, in units of the columns' deviations.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def _coefficients(covariances: Floats, first: int) -> Floats:
 
 
 def _wishart(covariance: Floats, free: float, draws: int, rng: np.random.Generator) -> Floats:
-    """Covariances of samples, by Bartlett's decomposition: works for any number of rows, also fractions of one."""
+    """Covariances of samples, by Bartlett's decomposition; the number of rows need not be an integer."""
     q = len(covariance)
     lower = np.tril(rng.normal(size=(draws, q, q)), -1)
     lower[:, range(q), range(q)] = np.sqrt(rng.chisquare(free - np.arange(q), size=(draws, q)))

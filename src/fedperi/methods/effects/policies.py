@@ -1,4 +1,4 @@
-"""Sites where a policy removed the influence of a cause: they say nothing about the effect elsewhere."""
+"""Sites where a policy removed the influence of a cause: they give no information about the effect elsewhere."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .moments import Moments
 
 @dataclass(frozen=True)
 class Policies:
-    """Mechanisms that do not depend on some of their causes at a site, or that the site set.
+    """Mechanisms that do not depend on some of their causes at a site, or that are fixed there.
 
     Parameters
     ----------
     cut : mapping of (site, variable, cause) to words
-        Effects and causes without influence on them at a site.
+        Causes without influence on a variable at a site.
     set : mapping of (site, variable) to words
-        Variables that have one value at a site, or that it declares to have set.
+        Variables with one value at a site, or declared as its targets.
     """
 
     cut: Mapping[tuple[str, str, str], str]
@@ -54,11 +54,11 @@ class Policies:
         return cls(cut, declared | flat)
 
     def why(self, site: str, cause: str, effect: str) -> str:
-        """Why a site's arrow from cause to effect differs from the usual one; empty if it need not."""
+        """Why a site's effect of the arrow may differ from the usual one; empty if there is no reason."""
         return self.set.get((site, effect), "") or self.cut.get((site, effect, cause), "")
 
     def why_on_paths(self, site: str, names: tuple[str, ...], dag: WeighedDag, cause: int, causal: int) -> str:
-        """Do the same for all arrows on directed paths, `causal` being the variables on them."""
+        """The same for all arrows on directed paths; `causal` are the variables on these paths."""
         for node, name in enumerate(names):
             if causal >> node & 1:
                 for parent, other in enumerate(names):

@@ -1,4 +1,4 @@
-"""One effect from several sites: random effects, and how much the sites differ."""
+"""One effect from several sites: a random-effects model, with the variance between sites."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from scipy.special import stdtrit
 Floats = NDArray[np.float64]
 
 LEAST_HALF = 1.0
-"""Least half width of an interval, in standard errors that assume equal effects. Hartung and Knapp's interval shrinks
-to nothing if sites happen to agree. With this floor, 95 % intervals hold the truth in 97.0 % of cases with 2 sites,
-96.1 % with 3 and 95.2 % with 6; with a floor of 1.96 in 99.3, 98.7 and 97.7 % (equal effects, simulated)."""
+"""Smallest half width of an interval, in standard errors that assume equal effects. Without it, Hartung and Knapp's
+interval would have length zero if sites agree by chance. With it, 95 % intervals contain the truth in 97.0 % of cases
+with 2 sites, 96.1 % with 3 and 95.2 % with 6; with 1.96 in 99.3, 98.7 and 97.7 % (equal effects, simulated)."""
 
 
 @cache
@@ -36,7 +36,7 @@ class Pooled(NamedTuple):
     share : float
         I^2: share of the scatter between sites that is not sampling error, from 0 to 1.
     sites : int
-        How many sites it is from.
+        Number of sites in it.
     """
 
     estimate: float
@@ -53,10 +53,10 @@ NOTHING = Pooled(np.nan, np.nan, np.nan, np.nan, np.nan, 0)
 def pool(estimates: Sequence[float] | Floats, errors: Sequence[float] | Floats, halves: Floats) -> Pooled:
     """Pool the effects of sites as a random sample of effects.
 
-    The variance between sites is Paule and Mandel's: that with which the scatter is what it should be. Unlike
-    DerSimonian and Laird's it is consistent when sites differ much in size. The interval is Hartung and Knapp's, with
-    Student's quantiles for one degree of freedom less than sites: with few sites the variance between them is hardly
-    known, and intervals with normal quantiles are far too short.
+    The variance between sites is estimated by Paule and Mandel's method: with it, the heterogeneity statistic equals
+    its expectation. Unlike DerSimonian and Laird's estimate it is consistent when sites differ much in size. The
+    interval is Hartung and Knapp's, with Student's quantiles for one degree of freedom less than sites: with few sites
+    the variance between them is hardly known, and intervals with normal quantiles are far too short.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def pool(estimates: Sequence[float] | Floats, errors: Sequence[float] | Floats, 
 
 
 def _scatter(y: Floats, variance: Floats, between: float) -> tuple[float, float]:
-    """Weighted sum of squares around the weighted mean (Cochran's Q if nothing is between), and that mean."""
+    """Weighted sum of squares around the weighted mean (Cochran's Q if `between` is 0), and this mean."""
     weight = 1 / (variance + between)
     centre = float(weight @ y / weight.sum())
     return float(weight @ (y - centre) ** 2), centre
 
 
 def _between(y: Floats, variance: Floats) -> float:
-    """The variance between sites with which the scatter has its expected value. It falls with the variance: bisect."""
+    """The variance between sites for which the sum of squares equals its expectation, by bisection."""
     low, high = 0.0, float(np.var(y, ddof=1)) + float(variance.max())
     while _scatter(y, variance, high)[0] > len(y) - 1:
         high *= 2

@@ -18,12 +18,12 @@ FLAT = 1e-10
 """Share of a column's variance below which it is determined by others, or does not vary."""
 
 NORMAL = 1.959964
-"""Half the width of a 95 % interval, in standard errors, of a normal variable."""
+"""Half the width of a 95 % interval of a normal variable, in standard errors."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Strengths of some columns for others at a site.
+    """Regression coefficients of some columns for others at a site.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ def regress(site: SiteMoments, cause: Sequence[int], adjust: Sequence[int], effe
 def _solve(covariance: Floats, m: int, first: int) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Regress the last columns on the first m: strengths, inverse covariance, and which strengths can be estimated.
 
-    What does not vary is left out. Columns are taken in units of their deviations, so that units do not matter.
+    Constant columns are left out. Columns are divided by their deviations, so that units do not matter.
     """
     scale = np.sqrt(np.diag(covariance)[:m])
     varies = scale > 0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...phrases import listed
 from .moments import Moments
 from .records import Effect, Estimate
 
@@ -21,7 +22,7 @@ FEW_SITES = 4
 
 
 def number(value: float) -> str:
-    """Write a number with three digits that matter.
+    """Write a number with three significant digits.
 
     Examples
     --------
@@ -52,7 +53,7 @@ def sentences(rows: Sequence[Effect], moments: Moments) -> list[str]:
     Parameters
     ----------
     rows : sequence of Effect
-        What `Effects.of` returned.
+        The result of `Effects.of`.
     moments : Moments
         The sites' statements.
     """
@@ -137,8 +138,3 @@ def _arrow(common: Effect) -> list[str]:
 
 def _noisy(moments: Moments) -> bool:
     return any(site.noise is not None for site in moments.sites)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Write a list of names; empty without any."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

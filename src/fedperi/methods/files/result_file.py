@@ -1,4 +1,4 @@
-"""How a result is written as JSON and read back, and the files that hold its graph."""
+"""Write a result as JSON, read it back, and write the files of its graph."""
 
 from __future__ import annotations
 
@@ -112,13 +112,13 @@ def _for_dagitty(graph: PDAG) -> PDAG:
 
 
 def _plain(part: Any) -> dict[str, Any]:
-    """One entry as JSON takes it: an infinite evidence, of a constant, is null."""
+    """One entry for JSON: infinite evidence (of a constant) becomes null."""
     record: dict[str, Any] = part._asdict()
     return {key: None if value == float("inf") else value for key, value in record.items()}
 
 
 def _parts(name: str, records: Iterable[dict[str, Any]]) -> tuple[Any, ...]:
-    """Read entries back: lists are tuples, and null is an infinite evidence."""
+    """Read entries back: lists become tuples, and null becomes infinite evidence."""
 
     def value(key: str, entry: Any) -> Any:
         if isinstance(entry, list):

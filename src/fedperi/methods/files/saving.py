@@ -54,7 +54,7 @@ def save_files(files: Mapping[str, str], directory: str | Path, overwrite: bool)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
-            # A reader never sees half a file. The exact numbers of sites are for their owner alone.
+            # Readers never see incomplete files. Only the owner may read the exact numbers of sites.
             write_whole(folder / name, text.encode(), 0o600 if name == SUMMARIES else 0o644)
         for name in _OF_SOME:
             if overwrite and name not in files:

@@ -1,4 +1,4 @@
-"""The result of a run of PERI or I-PERI: from the DAG and the directions that were found to graphs and reasons."""
+"""Build the result of PERI or I-PERI: graphs and reasons, from the DAG and the directions found."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def assemble(
     targets: Sequence[tuple[str, ...] | None],
     complete: bool,
 ) -> Result:
-    """Close the graph that was found, and gather the evidence for its edges.
+    """Close the graph under Meek's rules, and collect the evidence for its edges.
 
     Parameters
     ----------
     method : dict
         The name of the method and its options.
     coordinator : Coordinator
-        Who asked the sites.
+        The coordinator of the run.
     constraints : Constraints
         Background knowledge.
     found, directions
-        What phases 1 and 2 found.
+        The results of phases 1 and 2.
     targets : sequence of tuples of str or None
-        Of each site, the variables that it declared as targets.
+        For each site, its declared targets.
     complete : bool
-        Whether the run ended by itself.
+        False if the run was interrupted.
     """
     names = coordinator.names
     sites = [site.site for site in coordinator.sites]
@@ -123,14 +123,14 @@ def _cut_by_targets(graph: PDAG, parents: Sequence[int], declared: Sequence[tupl
 
 
 def _member(graph: PDAG, parents: Sequence[int]) -> PDAG:
-    """The DAG that was found, if it is a member of the graph (it is, unless sites contradicted it), or another."""
+    """The DAG found, if it is a member of the graph (it is, unless sites contradicted it), or another member."""
     dag = PDAG(bits.matrix(list(parents)).T, graph.names)
     follows = not (dag.adjacency & ~graph.adjacency).any()
     return dag if follows else consistent_extension(graph)
 
 
 def _regrets(sets: ParentSets, parents: Sequence[int]) -> list[float]:
-    """Regret of each site; zero if it differs from zero by rounding alone."""
+    """Regret of each site; exactly zero if it differs from zero only by rounding."""
     return [float(r) if abs(r) > RESOLUTION else 0.0 for r in site_regrets(sets, parents, edge_price=0.0)]
 
 

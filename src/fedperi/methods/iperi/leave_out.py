@@ -1,7 +1,7 @@
-"""The graph without each site, from the answers of the run: no site is asked again, and the graph stays as it is.
+"""The graph without each site, computed from the answers of the run: no site is asked again.
 
-One site can give wrong answers, by mistake or on purpose, that decide the graph. Bounds on single numbers cannot detect
-that. But then the graph changes without this site, and stays the same without any of the others.
+Wrong answers of one site, by mistake or on purpose, can determine the graph. Bounds on single numbers cannot detect
+this. But then the graph changes without this site, and stays the same without any other one.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from ...coordinator.record import Transcript
 from ...graph.pdag import PDAG
+from ...phrases import listed
 from ...protocol.messages import Floats, Ints, Orientations
 
 LEAST_SITES = 3
 """With two sites, nobody can say which of them is wrong."""
 
 MOST_EDGES = 3
-"""Edges of one kind, or further sites, that a sentence names."""
+"""Number of edges of one kind, or of further sites, that a sentence names."""
 
 MOST_SITES = 5
 """Number of sites that get a separate sentence."""
@@ -44,11 +45,11 @@ class StoredAnswers:
         return self.transcript.sites[0].names
 
     def regrets(self, families: Sequence[tuple[Ints, Ints, Ints]]) -> list[Floats]:
-        """Regrets are in the sets of the search already; others were not asked."""
+        """Raise: known regrets are in the sets of the search, and there are no others."""
         raise NotStored
 
     def discrepancies(self, dag: NDArray[np.bool_], nodes: Ints, marks: Ints) -> Floats:
-        """Return what the other sites answered to this question of phase 2."""
+        """Return the other sites' answers to this question of phase 2."""
         for questions, answers in reversed(self.transcript.rounds):
             for question, answer in zip(questions, answers, strict=True):
                 if isinstance(question, Orientations) and all(
@@ -60,7 +61,7 @@ class StoredAnswers:
 
 
 class ChangedGraph(NamedTuple):
-    """How the graph differs without a site: edges that are lost, that are new, and that point differently."""
+    """Changes of the graph without a site: edges that are lost, new edges, and edges with another direction."""
 
     site: str
     lost: tuple[str, ...]
@@ -69,19 +70,19 @@ class ChangedGraph(NamedTuple):
 
     @property
     def edges(self) -> int:
-        """How many edges differ."""
+        """Number of edges that differ."""
         return len(self.lost) + len(self.new) + len(self.turned)
 
 
 def changes(sites: Sequence[str], without: Callable[[int], tuple[PDAG, PDAG]]) -> list[ChangedGraph]:
-    """Compare a graph with those that the others would find without each site; leave out sites that change nothing.
+    """Compare a graph with the graphs without each site; sites that change nothing are not listed.
 
     Parameters
     ----------
     sites : sequence of str
-        Who took part.
+        Names of the sites.
     without : callable
-        Gets the number of a site, and returns two graphs to compare: of all sites, and of all but this one.
+        Called with the number of a site; returns two graphs to compare: of all sites, and of all but this one.
 
     Examples
     --------
@@ -129,8 +130,7 @@ def sentences(found: Sequence[ChangedGraph], count: int) -> list[str]:
             f"{len(change.new)} would be new ({_few(change.new)})" if change.new else "",
             f"{len(change.turned)} would point differently ({_few(change.turned)})" if change.turned else "",
         ]
-        phrases = [part for part in parts if part]
-        what = " and ".join([", ".join(phrases[:-1]), phrases[-1]] if len(phrases) > 1 else phrases)
+        what = listed([part for part in parts if part])
         begin = f"{change.site} alone changes the graph: without it," if len(found) == 1 else f"Without {change.site},"
         rest = " No other site does so." if len(found) == 1 else ""
         out.append(

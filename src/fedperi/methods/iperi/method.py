@@ -43,18 +43,18 @@ class IPERI(Parallel):
     Parameters
     ----------
     masking : {"adaptive", "consensus", "none"}
-        Which part of a candidate parent set counts in a site's regret: the part that its data support; the part that
-        its own local graph has; or all of it, which assumes that no site was intervened on, so that phase 2 has nothing
-        to add.
+        Which members of a candidate parent set count in a site's regret: those that its data support; those that are
+        adjacent in its own local graph; or all, which assumes that no site was intervened on, so that phase 2 has
+        nothing to add.
     aggregate : {"sum", "worst"}
         Minimise the sum of the sites' regrets, or the largest, then the next largest, and so on.
     local : "ges", "pc" or callable
         How a site learns its own graph, for ``masking="consensus"``. A callable gets the site's statistics (or its
         table, if it has the attribute ``wants_table``) and returns a PDAG.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
-        How columns are taken, see docs/explanation/site.md.
+        How columns are used, see docs/explanation/site.md.
     privacy : Privacy, optional
-        Differential privacy: noise at every site, at a price that its ledger records. Without it, answers are exact.
+        Differential privacy: noise at every site, at a price that its ledger records. If not given, answers are exact.
     knowledge : Knowledge or path, optional
         Edges that must or must not be there, and tiers.
     schema : Schema or path, optional
@@ -193,7 +193,7 @@ class IPERI(Parallel):
     def _search(
         self, coordinator: Coordinator, constraints: Constraints, title: str = ""
     ) -> tuple[Found, list[Direction], bool]:
-        """Run the phases; an interruption keeps what phase 1 had found, if it had found anything."""
+        """Run the phases; an interruption keeps the result of phase 1, if there is one."""
         oracle = CoordinatorOracle(coordinator)
         so_far: list[Found] = []
         try:
@@ -212,7 +212,7 @@ class IPERI(Parallel):
         note: Callable[[Step], None],
         keep: Callable[[Found], None],
     ) -> Found:
-        """Phase 1: the DAG whose CPDAG the sites have in common."""
+        """Phase 1: the DAG whose CPDAG the sites share."""
         return find_common_dag(
             oracle,
             aggregate=self.aggregate,
@@ -227,8 +227,8 @@ class IPERI(Parallel):
     def _edge_price(self, oracle: CoordinatorOracle) -> float:
         """The penalty of an edge, in addition to those of the sites.
 
-        Under the adaptive mask a site may leave any parent out; this penalty prevents edges that only chance supports.
-        Under the other masks the sites' own scores penalise every edge, and it only breaks ties.
+        With the adaptive mask a site may leave out any parent; this penalty prevents edges that are due to chance. With
+        the other masks the sites' own scores penalise every edge, and it only breaks ties.
         """
         return self._price_of(oracle.coordinator.sites)
 
@@ -269,7 +269,7 @@ class IPERI(Parallel):
         sets = found.sets.without(site, self._price_of(others), stored)
         parents = best_known_dag(sets, found.parents, self.aggregate)
         cpdag = common_graph(parents, coordinator.names, constraints)
-        if cpdag != result.cpdag:  # of phase 2 nothing is known then: it was asked about another graph
+        if cpdag != result.cpdag:  # then phase 2 is not known: its questions were about another graph
             return result.cpdag, cpdag
         try:
             directions = self._phase_2(stored, constraints, Found(found.parents, sets, []))

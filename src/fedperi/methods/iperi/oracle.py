@@ -1,4 +1,4 @@
-"""What a search sees of a federation."""
+"""The federation as the search sees it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...protocol.messages import Families, Floats, Ints, Orientations
 
 @dataclass(frozen=True)
 class CoordinatorOracle:
-    """What the search sees of a coordinator."""
+    """The coordinator as an oracle for the search."""
 
     coordinator: Coordinator
 
@@ -28,5 +28,5 @@ class CoordinatorOracle:
         return self.coordinator.ask([Families(*block) for block in families])
 
     def discrepancies(self, dag: NDArray[np.bool_], nodes: Ints, marks: Ints) -> Floats:
-        """Return how much each site would lose or gain by directions, in one round."""
+        """Return the sites' discrepancies with given directions, in one round."""
         return self.coordinator.ask([Orientations(dag, nodes, marks)])[0]

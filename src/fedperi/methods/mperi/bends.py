@@ -1,8 +1,8 @@
-"""Whether a curved effect can explain that a straight line differs between sites, from means and covariances alone.
+"""Whether a curved effect can explain that a regression line differs between sites, from means and covariances alone.
 
-A straight line through a curve changes with the patients: where they are older, it is steeper or flatter. Tables have
-polynomials to check this with; private releases have none, because every further column would need more noise. But
-moments say how far apart the causes of two groups of sites are, and so how much a curve of typical size can explain.
+A straight line fitted to a curve changes with the patients: if they are older, it is steeper or flatter. Tables have
+polynomials to check this; private releases have none, because every additional column would need more noise. But
+moments show how different the causes are in two groups of sites, and so how much a curve of typical size can explain.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Floats = NDArray[np.float64]
 
 BEND = 0.1
 """Usual size of a curve: standard deviations of the effect per squared standard deviation of a cause, or per product of
-two of them. On hospital-like tables (12 runs) false differences fall from 2.7 per run to 1.0, and
-3.6 of 4 policies are still named instead of 3.8; with 0.3 the numbers are 0.7 and 3.2."""
+two causes. On hospital-like tables (12 runs) false differences fall from 2.7 per run to 1.0, and the number of named
+policies from 3.8 of 4 to 3.6; with 0.3 instead, the numbers are 0.7 and 3.2."""
 
 
 class _Line(NamedTuple):
@@ -44,10 +44,10 @@ def explained_by_curves(
     tau: float,
     least: float,
 ) -> set[int]:
-    """Find the sites whose difference from the usual group a curve can explain.
+    """Find the sites whose difference from the usual group can be explained by a curve.
 
-    The difference of two straight lines is compared with its error plus what a curve of normally distributed size
-    causes, with standard deviation `BEND`. It must exceed both by `least` nats more than its parameters cost.
+    The variance of the difference between two lines is its sampling variance plus that of a curve whose size is normal
+    with standard deviation `BEND`. The evidence must exceed the penalty on the parameters by `least` nats.
 
     Examples
     --------
@@ -98,10 +98,10 @@ def _line(mechanisms: Mechanisms, before: list[int], column: int, group: Sequenc
 
 
 def _bends(one: _Line, other: _Line) -> Floats:
-    """Sum over pairs of causes of the outer product of what their product changes between two lines.
+    """Sum, over pairs of causes, of the outer product of the difference that their product makes between two lines.
 
-    Among normal causes the straight line through x_i x_j has the strengths m_j for x_i and m_i for x_j, and the level
-    C_ij - m_i m_j. A square is the case i = j, with the strength 2 m_i.
+    For normal causes the regression of x_i x_j has the coefficients m_j for x_i and m_i for x_j, and the intercept
+    C_ij - m_i m_j. A square is the case i = j, with the coefficient 2 m_i.
     """
     q = len(one.mean)
     total = np.zeros((q + 1, q + 1))
@@ -117,7 +117,7 @@ def _bends(one: _Line, other: _Line) -> Floats:
 
 
 def _roughness(line: _Line) -> float:
-    """Residual variance of all these products around their straight lines, in units of the squared size of a curve."""
+    """Residual variance of all these products around their lines, in units of the squared size of a curve."""
     variances = np.diag(line.covariance)
     both = np.outer(variances, variances) + line.covariance**2
     return float(np.triu(both).sum())

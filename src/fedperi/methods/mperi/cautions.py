@@ -7,28 +7,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...phrases import listed
 from ...tables.checks.units import unit_findings
 from ...tables.summary.summary import Summary
 from ..gaps import gap_sentences
 from ..parts import Groups, Robustness
 from .curved import inverted
 from .runs import Runs
-from .wording import listed
 
 LITTLE_SHARED = 0.6
-"""Mean share of sites with the common mechanism below which a result warns."""
+"""A result warns if the mean share of sites with the common mechanism is below this."""
 
 CHANCE_MATTERS = 0.6
-"""The same in excess of what one site alone gives: below it, mechanisms often look alike by chance."""
+"""The same, corrected for the site itself: below this, mechanisms often look equal by chance."""
 
 FEW_ROWS = 10
-"""Rows per variable below which a site is called small."""
+"""A site with fewer rows per variable is called small."""
 
 MUCH_NOISE = 1 / 3
-"""Share of its rows that a site's noisy moments are worth, below which a result warns."""
+"""A result warns if the effective number of rows of a site's noisy moments is a smaller share of its rows than this."""
 
 NOT_CONVERGED = 0.1
-"""Difference between chains from which a sample is called not converged."""
+"""A sample is called not converged if chains differ by this or more."""
 
 MOST_NAMED = 5
 
@@ -69,7 +69,7 @@ def _other_units(parts: Sequence[Summary]) -> list[str]:
 
 
 def _noisy(parts: Sequence[Summary]) -> list[str]:
-    """Say what the noise costs, and what would help. Its variance falls with the squares of rows and epsilon."""
+    """Warn of noise, and say what would help. Its variance is inverse to the squares of rows and of epsilon."""
     noisy = [part for part in parts if not part.exact and part.rows < MUCH_NOISE * part.n]
     if not noisy:
         return []
@@ -95,7 +95,7 @@ def _hidden(parts: Sequence[Summary]) -> list[str]:
 
 
 def _rounded(number: float) -> int:
-    """Round to two significant digits, which are all that is known."""
+    """Round to two significant digits; no more are known."""
     return int(round(number, 1 - math.floor(math.log10(number)))) if number >= 10 else round(number)
 
 
@@ -111,10 +111,10 @@ def mean_share(groups: Sequence[Groups]) -> float:
 
 
 def shares_little(groups: Sequence[Groups], sites: int) -> bool:
-    """Whether so little is shared that mechanisms often look alike by chance.
+    """Whether so little is shared that mechanisms often look equal by chance.
 
-    A site always shares a mechanism with itself, which says nothing and raises the share if there are few sites. The
-    scale used here corrects for this: 0 is nothing shared, 1 everything.
+    A site always shares a mechanism with itself, which is not informative and increases the share if there are few
+    sites. The scale used here corrects for this: 0 is nothing shared, 1 everything.
 
     Examples
     --------

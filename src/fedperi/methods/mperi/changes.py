@@ -1,4 +1,4 @@
-"""How the mechanism of some sites departs from the usual one: the smallest change that explains them."""
+"""How the mechanism of some sites differs from the usual one: the smallest change that explains them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def simplest_change(
 ) -> Change:
     """Find the smallest change of the usual mechanism that explains other sites, by BIC.
 
-    Strengths stay, vanish for some parents, or change; the level stays or changes, and so does the spread. The usual
-    mechanism is taken as known.
+    Coefficients stay, become zero for some parents, or change; level and spread stay or change. The usual mechanism is
+    treated as known.
     """
     before, own = _columns(mechanisms, parents), own_columns(mechanisms, node)
     usual_moments, rows = mechanisms.moments[list(usual)].sum(axis=0), float(mechanisms.n[list(usual)].sum())
@@ -45,7 +45,7 @@ def simplest_change(
         own_level = _level(moments, before, own, used) if new_level or how else level
         left = _left(moments, before, own, used, own_level) / n
         around = left if new_spread or not mechanisms.spread[node] else spread
-        likelihood = -0.5 * n * (_log_det(around) + float(np.trace(np.linalg.solve(around, left))))
+        likelihood = -0.5 * n * (float(np.linalg.slogdet(around)[1]) + float(np.trace(np.linalg.solve(around, left))))
         counted = (len(before) * len(own) if how is None else 0) + (len(own) if new_level or how else 0)
         counted += len(own) if new_spread else 0
         cost = 0.5 * counted * np.log(n) + (USUAL.some if how and len(how) < len(parents) else 0.0)
@@ -131,7 +131,3 @@ def _left(moments: Floats, before: list[int], own: list[int], strengths: Floats,
     cross = moments[np.ix_(own, inside)] @ weights
     around: Floats = moments[np.ix_(own, own)] - cross - cross.T + weights.T @ moments[np.ix_(inside, inside)] @ weights
     return np.asarray(around + CONSTANT * moments[0, 0] * np.eye(len(own)), dtype=np.float64)
-
-
-def _log_det(matrix: Floats) -> float:
-    return float(np.linalg.slogdet(matrix)[1])

@@ -1,7 +1,7 @@
-"""What the run that allows for curves withdraws: edges that only straight lines need, and directions that it inverts.
+"""Corrections by the run with curves: edges that only straight lines need, and directions that this run inverts.
 
-A straight line through a curve changes with the patients, so that sites with another case mix seem to have another
-mechanism, by a little. Edges and directions then follow from how lines fail, not from what causes what.
+A straight line fitted to a curve changes with the patients, so that sites with another case mix seem to have a slightly
+different mechanism. Edges and directions then come from the wrong model, not from causes.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 INVERTED = 1e-3
-"""Share of its weight that a direction has left if curves invert it beyond doubt. Of directions that keep more, 26
-of 27 were right (development seeds, data with curves)."""
+"""A direction is clearly inverted by curves if its remaining share is at most this. Of directions with a larger share,
+26 of 27 were right (development seeds, data with curves)."""
 
 SAFE = 0.99
-"""Share of its weight that a direction must keep, however strictly mechanisms are compared, to stand although curves
-invert it. Of those that kept it 70 of 72 were right, of the others 34 of 58 (the same seeds)."""
+"""A direction that curves invert is kept if its share is at least this for every tolerance of the comparison. Of those
+with this share 70 of 72 were right, of the others 34 of 58 (the same seeds)."""
 
 OF_EDGES, OF_DIRECTIONS = 2 / 3, 1 / 3
-"""Weight of the run with curves where it withdraws something. For edges the best of 0, 1/2, 2/3 and 1 by Brier score
-on two of four kinds of development data, and second on the others."""
+"""Weight of the run with curves where it reduces a probability. For edges the best of 0, 1/2, 2/3 and 1 by Brier score
+on two of four kinds of development data, and the second best on the others."""
 
 
 def inverted(runs: Runs) -> Bools:
-    """Find directions that are ahead, that curves invert, and that a stricter or looser comparison of sites endangers.
+    """Find directions that are more probable, but that curves invert and that depend on the tolerance.
 
-    Small differences between lines are what curves make of another case mix; large ones are not forgiven by any
-    tolerance.
+    Curves and another case mix cause small differences between lines; large differences exceed any tolerance.
     """
     ahead = share(runs.all.edges) > 0.5
     turned = np.any([np.zeros_like(ahead), *(share(run.edges) < INVERTED for run in runs.of("curves"))], axis=0)
@@ -41,10 +40,10 @@ def inverted(runs: Runs) -> Bools:
     return found
 
 
-def allowing_for_curves(said: Floats, runs: Runs) -> Floats:
-    """Return probabilities that take the run with curves into account where it withdraws something.
+def allowing_for_curves(chances: Floats, runs: Runs) -> Floats:
+    """Return probabilities that include the run with curves where it reduces them.
 
-    Curves count where they make an edge less probable (`OF_EDGES`), and where they invert a direction (`inverted`;
+    Curves count where they make an edge less probable (`OF_EDGES`), and where they invert a direction (`inverted`,
     `OF_DIRECTIONS`).
 
     Examples
@@ -57,12 +56,12 @@ def allowing_for_curves(said: Floats, runs: Runs) -> Floats:
            [0.35, 0.  ]])
     """
     for run in runs.of("curves"):
-        adjacent, with_curves = said + said.T, run.edges + run.edges.T
+        adjacent, with_curves = chances + chances.T, run.edges + run.edges.T
         adjacent = np.minimum(adjacent, _mixed(adjacent, with_curves, OF_EDGES))
         doubtful = inverted(runs)
-        directions = _mixed(share(said), share(run.edges), OF_DIRECTIONS)
-        said = adjacent * np.where(doubtful | doubtful.T, directions, share(said))
-    return said
+        directions = _mixed(share(chances), share(run.edges), OF_DIRECTIONS)
+        chances = adjacent * np.where(doubtful | doubtful.T, directions, share(chances))
+    return chances
 
 
 def _mixed(straight: Floats, curved: Floats, weight: float) -> Floats:
@@ -70,7 +69,7 @@ def _mixed(straight: Floats, curved: Floats, weight: float) -> Floats:
 
 
 def share(edges: Floats) -> Floats:
-    """Return the share of i -> j among the weight of both directions; one half where there is none.
+    """Return the share of i -> j in the weight of both directions; one half if both are zero.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What each site does differently: groups of sites with the same mechanism, and how the others depart from the largest.
+"""What each site does differently: groups of sites with the same mechanism, compared with the largest group.
 
-The summaries identify, for every variable, which sites share its mechanism. They do not say which group has "the
-policy": the largest group is called the usual one, and all others are compared with it.
+The summaries show, for every variable, which sites share its mechanism. They do not show which group has "the policy":
+the largest group is called the usual one, and all others are compared with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .wording import describe
 Floats = NDArray[np.float64]
 
 MOST_SUBSETS = 10
-"""Largest number of parents for which all subsets are tried, to see which of them a group does not depend on."""
+"""Largest number of parents for which all subsets are tried, to find on which of them a group does not depend."""
 
 LEAST_EVIDENCE = 2.0
 """Smallest evidence of a reported difference, in nats."""
@@ -43,10 +43,10 @@ def find_differences(
     dag : sequence of int
         Parents of every variable, as bit sets.
     curved : Mechanisms, optional
-        The sites with polynomials of numbers. A site that is like the others if effects may be curved does not count
-        as different: a straight line fitted to a curve changes with the patients.
+        The sites with polynomials of numbers. A site does not count as different if it is like the others when effects
+        may be curved: a straight line fitted to a curve changes with the patients.
     graph : PDAG, optional
-        The reported graph. The words of a difference say which of its causes have an open edge in it.
+        The reported graph. The text of a difference says which of its causes have an open edge in it.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _one_variable(
     fits = _joined(
         mechanisms, node, [_fit(mechanisms, node, parents, group, tau) for group in start if group], tau, parents
     )
-    # The largest group is the usual one; of two equally large, the one with more rows, which is known more precisely.
+    # The largest group is the usual one; of two equally large ones, that with more rows, which is known more precisely.
     fits.sort(key=lambda fit: (-len(fit.sites), -float(mechanisms.n[list(fit.sites)].sum()), fit.sites))
     if curved is not None and len(fits) > 1:
         fits = _alike_in_curves(mechanisms, node, parents, fits, tau, curved)
@@ -107,7 +107,7 @@ def _one_variable(
     found = []
     for k in constant:
         evidence, words = constant_evidence(mechanisms, node, k), f"At {sites[k]}, {names[node]} has one value only."
-        if evidence >= LEAST_EVIDENCE:  # else a rare level, which a small site lacks by chance
+        if evidence >= LEAST_EVIDENCE:  # otherwise a rare level, which a small site may lack by chance
             found.append(Difference(sites[k], names[node], "constant", evidence, words))
     for other in fits[1:]:
         found += _describe_group(mechanisms, node, parents, fits[0], other, tau, undecided)
@@ -123,7 +123,7 @@ def _alike_in_curves(
     tau: float,
     curved: Mechanisms,
 ) -> list[_Fit]:
-    """Take sites into the usual group that share its mechanism if effects may be curved."""
+    """Add sites to the usual group that share its mechanism if effects may be curved."""
     labels = curved.groups(node, parents)[0].tolist()
     usual = Counter(labels[k] for k in fits[0].sites).most_common(1)[0][0]
     alike = {k for fit in fits[1:] for k in fit.sites if labels[k] == usual}
@@ -133,7 +133,7 @@ def _alike_in_curves(
 def _with_usual(
     mechanisms: Mechanisms, node: int, parents: tuple[int, ...], fits: list[_Fit], tau: float, alike: set[int]
 ) -> list[_Fit]:
-    """Take some sites into the usual group."""
+    """Add some sites to the usual group."""
     if not alike:
         return fits
     rest = [tuple(k for k in fit.sites if k not in alike) for fit in fits[1:]]
@@ -142,7 +142,7 @@ def _with_usual(
 
 
 def _fit(mechanisms: Mechanisms, node: int, parents: tuple[int, ...], sites: tuple[int, ...], tau: float) -> _Fit:
-    """Fit a group with all parents, with some of them, or with none: whichever is best."""
+    """Fit a group with all parents, some, or none: the best of these."""
     some = (
         [t for size in range(1, len(parents)) for t in combinations(parents, size)]
         if len(parents) <= MOST_SUBSETS
@@ -172,7 +172,7 @@ def _joined(mechanisms: Mechanisms, node: int, fits: list[_Fit], tau: float, par
 def _pooled_score(
     mechanisms: Mechanisms, node: int, parents: tuple[int, ...], sites: tuple[int, ...], tau: float
 ) -> float:
-    """Score a group by definition, as `fedperi.scores.mechanisms` does."""
+    """Score a group by the definition in `fedperi.scores.mechanisms`."""
     from ...scores.mechanisms_numpy import group_score
 
     return group_score(mechanisms, node, parents, sites, tau)

@@ -1,4 +1,4 @@
-"""From the runs to the result: a probability for every pair, the graph, and what each direction rests on."""
+"""From the runs to the result: a probability for every pair, the graph, and what each direction depends on."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from ...graph import bits
 from ...graph.knowledge import Constraints
 from ...graph.order import descendants, topological_order
 from ...graph.pdag import PDAG
+from ...phrases import listed
 from ..parts import Robustness
 from .curved import allowing_for_curves, inverted, share
 from .runs import Runs
-from .wording import listed
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 TEMPER = 0.7
-"""Power on the odds of an edge, and of its direction. Chosen so that statements with probability p are right in a
-share p of cases, over data that follow the model and data that do not (docs/explanation/method.md)."""
+"""Powers for the odds of an edge and of its direction. Chosen for calibration: statements with probability p are right
+in a share p of cases, over data that follow the model and data that do not (docs/explanation/method.md)."""
 
 KEPT = 0.5
-"""Share of its weight that a direction must keep when a site is left out, to be confirmed by the others."""
+"""A direction is confirmed by the other sites if its share without a site is at least this."""
 
 OVERWHELMING = 1e-4
-"""Doubt, with all rows and when they count for a third, below which a direction may rest on several sites, each of
-which it needs. With more doubt these are often sites that are alike by chance: of 52 such arrows on development seeds
-17 were wrong; with less, none of 13."""
+"""A direction may need several sites, each of them, only if its doubt is below this, with all rows and when rows count
+for a third. With more doubt such sites are often equal by chance: of 52 such arrows on development seeds 17 were wrong;
+with less doubt, none of 13."""
 
 UNDERSTATED = 4.0
-"""Small doubts are understated: of directions with a probability of 0.9 to 0.99 in the run with all sites 0.87 were
-right, of those with 0.75 to 0.85 as many as said (development seeds). So doubt d is allowed up to 4 d^2 there."""
+"""Small doubts are too small: of directions with a probability of 0.9 to 0.99 in the run with all sites a share of 0.87
+was right; probabilities of 0.75 to 0.85 were correct (development seeds). So doubt d is allowed up to 4 d^2 there."""
 
 TURNED = 0.25
-"""Share of its weight below which a direction counts as reversed, and not only as open."""
+"""With a share below this a direction counts as reversed, not only as open."""
 
 
 def stated(runs: Runs) -> Floats:
     """The probabilities that are reported: ``[i, j]`` of i -> j.
 
-    The mean of the runs with all sites and without each, which count half, and of the run in which rows count for a
-    third, which counts half; then with odds tempered, and as far as curves allow. Gaussian scores of tables that are
-    not quite Gaussian, curved or confounded claim too much: this is what it took for the numbers to be right.
+    One half is the mean over the runs with all sites and without each site; the other half is the run in which rows
+    count for a third. Then odds are tempered, and curves may reduce the result. Gaussian scores are overconfident for
+    tables that are not quite Gaussian, curved or confounded: these steps calibrate the numbers.
     """
     sites = np.mean([run.edges for run in (runs.all, *runs.of("without"))], axis=0)
     third = np.mean([run.edges for run in runs.of("third")], axis=0)
@@ -52,7 +52,7 @@ def stated(runs: Runs) -> Floats:
 
 
 def tempered(edges: Floats, power: float) -> Floats:
-    """Take the odds of an edge, and those of its direction, to a power.
+    """Raise the odds of an edge, and those of its direction, to a power.
 
     Examples
     --------
@@ -84,19 +84,21 @@ def allowed_doubt(confidence: float) -> float:
     return min(doubt, UNDERSTATED * doubt**2)
 
 
-def find_graph(constraints: Constraints, runs: Runs, said: Floats, confidence: float) -> tuple[PDAG, list[Robustness]]:
-    """Join pairs that are probably adjacent; direct those whose direction is known or holds.
+def find_graph(
+    constraints: Constraints, runs: Runs, chances: Floats, confidence: float
+) -> tuple[PDAG, list[Robustness]]:
+    """Find the graph: edges between pairs that are probably adjacent, with directions that are known or robust.
 
-    A direction holds if its doubt with all sites is at most `allowed_doubt`; if it is at most twice the doubt that
-    `confidence` leaves when rows count for a third; and if it needs at most one of the sites, or several but beyond all
-    doubt. Where little is shared it must also be ahead with the usual prices, or beyond all doubt. Curves must not
-    invert it (`inverted`). Directions are taken in the order of their probability, and one that would close a cycle is
-    not taken. At last edges are directed whose other direction would close a cycle.
+    A direction is robust if its doubt with all sites is at most `allowed_doubt`; if its doubt when rows count for a
+    third is at most twice that of `confidence`; and if it needs at most one site, or several but with nearly no doubt.
+    If little is shared it must also be more probable with the usual penalties, or have nearly no doubt. Curves must not
+    invert it (`inverted`). Directions are added in the order of their probability, except those that would close a
+    cycle. Finally, edges are directed if the other direction would close a cycle.
     """
     names, whole = constraints.names, runs.all.edges
     p = len(names)
     third = np.min([run.edges for run in runs.of("third")], axis=0)
-    adjacent = said + said.T >= 0.5
+    adjacent = chances + chances.T >= 0.5
     losses = np.sum([np.zeros((p, p), dtype=bool), *(is_lost(run.edges) for run in runs.of("without"))], axis=0)
     beyond_doubt = np.minimum(whole, third) >= 1 - OVERWHELMING
     sure = (whole >= 1 - allowed_doubt(confidence)) & (third >= 1 - 2 * (1 - confidence))
@@ -106,18 +108,18 @@ def find_graph(constraints: Constraints, runs: Runs, said: Floats, confidence: f
     holds &= ~inverted(runs)
     known = adjacent & known_directions(constraints)
     arrows = _acyclic(known, holds & ~known.T, whole)
-    arrows = _acyclic(arrows, _implied(adjacent, arrows) & (said > 0.5), whole)
+    arrows = _acyclic(arrows, _implied(adjacent, arrows) & (chances > 0.5), whole)
     graph = PDAG(arrows | adjacent & ~arrows.T, names)
     lost = [is_lost(run.edges) for run in runs.runs[1:]]
     entries = [
         _robustness(names, runs, lost, (i, j), directed=bool(arrows[i, j]), known=bool(known[i, j]))
-        for i, j in _each_edge_once(adjacent, arrows, said)
+        for i, j in _each_edge_once(adjacent, arrows, chances)
     ]
     return graph, entries
 
 
 def known_directions(constraints: Constraints) -> Bools:
-    """Directions that background knowledge tells, if the pair is adjacent: required, or the other way is forbidden."""
+    """Directions from background knowledge, if the pair is adjacent: required, or the other one is forbidden."""
     p = len(constraints.names)
     out: Bools = np.zeros((p, p), dtype=bool)
     for node in range(p):
@@ -129,7 +131,7 @@ def known_directions(constraints: Constraints) -> Bools:
 
 
 def _acyclic(arrows: Bools, more: Bools, whole: Floats) -> Bools:
-    """Add arrows, the most probable first, but for those that would close a cycle."""
+    """Add arrows, the most probable first, except those that would close a cycle."""
     out, children = np.array(arrows), bits.rows(arrows)
     for i, j in sorted(np.argwhere(more & ~arrows).tolist(), key=lambda pair: (-whole[pair[0], pair[1]], pair)):
         if not descendants(children, 1 << j) >> i & 1:
@@ -150,21 +152,21 @@ def _implied(adjacent: Bools, arrows: Bools) -> Bools:
 
 
 def is_lost(edges: Floats) -> Bools:
-    """Which directions are no longer ahead in a run: the other way is, or the edge is gone."""
+    """Which directions are lost in a run: the other one is more probable, or the edge is missing."""
     lost: Bools = (share(edges) < KEPT) | (edges + edges.T < 0.5)
     return lost
 
 
 def _share_of(edges: Floats, pair: tuple[int, int]) -> float:
-    """Return the share of one direction among the weight of both."""
+    """Return the share of one direction in the weight of both."""
     return float(share(edges[np.ix_(pair, pair)])[0, 1])
 
 
-def _each_edge_once(adjacent: Bools, arrows: Bools, said: Floats) -> list[tuple[int, int]]:
-    """Every edge once: as directed, or the likelier way."""
+def _each_edge_once(adjacent: Bools, arrows: Bools, chances: Floats) -> list[tuple[int, int]]:
+    """Every edge once: as directed, or in the more probable direction."""
     out = []
     for i, j in zip(*np.nonzero(np.triu(adjacent, 1)), strict=True):
-        turned = arrows[j, i] or (not arrows[i, j] and said[j, i] > said[i, j])
+        turned = arrows[j, i] or (not arrows[i, j] and chances[j, i] > chances[i, j])
         out.append((int(j), int(i)) if turned else (int(i), int(j)))
     return out
 
@@ -172,7 +174,7 @@ def _each_edge_once(adjacent: Bools, arrows: Bools, said: Floats) -> list[tuple[
 def _robustness(
     names: Sequence[str], runs: Runs, losses: Sequence[Bools], pair: tuple[int, int], *, directed: bool, known: bool
 ) -> Robustness:
-    """What a direction rests on; `losses` says of each run after the first which directions it loses."""
+    """What a direction depends on; `losses` lists, for each run after the first, the directions lost in it."""
     a, b = names[pair[0]], names[pair[1]]
     if known:
         return Robustness(a, b, "known", "", ())
@@ -182,7 +184,7 @@ def _robustness(
     flips = tuple(f"{run.name}: {_what_happens(run.edges, pair)}" for run in lost)
     without = [run.site for run in lost if run.site is not None]
     if runs.of("without") and not without:
-        # Straight lines through a curve change with the patients, which can pass for another mechanism.
+        # Straight lines fitted to a curve change with the patients, which can look like another mechanism.
         bent = any(_share_of(run.edges, pair) < KEPT for run in runs.of("curves"))
         return Robustness(a, b, "straight lines" if bent else "confirmed", "", flips)
     return Robustness(a, b, "one site", listed(without) if without else "", flips)
@@ -195,7 +197,7 @@ def _what_happens(edges: Floats, pair: tuple[int, int]) -> str:
 
 
 def member_of(graph: PDAG, best: Sequence[int]) -> PDAG:
-    """The DAG of a graph that follows the order of the best DAG as far as the graph's arrows allow."""
+    """A DAG of the graph: it follows the order of the best DAG as far as the graph's arrows allow."""
     order = topological_order(list(best))
     assert order is not None
     place = {node: at for at, node in enumerate(order)}

@@ -1,4 +1,4 @@
-"""What a result says about every pair of variables, and why there is an edge."""
+"""A result's statements about every pair of variables, and the evidence for edges."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from ..parts import Difference, PairProbability, Robustness
 Floats = NDArray[np.float64]
 
 
-def probable_pairs(names: Sequence[str], said: Floats) -> list[PairProbability]:
+def probable_pairs(names: Sequence[str], chances: Floats) -> list[PairProbability]:
     """List every pair of variables with the probabilities of both directions and of no edge."""
     return [
-        PairProbability(a, names[j], float(said[i, j]), float(said[j, i]), float(max(0.0, 1 - said[i, j] - said[j, i])))
+        PairProbability(
+            a, names[j], float(chances[i, j]), float(chances[j, i]), float(max(0.0, 1 - chances[i, j] - chances[j, i]))
+        )
         for i, a in enumerate(names)
         for j in range(i + 1, len(names))
     ]
@@ -46,7 +48,7 @@ def edge_evidence(
     differences: Sequence[Difference],
     sites: int,
 ) -> list[EdgeEvidence]:
-    """Why there is an edge, and why it has this direction."""
+    """Collect the evidence for every edge and its direction."""
     out = []
     for edge in robust:
         i, j = graph.index(edge.a), graph.index(edge.b)
@@ -70,7 +72,7 @@ def edge_evidence(
 
 
 def _gain(found: Found, graph: PDAG, dag: PDAG, i: int, j: int) -> float:
-    """How much the score would lose without an edge, if the head's other parents are kept."""
+    """Loss of the score without an edge, if the other parents are kept."""
     tail, head = (i, j) if dag.adjacency[i, j] else (j, i)
     into = bits.columns(dag.adjacency)[head]
     scores = [found.sets.score(head, parents) for parents in (into, into & ~(1 << tail))]

@@ -39,14 +39,14 @@ from .edges import edge_evidence, probable_pairs
 from .hidden import hidden_causes
 from .oracle import MOST_CANDIDATES, ScoreOracle, best_dag, edge_price
 from .redraw import redrawn_summary
-from .runs import MARGIN, Comparison, Runs, posterior_runs
+from .runs import MARGIN, MechanismComparison, Runs, posterior_runs
 from .statements import named_entries, privacy_of, statements
 
 Floats = NDArray[np.float64]
 
 
 class _Stages(NamedTuple):
-    """What each step after the summaries found."""
+    """The results of the steps after the summaries."""
 
     found: Found
     runs: Runs
@@ -64,36 +64,37 @@ class MPERI(Seeded):
 
     Sites with different policies differ in a few mechanisms and share the others. M-PERI compares the mechanisms: a
     graph in which few of them differ explains the sites best. It needs one summary per site (rows, means and
-    covariances in common units) and asks nothing after that.
+    covariances in common units) and no further questions.
 
     Parameters
     ----------
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
-        How columns are taken, see docs/explanation/site.md. Categories become indicators.
+        How columns are used, see docs/explanation/site.md. Categories become indicators.
     knowledge : Knowledge or path, optional
         Edges that must or must not be there, and tiers.
     privacy : Privacy, optional
-        Differential privacy: every site releases its summary with noise, at a price that its ledger keeps. Without it,
-        summaries are exact, unless releases are given.
+        Differential privacy: every site releases its summary with noise, at a price that its ledger records. If not
+        given, summaries are exact, unless releases are given.
     schema : Schema or path, optional
         Types of columns, where they should not be inferred.
     missing : {"auto", "em", "error", "drop"}
         What to do with rows that lack a value, see docs/guides/missing.md. Auto: estimate moments from incomplete rows
         by EM, and leave out columns (or sites) that lack more than half of their values. With privacy: as "error".
     sharing : {"auto", "exact", "none"}
-        How similar two sites must be to share a mechanism: within a tolerance that the data choose; exactly; or no two
-        sites share any, so that only arrows that are missing at a site give directions, as in the paper.
+        How similar two sites must be to share a mechanism. Auto: within a tolerance that is chosen from the data.
+        Exact: equal. None: no two sites share any, so that only arrows that are missing at a site give directions, as
+        in the paper.
     confidence : float
-        Probability that a direction must have in the run with all sites for the graph to show it; between 0.5 and 1. It
-        must also survive further runs. The probabilities that a result states are more cautious: they allow for these
-        runs, and for rows that are not quite what the model says (docs/explanation/method.md).
+        The graph shows a direction only if its probability in the run with all sites is at least this (between 0.5 and
+        1), and if it holds in further runs. The probabilities in a result are more cautious: they include these runs,
+        and allow for rows that do not quite follow the model (docs/explanation/method.md).
     seed : int
         Random seed for the search, for samples beyond 12 variables, and for the bootstrap.
     progress : bool, optional
         Whether to show progress on standard error; if not given, only in a terminal.
     bootstrap : int
-        How often the graph is found again, from summaries drawn around those of the sites (`result.stability`). No rows
-        are needed. With private releases the draws include the noise.
+        Number of bootstrap runs with summaries drawn around those of the sites, for `result.stability`. No rows are
+        needed. With private releases the draws include the noise.
 
     Examples
     --------
@@ -171,7 +172,7 @@ class MPERI(Seeded):
         # Scores are of straight lines, unless curves were requested; then there is nothing to check them with.
         parts = said if self.data == "nonlinear" else [part.straight() for part in said]
         curved = said if said[0].curved and self.data != "nonlinear" else []
-        comparison = Comparison.of(self.sharing)
+        comparison = MechanismComparison.of(self.sharing)
         mechanisms, bent, found = self._look(comparison, parts, curved, constraints, show)
         groups, _ = find_differences(mechanisms, found.parents, bent)
         if comparison.share and shares_little(groups, len(parts)):
@@ -189,7 +190,7 @@ class MPERI(Seeded):
     def _with_stability(
         self, result: Result, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]
     ) -> Result:
-        """Find the graph again from summaries that the sites might have stated; count how often edges are found."""
+        """Find the graph again from bootstrap draws of the summaries, and count how often edges are found."""
         graphs = []
         try:
             for draw in range(self.bootstrap):
@@ -203,13 +204,13 @@ class MPERI(Seeded):
 
     def _look(
         self,
-        comparison: Comparison,
+        comparison: MechanismComparison,
         parts: Sequence[Summary],
         curved: Sequence[Summary],
         constraints: Constraints,
         show: Callable[[Step], None],
     ) -> tuple[Mechanisms, Mechanisms | None, Found]:
-        """Prepare scores, also those with curves if there are any, and find the best DAG."""
+        """Prepare scores (also with curves, if there are any), and find the best DAG."""
         everything = len(constraints.names) <= MOST_EXACT or any(constraints.required)
         margin = inf if everything else MARGIN
         mechanisms, found = best_dag(
@@ -246,7 +247,7 @@ class MPERI(Seeded):
         parts: Sequence[Summary],
         found: Found,
         runs: Runs,
-        said: Floats,
+        chances: Floats,
         graph: PDAG,
         dag: PDAG,
         robust: list[Robustness],
@@ -268,7 +269,7 @@ class MPERI(Seeded):
             edges=tuple(edge_evidence(graph, dag, found, robust, differences, len(parts))),
             method=options,
             manifest=manifest_of_summaries(options, parts),
-            probable=tuple(probable_pairs(graph.names, said)),
+            probable=tuple(probable_pairs(graph.names, chances)),
             differences=tuple(differences),
             groups=tuple(groups),
             robustness=tuple(robust),

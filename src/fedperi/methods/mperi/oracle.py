@@ -1,6 +1,6 @@
-"""What the search of phase 1 sees of M-PERI: the score of all sites together, and the penalty of an edge.
+"""The oracle for phase 1 of M-PERI: the score of all sites together, and the penalty on an edge.
 
-With hundreds of sites a sample of them proposes candidate parents, and all of them decide.
+With hundreds of sites a sample of them is used to find candidate parents, and all of them to decide.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_CANDIDATES = 13
-"""Candidate parents of a variable that has many neighbours: a family costs fifty times what it costs I-PERI."""
+"""Most candidate parents of a variable with many neighbours: a family takes fifty times as long as in I-PERI."""
 
 MOST_LIKELY_NEIGHBOURS = 10
-"""How many neighbours a variable has a priori, at most. Fewer made wrong arrows: an edge that is missed by a narrow
-margin leaves a collider behind that is not there (docs/explanation/method.md)."""
+"""Largest number of neighbours of a variable a priori. A smaller number led to wrong arrows: an edge that is narrowly
+missed leaves a false collider (docs/explanation/method.md)."""
 
 
 def edge_price(p: int) -> float:
     """The penalty of an edge, in nats, in addition to that of its parameters.
 
-    Nothing if there are few variables, so that all DAGs count alike; more if there are many, each of which might be a
-    parent by chance.
+    Zero if there are few variables, so that all DAGs have the same prior; larger if there are many, since each might be
+    a parent by chance.
 
     Examples
     --------
@@ -44,16 +44,16 @@ def edge_price(p: int) -> float:
 
 
 FEWEST_REMEMBERED = 5
-"""Number of candidates from which the scores of all their subsets are cached. All pairs of variables are asked once."""
+"""With at least this number of candidates the scores of all their subsets are cached. Pairs are asked for only once."""
 
 
 @dataclass(frozen=True)
 class ScoreOracle:
-    """What the search sees: one site, whose regrets are the negative scores of all together.
+    """The federation as one site for the search; its regrets are the negative scores of all sites together.
 
-    Rounds of the search ask again what one more parent would add to a set that did not change: with 100 variables, for
-    two of three such questions. Their answers are remembered. So are those for all subsets of some candidates: the next
-    lattice of a node has most of its candidates in common with the last one.
+    Rounds of the search often ask again how much one more parent would add to a set that did not change: with 100
+    variables, in two of three such questions. These answers are cached. So are the scores of all subsets of some
+    candidates: the next lattice of a node has most of its candidates in common with the last one.
     """
 
     mechanisms: Mechanisms
@@ -85,7 +85,7 @@ class ScoreOracle:
             return found
         if free or not fixed:
             return self.mechanisms.lattice(node, fixed, free)
-        # The order of the columns decides the last digit, so that only the same order counts as the same question.
+        # The last digit depends on the order of the columns, so only the same order counts as the same question.
         beside = self._seen.setdefault((node, *fixed[:-1]), np.full(len(self.names), np.nan))
         last = fixed[-1]
         if np.isnan(beside[last]):
@@ -94,7 +94,7 @@ class ScoreOracle:
 
 
 def _known(free: list[int], lattices: list[tuple[list[int], Floats]]) -> Floats:
-    """Scores of the subsets of some candidates that were computed as subsets of others; NaN if not.
+    """Scores of the subsets of some candidates that are known from other lattices; NaN for the rest.
 
     Examples
     --------
@@ -103,25 +103,25 @@ def _known(free: list[int], lattices: list[tuple[list[int], Floats]]) -> Floats:
     """
     out = np.full(1 << len(free), np.nan)
     for others, scores in lattices:
-        here = there = np.zeros(1, dtype=np.int64)
+        ours = theirs = np.zeros(1, dtype=np.int64)
         for t, v in enumerate(others):
             if v in free:
-                here = np.concatenate([here, here + (1 << free.index(v))])
-                there = np.concatenate([there, there + (1 << t)])
-        out[here] = scores[there]
+                ours = np.concatenate([ours, ours + (1 << free.index(v))])
+                theirs = np.concatenate([theirs, theirs + (1 << t)])
+        out[ours] = scores[theirs]
     return out
 
 
 MOST_SEARCHED, SAMPLED = 128, 64
-"""Sites up to which all take part in the whole search, and how many do if there are more. Then most of the work would
-be families that are far from the best ones, which a sample shows as well (docs/results/scale.md)."""
+"""Up to this number of sites all take part in the whole search; with more, a sample of this size. Most of the work is
+for families that are far from the best ones, which a sample shows as well (docs/results/scale.md)."""
 
 
 def sampled(parts: Sequence[Summary], above: int | None = None, most: int | None = None) -> list[Summary]:
-    """Take some of the sites if there are many, evenly over their rows in the order of their names.
+    """Select some of the sites if there are many, evenly over their rows in the order of their names.
 
-    Sites with a large share of the rows are always among them. Unless said otherwise, `SAMPLED` sites of more than
-    `MOST_SEARCHED` are taken.
+    Sites with a large share of the rows are always selected. By default, `SAMPLED` sites are selected if there are more
+    than `MOST_SEARCHED`.
 
     Examples
     --------
@@ -151,11 +151,11 @@ def best_dag(
     Parameters
     ----------
     prepare : callable
-        Makes scores of sites.
+        Prepares the scores of sites.
     parts : sequence of Summary
         One per site.
     search : callable
-        The whole search by scores of some sites; the first candidates, if there are any, need not be looked for.
+        The search with the scores of some sites; it skips screening if first candidates are given.
     """
     mechanisms = prepare(parts)
     if len(parts) <= MOST_SEARCHED or len(mechanisms.names) <= MOST_EXACT:

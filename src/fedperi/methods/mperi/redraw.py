@@ -1,8 +1,7 @@
-"""A bootstrap without rows: what a site might have said, had it drawn other rows and other noise.
+"""A parametric bootstrap without rows: summaries that a site might have stated with other rows and other noise.
 
-Rows are drawn as if they were normal, with the means and covariances that the site stated (Wishart). Noise for privacy
-of the stated size is added once more. So stability includes sampling and noise, no site is asked, and it costs no
-privacy.
+Rows are drawn as normal with the means and covariances that the site stated (Wishart). Privacy noise of the stated size
+is added once more. So stability includes sampling and noise, no site is asked, and it costs no privacy.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def redrawn_summary(part: Summary, draw: int) -> Summary:
     Parameters
     ----------
     part : Summary
-        What the site stated; from a release, with the noise removed as far as that can be done.
+        The summary that the site stated; for a release, with the noise removed as far as possible.
     draw : int
         The seed. Sites draw independently of each other, by their names.
 
@@ -42,7 +41,7 @@ def redrawn_summary(part: Summary, draw: int) -> Summary:
     rng = np.random.default_rng([draw, zlib.crc32(part.site.encode(errors="surrogatepass"))])
     rows = part.n if part.noise is None else part.noise.whole_rows or part.rows
     values, vectors = np.linalg.eigh(part.covariance)
-    # What a site holds constant stays constant: its rows and columns of the root are zero.
+    # Constants at a site stay constant: their rows and columns of the root are zero.
     root = vectors * np.sqrt(np.clip(values, 0.0, None))
     root[np.diag(part.covariance) == 0] = 0.0
     covariance = root @ _standard_wishart(len(values), float(rows), rng) @ root.T

@@ -1,7 +1,6 @@
 """Probabilities of edges in several runs: with all sites, without each of them, and with rows that count less.
 
-All of it is computed from the same summaries. A direction that one site alone gives, or that is lost when rows count
-for a third, says so.
+All runs use the same summaries. They show which directions depend on one site, or are lost when rows count for a third.
 """
 
 from __future__ import annotations
@@ -29,36 +28,36 @@ Sharing = Literal["auto", "exact", "none"]
 Kind = Literal["all", "without", "third", "tolerance", "prices", "curves"]
 
 THIRD = 1 / 3
-"""Weight of a row in one of the runs: rows that deviate from the model carry less information than they seem to."""
+"""Weight of a row in one of the runs: rows that deviate from the model have less information than it assumes."""
 
 MARGIN = 12.0
-"""Nats by which a parent set may fall behind one of its subsets and still be looked at in further runs. With 8 the SHD
-of a dense graph over 20 variables rose from 2 to 10."""
+"""Further runs leave out parent sets whose score is this many nats below that of a subset. With 8 the SHD of a dense
+graph over 20 variables rose from 2 to 10."""
 
 SWEEPS, FEWER_SWEEPS, FEWEST_SWEEPS = 1500, 300, 30
-"""Length of each chain: in the run with all sites, in those after it, and in those if there are many sites."""
+"""Length of each chain: in the run with all sites, in further runs, and in further runs with many sites."""
 
 MANY_SITES = 12
-"""Sites up to which every run without one of them has chains of `FEWER_SWEEPS`. With more, one site changes less."""
+"""Up to this number of sites, runs without one site have chains of `FEWER_SWEEPS`. With more, one site changes less."""
 
 OTHER_TOLERANCES = (("exactly", 0.0), ("loosely", 0.2))
-"""Tolerances of further runs, which only show what changes."""
+"""Tolerances of further runs, which only show changes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Probabilities of edges under one way of looking at the summaries.
+    """Probabilities of edges in one run.
 
     Attributes
     ----------
     name : str
-        In words.
+        Description of the run.
     kind : {"all", "without", "third", "tolerance", "prices", "curves"}
         What was changed.
     edges : array
         ``[i, j]``: the probability of i -> j.
     site : str or None
-        Who was left out.
+        The site that was left out.
     """
 
     name: str
@@ -85,17 +84,17 @@ class Runs:
         return [run for run in self.runs if run.kind == kind]
 
 
-class Comparison(NamedTuple):
+class MechanismComparison(NamedTuple):
     """How mechanisms are compared.
 
     Attributes
     ----------
     tolerances : tuple of float
-        How much sites may differ and still share a mechanism; each family takes one of these.
+        Allowed differences between sites that share a mechanism; each family uses one of these.
     share : bool
         Whether sites may share mechanisms at all.
     prices : Prices
-        The penalties for departing from the usual mechanism.
+        The penalties for differences from the usual mechanism.
     """
 
     tolerances: tuple[float, ...]
@@ -103,8 +102,8 @@ class Comparison(NamedTuple):
     prices: Prices
 
     @classmethod
-    def of(cls, sharing: Sharing) -> Comparison:
-        """Return what the option `sharing` stands for."""
+    def of(cls, sharing: Sharing) -> MechanismComparison:
+        """Return the comparison for the option `sharing`."""
         return cls(TOLERANCES if sharing == "auto" else (0.0,), sharing != "none", USUAL)
 
     def mechanisms(self, parts: Sequence[Summary], *, rows: float = 1.0, margin: float = inf) -> Mechanisms:
@@ -119,7 +118,7 @@ def posterior_runs(
     sets: ParentSets,
     dag: Sequence[int],
     *,
-    comparison: Comparison,
+    comparison: MechanismComparison,
     seed: int,
     curved: Sequence[Summary] = (),
     note: Callable[[str], None] = lambda what: None,
@@ -131,17 +130,17 @@ def posterior_runs(
     parts : sequence of Summary
         One per site.
     sets : ParentSets
-        What the search knows of the run with all sites.
+        Known parent sets of the run with all sites.
     dag : sequence of int
         The best DAG, as bit sets of parents.
-    comparison : Comparison
+    comparison : MechanismComparison
         How mechanisms are compared.
     seed : int
-        For samples, beyond a dozen variables.
+        Seed for samples, with more than a dozen variables.
     curved : sequence of Summary
-        The same with polynomials beside numbers, if there are any.
+        The same with polynomials of numbers, if there are any.
     note : callable
-        Told what is being computed.
+        Called with a description of each step.
     """
     free = [candidates(sets, dag, node) for node in range(len(dag))]
     lattices = [known_lattice(sets, node, some) for node, some in enumerate(free)]
@@ -172,7 +171,7 @@ class _Changed(NamedTuple):
 
 def _one_thing_changed(
     parts: Sequence[Summary],
-    comparison: Comparison,
+    comparison: MechanismComparison,
     lattices: Sequence[Lattice],
     wanted: Sequence[Bools],
     curved: Sequence[Summary],
@@ -202,14 +201,14 @@ def _one_thing_changed(
         common = comparison._replace(prices=USUAL)
         yield _Changed("if sharing is common", "prices", again(common.mechanisms(parts)))
     if curved:
-        # Other sets may be good then, so all are considered except supersets of hopeless ones.
+        # Other sets may be good then, so all are scored except those that are far too large.
         bent = comparison.mechanisms(curved, margin=MARGIN)
         scores = [bent.lattice(node, (), lattice.free) for node, lattice in enumerate(lattices)]
         yield _Changed("if effects may be curved", "curves", scores)
 
 
 def candidates(sets: ParentSets, dag: Sequence[int], node: int, most: int = 11) -> tuple[int, ...]:
-    """Choose candidate parents whose subsets are summed over: all if they are few, else those that matter most."""
+    """Choose candidate parents for the sums over subsets: all if they are few, else the most important ones."""
     everyone = (1 << len(dag)) - 1 ^ 1 << node
     if len(dag) <= MOST_EXACT:
         return tuple(bits.members(everyone & ~sets.constraints.forbidden[node]))
@@ -218,7 +217,7 @@ def candidates(sets: ParentSets, dag: Sequence[int], node: int, most: int = 11) 
     strong = [j for other in sets.strong(node, 60) for j in bits.members(other)]
     inside = bits.filled(inside, bits.members(children & ~sets.constraints.forbidden[node]), max(most, 13))
     wanted = bits.filled(inside, strong, most)
-    # What one lattice of the search holds need not be asked again.
+    # Sets in one lattice of the search are known already.
     known = max((family.largest & wanted for family in sets.lattices(node)), key=int.bit_count, default=0)
     if not inside & ~known:
         family = next(family for family in sets.lattices(node) if not known & ~family.largest)
@@ -227,7 +226,7 @@ def candidates(sets: ParentSets, dag: Sequence[int], node: int, most: int = 11) 
 
 
 def known_lattice(sets: ParentSets, node: int, free: tuple[int, ...]) -> Lattice:
-    """Scores of all subsets of some candidates, asked for if the search has not seen them."""
+    """Scores of all subsets of some candidates; unknown ones are asked for."""
     whole = sum(1 << v for v in free)
     if not sets.knows(node, whole):
         sets.fetch([(node, 0, whole)])
@@ -239,15 +238,15 @@ def known_lattice(sets: ParentSets, node: int, free: tuple[int, ...]) -> Lattice
 
 
 def priced(sets: ParentSets, node: int, free: tuple[int, ...], scores: Floats) -> Floats:
-    """Scores with the price of edges, minus infinity where background knowledge excludes a set."""
+    """Scores minus the penalty on edges; minus infinity where background knowledge excludes a set."""
     sizes = np.bitwise_count(np.arange(len(scores)))
     return np.where(sets.allowed(node, 0, free), scores - sets.edge_price * sizes, -np.inf)
 
 
 def competitive_sets(lattice: Lattice) -> Bools:
-    """Which sets, and all their subsets, score not much lower than one of their subsets.
+    """Which sets do not score much lower than any of their subsets; the same must be true of all their subsets.
 
-    A DAG with any other set would improve without the useless parents.
+    A DAG with any other set would improve without the superfluous parents.
     """
     found: Bools = lattice.scores >= best_of_proper_subsets(best_of_subsets(lattice.scores)) - MARGIN
     for t in range(len(lattice.free)):
@@ -259,9 +258,9 @@ def competitive_sets(lattice: Lattice) -> Bools:
 class _Sampler:
     """Sums over all DAGs if there are few variables; samples of them otherwise.
 
-    Half of the chains of the first run start from the best DAG, half from an order that forgets it. Every other run has
-    two shorter chains from the best DAG: it only has to show what changes. With one of them, and a shorter first run,
-    two of three data sets with 50 variables got worse.
+    Half of the chains of the first run start from the best DAG, half from an independent order. Every other run has two
+    shorter chains from the best DAG: it only has to show changes. With one chain, and a shorter first run, results on
+    two of three data sets with 50 variables were worse.
     """
 
     def __init__(self, sets: ParentSets, dag: Sequence[int], seed: int) -> None:
@@ -275,7 +274,7 @@ class _Sampler:
         return self._sums(lattices, [self._order, self._order, *more], SWEEPS)
 
     def __call__(self, lattices: Sequence[Lattice], share: float) -> Posterior:
-        """Probabilities in another run; beyond a dozen variables by a share of the usual sweeps."""
+        """Probabilities in another run; with more than a dozen variables from a share of the usual sweeps."""
         return self._sums(lattices, [self._order] * 2, max(FEWEST_SWEEPS, round(share * FEWER_SWEEPS)))
 
     def _sums(self, lattices: Sequence[Lattice], starts: list[list[int]], sweeps: int) -> Posterior:

@@ -1,4 +1,4 @@
-"""One summary per site from what a user passes: all that M-PERI knows about the sites."""
+"""One summary per site from the user's input: all that M-PERI knows about the sites."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ELSEWHERE = "use IPERI, which asks sites in rounds"
 
 
 def statements(entries: Mapping[str, Respondent], reading: Reading) -> list[Summary]:
-    """Collect one summary per site, all of the same variables and embedded alike.
+    """Collect one summary per site, all with the same variables and the same embedding.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def statements(entries: Mapping[str, Respondent], reading: Reading) -> list[Summ
         if name not in found and name not in tables:
             raise InputError(f"site {name!r} gives no summary, and M-PERI works with nothing else; {ELSEWHERE}")
     found |= _read(tables, reading, list(found.values()))
-    parts = [replace(found[name], site=name) for name in entries if name in found]  # some may be left out
+    parts = [replace(found[name], site=name) for name in entries if name in found]  # some sites may be left out
     if not all(part.curved for part in parts):  # only tables read together, or with public bounds, have polynomials
         parts = [part.straight() for part in parts]
     check_alike(parts)
@@ -100,7 +100,7 @@ def named_entries(sites: Any, privacy: Privacy | None = None, reading: Reading |
     Raises
     ------
     InputError
-        If there are none, or they cannot say one summary each.
+        If there are none, or one of them cannot give a summary.
     """
     if hasattr(sites, "open") and hasattr(sites, "ask"):
         raise InputError(f"M-PERI needs one summary per site, and these are connected to be asked; {ELSEWHERE}")
@@ -115,7 +115,7 @@ def named_entries(sites: Any, privacy: Privacy | None = None, reading: Reading |
 
 
 def privacy_of(entries: dict[str, Any], parts: Sequence[Summary]) -> dict[str, dict[str, Any]] | None:
-    """The privacy of every site, and the rows that its noisy moments are worth; None if no site has any."""
+    """The privacy of every site, with its effective number of rows; None if no site has any."""
     reported = {
         part.site: {**(entry.privacy or {}), "worth": round(part.rows)} if isinstance(entry, ReleasedSite) else None
         for part in parts
@@ -127,7 +127,7 @@ def privacy_of(entries: dict[str, Any], parts: Sequence[Summary]) -> dict[str, d
 
 
 def _check_determined(parts: Sequence[Summary]) -> None:
-    """Raise if, over all sites together, some variables determine another one: directions among them mean nothing."""
+    """Raise if, over all sites, some variables determine another one: directions between them have no meaning."""
     weights = np.array([float(part.n) for part in parts]) / sum(float(part.n) for part in parts)
     mean = weights @ np.stack([part.mean for part in parts])
     covariance = sum(

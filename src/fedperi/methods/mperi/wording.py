@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from ...phrases import listed
 from ..parts import Kind
 
 
@@ -20,13 +21,13 @@ class Change(NamedTuple):
     causes : tuple of str
         All causes of the variable.
     step : float or None
-        By how much its level differs, in its own units.
+        Difference of its level, in its own units.
     ratio : float or None
-        Its residual standard deviation over the usual one.
+        Its residual standard deviation divided by the usual one.
     slopes : pair of float, or None
         The strength of its only cause, here and elsewhere.
     share : bool
-        Whether the variable is a yes/no or a category, so that a step is one of probability.
+        Whether the variable is a yes/no or a category, so that a step is a difference in probability.
     """
 
     kind: Kind
@@ -39,7 +40,7 @@ class Change(NamedTuple):
 
 
 def describe(site: str, variable: str, change: Change, undecided: Collection[str] = ()) -> str:
-    """Say how a variable differs at a site, and which of the causes named may instead be its effects.
+    """Describe how a variable differs at a site, and which of the named causes may instead be its effects.
 
     Examples
     --------
@@ -78,17 +79,6 @@ def _said(variable: str, change: Change) -> str:
     if change.kind == "shifted":
         return f"the level of {variable} differs from elsewhere{given}"
     return f"{variable} varies {_times(change.ratio)} as elsewhere{given}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Join names as a sentence does.
-
-    Examples
-    --------
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
-    ('a', 'a and b', 'a, b and c')
-    """
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _are(names: Sequence[str]) -> str:

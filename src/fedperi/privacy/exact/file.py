@@ -1,6 +1,6 @@
 """The file of an exact summary: JSON that a person can read, with a checksum, and a signature if the site has a key.
 
-Everything in it follows from the summary, so a file that says one thing more, or contradicts itself, is not read. The
+Everything in it follows from the summary. A file with anything else in it, or that contradicts itself, is refused. The
 same table gives the same text: nothing in it depends on when or where it was written.
 """
 
@@ -36,7 +36,7 @@ LARGEST = 1e100
 
 AGAIN = "have the site run `fedperi release --exact` again"
 TOLERANCE = 1e-6
-"""Relative difference between an indicator's variance and what follows from its mean, at most."""
+"""Largest relative difference between an indicator's variance and the one that follows from its mean."""
 
 
 class _Column(msgspec.Struct, forbid_unknown_fields=True):
@@ -137,7 +137,7 @@ def read_summary(text: str, where: str) -> Summary:
     ----------
     text : str
     where : str
-        What to call it in an error: the file's name.
+        Name for error messages: that of the file.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def _is_finite(text: str) -> bool:
 
 
 def _check_numbers(file: _File, scatter: np.ndarray[Any, Any], mean: np.ndarray[Any, Any], blocks: Any) -> None:
-    """Raise unless there may be a table with these moments."""
+    """Raise unless some table can have these moments."""
     n, variance = file.rows, np.diag(scatter)
     if max(float(np.abs(mean).max()), float(np.abs(scatter).max()), float(n)) > LARGEST:
         raise InputError("its numbers must be smaller")

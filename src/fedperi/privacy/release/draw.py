@@ -1,4 +1,4 @@
-"""Making a release: the units of the columns are chosen privately, and noise is added to the moments."""
+"""Make a release: the units of the columns are chosen privately, and noise is added to the moments."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MOST = (1 << 62) // BESIDE
 
 @dataclass(frozen=True)
 class TrueCounts:
-    """What only the site may know: its true number of rows, and how many of them were clipped."""
+    """Secrets of the site: its true number of rows, and how many of them were clipped."""
 
     rows: int
     clipped: int
 
 
 def count_rows(table: Table, plan: Plan, missing: Missing) -> tuple[dict[str, Integers], int]:
-    """Read the table once: cells for the units, and the number of rows, which stays here. Refuses no row."""
+    """Read the table once: cells for the units, and the number of rows, which stays at the site. No row is refused."""
     return cell_counts(table, plan.schema, plan.data, missing, CELLS, plan.decimal)
 
 
@@ -40,7 +40,7 @@ def draw_release(
     missing: Missing,
     targets: tuple[str, ...] | None = None,
 ) -> tuple[Release, TrueCounts]:
-    """Draw the noise and make the release: once for a table, which `fedperi.privacy.release_table` sees to."""
+    """Draw the noise and make the release. `fedperi.privacy.release_table` ensures that a table has only one."""
     price = plan.price
     rho = price.selections[0] ** 2 / 8
     units = {column.name: choose_unit(column, counts[column.name], noise, rho) for column in plan.numeric}
@@ -48,8 +48,8 @@ def draw_release(
     exact = bounded_moments(table, embedding, plan.limit, missing, plan.decimal)
     rows, columns = np.triu_indices(len(exact.total))
     weights = np.where(rows == columns, DIAGONAL, BESIDE)
-    # More rows than 8 bytes can count are held at the largest sum: refusing them would reveal how many there are, and
-    # two sums come no further apart by being held.
+    # Sums beyond 8 bytes are set to the largest sum: a refusal would reveal that there are so many rows, and this
+    # never increases the difference of two sums.
     held = np.clip(exact.total[rows, columns], -MOST, MOST)
     noisy = noise.gaussian(held * weights, plan.sensitivity, price.gaussian)
     moments = np.empty(exact.total.shape)

@@ -36,7 +36,7 @@ class Section:
 
 
 def explain(release: Release) -> list[Section]:
-    """Explain a release: who made it, what it promises, what it holds, what can be learned, what the ledger says.
+    """Explain a release: who made it, what it promises and contains, what can be learned, what the ledger says.
 
     Examples
     --------
@@ -57,11 +57,11 @@ def explain(release: Release) -> list[Section]:
 
 
 def guesses(price: Price) -> tuple[float, float]:
-    """Share of right guesses, prior even, whether a row is in the table: by the promise, and by the kind of noise.
+    """Share of correct guesses, with prior 1/2, whether a row is in the table: by the promise, and by the noise.
 
-    A test with rates of error bounded by (epsilon, delta) is right in (exp(epsilon) + delta) / (1 + exp(epsilon)) of
-    the cases at most. What is rho-zCDP has a divergence of at most rho, and by Pinsker's inequality a distance in total
-    variation of sqrt(rho / 2); half of that is what guessing gains.
+    A test with error rates bounded by (epsilon, delta) is right in at most (exp(epsilon) + delta) / (1 + exp(epsilon))
+    of the cases. A rho-zCDP mechanism has a divergence of at most rho, and by Pinsker's inequality a total variation
+    distance of at most sqrt(rho / 2); guessing gains half of this.
 
     Examples
     --------

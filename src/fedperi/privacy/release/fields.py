@@ -1,4 +1,4 @@
-"""The fields of a release file: which there are, of which types, and no others."""
+"""The fields of a release file and their types; no others are allowed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ...tables.embedding import MAX_DEGREE
 from ..accounting import Price, spent
 from ..ledger import Ceiling
 
-LARGEST = 1e15  # of numbers: sums of fewer rows than there are people, and their squares do not overflow
-TOLERANCE = 1e-6  # relative, for what was rounded on its way through decimal numbers
+LARGEST = 1e15  # of numbers: larger than sums over all people on earth, and squares do not overflow
+TOLERANCE = 1e-6  # relative, for rounding in decimal numbers
 
 Kind = tuple[str, Callable[[Any], bool]]
 TEXT: Kind = ("a text", lambda value: isinstance(value, str))

@@ -1,7 +1,7 @@
-"""The release file: one small text that a person can read, with a version and a checksum, and when it is refused.
+"""The release file: one small text that a person can read, with a version and a checksum.
 
-It is JSON. Everything in it follows from the release, also the sentences at its top, so a file is refused if they
-contradict the numbers, if it holds another field, or if its noise does not keep its promise.
+It is JSON. Everything in it follows from the release, including the sentences at its top. A file is refused if they
+contradict the numbers, if it has another field, or if its noise is too small for its promise.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def save_release(release: Release, path: str | PathLike[str]) -> None:
             if target.is_file() and target.read_bytes() == text:
                 return
             refuse("another file is there already; remove it, or choose another name")
-        disk.write_whole(target, text, mode=0o666)  # less what the user's umask takes away: it is to be sent
+        disk.write_whole(target, text, mode=0o666)  # minus the user's umask: others may read it, since it will be sent
     except OSError as error:
         refuse(f"it cannot be written: {error.strerror or error}; choose another place")
 
@@ -56,7 +56,7 @@ def load_release(path: str | PathLike[str], keys: Roster | str | PathLike[str] |
         The file.
     keys : path or mapping, optional
         The public keys of the sites: a folder of files such as ``north.pub``, or what
-        `fedperi.privacy.release.signature` read from it. Given, only a file that its site has signed is read.
+        `fedperi.privacy.release.signature` read from it. If given, only files that their site has signed are read.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def load_release(path: str | PathLike[str], keys: Roster | str | PathLike[str] |
 
 
 def is_release(path: str | PathLike[str]) -> bool:
-    """Say whether a file begins like a release file; it may still be refused when it is read.
+    """Whether a file begins like a release file; it may still be refused when it is read.
 
     Examples
     --------

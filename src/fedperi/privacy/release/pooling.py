@@ -1,7 +1,7 @@
-"""Combine the releases of several sites: the scale of each, and columns that the noise hides at one of them.
+"""Combine the releases of several sites: the scale of each, and columns that the noise hides at some of them.
 
-Sites that share mechanisms inform each other. Only what the noise hides at a site is taken from the others, so a policy
-that is visible stays visible.
+Sites with common mechanisms inform each other. Only values that are hidden by noise at a site are taken from the
+others, so that a visible policy stays visible.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 MEDIAN_COST = math.pi / 2
-"""How much larger the variance of a median is than that of a mean."""
+"""Ratio between the variances of a median and of a mean."""
 
 LEAST_COLUMNS = 4
-"""Columns of numbers from which on sites are aligned by the median over their columns."""
+"""With at least this number of numeric columns, sites are aligned by the median over their columns."""
 
 MOST_MOVED = 3.0
-"""Standard errors by which a site's scale may be moved to be like that of the others."""
+"""Largest correction of a site's scale towards the others, in standard errors."""
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class ReleaseEstimate:
     """Estimates of a table from its release.
 
     Attributes
@@ -39,7 +39,7 @@ class Estimate:
     number : array of bool
         Which columns are numbers.
     drowned : array of bool
-        Columns of numbers whose variance is not visible under the noise: the site's units are far too wide for them.
+        Numeric columns whose variance is hidden by the noise: the site's units are far too wide for them.
     noise_share : float
         Variance that the noise adds to an entry, on average over the directions of a regression, in units in which one
         row has variance 1.
@@ -61,16 +61,17 @@ class Estimate:
 
     @property
     def worth(self) -> float:
-        """How many rows without noise would be as informative."""
+        """Number of rows without noise that would be equally informative."""
         return 1 / (1 / self.rows + self.noise_share + self.scale_error**2 / 2)
 
 
-def align_scales(found: Sequence[Estimate]) -> list[Estimate]:
+def align_scales(found: Sequence[ReleaseEstimate]) -> list[ReleaseEstimate]:
     """Correct the factor that all variances of a site have in common, with the help of the other sites.
 
-    A policy changes few mechanisms. If nearly all variables of a site vary more than elsewhere by one factor, given all
-    others, it is the scale of its release. So the factor is the median over the variables, weighed against how far off
-    the scale may be; where sites differ in most variables, the median tells little and moves little.
+    A policy changes few mechanisms. If nearly all variables of a site, given all others, vary more than elsewhere by
+    the same factor, the reason is the scale of its release. So the factor is the median over the variables, shrunk
+    according to the uncertainty of the scale. If sites differ in most variables, the median is uncertain and the
+    correction small.
     """
     number, errors = found[0].number, np.array([one.scale_error for one in found])
     if len(found) < 2 or number.sum() < LEAST_COLUMNS or not errors.all():
@@ -97,11 +98,11 @@ def align_scales(found: Sequence[Estimate]) -> list[Estimate]:
     return out
 
 
-def borrow_drowned(found: Sequence[Estimate]) -> list[Estimate]:
-    """Let sites take a column that the noise hides from the others: its regression on the columns that they know.
+def borrow_drowned(found: Sequence[ReleaseEstimate]) -> list[ReleaseEstimate]:
+    """Replace columns that are hidden by noise at a site by the other sites' regression on the remaining columns.
 
-    The site's own values of the column are noise. With the others' values it adds no information, and no difference
-    appears there because of it. If no site knows the column, all keep their own.
+    The site's own values of such a column are noise. With the others' values the site adds no information about the
+    column, and shows no false difference. If the column is hidden at all sites, all keep their own values.
     """
     out = []
     for one in found:
@@ -122,8 +123,8 @@ def borrow_drowned(found: Sequence[Estimate]) -> list[Estimate]:
     return out
 
 
-def _pooled(found: Sequence[Estimate]) -> tuple[Floats, Floats]:
-    """Mean, and covariance within sites, of several sites, each weighted by the rows that it is worth."""
+def _pooled(found: Sequence[ReleaseEstimate]) -> tuple[Floats, Floats]:
+    """Mean and within-site covariance of several sites, weighted by their effective numbers of rows."""
     weights = np.array([one.worth for one in found])
     weights /= weights.sum()
     mean = weights @ np.stack([one.mean for one in found])

@@ -1,4 +1,4 @@
-"""Reading a release: everything that is not exactly what a site wrote, or does not keep its promise, is refused."""
+"""Read a release, and refuse everything that a site would not have written, or whose noise breaks the promise."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .sentences import NEIGHBOURS
 from .signature import Signature, is_base64, is_key_text, verify
 from .text import FORMAT, VERSIONS, canonical, checksum, content_of
 
-_NUMBER_SIZE = 24  # characters of a number in the triangle and what stands around it, at most
-_COLUMN_SIZE = 1 << 12  # characters in which a column is described, under a name of 200 letters
+_NUMBER_SIZE = 24  # most characters of a number in the triangle, with separators
+_COLUMN_SIZE = 1 << 12  # most characters for the description of a column, with a name of 200 letters
 _LEDGER_SIZE = 1 << 22  # characters for the rest: a ledger of some ten thousand releases
 AGAIN = "have the site run `fedperi release` again: it writes the same release, at no new price"
-_MOST_LISTS = MOST_COLUMNS + _LEDGER_SIZE // 64  # an entry of a ledger has four, and more than 256 characters
+_MOST_LISTS = MOST_COLUMNS + _LEDGER_SIZE // 64  # an entry of a ledger has four lists, and more than 256 characters
 
 
 def read_release(text: str, where: str) -> Release:
@@ -38,12 +38,12 @@ def read_release(text: str, where: str) -> Release:
     ----------
     text : str
     where : str
-        What to call it in an error: the file's name.
+        Name for error messages: that of the file.
 
     Raises
     ------
     InputError
-        If the text is not a whole release, was edited, or promises more than its noise keeps.
+        If the text is incomplete, was edited, or promises more than its noise gives.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def largest_text(lists: int = MOST_COLUMNS + 64) -> int:
 
 
 def _signature(content: dict[str, Any]) -> Signature | None:
-    """Remove the signature from a content and return it; what remains is what it signs."""
+    """Remove the signature from a content and return it; the signature is of the rest."""
     if not _is_signed(content):
         return None
     value = content.pop("signature", None)
@@ -202,7 +202,7 @@ def _matrix(values: dict[str, Any], size: int) -> NDArray[np.float64]:
 
 
 def _refuse_exact(content: dict[str, Any], refuse: Callable[[str], NoReturn]) -> None:
-    """Refuse a file without noise, no matter who made it: exact moments reveal more than answers do."""
+    """Refuse a file without noise from any source: exact moments reveal more than answers do."""
     price, made = content.get("price"), content.get("made")
     epsilon = price.get("epsilon") if isinstance(price, dict) else 0.0
     noise = made.get("noise") if isinstance(made, dict) else 1.0
@@ -214,7 +214,7 @@ def _refuse_exact(content: dict[str, Any], refuse: Callable[[str], NoReturn]) ->
 
 
 def _refuse_broken_promise(release: Release, refuse: Callable[[str], NoReturn]) -> None:
-    """Refuse a file whose noise does not give the promised epsilon, which is calculated again here."""
+    """Refuse a file whose noise does not give the promised epsilon, which is computed again here."""
     chosen = 2 * len(release.units)
     if release.price.selections[1] != chosen or release.price.laplace[1]:
         refuse(
@@ -233,7 +233,7 @@ def _refuse_broken_promise(release: Release, refuse: Callable[[str], NoReturn]) 
 
 
 def _parsed(text: str, refuse: Callable[[str], NoReturn]) -> dict[str, Any]:
-    # Before it is parsed: a text of brackets and commas takes fifty times its size in memory.
+    # Before parsing: a text of brackets and commas needs fifty times its size in memory.
     lists = text.count("[") + text.count("{")
     if len(text) > largest_text(lists) or lists > _MOST_LISTS:
         refuse(f"is larger than a release of {MOST_COLUMNS} columns can be; give a file that `fedperi release` wrote")

@@ -1,11 +1,12 @@
 """The `statistics` mechanism: noise once, on the moments of the whole table. All else is computed from the release.
 
-1. *Units.* Centre and scale of every column of numbers, its median and the median distance from it, chosen among
-   cells between the public bounds by the exponential mechanism: `UNITS_SHARE` of the budget. Bounds are often far
-   wider than the data, and rows measured by them alone would drown in the noise (docs/explanation/privacy.md).
-2. *Moments.* Rows in these units, clipped to a norm, with a constant appended; the sum of their outer products;
-   discrete Gaussian noise on its upper triangle. A row's outer product ``zz'`` has Frobenius norm ``|z|^2``, and an
-   entry off the diagonal counts twice in it: weighing it by sqrt(2), here 41 / 29, makes its noise smaller by as much.
+1. *Units.* Centre and scale of every numeric column are its median and the median distance from it. The exponential
+   mechanism chooses them among cells between the public bounds, with `UNITS_SHARE` of the budget. Bounds are often far
+   wider than the data; without such units the noise would hide the data (docs/explanation/privacy.md).
+2. *Moments.* Rows in these units are clipped to a norm, with a constant appended. Discrete Gaussian noise is added to
+   the upper triangle of the sum of their outer products. A row's outer product ``zz'`` has Frobenius norm ``|z|^2``. An
+   entry off the diagonal counts twice in it: with a weight of sqrt(2), here 41 / 29, its noise is smaller by this
+   factor.
 
 The price is counted in zero-concentrated differential privacy (zCDP), which adds up exactly.
 """
@@ -42,9 +43,9 @@ UNITS_SHARE = 0.1
 
 
 CLIP_LINEAR, CLIP = 0.75, 1.0
-"""Norm to which rows are clipped, in units of the square root of the number of columns. Where all columns are numbers
-that enter as they are, the bias can be undone (`fedperi.privacy.release.repair.undo_clipping`), and shorter rows
-pay."""
+"""Norm to which rows are clipped, in units of the square root of the number of columns. If all columns are numbers that
+are used as they are, the bias can be undone (`fedperi.privacy.release.repair.undo_clipping`), and a smaller norm is
+better."""
 
 DIAGONAL, BESIDE = 29, 41
 """Weights of the entries on and off the diagonal before the noise: 41^2 <= 2 * 29^2, so the sensitivity is 29 |z|^2."""
@@ -58,20 +59,20 @@ MOST_COLUMNS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What a site releases about its table, once: noisy moments, and the constants used to make them. No rows.
+    """A site's release about its table: noisy moments and the constants used to make them, but no rows.
 
     Attributes
     ----------
     site : str
-        Whose table it is.
+        The site's name.
     schema : Schema
         The public declarations about the columns.
     data : {"linear", "nonlinear", "mixed"}
-        How columns were taken.
+        How columns were used.
     epsilon, delta, price
-        What was promised, and what it costs under composition.
+        The promise, and its price for composition.
     units : mapping
-        Centre and scale of every column of numbers, as chosen privately.
+        Privately chosen centre and scale of every numeric column.
     limit : float
         The norm to which rows were clipped.
     noise : float
@@ -79,16 +80,16 @@ class Release:
     moments : array, shape (q + 1, q + 1)
         The noisy sum over rows of the outer products of (constant, z).
     targets : tuple of str or None
-        Variables that the site declared to have set.
+        Variables that the site declared as targets of interventions.
     private : bool
         False if the noise came from a seed, in a test.
     identifier, created, version : str
     ledger : dict or None
         The site's ledger after this release.
     signature : Signature or None
-        Who signed the file, and what; of everything above, so that it fits no other release.
+        The signature of everything above, so that it fits no other release.
     units_from : {"deviations", "quartiles"}
-        What the units were chosen from: quartiles in releases of fedperi 0.1.
+        Kind of units: quartiles in releases of fedperi 0.1.
     """
 
     site: str
@@ -126,11 +127,11 @@ class Release:
 
     @property
     def rows(self) -> float:
-        """The number of rows, as far as the noise lets it be known."""
+        """The noisy number of rows."""
         return covariance_of(self.moments, CONSTANT, self.noise)[1]
 
     def summary(self) -> dict[str, Any]:
-        """Return what a result reports about this site's privacy, as plain values."""
+        """Return the report of this site's privacy for a result, as plain values."""
         return {
             "mechanism": "statistics",
             "data": self.data,
@@ -147,7 +148,7 @@ class Release:
         }
 
     def statistics(self) -> Statistics:
-        """Return statistics to learn from; their `n` counts the rows that the noisy moments are worth."""
+        """Return statistics to learn from; their `n` is the effective number of rows of the noisy moments."""
         covariance, rows = covariance_of(self.moments, CONSTANT, self.noise)
         worth = effective_rows(rows, self.noise_beside / rows, float(np.diag(covariance).mean()))
         if undoes_clipping(self.schema, self.data):
@@ -169,7 +170,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a release will be made and what it costs; known before the table is read.
+    """How a release will be made, and its price; known before the table is read.
 
     Examples
     --------
@@ -187,7 +188,7 @@ class Plan:
 
     @classmethod
     def of(cls, schema: Schema, data: Data, epsilon: float, delta: float, decimal: str | None = None) -> Plan:
-        """Decide how columns are embedded."""
+        """Plan the embedding of columns."""
         if data == "discrete":
             raise InputError(
                 "data='discrete' counts combinations of levels, and there is no private release of these; use "
@@ -208,7 +209,7 @@ class Plan:
 
     @property
     def numeric(self) -> tuple[Column, ...]:
-        """Columns that are taken as numbers."""
+        """Numeric columns."""
         return tuple(column for column in self.schema.columns if is_number(column, self.data))
 
     @property
@@ -233,7 +234,7 @@ class Plan:
 
     @property
     def sensitivity(self) -> float:
-        """Frobenius norm of a row's outer product, at most, in whole steps and with the weights."""
+        """Largest Frobenius norm of a row's outer product, in whole steps and with the weights."""
         return DIAGONAL * (CONSTANT**2 + self.limit**2) * GRID**2
 
     @property
@@ -243,5 +244,5 @@ class Plan:
 
 
 def undoes_clipping(schema: Schema, data: Data) -> bool:
-    """Whether all columns are numbers that enter as they are: only then is the bias of clipping known."""
+    """Whether all columns are numbers that are used as they are: only then is the bias of clipping known."""
     return data != "nonlinear" and all(is_number(column, data) for column in schema.columns)

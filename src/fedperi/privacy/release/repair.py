@@ -2,11 +2,11 @@
 
 The steps, each justified by an experiment (docs/explanation/privacy.md):
 
-- centre, and give every eigenvalue at least the size of the noise's: a covariance again;
+- centre, and raise every eigenvalue at least to the size of the noise, so that the result is a covariance matrix;
 - undo the clipping: for elliptical data, clipping rows to a ball keeps the eigenvectors and shrinks large eigenvalues
   more than small ones, by a known function;
-- count the rows that the moments are worth: noise of standard deviation tau on a correlation is worth as much as
-  sampling 1 / tau^2 rows, and conditioning on other noisy columns makes it larger (`AMPLIFICATION`).
+- compute the effective number of rows: noise of standard deviation tau on a correlation is like the sampling error of
+  1 / tau^2 rows, and conditioning on other noisy columns makes it larger (`AMPLIFICATION`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 AMPLIFICATION = 3.0
-"""How much larger the noise of a partial correlation is than that of a correlation, as a factor of its variance."""
+"""Ratio between the noise variances of a partial correlation and of a correlation."""
 
 POINTS, MOST_NUMBERS = 1 << 15, 1 << 23
-"""Points of the integral over normal directions, and numbers that they may have together. Beyond 256 columns there are
-fewer points: with 1,000 columns a quarter, which changes an eigenvalue by some 0.5 % and saves 0.5 GB of memory."""
+"""Number of points of the integral over normal directions, and largest number of their coordinates. Beyond 256 columns
+there are fewer points: with 1,000 columns a quarter, which changes an eigenvalue by about 0.5 % and saves 0.5 GB."""
 
 
 def covariance_of(moments: Floats, constant: float, noise: float) -> tuple[Floats, float]:
@@ -64,7 +64,7 @@ def undo_clipping(covariance: Floats, limit: float) -> Floats:
     [0.5, 1.0, 4.0]
     """
     values, vectors = np.linalg.eigh(covariance)
-    # The trace of a clipped covariance is below limit^2; noise can lift it above, where no answer exists.
+    # The trace of a clipped covariance is below limit^2; noise can raise it above, where there is no solution.
     wanted = values * min(1.0, MOST_CLIPPED * limit**2 / values.sum())
     found = wanted.copy()
     for _ in range(200):
@@ -77,7 +77,7 @@ def undo_clipping(covariance: Floats, limit: float) -> Floats:
 
 
 MOST_CLIPPED = 0.95
-"""Share of limit^2 that the mean square of clipped rows may have: closer to 1 the unclipped size is unknown."""
+"""Largest share of limit^2 for the mean square of clipped rows: closer to 1 the size before clipping is unknown."""
 
 
 def clipped_eigenvalues(values: Floats, limit: float) -> Floats:
@@ -101,19 +101,19 @@ def _normal_squares(q: int) -> Floats:
     from scipy.special import ndtri
     from scipy.stats.qmc import Sobol
 
-    points = min(POINTS, 1 << (MOST_NUMBERS // q).bit_length() - 1)  # a power of two, as the sequence wants
+    points = min(POINTS, 1 << (MOST_NUMBERS // q).bit_length() - 1)  # a power of two, as the sequence requires
     uniform = Sobol(q, rng=np.random.default_rng(0)).random(points)
     squares: Floats = ndtri(np.clip(uniform, 1e-12, 1 - 1e-12)) ** 2
     return np.asarray(squares / squares.mean(axis=0))
 
 
 def effective_rows(rows: float, noise: float, spread: float) -> float:
-    """Return how many rows without noise would be as informative.
+    """Return the number of rows without noise that would be equally informative.
 
     Parameters
     ----------
     rows : float
-        Rows behind the moments.
+        Number of rows in the moments.
     noise : float
         Standard deviation of the noise on a mean product of two columns.
     spread : float

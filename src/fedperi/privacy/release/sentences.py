@@ -2,8 +2,8 @@
 
 They are computed from the release, never from the table, so they cannot reveal more than the file itself.
 
-Sentences of `about` and `how` are part of the format: a reader compares them with what follows from the numbers. A new
-wording would refuse all files that were written before.
+Sentences of `about` and `how` are part of the format: a reader compares them with those that follow from the numbers.
+With a new wording, all files written before would be refused.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ NOT_PRIVATE = (
 
 
 NEIGHBOURS = "one row added or removed"
-"""How the tables that the promise compares differ."""
+"""The difference between the two tables that the promise compares."""
 
 
 def about(release: Release) -> list[str]:
     """Return the sentences at the top of a release file.
 
-    They are a part of the format: a file whose sentences do not follow from its numbers is not read. Other
-    sentences need another version, or the releases that sites have kept could not be read any more.
+    They are part of the format: a file whose sentences do not follow from its numbers is refused. Other sentences need
+    another version; otherwise the releases that sites have kept could not be read any more.
 
     Examples
     --------
@@ -68,9 +68,9 @@ def about(release: Release) -> list[str]:
 
 
 def how(release: Release) -> list[str]:
-    """Return how a release was made, step by step, with the formulas by which its promise can be calculated again.
+    """Return how a release was made, step by step, with the formulas for checking its promise.
 
-    Like the sentences of `about`, these are a part of the format; releases of fedperi 0.1 have others.
+    Like the sentences of `about`, these are part of the format; releases of fedperi 0.1 have others.
 
     Examples
     --------
@@ -125,20 +125,20 @@ def chosen_words(release: Release) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return a text without characters that a terminal obeys or that hide or reorder others.
+    r"""Return a text without characters that control a terminal, or that hide or reorder others.
 
     Examples
     --------
     >>> print(printable("dose\x1b[2J\u202e"))
     dose\u001b[2J\u202e
     """
-    if text.isprintable():  # nearly always, and a release of 1,000 columns has seven million characters
+    if text.isprintable():  # fast path: nearly always true, and a release of 1,000 columns has seven million characters
         return text
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def signed_words(release: Release) -> str:
-    """Say what is proven about the maker of a release.
+    """Return a sentence about what is proven about the author of a release.
 
     Examples
     --------

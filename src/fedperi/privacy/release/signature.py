@@ -1,8 +1,8 @@
-"""Who made a release: a signature under the site's own key, the one by which a coordinator knows it.
+"""Who made a release: a signature with the site's own key, by which a coordinator knows the site.
 
-A checksum shows damage. It proves nothing about who wrote a file: anyone can edit a release and calculate the checksum
-again. A signature (ECDSA, SHA-384) can only be made with the site's private key. It proves that the holder of that key
-wrote the file as it is; whose key that is, a roster of public keys says, or a call by telephone.
+A checksum shows damage. It does not prove who wrote a file: anyone can edit a release and compute the checksum again. A
+signature (ECDSA, SHA-384) can only be made with the site's private key. It proves that the holder of this key wrote the
+file as it is. A roster of public keys, or a telephone call, shows whose key it is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...tables.summary.summary import Summary
     from .release import Release
 
-_PURPOSE = b"fedperi.release signature 1\n"  # the key also signs requests to a coordinator: neither is the other
+_PURPOSE = b"fedperi.release signature 1\n"  # the key also signs requests to a coordinator: the purposes differ
 _LONGEST = 1000  # characters of a public key or a signature; those of P-521 have some 250
 
 Roster = Mapping[str, str]
@@ -33,7 +33,7 @@ Roster = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Signature:
-    """A public key, as ``ssh-keygen`` writes it but without a comment, and what its owner signed, in base64."""
+    """A public key, as ``ssh-keygen`` writes it but without a comment, and a signature, in base64."""
 
     key: str
     value: str
@@ -73,7 +73,7 @@ def verify(message: str, signature: Signature) -> bool:
     Raises
     ------
     InputError
-        If the package that verifies signatures is not installed; the words continue "release file ...".
+        If the package that verifies signatures is not installed; the message continues "release file ...".
     """
     try:
         from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -96,7 +96,7 @@ def verify(message: str, signature: Signature) -> bool:
 
 
 def is_key_text(value: object) -> bool:
-    """Whether a value is the one spelling of a public key: its type, a space, and base64.
+    """Whether a value is a public key in canonical form: its type, a space, and base64.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def is_key_text(value: object) -> bool:
 
 
 def is_base64(value: object) -> bool:
-    """Whether a value is a short text in base64, spelled as `base64.b64encode` does.
+    """Whether a value is a short text in base64, exactly as `base64.b64encode` writes it.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def read_roster(folder: str | os.PathLike[str]) -> Roster:
 
 
 def check_signer(release: Release | Summary, roster: Roster) -> None:
-    """Raise unless a release is signed by the key that the roster has for its site; for "release file ..."."""
+    """Raise unless a release is signed with its site's key in the roster; the message continues "release file ..."."""
     if release.site not in roster:
         raise InputError(
             f"is of site {release.site!r}, whose public key is not among the given ones "

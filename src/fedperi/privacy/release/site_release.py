@@ -1,4 +1,4 @@
-"""A table's release, drawn once: a site that is asked again gives the same noise, at no further cost."""
+"""A table's release is drawn once: if it is asked for again, it has the same noise and costs nothing more."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ class Budget:
         return cls(place, ledger if asked is None else replace(ledger, ceilings=(*ledger.ceilings, ("", asked))))
 
     def holds(self, plan: Plan, missing: Missing) -> bool:
-        """Whether the release was drawn before, so that it costs nothing."""
+        """Whether the release was drawn before, so that it costs nothing now."""
         return self.kept(_key(plan, missing)) is not None
 
     def kept(self, key: str) -> str | None:
-        """Return what was kept under a key, here or under another name of the table, or None."""
+        """Return the text kept under a key, here or under another name of the table; None if there is none."""
         texts = (place.kept(key) for place in (self.place, *self.ledger.elsewhere))
         return next((text for text in texts if text is not None), None)
 
     def again(self) -> Budget:
-        """Read the ledger again: another process may have paid meanwhile."""
+        """Read the ledger again: another process may have charged it meanwhile."""
         ledger = self.ledger
         return replace(self, ledger=Ledger.open(self.place, site=ledger.site, table=ledger.table))
 
@@ -80,7 +80,7 @@ def plan_release(
     data: Data = "auto",
     name: str | None = None,
 ) -> Plan:
-    """Say how a release would be made and what it would cost; reads nothing but the names of the columns.
+    """Plan a release and its price; only the names of the columns are read.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def release_table(
     name: str | None = None,
     targets: Iterable[str] | None = None,
 ) -> tuple[Release, TrueCounts | None]:
-    """Release a table's noisy moments: those drawn before, from the site's store; else new ones, if the ledger allows.
+    """Release a table's noisy moments: from the site's store if they exist, else new ones if the ledger allows.
 
     Parameters
     ----------
@@ -117,22 +117,22 @@ def release_table(
     schema, data, name
         As in `fedperi.tables.summarize`.
     missing : {"error", "drop"}
-        Whether rows with a cell that cannot be read are left out; if not, the cell counts as its column's public
-        default. `fedperi.privacy.owner.owner_findings` says how many there are.
+        "drop" leaves out rows with an unreadable cell; otherwise such a cell counts as its column's public default.
+        `fedperi.privacy.owner.owner_findings` says how many there are.
     targets : iterable of str, optional
-        Variables that the site declares to have set.
+        Variables that the site declares as targets of interventions.
 
     Returns
     -------
     release : Release
     true_counts : TrueCounts or None
-        What only the site may know; None if the release was drawn before.
+        Secrets of the site; None if the release was drawn before.
 
     Raises
     ------
     InputError
-        Before anything is drawn: bounds missing, budget exhausted, ledger damaged or of another table. Never for what
-        rows hold: see `fedperi.tables.readers.private`.
+        Before anything is drawn: bounds missing, budget exhausted, ledger damaged or of another table. Never because of
+        the contents of rows: see `fedperi.tables.readers.private`.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def prepare_release(
     name: str | None = None,
     targets: Iterable[str] | None = None,
 ) -> PreparedRelease:
-    """Do all that can fail before a release, so that either all sites of a run pay or none."""
+    """Do everything that can fail before a release, so that either all sites of a run are charged or none."""
     table = open_table(source, name)
     plan = plan_release(table, privacy, schema=schema, data=data)
     declared = None if targets is None else tuple(targets)
@@ -189,12 +189,12 @@ class PreparedRelease:
 
     @property
     def kept(self) -> bool:
-        """Whether it was drawn before, so that it will cost nothing."""
+        """Whether it was drawn before, so that it costs nothing now."""
         return self.budget is not None and self.budget.holds(self.plan, self.missing)
 
     def draw(self) -> tuple[Release, TrueCounts | None]:
-        """Return what was drawn before; else charge the ledger, draw, and keep it."""
-        if self.budget is None:  # a test: nothing is private, nothing is kept
+        """Return the earlier release if there is one; else charge the ledger, draw a release, and keep it."""
+        if self.budget is None:  # in a test: nothing is private, nothing is kept
             return self._draw()
         place, key = self.budget.place, _key(self.plan, self.missing)
         with place.locked():
@@ -202,12 +202,12 @@ class PreparedRelease:
             kept = budget.kept(key)
             if kept is not None:
                 drawn = self._kept(kept)
-                if place.kept(key) is None:  # drawn under another name: from now on this place shows it, too
+                if place.kept(key) is None:  # drawn under another name: copy it to this place
                     place.keep(key, kept)
-                # The table may have been called by another name then, or have declared other targets.
+                # The table may have had another name, or other declared targets.
                 ledger = budget.ledger.summary()
                 return replace(drawn, site=self.table.name, targets=self.targets, ledger=ledger), None
-            # Charged before it is drawn: a crash in between costs budget, and never privacy.
+            # Charged before it is drawn: a crash in between costs budget, but never privacy.
             charged = self.budget.ledger.charge(self.plan.price, "noisy moments of the table")
             drawn, true_counts = self._draw()
             release = replace(drawn, ledger=charged.summary())

@@ -1,13 +1,13 @@
-"""From private releases to summaries that can be compared: post-processing, so it costs no privacy.
+"""Convert private releases into comparable summaries. This is post-processing, so it costs no privacy.
 
-A release holds noisy sums of products of rows in units that the site chose, each row clipped to a norm. M-PERI compares
-means, spreads and strengths between sites, so three errors must not pass for a policy:
+A release has noisy sums of products of rows in units that the site chose, with each row clipped to a norm. M-PERI
+compares means, spreads and strengths between sites, so three errors must not look like policies:
 
-- *clipping*: it shrinks means and spreads. It is undone for tables of numbers, as if rows were normal;
-- *the scale of a site*: after clipping, the length of rows is hardly visible, so all spreads of a site can be too large
+- *Clipping* shrinks means and spreads. It is undone for numeric tables, assuming normal rows.
+- *The scale of a site*: after clipping, the length of rows is hardly visible, so all spreads of a site can be too large
   or too small by one factor. It is estimated from all available evidence: the noisy number of rows, the length of the
-  clipped rows, the units, after which variances should be near 1, and the other sites (`align_scales`);
-- *noise* on every entry: the moments count for as many rows as they are worth.
+  clipped rows, the units (in which variances should be near 1), and the other sites (`align_scales`).
+- *Noise* on every entry: the moments count with their effective number of rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...tables.readers.private import is_number
 from ...tables.summary.qualities import Noise
 from ...tables.summary.summary import Summary
 from ...tables.summary.units import one_hot_unit
-from .pooling import MOST_MOVED, Estimate, align_scales, borrow_drowned
+from .pooling import MOST_MOVED, ReleaseEstimate, align_scales, borrow_drowned
 from .release import Release, undoes_clipping
 from .repair import clipped_eigenvalues
 from .units import is_rough, units_error
@@ -33,13 +33,13 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 LEAST_UNITS_ERROR = 0.01
-"""Smallest standard error of a site's log variance as estimated from its units: columns are not exactly normal."""
+"""Smallest standard error of a site's log variance estimated from its units: columns are not exactly normal."""
 
 STEP = 0.2
-"""Difference of two log variances between which the implied number of rows is taken to be a straight line."""
+"""Step of the log variance for the linear approximation of the implied number of rows."""
 
 DROWNED = 2.5
-"""Variance of a clipped column of numbers, in units of what noise alone would show, below which the noise drowns it."""
+"""A clipped numeric column counts as hidden by noise if its variance is below this multiple of that of noise alone."""
 
 
 def released_summaries(releases: Sequence[Release]) -> list[Summary]:
@@ -48,7 +48,7 @@ def released_summaries(releases: Sequence[Release]) -> list[Summary]:
     Raises
     ------
     InputError
-        If a release holds polynomials, which every site took in units of its own.
+        If a release contains polynomials: their units differ between sites.
 
     Examples
     --------
@@ -72,8 +72,8 @@ def released_summaries(releases: Sequence[Release]) -> list[Summary]:
     return [_summary(release, one) for release, one in zip(releases, found, strict=True)]
 
 
-def estimate(release: Release) -> Estimate:
-    """Estimate rows, means and covariances from one release alone."""
+def estimate(release: Release) -> ReleaseEstimate:
+    """ReleaseEstimate rows, means and covariances from one release alone."""
     moments, columns = release.moments, len(release.moments) - 1
     counted = max(float(moments[0, 0]) / CONSTANT**2, 2.0)
     scatter = moments[1:, 1:] - np.outer(moments[0, 1:], moments[0, 1:]) / CONSTANT**2 / counted
@@ -86,13 +86,13 @@ def estimate(release: Release) -> Estimate:
     rows, level, error = _rows_and_level(release, values, vectors, known, counted)
     kept = values / rows
     found = kept if level is None else unclipped(values, vectors, release.limit, level, known)[0]
-    # A clipped row is shorter by a factor that counts once in a mean and twice in a covariance.
+    # The factor by which a row is clipped counts once in a mean and twice in a covariance.
     mean = vectors @ (np.sqrt(found / kept) * (vectors.T @ (moments[0, 1:] / CONSTANT / rows)))
     noise = release.noise_beside / rows
-    # Noise of one size in all directions weighs most where there is little variance: given its causes, a column has
-    # only a part of its own. The least variances may be noise by half of what noise alone would show.
+    # Noise has the same size in all directions, so it matters most where there is little variance: given its causes, a
+    # column has only part of its variance. The smallest variances may be noise, at half of what noise alone would show.
     clipped = ((vectors * kept) @ vectors.T)[np.ix_(known, known)]
-    return Estimate(
+    return ReleaseEstimate(
         rows,
         centre + scale * mean,
         (vectors * found) @ vectors.T * np.outer(scale, scale),
@@ -105,16 +105,16 @@ def estimate(release: Release) -> Estimate:
 
 
 def _kept_of_clipped(release: Release) -> float:
-    """Share of the rows that clipped ones are worth: q / (q + 2), as if all q columns kept their direction only.
+    """Effective number of clipped rows as a share: q / (q + 2), as if rows in q columns kept only their direction.
 
-    That is the efficiency of Tyler's estimator of a normal covariance, which sees directions and no lengths.
+    This is the efficiency of Tyler's estimator of a normal covariance, which uses directions but not lengths.
     """
     columns = len(release.moments) - 1
     return columns / (columns + 2)
 
 
 def _noise_of_entries(release: Release, rows: float, scale: Floats) -> tuple[Floats, Floats]:
-    """Noise in means and covariances: that of the sums, in units that undoing the clipping has made larger."""
+    """Noise in means and covariances: the noise of the sums, in units that grew when the clipping was undone."""
     entries = np.full((len(scale), len(scale)), release.noise_beside / rows)
     np.fill_diagonal(entries, release.noise / rows)
     return release.noise_beside / CONSTANT / rows * scale, entries * np.outer(scale, scale)
@@ -125,9 +125,9 @@ def _rows_and_level(
 ) -> tuple[float, float | None, float]:
     """The number of rows, the mean log variance of columns before clipping, and the error of the latter.
 
-    A wrong level implies a wrong number of rows, nearly as a straight line, and the release counts the rows. Units are
-    those of the middle half of the rows, so the level should be near zero. Weighted least squares of these two. Where
-    clipping cannot be undone there is no level, and the counted rows scale everything.
+    The level implies a number of rows, nearly linearly, and the release has a noisy number of rows. Also, units are
+    those of the middle half of the rows, so the level should be near zero. Both are combined by weighted least squares.
+    If clipping cannot be undone there is no level, and the noisy number of rows determines the scale.
     """
     error = release.noise / CONSTANT**2
     if not undoes_clipping(release.schema, release.data):
@@ -153,9 +153,9 @@ def unclipped(
     limit : float
         The norm to which rows were clipped.
     level : float
-        The size of rows is hardly visible after clipping, so it must be given.
+        Must be given, because the size of rows is hardly visible after clipping.
     known : array of bool
-        Columns that the mean is over; all if not given.
+        Columns for the mean; all if not given.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def unclipped(
 
 
 def _rough(release: Release) -> Bools:
-    """Columns whose units say little about their spread."""
+    """Columns whose units are not informative about their spread."""
     found: list[bool] = []
     for column, width in zip(release.schema.columns, release.embedding.widths, strict=True):
         unit = release.units.get(column.name)
@@ -204,7 +204,7 @@ def _units(release: Release) -> tuple[Floats, Floats, Bools]:
     return np.array(centre), np.array(scale), np.array(number)
 
 
-def _summary(release: Release, found: Estimate) -> Summary:
+def _summary(release: Release, found: ReleaseEstimate) -> Summary:
     number = [is_number(column, release.data) for column in release.schema.columns]
     blocks = zip(release.schema.names, release.embedding.positions, strict=True)
     hidden = [name for name, block in blocks if found.drowned[list(block)].any()]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 FORMAT = "fedperi.release"
 VERSIONS: dict[Source, tuple[int, int]] = {"quartiles": (1, 2), "deviations": (3, 4)}
-"""Versions of the file, without and with a signature, by what units were chosen from. Those with quartiles are
-from fedperi 0.1. They are read, because a site has paid for them, and written again as they were."""
+"""Versions of the file, without and with a signature, by the kind of units. Those with quartiles are from fedperi 0.1.
+They can still be read, because a site has paid for them, and are written again as they were."""
 
 _WIDTH = 116
 
@@ -84,7 +84,7 @@ def write_release(release: Release) -> str:
 
 
 def content_of(release: Release) -> dict[str, Any]:
-    """Everything that a file says, except the signature and the checksum."""
+    """Everything in a file, except the signature and the checksum."""
     size = len(release.moments)
     signer = {} if release.signature is None else {"signer": release.signature.key}
     return {
@@ -138,7 +138,7 @@ def _labels(release: Release) -> list[str]:
 
 
 def canonical(value: Any) -> str:
-    """JSON that depends on the content alone, not on its layout."""
+    """JSON in canonical form, independent of layout."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -175,7 +175,7 @@ def _aligned(rows: list[list[float]]) -> list[str]:
 
 
 def infinite_in(value: Any, place: str) -> str | None:
-    """Return where there is a number that is not finite."""
+    """Return the position of a number that is not finite; None if there is none."""
     if isinstance(value, float):
         return None if math.isfinite(value) else repr(place)
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

@@ -1,9 +1,9 @@
 """Centre and unit of a column, chosen privately: its median, and the median distance from it.
 
-Both are chosen among the cells between the public bounds by the exponential mechanism. The scores are differences of
-two counts of rows. Every row is in exactly one of the two counts, so that one row, added or removed, changes a score by
-exactly 1: the sensitivity is 1. The quartiles that releases of fedperi 0.1 took had scores of sensitivity 3, and with
-1,000 rows and 10 columns at epsilon 1 many units came out far too wide.
+The exponential mechanism chooses both among the cells between the public bounds. The scores are differences of two
+counts of rows. Every row is in exactly one of the two counts, so adding or removing one row changes a score by exactly
+1: the sensitivity is 1. Releases of fedperi 0.1 used quartiles, with scores of sensitivity 3; with 1,000 rows and 10
+columns at epsilon 1 many of their units were far too wide.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 Integers = NDArray[np.int64]
 Source = Literal["quartiles", "deviations"]
-"""What units were chosen from: quartiles in releases of fedperi 0.1, median absolute deviations since."""
+"""Kinds of units: quartiles in releases of fedperi 0.1, median absolute deviations since then."""
 
 CELLS = 1024
-"""Cells between the bounds of a column. More of them cost no noise: chances depend on the scores alone, which are
-nearly the same in neighbouring cells. Fewer would be too wide where bounds are 200 times as wide as the data."""
+"""Number of cells between the bounds of a column. More cells do not add noise: probabilities depend only on the scores,
+which are similar in neighbouring cells. Fewer cells would be too wide if bounds are 200 times as wide as the data."""
 
 OLD_CELLS = 256
 """The same in releases of fedperi 0.1."""
 
 SENSITIVITY = 1
-"""How much one row changes a score."""
+"""Change of a score by one row."""
 
 HALF = 0.6745
-"""Standard deviations around its mean within which a normal variable has half of its values."""
+"""Half of the values of a normal variable are within this number of standard deviations of its mean."""
 
 DENSITY = 0.318
-"""Density of a standard normal variable at this distance, which is that of its quartiles."""
+"""Density of a standard normal variable at this distance, that is at its quartiles."""
 
 SAMPLING = {"quartiles": 1.573, "deviations": 0.787}
 """Standard error of the distance between the quartiles of n normal values, and of the median distance from their
@@ -48,9 +48,9 @@ median, in standard deviations over root n."""
 
 
 def median_scores(counts: Integers) -> Integers:
-    """Score the edges between cells: how much the rows below an edge and those above it differ in number.
+    """Scores of the edges between cells: minus the difference between the numbers of rows below and above.
 
-    A further row is either below an edge or above it. So the difference changes by 1, and its size by 1 at most.
+    An additional row is either below an edge or above it. So the difference changes by 1, and the score by at most 1.
 
     Examples
     --------
@@ -62,10 +62,10 @@ def median_scores(counts: Integers) -> Integers:
 
 
 def radius_scores(counts: Integers, middle: int) -> Integers:
-    """Score radii of 1, 2, ... cells around an edge: how much the rows within and those outside differ in number.
+    """Scores of radii of 1, 2, ... cells around an edge: minus the difference between the rows within and outside.
 
-    The edge is given: it was chosen before, and paid for. A further row is either within a radius or outside. So the
-    difference changes by 1, and its size by 1 at most.
+    The edge is given: it was chosen, and paid for, before. An additional row is either within a radius or outside. So
+    the difference changes by 1, and the score by at most 1.
 
     Examples
     --------
@@ -98,8 +98,8 @@ def choose_unit(column: Column, counts: Integers, noise: Noise, rho: float) -> t
 def unit_of(column: Column, middle: int, radius: int) -> tuple[float, float]:
     """Return centre and unit that follow from two choices.
 
-    A radius of one cell says only that half of the rows lie in two cells: bounds are far too wide, or one value is
-    frequent and the others are far away. The unit is then between those of these two cases.
+    A radius of one cell only means that half of the rows are in two cells: either bounds are far too wide, or one value
+    is frequent and the others are far away. The unit is then between those for these two cases.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def unit_of(column: Column, middle: int, radius: int) -> tuple[float, float]:
 
 
 def choices_of(column: Column, centre: float, unit: float) -> tuple[int, int]:
-    """Return the two choices from which centre and unit follow: what `unit_of` was given.
+    """Return the two choices from which centre and unit follow: the inverse of `unit_of`.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def choices_of(column: Column, centre: float, unit: float) -> tuple[int, int]:
 
 
 def is_rough(column: Column, unit: float) -> bool:
-    """Whether a unit says little about the column: its radius was one cell, or its quartiles coincided.
+    """Whether a unit is not informative about the column: its radius was one cell, or its quartiles were equal.
 
     Examples
     --------
@@ -151,11 +151,11 @@ def _between(column: Column) -> float:
 
 
 def units_error(release: Release, rows: float) -> float:
-    """Standard error of a column's log variance as estimated from its unit: root mean square over columns.
+    """Standard error of a column's log variance estimated from its unit: root mean square over columns.
 
-    A choice is off by its noise, by the width of a cell, and by sampling. Around the best choice the score falls by
-    four densities per row and standard deviation. So what is chosen has a Laplace distribution, and its standard
-    deviation is sqrt(2) times the scale of the noise over this slope.
+    The errors of a choice are noise, the width of a cell, and sampling. Around the best choice the score falls by four
+    densities per row and standard deviation. So the choice has a Laplace distribution, with a standard deviation of
+    sqrt(2) times the scale of the noise divided by this slope.
     """
     quartiles = release.units_from == "quartiles"
     noise = (3 if quartiles else SENSITIVITY) * 2 / release.price.selections[0]

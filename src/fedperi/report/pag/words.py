@@ -1,4 +1,4 @@
-"""What a PAG says, in sentences."""
+"""The meaning of a PAG, in sentences."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ...graph.ancestral.pag import PAG
+from ...phrases import with_noun
 from ..paper.mechanisms import Assumption
 
 if TYPE_CHECKING:
@@ -70,13 +71,13 @@ def counted(graph: PAG) -> str:
     """
     causes, hidden = len(graph.directed), len(graph.bidirected)
     return (
-        f"{_some(len(graph), 'edge')}: {_some(causes, 'known cause')}, {_some(hidden, 'hidden common cause')}, "
-        f"{len(graph) - causes - hidden} partly or wholly open."
+        f"{with_noun(len(graph), 'edge')}: {with_noun(causes, 'known cause')}, "
+        f"{with_noun(hidden, 'hidden common cause')}, {len(graph) - causes - hidden} partly or wholly open."
     )
 
 
 def change_words(changes: Sequence[tuple[str, str, str]]) -> list[str]:
-    """Say, for each variable, between which sites it differs with nothing measured that explains it.
+    """Say, for each variable, between which sites it differs although no measured variable explains it.
 
     Sites that differ from many others come first.
 
@@ -112,10 +113,6 @@ def methods_text(result: FCIResult) -> str:
     )
     return (
         f"Causes were sought with FCI (Spirtes et al., 2000; rules of Zhang, 2008), which allows hidden common causes, "
-        f"from one summary of each of {_some(sites, 'site')}. Independence was tested within each site at level "
-        f"{alpha}, and the tests were combined ({_some(result.tests, 'test')}); rows were not pooled.{contexts}"
+        f"from one summary of each of {with_noun(sites, 'site')}. Independence was tested within each site at level "
+        f"{alpha}, and the tests were combined ({with_noun(result.tests, 'test')}); rows were not pooled.{contexts}"
     )
-
-
-def _some(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"

@@ -1,1 +1,1 @@
-"""What a run did, found and assumed, in the sentences of a paper; how to cite it."""
+"""Methods, results and assumptions of a run as sentences for a paper; citations."""

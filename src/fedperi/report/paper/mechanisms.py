@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Assumption(NamedTuple):
-    """An assumption: its name, what it says, what happens where it fails."""
+    """An assumption: its name, its meaning, and what happens if it fails."""
 
     name: str
     says: str
@@ -86,7 +86,7 @@ def how_mechanisms_were_compared(result: Result) -> list[str]:
 
 
 def when_directed(method: Mapping[str, Any]) -> str:
-    """Say when an edge gets an arrow, with the numbers that `confidence` stands for.
+    """Say when an edge gets an arrow, with the numbers that follow from `confidence`.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def when_directed(method: Mapping[str, Any]) -> str:
 
 
 def what_mechanisms_showed(result: Result) -> str:
-    """Count what was found, for the methods section of a paper."""
+    """Count the findings, for the methods section of a paper."""
     confirmed, resting, lines = count_grades(result)
     sites = len({one.site for one in result.differences})
     edges = len(result.graph)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ...phrases import span, with_noun
 from ...scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
 from ..privacy import Promise, promises
 from ..privacy_words import methods_sentences, redrawn, rows_in_all
@@ -22,7 +23,7 @@ SCORES = {
     "discrete": "the multinomial BIC",
     "auto": "BIC (linear-Gaussian for continuous columns, multinomial for categories, with indicators for a mix)",
 }
-# What a site can answer with noise is a Gaussian score of moments; counts of categories are not among them.
+# With noise, sites only answer with Gaussian scores of moments, not with counts of categories.
 NOISY_SCORES = {**SCORES, "auto": "a Gaussian BIC, with indicators for categories"}
 RELEASED_SCORES = "a Gaussian BIC of the columns as each site released them"
 MASKINGS = {
@@ -59,7 +60,7 @@ def methods_text(result: Result) -> str:
         *(how_mechanisms_were_compared(result) if result.groups else ()),
         "Background knowledge restricted the search." if method.get("knowledge") else "",
         what_mechanisms_showed(result) if result.groups else _found(result),
-        f"Final regrets of the sites were {_range(regrets)} nats." if regrets else "",
+        f"Final regrets of the sites were {span(regrets)} nats." if regrets else "",
         _resampled(result, promised),
         "The run was interrupted before its end." if not result.complete else "",
         f"A limit ended the search early: {'; '.join(method['stopped'])}." if method.get("stopped") else "",
@@ -84,16 +85,16 @@ def _who(result: Result, promised: list[Promise]) -> str:
     name = result.method.get("name", "a federated method")
     version = result.manifest.get("fedperi")
     rows = [site["n"] for site in result.manifest.get("sites", ()) if site.get("n") is not None]
-    counted = f" with {sum(rows):,} rows in total ({_range(rows)} each)" if rows else ""
+    of_rows = f" with {sum(rows):,} rows in total ({span(rows)} each)" if rows else ""
     if promised:
         noisy = [one.rows for one in promised if one.rows is not None]
         total = rows_in_all(promised)
-        counted = f" with {total} rows in total (noisy counts, {_range(noisy)} each)" if total else ""
+        of_rows = f" with {total} rows in total (noisy counts, {span(noisy)} each)" if total else ""
     source = " (Baldo and Assaad, 2026)" if name in OURS else ""
     return (
         f"Causal structure was estimated with {name}{source} as implemented in fedperi"
-        f"{f' {version}' if version else ''}. {_count(len(result.sites), 'site')}{counted} took part, and "
-        f"{_count(len(result.graph.names), 'variable')} were studied."
+        f"{f' {version}' if version else ''}. {with_noun(len(result.sites), 'site')}{of_rows} took part, and "
+        f"{with_noun(len(result.graph.names), 'variable')} were studied."
     )
 
 
@@ -105,7 +106,7 @@ def _how(result: Result, promised: list[Promise]) -> list[str]:
         f"Local scores were {_score(method, promised)}{_penalty(method)}.",
         MASKINGS.get(str(method.get("masking")), "").format(local=_local(method)),
         f"The search minimised {AGGREGATES.get(str(method.get('aggregate')), AGGREGATES['sum'])}, over acyclic graphs, "
-        f"in {_count(result.rounds, 'round')} of communication and with {result.queries:,} regrets from each site.",
+        f"in {with_noun(result.rounds, 'round')} of communication and with {result.queries:,} regrets from each site.",
     ]
 
 
@@ -113,8 +114,8 @@ def _found(result: Result) -> str:
     edges, directed = len(result.graph), len(result.graph.directed)
     common, phi = len(result.cpdag.directed), len(result.phi_cpdag.directed)
     if not result.regrets:
-        return f"The graph has {_count(edges, 'edge')}, {directed} of them directed."
-    text = f"The common graph (CPDAG) has {_count(edges, 'edge')}, {common} of them directed."
+        return f"The graph has {with_noun(edges, 'edge')}, {directed} of them directed."
+    text = f"The common graph (CPDAG) has {with_noun(edges, 'edge')}, {common} of them directed."
     if result.method.get("name") == "I-PERI":
         text += (
             f" Differences between sites directed {phi - common} more (Phi-CPDAG), and Meek's rules {directed - phi} "
@@ -182,12 +183,3 @@ def _local(method: Mapping[str, Any]) -> str:
 def _penalty(method: Mapping[str, Any]) -> str:
     penalty = method.get("penalty", 1.0)
     return "" if penalty == 1 else f", with a price of edges multiplied by {penalty:g}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _range(values: list[Any]) -> str:
-    low, high = min(values), max(values)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

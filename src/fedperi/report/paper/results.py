@@ -1,4 +1,4 @@
-"""Results and limitations of a run in sentences for a paper, from the numbers of the result alone."""
+"""Results and limitations of a run as sentences for a paper, from the numbers of the result alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .mechanisms import Assumption
 
 MOST = 12
-"""Arrows that are written out."""
+"""Number of arrows that are described."""
 
 
 def results_text(result: Result) -> str:
@@ -42,7 +42,7 @@ def results_text(result: Result) -> str:
 
 
 def _counted(rows: Sequence[EdgeRow]) -> str:
-    """How many edges have which word, with its meaning."""
+    """Number of edges for each word of certainty, with its meaning."""
     count = Counter(row.how_sure for row in rows)
     named = [f"{count[word.word]} {word.word} (probability {word.least:g} or more)" for word in WORDS[:-1]]
     return f"By the stated probability of the direction, {', '.join(named)} and {count[WORDS[-1].word]} open."

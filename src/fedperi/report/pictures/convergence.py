@@ -1,4 +1,4 @@
-"""How a search went, as small SVG pictures."""
+"""The convergence of a search, as small SVG pictures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def convergence_svg(history: Sequence[Step], what: str) -> str:
     Parameters
     ----------
     history : sequence of Step
-        Two steps at least.
+        At least two steps.
     what : {"objective", "worst_regret"}
         The quantity.
 
@@ -31,7 +31,7 @@ def convergence_svg(history: Sequence[Step], what: str) -> str:
     """
     values = [float(getattr(step, what)) for step in history]
     low, high = min(values), max(values)
-    room = (high - low) or max(1.0, abs(high) * 0.1)  # a level line stands in the middle
+    room = (high - low) or max(1.0, abs(high) * 0.1)  # a horizontal line is in the middle
     low, high = (low - 0.08 * room, high + 0.08 * room) if high > low else (low - room, high + room)
     across = (WIDTH - LEFT - RIGHT) / (len(values) - 1)
     at = [
@@ -40,7 +40,7 @@ def convergence_svg(history: Sequence[Step], what: str) -> str:
     ]
     ticks = "".join(
         f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        f'<text x="{LEFT - 8}" y="{y:.1f}" dy="0.35em" text-anchor="end">{value:,.{_digits(room)}f}</text>'
+        f'<text x="{LEFT - 8}" y="{y:.1f}" dy="0.35em" text-anchor="end">{value:,.{1 if room >= 1 else 3}f}</text>'
         for value, y in {
             round(v, 9): y for v, (_, y) in ((min(values), max(at, key=_y)), (max(values), min(at, key=_y)))
         }.items()
@@ -66,7 +66,3 @@ def convergence_svg(history: Sequence[Step], what: str) -> str:
 
 def _y(point: tuple[float, float]) -> float:
     return point[1]
-
-
-def _digits(room: float) -> int:
-    return 1 if room >= 1 else 3

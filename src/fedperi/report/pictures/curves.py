@@ -1,4 +1,4 @@
-"""The course of an edge through the points that a layout gives it."""
+"""The curve of an edge through the points of a layout."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 Point = tuple[float, float]
 STEEPEST = 0.9
-"""Steps to the side for one down, where an edge passes a layer: it must stay clear of the boxes beside it."""
+"""Largest slope (sideways per step down) where an edge passes a layer, so that it does not touch boxes there."""
 Curve = tuple[Point, Point, Point, Point]
 
 
 def curves(points: Sequence[Point], short: float = 0.0) -> list[Curve]:
-    """A route as cubic curves, each with its control points, beginning and ending `short` of its ends.
+    """A route as cubic curves with control points; the ends are cut by `short`.
 
-    It leaves and arrives vertically, so that arrow heads can point straight at boxes. In between it takes the slope
-    of the line through the neighbouring points, so that a long edge is one sweep and not a flight of stairs.
+    It begins and ends vertically, so that arrow heads point straight at boxes. In between it has the slope of the line
+    through the neighbouring points, so that a long edge is one smooth curve without steps.
 
     Examples
     --------
@@ -38,14 +38,14 @@ def curves(points: Sequence[Point], short: float = 0.0) -> list[Curve]:
 
 
 def _slope(before: float, after: float) -> float:
-    """Slope at a bend: none where the edge turns back; limited, so that it stays clear of boxes beside it."""
+    """Slope at a bend: zero where the edge turns back; limited, so that the curve does not touch boxes."""
     if before * after <= 0:
         return 0.0
     return float(np.clip(2 * before * after / (before + after), -STEEPEST, STEEPEST))
 
 
 def midpoint(points: Sequence[Point]) -> Point:
-    """The middle of the curve in the middle of a route: where a mark can be set."""
+    """The middle of the curve in the middle of a route, for a mark."""
     parts = curves(points)
     a, b, c, d = np.array(parts[len(parts) // 2])
     x, y = (a + 3 * b + 3 * c + d) / 8

@@ -1,4 +1,4 @@
-"""Names of variables as short lines of text whose width is known without a font."""
+"""Names of variables as short lines of text, with their widths estimated without a font."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ WIDEST = 132.0
 """A line of a label is no wider than this."""
 MOST_LINES = 2
 
-# Advance widths of DejaVu Sans, in shares of the font size: the widest of the usual sans-serif fonts, and the one that
-# matplotlib brings along. Text in a narrower font stays inside boxes measured with it.
+# Advance widths of DejaVu Sans, as shares of the font size: the widest common sans-serif font, and the one that
+# matplotlib includes. Text in a narrower font fits into the same boxes.
 _NARROW = dict.fromkeys("ijlI.,:;|!' ", 0.34) | dict.fromkeys('ftr()[]{}-/\\"', 0.43)
 _WIDE = dict.fromkeys("mwMWQOG@%&", 0.9) | {"W": 1.0, "m": 0.98, "@": 1.0, "%": 0.96}
 _JOINTS = re.compile(r"(?<=[_\-./ ])|(?<=[a-z])(?=[A-Z])")
@@ -27,7 +27,7 @@ class Label(NamedTuple):
 
 
 def text_width(text: str, size: float = FONT) -> float:
-    """Estimate how wide a text is at most.
+    """Upper estimate of the width of a text.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def text_width(text: str, size: float = FONT) -> float:
 
 
 def wrapped(name: str) -> Label:
-    """Break a name at underscores, hyphens, dots, spaces and inner capitals; what does not fit ends in an ellipsis.
+    """Break a name at underscores, hyphens, dots, spaces and inner capitals; longer names end in an ellipsis.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Layers of an acyclic graph, and an order within each that keeps crossings few (after Sugiyama, Tagawa and Toda)."""
+"""Layers of an acyclic graph, ordered so that few edges cross (after Sugiyama, Tagawa and Toda)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ...graph.order import topological_order
 
 Pair = tuple[int, int]
 SWEEPS = 12
-"""Passes down and up; with 60 variables the order has settled by then."""
+"""Number of passes down and up; enough for the order to converge with 60 variables."""
 STARTS = 8
-"""Orders to begin with; of one alone a third more crossings can remain."""
+"""Number of initial orders; with only one, a third more crossings can remain."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Layered:
     rows : list of list of int
         The vertices of each layer from left to right. Those from `count` on are bends of edges that pass the layer.
     chains : dict
-        For every edge, the vertices that it runs through, ends included.
+        For every edge, the vertices on its route, including its ends.
     count : int
-        How many vertices are nodes of the graph.
+        Number of vertices that are nodes of the graph.
     """
 
     rows: list[list[int]]
@@ -37,12 +37,12 @@ class Layered:
 
     @property
     def links(self) -> list[Pair]:
-        """The pieces of the chains, each from a layer to the next."""
+        """The pieces of the chains, each from one layer to the next."""
         return [link for chain in self.chains.values() for link in pairwise(chain)]
 
 
 def layered(count: int, edges: Sequence[Pair]) -> Layered:
-    """Put nodes into layers so that every edge runs down, and order each layer.
+    """Assign nodes to layers so that every edge points down, and order each layer.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def layered(count: int, edges: Sequence[Pair]) -> Layered:
 
 
 def assign_layers(count: int, edges: Sequence[Pair]) -> list[int]:
-    """Number of each node's layer: by longest path, with room for a limited number of nodes, then tightened.
+    """Layer of each node: by longest path, with a limited number of nodes per layer, then edges are shortened.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def crossings(rows: Sequence[Sequence[int]], links: Iterable[Pair]) -> int:
 
 
 def _uncrossed(start: Layered) -> Layered:
-    """Order the layers from several starts by sweeps, the best of them by sifting; keep what crosses least."""
+    """Order the layers by sweeps from several starts, and the best by sifting; return the one with fewest crossings."""
     links = start.links
     above: dict[int, list[int]] = {}
     below: dict[int, list[int]] = {}
@@ -156,7 +156,7 @@ def _uncrossed(start: Layered) -> Layered:
 def _swept(
     start: Sequence[Sequence[int]], links: Sequence[Pair], above: dict[int, list[int]], below: dict[int, list[int]]
 ) -> list[list[int]]:
-    """Sweep down and up, sorting each layer by the mean place of its neighbours; the best order seen."""
+    """Sweep down and up, sorting each layer by the mean position of neighbours; return the best order seen."""
     rows = [list(row) for row in start]
     best, fewest = [list(row) for row in rows], crossings(rows, links)
     for sweep in range(SWEEPS):
@@ -175,12 +175,12 @@ def _swept(
 
 
 def _sift(rows: list[list[int]], above: dict[int, list[int]], below: dict[int, list[int]]) -> None:
-    """Take every vertex out of its layer and put it back where it crosses least."""
+    """Move every vertex within its layer to the position with the fewest crossings."""
     place = {vertex: k for row in rows for k, vertex in enumerate(row)}
     for row in rows:
         for vertex in list(row):
             rest = [other for other in row if other != vertex]
-            # cost[k]: crossings with the rest if the vertex stands before rest[k], up to a constant
+            # cost[k]: crossings with the rest if the vertex is before rest[k], up to a constant
             cost, now = [0], 0
             for other in rest:
                 for side in (above, below):

@@ -1,4 +1,4 @@
-"""Where the variables and edges of a graph go in a picture: boxes in layers, causes above effects."""
+"""The layout of a graph's picture: boxes in layers, causes above effects."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Layout:
     Attributes
     ----------
     width, height : float
-        Its size, margins included; y grows downwards.
+        Its size, including margins; y grows downwards.
     boxes : tuple of Box
         One per variable, in the order of the graph's names.
     routes : dict
-        For every edge, as (upper, lower) names, the points that it runs through, downwards, for
-        `fedperi.report.pictures.curves` to join.
+        For every edge, as (upper, lower) names, the points of its route, downwards; `fedperi.report.pictures.curves`
+        joins them.
     """
 
     width: float
@@ -55,7 +55,7 @@ class Layout:
 
 
 def layout(graph: PDAG) -> Layout:
-    """Lay out a graph: arrows run down; connected parts stand side by side, variables without an edge at the end.
+    """Lay out a graph: arrows point down; connected parts are side by side, variables without edges at the end.
 
     Parameters
     ----------
@@ -81,7 +81,11 @@ def layout(graph: PDAG) -> Layout:
     ]
     parts = _parts(len(labels), edges)
     placed = [_place(part, edges, widths, height) for part in parts if len(part) > 1]
-    alone = [_alone(part[0], widths, height) for part in parts if len(part) == 1]
+    alone = [
+        _Part({node: (widths[node] / 2, height / 2)}, {}, (widths[node], height))
+        for node, *others in parts
+        if not others
+    ]
     at, routes, size = _packed(placed, alone)
     boxes = tuple(Box(name, labels[i].lines, *at[i], widths[i], height) for i, name in enumerate(graph.names))
     return Layout(*size, boxes, {(graph.names[i], graph.names[j]): points for (i, j), points in routes.items()})
@@ -106,10 +110,6 @@ def _parts(count: int, edges: Iterable[Pair]) -> list[list[int]]:
     for node in range(count):
         parts.setdefault(label[node], []).append(node)
     return sorted(parts.values(), key=lambda part: (-len(part), part[0]))
-
-
-def _alone(node: int, widths: Sequence[float], height: float) -> _Part:
-    return _Part({node: (widths[node] / 2, height / 2)}, {}, (widths[node], height))
 
 
 def _place(part: Sequence[int], edges: Sequence[Pair], widths: Sequence[float], height: float) -> _Part:
@@ -139,7 +139,7 @@ def _place(part: Sequence[int], edges: Sequence[Pair], widths: Sequence[float], 
 
 
 def _depths(shape: Layered, x: Sequence[float], height: float) -> list[float]:
-    """Centres of the layers; where edges run far to the side, layers stand further apart."""
+    """Centres of the layers; layers are further apart if edges between them go far to the side."""
     depth = {vertex: d for d, row in enumerate(shape.rows) for vertex in row}
     longest = [0.0] * len(shape.rows)
     for upper, lower in shape.links:
@@ -152,7 +152,7 @@ def _depths(shape: Layered, x: Sequence[float], height: float) -> list[float]:
 
 
 def _ports(shape: Layered, x: Sequence[float], widths: Sequence[float]) -> dict[tuple[int, int, int], float]:
-    """Where edges meet boxes: side by side, in the order in which they come. Keys: node, other end, side."""
+    """Positions where edges meet boxes: side by side, in the order of their other ends. Keys: node, other end, side."""
     ends: dict[tuple[int, int], list[int]] = {}
     for upper, lower in shape.links:
         ends.setdefault((upper, 1), []).append(lower)
@@ -171,7 +171,7 @@ def _ports(shape: Layered, x: Sequence[float], widths: Sequence[float]) -> dict[
 def _packed(
     placed: Sequence[_Part], alone: Sequence[_Part]
 ) -> tuple[dict[int, Point], dict[Pair, tuple[Point, ...]], Point]:
-    """Set the parts out in centred rows of about one width, each row as high as its highest part."""
+    """Arrange the parts in centred rows of similar width; a row is as high as its highest part."""
     area = sum((part.size[0] + 2 * BETWEEN) * (part.size[1] + 2 * BETWEEN) for part in [*placed, *alone])
     full = max([560.0, (1.7 * area) ** 0.5, *(part.size[0] for part in placed)])
     rows = _shelves(placed, full, 2 * BETWEEN) + _shelves(alone, full, BETWEEN)
@@ -190,7 +190,7 @@ def _packed(
 
 
 def _shelves(parts: Sequence[_Part], full: float, gap: float) -> list[tuple[list[tuple[_Part, float]], float]]:
-    """Fill rows from left to right. For each row: its parts with their places, and its width."""
+    """Fill rows from left to right. For each row: its parts with their positions, and its width."""
     rows: list[tuple[list[tuple[_Part, float]], float]] = []
     for part in parts:
         if rows and rows[-1][1] + gap + part.size[0] <= full:

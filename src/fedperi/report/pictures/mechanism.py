@@ -1,4 +1,4 @@
-"""A small picture of a mechanism at one site against elsewhere: a line per group of sites, or a mean and a spread."""
+"""A small picture of a mechanism at one site and elsewhere: a line per group of sites, or a mean and a spread."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Line:
     centre : array
         Means of these columns.
     mean, spread : float
-        Of the variable; the spread around the line.
+        Mean of the variable, and its spread around the line.
     """
 
     strengths: Floats
@@ -39,7 +39,7 @@ class Line:
     spread: float
 
     def at(self, columns: Floats) -> float:
-        """What is expected of the variable where its causes have these values."""
+        """Expected value of the variable, given the values of its causes."""
         return self.mean + float(self.strengths @ (columns - self.centre))
 
 
@@ -80,13 +80,13 @@ def mechanism_svg(
     Parameters
     ----------
     moments : Moments
-        What the sites said.
+        The sites' moments.
     variable, causes : str, sequence of str
         The mechanism.
     here, elsewhere : str, sequence of str
         The site, and the sites with the most common mechanism.
     shown : sequence of str
-        The causes of which one should be on the axis, if any.
+        Causes of which one should be on the axis, if any.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def mechanism_svg(
     for line in lines:
         points = []
         for x in ends:
-            at = lines[1].centre.copy()  # the other causes as they are elsewhere, on both lines
+            at = lines[1].centre.copy()  # the other causes have their values elsewhere, for both lines
             at[column] = x
             points.append(line.at(at))
         values.append(points)
@@ -122,7 +122,7 @@ def mechanism_svg(
 def _axis(
     blocks: dict[str, tuple[int, ...]], causes: Sequence[str], shown: Sequence[str], lines: Sequence[Line]
 ) -> tuple[str, int] | None:
-    """The cause on the axis, and its column among those of all causes: a number, of those that are concerned."""
+    """The cause on the axis, a numeric one of those that differ, and its column among those of all causes."""
     column, found = 0, []
     for cause in causes:
         if len(blocks[cause]) == 1:

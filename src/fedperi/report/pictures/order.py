@@ -11,17 +11,17 @@ Pair = tuple[int, int]
 
 
 def probable_order(graph: PDAG, chances: npt.NDArray[np.float64] | None = None) -> list[int]:
-    """Order the variables along the arrows, and along open edges as is probable.
+    """Order the variables along the arrows, and along open edges in their probable direction.
 
-    What stands on top is read as a root cause. So a variable that has open edges only comes after its neighbours: a
-    part of the graph begins with one only if it has no arrow at all.
+    Readers take the variable at the top as a root cause. So a variable with only open edges comes after its neighbours:
+    it is the first of a part of the graph only if this part has no arrow.
 
     Parameters
     ----------
     graph : PDAG
-        Its arrows have no cycle.
+        A graph without directed cycles.
     chances : matrix of float, optional
-        At [i, j] the probability that i causes j; one half for open edges if it is not given.
+        Entry [i, j] is the probability that i causes j; one half for open edges if not given.
 
     Examples
     --------
@@ -33,14 +33,14 @@ def probable_order(graph: PDAG, chances: npt.NDArray[np.float64] | None = None) 
     arrows, lines = graph.adjacency & ~graph.adjacency.T, graph.adjacency & graph.adjacency.T
     vague = ~arrows.any(axis=0) & ~arrows.any(axis=1)
     causing = np.where(lines, 0.5 if chances is None else chances, 0.0)
-    # Of each variable: arrows and open edges from variables still to come, and how many causes these probably are.
+    # For each variable: arrows and open edges from remaining variables, and the expected number of causes.
     above, beside, expected = arrows.sum(axis=0), lines.sum(axis=0), causing.sum(axis=0)
     all_beside = beside
     order: list[int] = []
     waiting = set(range(len(graph.names)))
     while waiting:
         ready = (i for i in waiting if not above[i])
-        # One with open edges only waits for all its neighbours, or else for one of them.
+        # A variable with only open edges waits for all its neighbours if possible, or for one of them.
         late = vague * np.where(beside == all_beside, 2, 1) * (beside > 0)
         first = min(ready, key=lambda i: (late[i], round(float(expected[i]), 9), i))
         waiting.remove(first)
@@ -50,7 +50,7 @@ def probable_order(graph: PDAG, chances: npt.NDArray[np.float64] | None = None) 
 
 
 def downward(graph: PDAG, chances: npt.NDArray[np.float64] | None = None) -> list[Pair]:
-    """All edges as index pairs, each from the variable that comes first in `probable_order`."""
+    """All edges as pairs of indices, each beginning with the variable that comes first in `probable_order`."""
     rank = {node: k for k, node in enumerate(probable_order(graph, chances))}
     both = np.argwhere(np.triu(graph.adjacency | graph.adjacency.T)).tolist()
     return [(i, j) if rank[i] < rank[j] else (j, i) for i, j in both]

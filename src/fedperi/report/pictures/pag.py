@@ -9,9 +9,9 @@ import numpy as np
 
 from ...graph.ancestral.pag import ARROW, CIRCLE, PAG
 from ...graph.pdag import PDAG
-from .curves import Point, curves
+from .curves import Point
 from .layout import Layout, layout
-from .svg import SHORT, node_parts, svg
+from .svg import SHORT, head_part, node_parts, route_path, svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ RADIUS = 4.0
 
 
 def pag_svg(graph: PAG) -> str:
-    """Draw a PAG as an SVG picture. It takes the colour of the text around it.
+    """Draw a PAG as an SVG picture in the colour of the surrounding text.
 
     Examples
     --------
@@ -35,8 +35,7 @@ def pag_svg(graph: PAG) -> str:
     for (upper, lower), points in picture.routes.items():
         i, j = graph.index(upper), graph.index(lower)
         above, below = int(graph.marks[j, i]), int(graph.marks[i, j])
-        pieces = curves(_line(points, above, below), short=SHORT)
-        path = f"M{_xy(pieces[0][0])} " + " ".join(f"C{_xy(b)} {_xy(c)} {_xy(d)}" for _, b, c, d in pieces)
+        path = route_path(_line(points, above, below))
         line = f'<path d="{path}" fill="none" stroke="currentColor" stroke-width="1.6"/>'
         ends = _end(above, points[0], 1) + _end(below, points[-1], -1)
         edges.append(f"<g>{line}{ends}</g>")
@@ -45,7 +44,7 @@ def pag_svg(graph: PAG) -> str:
 
 
 def draw_pag(graph: PAG, ax: Axes | None = None, color: str | None = None) -> Axes:
-    """Draw a PAG on matplotlib axes; new ones of a fitting size if none are given.
+    """Draw a PAG on matplotlib axes; new axes of a suitable size if none are given.
 
     Examples
     --------
@@ -55,46 +54,33 @@ def draw_pag(graph: PAG, ax: Axes | None = None, color: str | None = None) -> Ax
     >>> len(draw_pag(fp.PAG.from_edges([("A", "o->", "B")])).patches)         # a line, a circle, a head, two boxes
     5
     """
-    import matplotlib as mpl
-    from matplotlib import pyplot as plt
-    from matplotlib.patches import Circle, FancyBboxPatch, Polygon
-    from matplotlib.patches import PathPatch as Line
+    from matplotlib.patches import Circle, PathPatch
 
-    from .plot import UNITS_PER_INCH, _route
+    from .plot import axes_for, box_outline, head, ink_of, route
 
     picture = _layout(graph)
-    if ax is None:
-        size = (picture.width / UNITS_PER_INCH, picture.height / UNITS_PER_INCH)
-        ax = plt.figure(figsize=size).add_axes((0.0, 0.0, 1.0, 1.0))
-    ink = color or mpl.rcParams["text.color"]
+    ax, ink = axes_for(picture, ax), ink_of(color)
     for (upper, lower), points in picture.routes.items():
         i, j = graph.index(upper), graph.index(lower)
         above, below = int(graph.marks[j, i]), int(graph.marks[i, j])
-        ax.add_patch(Line(_route(_line(points, above, below)), fill=False, edgecolor=ink, linewidth=1.2))
+        ax.add_patch(PathPatch(route(_line(points, above, below)), fill=False, edgecolor=ink, linewidth=1.2))
         for mark, (x, y), back in ((above, points[0], 1), (below, points[-1], -1)):
             if mark == ARROW:
-                tip = [(x, y), (x - 4.6, y + 10 * back), (x, y + 8 * back), (x + 4.6, y + 10 * back)]
-                ax.add_patch(Polygon(tip, closed=True, facecolor=ink, edgecolor="none"))
+                ax.add_patch(head(x, y, back, ink))
             elif mark == CIRCLE:
                 ax.add_patch(Circle((x, y + RADIUS * back), RADIUS, fill=False, edgecolor=ink))
     for box in picture.boxes:
-        corner = (box.x - box.width / 2, box.y - box.height / 2)
-        shape = "round,pad=0,rounding_size=7"
-        ax.add_patch(FancyBboxPatch(corner, box.width, box.height, shape, fill=False, edgecolor=ink, linewidth=0.9))
+        ax.add_patch(box_outline(box, ink))
         ax.text(box.x, box.y, "\n".join(box.lines).replace("$", r"\$"), ha="center", va="center", color=ink)
-    ax.set_xlim(0, picture.width)
-    ax.set_ylim(picture.height, 0)
-    ax.set_aspect("equal")
-    ax.axis("off")
     return ax
 
 
 def _layout(graph: PAG) -> Layout:
-    """Lay out the edges along an order in which arrows run down as far as they agree."""
+    """Lay out the edges in an order in which arrows point down as far as possible."""
     order: list[int] = []
     left = set(range(len(graph.names)))
     while left:
-        # The variable with the fewest arrowheads from those that are left comes next; ties by number.
+        # The variable with the fewest arrowheads from remaining variables comes next; ties by number.
         order.append(min(left, key=lambda v: (sum(graph.marks[u, v] == ARROW for u in left), v)))
         left.remove(order[-1])
     rank = np.empty(len(order), dtype=int)
@@ -104,28 +90,20 @@ def _layout(graph: PAG) -> Layout:
 
 
 def _line(points: Sequence[Point], above: int, below: int) -> tuple[Point, ...]:
-    """The route of an edge, ending before its circles: they are not filled, so that any background will do."""
+    """The route of an edge, ending before its circles: these are not filled, so that any background is possible."""
     (x, y), *between, (u, v) = points
     room = 2 * RADIUS + 0.5 - SHORT
     return (x, y + room * (above == CIRCLE)), *between, (u, v - room * (below == CIRCLE))
 
 
 def _end(mark: int, at: Point, back: int) -> str:
-    """What is drawn at an end; `back` is where the edge comes from, below (1) or above (-1)."""
+    """The mark at an end; `back` is the side of the edge, below (1) or above (-1)."""
     x, y = at[0], at[1] + 0.5 * back
     if mark == ARROW:
-        base = y + 10 * back
-        return (
-            f'<path class="head" d="M{x:.1f},{y:.1f} L{x - 4.6:.1f},{base:.1f} L{x:.1f},{base - 2 * back:.1f} '
-            f'L{x + 4.6:.1f},{base:.1f} Z" fill="currentColor"/>'
-        )
+        return head_part("head", x, y, back)
     if mark == CIRCLE:
         return (
             f'<circle cx="{x:.1f}" cy="{y + RADIUS * back:.1f}" r="{RADIUS:g}" fill="none" stroke="currentColor" '
             'stroke-width="1.4"/>'
         )
     return ""
-
-
-def _xy(point: Point) -> str:
-    return f"{point[0]:.1f},{point[1]:.1f}"

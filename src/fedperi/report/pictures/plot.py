@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from ...graph.pdag import PDAG
 from .curves import curves
 from .labels import FONT
-from .layout import LINE, Box, layout
+from .layout import LINE, Box, Layout, layout
 from .svg import SHORT, drawn_mark
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patches import FancyBboxPatch, Polygon
     from matplotlib.path import Path
 
 UNITS_PER_INCH = 96.0
@@ -20,16 +21,16 @@ UNITS_PER_INCH = 96.0
 def draw(graph: PDAG, ax: Axes | None = None, color: str | None = None) -> Axes:
     """Draw a graph: arrows are solid, undirected edges dashed without a head, causes above effects.
 
-    Text is drawn as outlines, so it keeps its place in the boxes whatever the size of the axes.
+    Text is drawn as outlines, so that it stays in the boxes at any size of the axes.
 
     Parameters
     ----------
     graph : PDAG
         Any graph.
     ax : matplotlib Axes, optional
-        Where to draw. If not given, new axes of a fitting size.
+        Where to draw. If not given, new axes of a suitable size.
     color : str, optional
-        Of lines and text; matplotlib's colour of text if not given.
+        Colour of lines and text; matplotlib's text colour if not given.
 
     Returns
     -------
@@ -45,29 +46,30 @@ def draw(graph: PDAG, ax: Axes | None = None, color: str | None = None) -> Axes:
     >>> [line.get_linestyle() for line in axes.patches[:3]]         # an arrow, its head, an undirected edge
     ['solid', 'solid', 'dashed']
     """
-    import matplotlib as mpl
-    from matplotlib import pyplot as plt
-    from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
+    from matplotlib.patches import PathPatch
 
     picture = layout(graph)
-    if ax is None:
-        size = (picture.width / UNITS_PER_INCH, picture.height / UNITS_PER_INCH)
-        ax = plt.figure(figsize=size).add_axes((0.0, 0.0, 1.0, 1.0))
-    ink = color or mpl.rcParams["text.color"]
+    ax, ink = axes_for(picture, ax), ink_of(color)
     for (upper, lower), points in picture.routes.items():
         mark = drawn_mark(graph, upper, lower)
         style = "dashed" if mark == "line" else "solid"
-        ax.add_patch(PathPatch(_route(points), fill=False, edgecolor=ink, linewidth=1.2, linestyle=style))
+        ax.add_patch(PathPatch(route(points), fill=False, edgecolor=ink, linewidth=1.2, linestyle=style))
         if mark != "line":
-            x, y, back = (*points[-1], -10) if mark == "down" else (*points[0], 10)
-            tip = [(x, y), (x - 4.6, y + back), (x, y + 0.8 * back), (x + 4.6, y + back)]
-            ax.add_patch(Polygon(tip, closed=True, facecolor=ink, edgecolor="none"))
+            ax.add_patch(head(*points[-1], -1, ink) if mark == "down" else head(*points[0], 1, ink))
     for box in picture.boxes:
-        corner = (box.x - box.width / 2, box.y - box.height / 2)
-        round_ = "round,pad=0,rounding_size=7"
-        ax.add_patch(FancyBboxPatch(corner, box.width, box.height, round_, fill=False, edgecolor=ink, linewidth=0.9))
+        ax.add_patch(box_outline(box, ink))
         for path in _letters(box):
             ax.add_patch(PathPatch(path, facecolor=ink, linewidth=0))
+    return ax
+
+
+def axes_for(picture: Layout, ax: Axes | None) -> Axes:
+    """Prepare axes for a picture; new ones of its size if none are given."""
+    from matplotlib import pyplot as plt
+
+    if ax is None:
+        size = (picture.width / UNITS_PER_INCH, picture.height / UNITS_PER_INCH)
+        ax = plt.figure(figsize=size).add_axes((0.0, 0.0, 1.0, 1.0))
     ax.set_xlim(0, picture.width)
     ax.set_ylim(picture.height, 0)
     ax.set_aspect("equal")
@@ -75,7 +77,32 @@ def draw(graph: PDAG, ax: Axes | None = None, color: str | None = None) -> Axes:
     return ax
 
 
-def _route(points: tuple[tuple[float, float], ...]) -> Path:
+def ink_of(color: str | None) -> str:
+    """The colour of lines and text."""
+    import matplotlib as mpl
+
+    return color or str(mpl.rcParams["text.color"])
+
+
+def head(x: float, y: float, back: int, ink: str) -> Polygon:
+    """An arrow head with its tip at a point; `back` is the side of its base, below (1) or above (-1)."""
+    from matplotlib.patches import Polygon
+
+    tip = [(x, y), (x - 4.6, y + 10 * back), (x, y + 8 * back), (x + 4.6, y + 10 * back)]
+    return Polygon(tip, closed=True, facecolor=ink, edgecolor="none")
+
+
+def box_outline(box: Box, ink: str) -> FancyBboxPatch:
+    """The outline of a box, with round corners."""
+    from matplotlib.patches import FancyBboxPatch
+
+    corner = (box.x - box.width / 2, box.y - box.height / 2)
+    shape = "round,pad=0,rounding_size=7"
+    return FancyBboxPatch(corner, box.width, box.height, shape, fill=False, edgecolor=ink, linewidth=0.9)
+
+
+def route(points: tuple[tuple[float, float], ...]) -> Path:
+    """The curve of an edge."""
     from matplotlib.path import Path
 
     pieces = curves(points, short=SHORT)
@@ -84,7 +111,7 @@ def _route(points: tuple[tuple[float, float], ...]) -> Path:
 
 
 def _letters(box: Box) -> list[Path]:
-    """The lines of a label, centred in its box. The y axis points down, so the outlines are turned over."""
+    """The lines of a label, centred in its box. The y axis points down, so the outlines are flipped."""
     from matplotlib.textpath import TextPath
     from matplotlib.transforms import Affine2D
 
@@ -93,7 +120,7 @@ def _letters(box: Box) -> list[Path]:
     for k, line in enumerate(box.lines):
         if not line.strip():
             continue
-        text = TextPath((0, 0), line.replace("$", r"\$"), size=FONT)  # a dollar sign would begin a formula
+        text = TextPath((0, 0), line.replace("$", r"\$"), size=FONT)  # a dollar sign would start a formula
         width = text.get_extents().x1
         out.append(
             Affine2D().scale(1, -1).translate(box.x - width / 2, first + k * LINE + 0.36 * FONT).transform_path(text)

@@ -1,4 +1,4 @@
-"""Horizontal places in a layered graph: long edges straight, boxes near their neighbours, no overlap."""
+"""Horizontal positions in a layered graph: straight long edges, boxes near their neighbours, no overlap."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from .layers import Layered
 
 PASSES = 30
 BEND = 14.0
-"""Width kept free for an edge that passes a layer."""
+"""Width that is reserved for an edge that passes a layer."""
 
 
 def spread(shape: Layered, widths: Sequence[float], between: float) -> list[float]:
-    """Place every vertex of every layer.
+    """Compute the position of every vertex of every layer.
 
-    Each vertex wants to be at the weighted mean of its neighbours, bends more than boxes, so that long edges run
-    straight. Given what they want, the places of one layer are the exact least-squares solution that keeps order and
-    distance (isotonic regression); layers are treated in turn, down and up.
+    The target of each vertex is the weighted mean of its neighbours, with more weight for bends than for boxes, so that
+    long edges are straight. Given the targets, the positions of one layer are the exact least-squares solution that
+    keeps order and distance (isotonic regression). Layers are processed in turn, down and up.
 
     Parameters
     ----------
     shape : Layered
         The layers, in their final order.
     widths : sequence of float
-        Of the nodes.
+        Widths of the nodes.
     between : float
         Free space between two boxes.
 
@@ -52,7 +52,7 @@ def spread(shape: Layered, widths: Sequence[float], between: float) -> list[floa
         x[row] = offset - offset.mean()
     upward = np.where(depth[:, None] > depth[None, :], pull, 0.0)
     for k in range(PASSES):
-        both = k >= PASSES // 2  # first follow one side after the other, which moves far; then settle between them
+        both = k >= PASSES // 2  # first use the neighbours of one side, which moves far; then those of both sides
         rows = list(zip(shape.rows, offsets, strict=True))
         for row, offset in rows if k % 2 == 0 else rows[::-1]:
             forces = (pull if both else upward if k % 2 == 0 else pull - upward)[row]
@@ -82,7 +82,7 @@ def isotonic(wanted: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArr
 
 
 def _offsets(row: Sequence[int], half: NDArray[np.float64], count: int, between: float) -> NDArray[np.float64]:
-    """Least places of a layer's vertices, the first at zero."""
+    """Smallest positions of a layer's vertices, with the first at zero."""
     out = np.zeros(len(row))
     for k in range(1, len(row)):
         free = between if row[k] < count or row[k - 1] < count else 0.0

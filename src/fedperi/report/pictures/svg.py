@@ -1,4 +1,4 @@
-"""Pictures of graphs as SVG text: no script, no style sheet and no identifiers needed, so they can stand anywhere."""
+"""Pictures of graphs as SVG text: without scripts, style sheets or identifiers, so that they work anywhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .text import edge_mark
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', Arial, sans-serif"
 DRAWN = {"--": "line", "->": "down", "<-": "up", "": "none"}
 SHORT = 2.5
-"""Edges end this far from the boxes, so that the tips of arrows stay sharp."""
+"""Distance between edges and boxes, so that the tips of arrows stay sharp."""
 
 
 def graph_svg(graph: PDAG) -> str:
@@ -24,7 +24,7 @@ def graph_svg(graph: PDAG) -> str:
     Parameters
     ----------
     graph : PDAG
-        Any graph. It takes the colour of the text around it.
+        Any graph. The picture has the colour of the surrounding text.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def graph_svg(graph: PDAG) -> str:
 
 
 def drawn_mark(graph: PDAG, upper: str, lower: str) -> str:
-    """What a graph has between the ends of an edge that is drawn downwards: ``down``, ``up``, ``line`` or ``none``.
+    """The edge of a graph between two variables, as drawn downwards: ``down``, ``up``, ``line`` or ``none``.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def drawn_mark(graph: PDAG, upper: str, lower: str) -> str:
 
 
 def svg(picture: Layout, edges: Sequence[str], nodes: Sequence[str], attributes: str) -> str:
-    """Put drawn edges and nodes into an ``<svg>`` element; `attributes` is markup."""
+    """Wrap drawn edges and nodes in an ``<svg>`` element; `attributes` is markup."""
     width, height = round(picture.width), round(picture.height)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
@@ -81,17 +81,16 @@ def edge_parts(points: Sequence[Point], mark: str, everything: bool = False) -> 
     points : sequence of points
         Its route in a `Layout`.
     mark : {"down", "up", "line", "none"}
-        Which way it points.
+        Its direction.
     everything : bool
-        Draw both arrow heads, the signs for "differs" and "follows" and a wide transparent line to point at, for a
-        style sheet to show or hide.
+        Draw both arrow heads, the signs for "differs" and "follows", and a wide transparent line for the pointer; a
+        style sheet shows or hides them.
     """
-    pieces = curves(points, short=SHORT)
-    path = f"M{_xy(pieces[0][0])} " + " ".join(f"C{_xy(b)} {_xy(c)} {_xy(d)}" for _, b, c, d in pieces)
+    path = route_path(points)
     (x, y), (u, v) = points[0], points[-1]
     dashed = ' stroke-dasharray="6 4"' if mark == "line" and not everything else ""
     line = f'<path class="stroke" d="{path}" fill="none" stroke="currentColor" stroke-width="1.6"{dashed}/>'
-    heads = {"up": _head("up", x, y + 0.5, 1), "down": _head("down", u, v - 0.5, -1)}
+    heads = {"up": head_part("head-up", x, y + 0.5, 1), "down": head_part("head-down", u, v - 0.5, -1)}
     if not everything:
         return "" if mark == "none" else line + heads.get(mark, "")
     at = midpoint(points)
@@ -100,7 +99,7 @@ def edge_parts(points: Sequence[Point], mark: str, everything: bool = False) -> 
 
 
 def node_parts(box: Box) -> str:
-    """Draw a variable: its box, the lines of its name, and the whole name for the pointer to show."""
+    """Draw a variable: its box, the lines of its name, and the whole name as a tooltip."""
     left, top = box.x - box.width / 2, box.y - box.height / 2
     first = box.y - (len(box.lines) - 1) * LINE / 2
     text = "".join(
@@ -115,11 +114,17 @@ def node_parts(box: Box) -> str:
     )
 
 
-def _head(name: str, x: float, y: float, back: int) -> str:
-    """An arrow head with its tip at a point; `back` is where its base lies, below (1) or above (-1)."""
+def route_path(points: Sequence[Point]) -> str:
+    """The data of an SVG path along a route."""
+    pieces = curves(points, short=SHORT)
+    return f"M{_xy(pieces[0][0])} " + " ".join(f"C{_xy(b)} {_xy(c)} {_xy(d)}" for _, b, c, d in pieces)
+
+
+def head_part(css: str, x: float, y: float, back: int) -> str:
+    """An arrow head with its tip at a point; `back` is the side of its base, below (1) or above (-1)."""
     base = y + 10 * back
     return (
-        f'<path class="head-{name}" d="M{x:.1f},{y:.1f} L{x - 4.6:.1f},{base:.1f} L{x:.1f},{base - 2 * back:.1f} '
+        f'<path class="{css}" d="M{x:.1f},{y:.1f} L{x - 4.6:.1f},{base:.1f} L{x:.1f},{base - 2 * back:.1f} '
         f'L{x + 4.6:.1f},{base:.1f} Z" fill="currentColor"/>'
     )
 

@@ -1,4 +1,4 @@
-"""Graphs in a terminal: one row per adjacency and one column per graph, so that rows compare the graphs."""
+"""Graphs in a terminal: one row per adjacent pair and one column per graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MARKS = {(True, True): "--", (True, False): "->", (False, True): "<-", (False, F
 
 
 def edge_mark(graph: PDAG, a: str, b: str) -> str:
-    """Write what a graph has between two variables: ``->``, ``<-``, ``--``, or nothing.
+    """Write the edge between two variables: ``->``, ``<-``, ``--``, or nothing.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def edge_table(graphs: Mapping[str, PDAG], title: str | None = None) -> Table:
     Parameters
     ----------
     graphs : mapping from str to PDAG
-        Column headings and graphs. Rows are the adjacencies of any of them.
+        Column headings and graphs. Rows are the pairs that are adjacent in any of them.
     title : str, optional
         Heading of the table.
 

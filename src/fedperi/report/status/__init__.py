@@ -1,1 +1,1 @@
-"""What a running site or coordinator shows: a page for people, numbers for monitors. Neither loads anything else."""
+"""The status of a running site or coordinator: a page for people, metrics for monitors. Both are self-contained."""

@@ -1,4 +1,4 @@
-"""Numbers for monitors, as Prometheus reads them: text, one line per value, with what each means."""
+"""Metrics in the text format of Prometheus: one line per value, with explanations."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ TYPE = "text/plain; version=0.0.4"
 """The content type of the format."""
 
 
+Values = tuple[tuple[Mapping[str, str], float], ...]
+"""Values of a metric, each with its labels."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """One quantity: its name, kind and meaning, and a value for each set of labels."""
@@ -23,7 +27,7 @@ class Metric:
     name: str
     kind: Literal["gauge", "counter"]
     about: str
-    values: tuple[tuple[Mapping[str, str], float], ...]
+    values: Values
 
 
 def write_metrics(metrics: Iterable[Metric]) -> str:
@@ -50,7 +54,17 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", " ")
 
 
-def _one(value: float | None) -> tuple[tuple[Mapping[str, str], float], ...]:
+def _gauge(name: str, meaning: str, value: Values | float | None) -> Metric:
+    return Metric(name, "gauge", meaning, _values(value))
+
+
+def _counter(name: str, meaning: str, value: Values | float | None) -> Metric:
+    return Metric(name, "counter", meaning, _values(value))
+
+
+def _values(value: Values | float | None) -> Values:
+    if isinstance(value, tuple):
+        return value
     return () if value is None else (({}, float(value)),)
 
 
@@ -60,34 +74,31 @@ def site_metrics(status: SiteStatus) -> list[Metric]:
     kinds = tuple(({"kind": kind}, float(count)) for kind, count in status.messages.items())
     about = ({"role": "site", "site": status.site, "version": __version__}, 1.0)
     return [
-        Metric("fedperi_info", "gauge", "Which program this is; always 1.", (about,)),
-        Metric("fedperi_start_time_seconds", "gauge", "When it was started, in Unix time.", _one(status.begun)),
-        Metric("fedperi_connected", "gauge", "1 while the coordinator is reached.", _one(status.connected)),
-        Metric(
+        _gauge("fedperi_info", "Which program this is; always 1.", (about,)),
+        _gauge("fedperi_start_time_seconds", "When it was started, in Unix time.", status.begun),
+        _gauge("fedperi_connected", "1 while the coordinator is reached.", status.connected),
+        _gauge(
             "fedperi_last_contact_timestamp_seconds",
-            "gauge",
             "When the coordinator answered last, in Unix time; left out if it never did.",
-            _one(status.contact),
+            status.contact,
         ),
-        Metric("fedperi_messages_total", "counter", "Messages answered, refusals included.", kinds),
-        Metric("fedperi_refusals_total", "counter", "Messages refused.", _one(status.refusals)),
-        Metric("fedperi_sent_bytes_total", "counter", "Bytes of replies.", _one(status.sent)),
-        Metric("fedperi_received_bytes_total", "counter", "Bytes of messages.", _one(status.received)),
-        Metric("fedperi_pending", "gauge", "Statements that wait for the site's owner.", _one(status.waits)),
-        Metric("fedperi_stated", "gauge", "1 once the statement was given.", _one(status.stated)),
-        Metric(
+        _counter("fedperi_messages_total", "Messages answered, refusals included.", kinds),
+        _counter("fedperi_refusals_total", "Messages refused.", status.refusals),
+        _counter("fedperi_sent_bytes_total", "Bytes of replies.", status.sent),
+        _counter("fedperi_received_bytes_total", "Bytes of messages.", status.received),
+        _gauge("fedperi_pending", "Statements that wait for the site's owner.", status.waits),
+        _gauge("fedperi_stated", "1 once the statement was given.", status.stated),
+        _gauge(
             "fedperi_privacy_spent_epsilon",
-            "gauge",
             "Epsilon spent on the table, by its ledger; left out without noise.",
-            _one(None if budget is None else budget.spent),
+            None if budget is None else budget.spent,
         ),
-        Metric(
+        _gauge(
             "fedperi_privacy_ceiling_epsilon",
-            "gauge",
             "Largest epsilon that the site spends on it.",
-            _one(None if budget is None else budget.ceiling),
+            None if budget is None else budget.ceiling,
         ),
-        Metric("fedperi_store_readable", "gauge", "0 if ledger or approval cannot be read.", _one(not status.problem)),
+        _gauge("fedperi_store_readable", "0 if ledger or approval cannot be read.", not status.problem),
     ]
 
 
@@ -98,47 +109,32 @@ def run_metrics(status: RunStatus) -> list[Metric]:
     connected = tuple(({"site": one.site}, float(one.connected)) for one in status.sites)
     about = {"role": "coordinator", "run": status.run, "version": __version__}
     return [
-        Metric("fedperi_info", "gauge", "Which program this is; always 1.", ((about, 1.0),)),
-        Metric("fedperi_start_time_seconds", "gauge", "When it was started, in Unix time.", _one(status.begun)),
-        Metric("fedperi_phase", "gauge", "1 for what the run is doing.", (({"phase": status.phase}, 1.0),)),
-        Metric("fedperi_sites_wanted", "gauge", "Sites that are to take part.", _one(status.wanted)),
-        Metric(
-            "fedperi_sites_connected",
-            "gauge",
-            "Sites that are connected.",
-            _one(sum(one.connected for one in status.sites)),
-        ),
-        Metric("fedperi_site_connected", "gauge", "1 for a site that is connected.", connected),
-        Metric("fedperi_site_last_seen_timestamp_seconds", "gauge", "When a site was connected last.", seen),
-        Metric(
-            "fedperi_statements",
-            "gauge",
-            "Sites whose statement is here.",
-            _one(sum(bool(one.stated) for one in status.sites)),
-        ),
-        Metric(
-            "fedperi_pending", "gauge", "Sites that wait for their owner.", _one(sum(one.waits for one in status.sites))
-        ),
-        Metric(
+        _gauge("fedperi_info", "Which program this is; always 1.", ((about, 1.0),)),
+        _gauge("fedperi_start_time_seconds", "When it was started, in Unix time.", status.begun),
+        _gauge("fedperi_phase", "1 for what the run is doing.", (({"phase": status.phase}, 1.0),)),
+        _gauge("fedperi_sites_wanted", "Sites that are to take part.", status.wanted),
+        _gauge("fedperi_sites_connected", "Sites that are connected.", sum(one.connected for one in status.sites)),
+        _gauge("fedperi_site_connected", "1 for a site that is connected.", connected),
+        _gauge("fedperi_site_last_seen_timestamp_seconds", "When a site was connected last.", seen),
+        _gauge("fedperi_statements", "Sites whose statement is here.", sum(bool(one.stated) for one in status.sites)),
+        _gauge("fedperi_pending", "Sites that wait for their owner.", sum(one.waits for one in status.sites)),
+        _gauge(
             "fedperi_sites_dropped",
-            "gauge",
             "Sites that refused, did not fit, or were lost.",
-            _one(sum(bool(one.dropped) for one in status.sites)),
+            sum(bool(one.dropped) for one in status.sites),
         ),
-        Metric("fedperi_rounds_total", "counter", "Rounds of questions or statements.", _one(status.rounds)),
-        Metric("fedperi_sent_bytes_total", "counter", "Bytes to sites.", _one(status.sent)),
-        Metric("fedperi_received_bytes_total", "counter", "Bytes from sites.", _one(status.received)),
-        Metric(
+        _counter("fedperi_rounds_total", "Rounds of questions or statements.", status.rounds),
+        _counter("fedperi_sent_bytes_total", "Bytes to sites.", status.sent),
+        _counter("fedperi_received_bytes_total", "Bytes from sites.", status.received),
+        _counter(
             "fedperi_refused_keys_total",
-            "counter",
             "Keys and addresses that were not accepted, each counted once.",
-            _one(status.refused_keys),
+            status.refused_keys,
         ),
-        Metric("fedperi_privacy_spent_epsilon", "gauge", "Epsilon that a site states.", spent),
-        Metric(
+        _gauge("fedperi_privacy_spent_epsilon", "Epsilon that a site states.", spent),
+        _gauge(
             "fedperi_last_contact_timestamp_seconds",
-            "gauge",
             "When the coordinator's own link answered last, in Unix time.",
-            _one(status.contact),
+            status.contact,
         ),
     ]

@@ -15,7 +15,7 @@ RELOAD = 10
 
 
 @dataclass(frozen=True)
-class Table:
+class StatusTable:
     """A titled table; without rows it shows the sentence `empty`. Cells of the columns `tags` are coloured."""
 
     title: str
@@ -28,22 +28,22 @@ class Table:
 
 @dataclass(frozen=True)
 class StatusPage:
-    """What is on a status page.
+    """The content of a status page.
 
     Parameters
     ----------
     role, name : str
         "Site" and its name, or "Coordinator" and its run.
     state, good : str and bool
-        The state in a few words, and whether it is as it should be.
+        The state in a few words, and whether it is good.
     facts : tuple of (str, str)
         Labels and values.
     asks : tuple of tuples of str
         Requests to a person: a title, then sentences; the last one is a command.
-    tables : tuple of Table
+    tables : tuple of StatusTable
         The rest.
     links : tuple of (str, str)
-        Addresses on this server, and what is there.
+        Addresses on this server, and their content.
     """
 
     role: str
@@ -52,7 +52,7 @@ class StatusPage:
     good: bool
     facts: tuple[tuple[str, str], ...]
     asks: tuple[tuple[str, ...], ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[StatusTable, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     taken: float = field(default_factory=time.time)
 

@@ -1,10 +1,10 @@
-"""What the status pages of a site and of a coordinator say."""
+"""The content of the status pages of a site and of a coordinator."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .page import StatusPage, Table, ago, clock, size
+from .page import StatusPage, StatusTable, ago, clock, size
 
 if TYPE_CHECKING:
     from ...coordinator.tally import RunStatus, SiteState
@@ -20,7 +20,7 @@ _CHANNELS = {
 
 
 def site_page(status: SiteStatus) -> StatusPage:
-    """Show a site: what was asked, what was sent, at what price, what waits for its owner.
+    """The page of a site: questions, answers and their prices, requests that wait for its owner.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def site_page(status: SiteStatus) -> StatusPage:
     if budget is not None:
         facts[4] = ("Privacy spent", f"epsilon {budget.spent:.4g} of {budget.ceiling:g}")
     tables = [
-        Table(
+        StatusTable(
             "What was asked and what was sent",
             ("Time (UTC)", "Run", "What"),
             status.log,
@@ -52,14 +52,14 @@ def site_page(status: SiteStatus) -> StatusPage:
     if status.item is not None and not status.waits:
         request = status.item.request
         row = (request.asker, request.what, request.price, status.item.stands)
-        tables.insert(0, Table("The owner's decision", ("Asked by", "What", "Price", "Decision"), (row,)))
+        tables.insert(0, StatusTable("The owner's decision", ("Asked by", "What", "Price", "Decision"), (row,)))
     if budget is not None:
         rows = tuple(
             (_plain_time(when), what, f"{epsilon:.4g}", f"{delta:g}") for when, what, epsilon, delta in budget.releases
         )
         note = f"At most epsilon {budget.ceiling:g} at delta {budget.delta:g}, over all runs."
         head = ("Time (UTC)", "What", "Epsilon", "Delta")
-        tables.insert(0, Table("What was paid for", head, rows, "Nothing was released yet.", note))
+        tables.insert(0, StatusTable("What was paid for", head, rows, "Nothing was released yet.", note))
     state, good = _site_state(status)
     return StatusPage("Site", status.site, state, good, tuple(facts), _site_asks(status), tuple(tables), _LINKS)
 
@@ -98,7 +98,7 @@ def _site_asks(status: SiteStatus) -> tuple[tuple[str, ...], ...]:
 
 
 def run_page(status: RunStatus) -> StatusPage:
-    """Show a run: who is connected, what was stated at what price, who is waited for, the result.
+    """The page of a run: connected sites, their statements and prices, missing sites, the result.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def run_page(status: RunStatus) -> StatusPage:
         ("Started", clock(status.begun)),
     )
     tables = [
-        Table(
+        StatusTable(
             "Sites",
             ("Site", "State", "Last seen", "What it stated", "Epsilon"),
             tuple(_site_row(one) for one in status.sites),
@@ -129,9 +129,9 @@ def run_page(status: RunStatus) -> StatusPage:
     if status.edges:
         note = f"The whole result is in {status.place}."
         head = ("Edge", "How sure", "Probability", "Direction")
-        tables.insert(0, Table("Result", head, status.edges, note=note))
+        tables.insert(0, StatusTable("Result", head, status.edges, note=note))
     rows = tuple((line,) for line in status.log)
-    tables.append(Table("What happened", ("The newest first",), rows))
+    tables.append(StatusTable("What happened", ("The newest first",), rows))
     good = status.alive and not any(one.dropped for one in status.sites)
     state = status.phase if status.alive else "stuck: no sign of life"
     links = _LINKS if not status.edges else (("/report.html", "report"), *_LINKS)

@@ -1,4 +1,4 @@
-/* What sites and the coordinator do with the scores of lattices: the best of all subsets, the adaptive mask, and sums
+/* Operations of sites and coordinator on the scores of lattices: the best of all subsets, the adaptive mask, and sums
    over sites that do not depend on the order of the sites. */
 
 #include "loops.h"
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENDLESS 1e200 /* values from here on count as infinite: no sum of them can overflow */
-#define CELLS 512     /* added up at a time: those of all sites stay in a processor's cache */
+#define ENDLESS 1e200 /* values of this size or more count as infinite, so that no sum of smaller ones can overflow */
+#define CELLS 512     /* cells per pass: those of all sites stay in a processor's cache */
 
 VECTORS static void best_in_row(double *values, size_t subsets)
 {
@@ -38,7 +38,7 @@ VECTORS static void mask_row(double *restrict values, const double *restrict who
     }
 }
 
-/* Judge each set by the best of itself, of no parents at the price `all`, and of its subsets at the price `some`. */
+/* Value of each set: the best of its own score, of no parents minus `all`, and of its subsets minus `some`. */
 int adaptive(double *values, ptrdiff_t rows, size_t subsets, double all, double some)
 {
     double *whole = malloc(subsets * sizeof(double));
@@ -61,7 +61,7 @@ static double unit(double value, double count)
     return ldexp(1.5, exponent + 1);
 }
 
-/* Add up rounded parts, which is exact, and take them from the values; `most` is what no value exceeds. */
+/* Add rounded parts, which is exact, and subtract them from the values; `most` is an upper bound of the values. */
 VECTORS static void add_parts(double *restrict values, ptrdiff_t sites, size_t count, const double *restrict units,
                               double *restrict sum)
 {
@@ -86,11 +86,11 @@ VECTORS static void most_of(const double *values, ptrdiff_t sites, ptrdiff_t cel
         }
 }
 
-/* Sum over sites, the same to the last bit in whatever order they come. values: [sites, cells]; out: [cells]
+/* Sum over sites, the same to the last bit for any order of the sites. values: [sites, cells]; out: [cells]
 
-   Every value is cut in two at a digit that the largest of the sites decides. The upper parts are added without any
-   rounding, so that their order does not matter; then the lower parts, in the same way. What is left of those is less
-   than a last digit, and is dropped. An infinite value makes its sum infinite. */
+   Every value is split into two parts at a digit that depends on the largest value of the sites. The upper parts are
+   added without rounding, so that their order does not matter; then the lower parts, in the same way. The remainder is
+   below the last digit, and is dropped. An infinite value makes its sum infinite. */
 int add_up(const double *values, ptrdiff_t sites, ptrdiff_t cells, double *out)
 {
     double *copy = malloc((size_t)sites * CELLS * sizeof(double));

@@ -1,8 +1,8 @@
-/* A hill climb over DAGs by BIC: add, take away or turn the edge that gains most, until none gains.
+/* Hill climbing over DAGs by BIC: add, remove or reverse the edge with the largest gain, until there is none.
 
-   Each node keeps a Cholesky factorisation of its parents, one row for each in the order in which they joined, so that
-   no step factors anything again: what `scores/regression.py` and `discovery/optimum.py` do with numpy. Where variables
-   are blocks of columns, a node that changes is factored again with each of the others. */
+   Each node keeps a Cholesky factorisation of its parents, one row per parent in the order in which they were added, so
+   that no step repeats a factorisation. `scores/regression.py` and `discovery/optimum.py` do the same with numpy. If
+   variables are blocks of columns, a node that changes is factored again with each of the others. */
 
 #include "loops.h"
 
@@ -12,14 +12,14 @@
 
 typedef struct {
     ptrdiff_t size, room;
-    int64_t *joined;    /* parents, in the order in which they joined */
-    double *rows;       /* [parent, variable]: covariance with what is left of the parent, in units of its deviation */
+    int64_t *joined;    /* parents, in the order in which they were added */
+    double *rows;       /* [parent, variable]: covariance with the residual of the parent, in units of its deviation */
     double *combined;   /* [parent, parent]: the same as a combination of the parents */
-    double *squares;    /* of each parent's shares in the rows, added up */
+    double *squares;    /* sums of squares of each parent's coefficients in the rows */
     double *coefficient;
-    double *over;       /* variance of every variable given the parents; infinite for those that cannot join */
+    double *over;       /* variance of every variable given the parents; infinite for variables that cannot be added */
     double *with_node;  /* its covariance with the node, given the parents */
-    double variance;    /* of the node, given the parents */
+    double variance;    /* variance of the node given the parents */
     double score;
 } Node;
 
@@ -29,13 +29,13 @@ typedef struct {
     ptrdiff_t p, words;
     double n, price, singular;
     int wide;           /* whether some variable has more than one column */
-    int64_t *columns;   /* for those: of a node and its parents, and their factorisation */
+    int64_t *columns;   /* in this case: covariances of a node and its parents, and their factorisation */
     double *root;
     Node *nodes;
-    double *gains;      /* [head, tail]: of adding the edge, or of taking it away */
+    double *gains;      /* [head, tail]: gain of adding or removing the edge */
     uint8_t *into;      /* [head, tail] */
-    uint64_t *reaches;  /* [node]: whom a directed path leads to, itself included, as a bit set */
-    int64_t *best;      /* [head]: the tail that gains most, -1 if it has to be looked for again */
+    uint64_t *reaches;  /* [node]: descendants as a bit set, including the node */
+    int64_t *best;      /* [head]: the tail with the largest gain, -1 if it must be searched again */
 } Climb;
 
 static int has(const uint64_t *set, ptrdiff_t member) { return (int)(set[member >> 6] >> (member & 63) & 1); }
@@ -128,13 +128,13 @@ static int leave(const Climb *climb, ptrdiff_t node, int64_t other)
         if (self->joined[at] != other)
             self->joined[stay++] = self->joined[at];
     begin_node(climb, node);
-    for (ptrdiff_t at = 0; at < stay; at++) /* joining writes each parent where it is read */
+    for (ptrdiff_t at = 0; at < stay; at++) /* adding a parent writes to the position that is read */
         if (join(climb, node, self->joined[at]))
             return NO_MEMORY;
     return 0;
 }
 
-/* What every change of one parent would gain. Collinear columns and too few rows are left to numpy's code. */
+/* Gains of all changes of one parent. Collinear columns and too few rows are left to the numpy code. */
 static int look_up(Climb *climb, ptrdiff_t head)
 {
     Node *self = climb->nodes + head;
@@ -160,12 +160,12 @@ static int look_up(Climb *climb, ptrdiff_t head)
 
 /* -- the same for blocks of columns --------------------------------------------------------------------------------- */
 
-/* Score of a head whose parents' columns are the first `given`; rows before `from` are factored already. */
+/* Score of a head whose parents have the first `given` columns; rows before `from` are factored already. */
 static double factored_score(const Climb *climb, ptrdiff_t head, ptrdiff_t from, ptrdiff_t given, int *fault)
 {
     const Table *table = climb->table;
     ptrdiff_t own = width_of(table, head), count = given + own;
-    if (2.0 * (double)count > climb->n) /* too few rows to judge the set */
+    if (2.0 * (double)count > climb->n) /* too few rows to score the set */
         return -HUGE_VAL;
     append_columns(table, head, climb->columns + given);
     if (!(factor(table, climb->columns, from, count, climb->root, table->columns) > climb->singular))
@@ -185,7 +185,7 @@ static int look_up_wide(Climb *climb, ptrdiff_t head)
         end = append_columns(table, self->joined[at], end);
     ptrdiff_t given = end - climb->columns;
     double score = factored_score(climb, head, 0, given, &fault);
-    if (!(score > -HUGE_VAL)) /* a node that cannot be judged: numpy's code knows what to do */
+    if (!(score > -HUGE_VAL)) /* a node that cannot be scored: left to the numpy code */
         return NOT_FOR_LOOPS;
     self->score = score;
     for (ptrdiff_t v = 0; v < climb->p && !fault; v++)
@@ -193,7 +193,7 @@ static int look_up_wide(Climb *climb, ptrdiff_t head)
             append_columns(table, v, end);
             gains[v] = factored_score(climb, head, given, given + width_of(table, v), &fault) - score;
         }
-    /* From the last parent on: what is factored of those before it stays. */
+    /* Begin with the last parent: the factorisation of those before it stays. */
     for (ptrdiff_t at = self->size - 1; at >= 0 && !fault; at--) {
         int64_t *next = climb->columns;
         for (ptrdiff_t other = 0; other < at; other++)
@@ -214,7 +214,7 @@ static int look(Climb *climb, ptrdiff_t head)
     return fault;
 }
 
-/* Keep parents in the order in which they joined. */
+/* Keep parents in the order in which they were added. */
 static void list(Node *self, int64_t other, int joins)
 {
     ptrdiff_t stay = 0;
@@ -241,7 +241,7 @@ static int flip(Climb *climb, ptrdiff_t head, ptrdiff_t tail)
     return fault ? fault : look(climb, head);
 }
 
-/* A node that reaches the tail of a new edge reaches all that its head does. */
+/* An ancestor of the tail of a new edge becomes an ancestor of all descendants of its head. */
 static void extend(Climb *climb, ptrdiff_t head, ptrdiff_t tail)
 {
     const uint64_t *beyond = climb->reaches + head * climb->words;
@@ -268,13 +268,13 @@ static void trace(Climb *climb)
             extend(climb, head, climb->nodes[head].joined[at]);
 }
 
-/* The tail that gains most as a parent of a head, or as one no more, or the first that gains enough; a head that
-   reaches it would close a cycle. */
+/* The tail whose addition or removal as a parent of a head gains most, or the first that gains enough; tails that are
+   descendants of the head are left out (cycle). */
 static int64_t best_tail(const Climb *climb, ptrdiff_t head, double enough)
 {
     const double *gains = climb->gains + head * climb->p;
     const uint64_t *beyond = climb->reaches + head * climb->words;
-    int64_t best = head; /* which never gains */
+    int64_t best = head; /* never a gain */
     for (ptrdiff_t tail = 0; tail < climb->p && gains[best] < enough; tail++)
         if (gains[tail] > gains[best] && !has(beyond, tail))
             best = tail;
@@ -290,7 +290,7 @@ static int only_path(const Climb *climb, ptrdiff_t head, ptrdiff_t tail)
     return 1;
 }
 
-/* Find the edge that gains most if it is turned, more than `least`; of those within `resolution` of it, the first. */
+/* Find the reversal with the largest gain above `least`; of those within `resolution` of it, the first. */
 static int best_turn(const Climb *climb, double least, double resolution, ptrdiff_t *head, ptrdiff_t *tail)
 {
     ptrdiff_t p = climb->p, found = p * p;
@@ -313,7 +313,7 @@ static int best_turn(const Climb *climb, double least, double resolution, ptrdif
     return found < p * p;
 }
 
-/* Make the best change, of those within `resolution` of it the first; `moved` says whether there was one. */
+/* Make the best change (of those within `resolution` of it the first); `moved` says whether there was one. */
 static int step(Climb *climb, double resolution, int *moved)
 {
     ptrdiff_t p = climb->p, head, tail;

@@ -1,15 +1,15 @@
-/* Scores of a table of categories: BDeu and the multinomial BIC, from its distinct rows and how often each occurs.
+/* Scores of a table of categories: BDeu and the multinomial BIC, from its distinct rows and their counts.
 
-   Both are sums over the configurations of the parents that occur: what the counts of the node's levels add, less what
-   their total does. Only counts matter, so rows that agree in all variables at hand are one row.
+   Both are sums over the parent configurations that occur: a term for the count of each level of the node, minus a term
+   for their total. Only counts matter, so rows that agree in all variables of a family are merged.
 
-   A set is scored by numbering what occurs, one variable after the other. All subsets of some candidates are scored by
-   a walk that decides on one candidate after the other, the last first, over the distinct rows of the node and the
-   candidates that are still open, in groups, one for each configuration of the candidates that have joined. If a
-   candidate stays out, rows that only it told apart become one; if it joins, it divides the groups. So rows get fewer
-   on the one side and groups smaller on the other; a group of one row stays as it is from there on, and is set aside.
-   Where most combinations occur in most groups, rows are counts of all combinations, in their order: then to join is
-   no work at all, and to stay out a sum over vectors. */
+   A single set is scored by numbering the configurations that occur, one variable after the other. All subsets of some
+   candidates are scored by a recursion that decides about one candidate after the other, beginning with the last. It
+   keeps the distinct rows of the node and the undecided candidates, in groups, one group for each configuration of the
+   candidates in the set. If a candidate is left out, rows that differ only in it are merged; if it is included, it
+   divides the groups. So there are fewer rows in one branch and smaller groups in the other; a group of one row does not
+   change any more, and is set aside. If most combinations occur in most groups, rows are the counts of all combinations,
+   in order: then including a candidate costs nothing, and leaving it out is a sum over vectors. */
 
 #include "loops.h"
 
@@ -17,22 +17,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW 128      /* counts below have what they add in a table */
-#define SLOTS 32     /* such tables that are kept, one per prior: four are used at once */
-#define SPARE 16384  /* numbers that need not occur, beside those for each row */
-#define DENSE 4      /* combinations for each row, at most, of which all are counted */
+#define FEW 128      /* terms of smaller counts are in a table */
+#define SLOTS 32     /* number of such tables, one per prior: four are used at the same time */
+#define SPARE 16384  /* additional numbers for combinations that need not occur, besides those for each row */
+#define DENSE 4      /* most combinations per row for which all combinations are counted */
 #define MOST_ROWS ((size_t)1 << 28)
-#define MOST_COUNTED ((int64_t)1 << 53) /* which a double can hold */
+#define MOST_COUNTED ((int64_t)1 << 53) /* largest integer that a double represents exactly */
 
 struct Discrete {
     size_t rows, p;
-    uint32_t *codes;  /* [variable, row], among the levels that occur */
-    uint32_t *widths; /* levels that occur */
-    double *levels;   /* levels that could */
+    uint32_t *codes;  /* [variable, row]: number of the level, among levels that occur */
+    uint32_t *widths; /* number of levels that occur */
+    double *levels;   /* number of possible levels */
     int64_t *counts;
 };
 
-/* -- what a count adds --------------------------------------------------------------------------------------------- */
+/* -- the term of a count ------------------------------------------------------------------------------------------- */
 
 typedef struct {
     double prior, log_prior;
@@ -40,7 +40,7 @@ typedef struct {
     double few[FEW];
 } Terms;
 
-/* How many configurations some variables could have. The number may be infinite, its logarithm is not. */
+/* Number of possible configurations of some variables. It may overflow to infinity, its logarithm does not. */
 typedef struct {
     double number, log;
 } Possible;
@@ -56,8 +56,9 @@ static double stirling_rest(double x)
     return (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y / 1680))) / x;
 }
 
-/* The logarithm of prior (prior + 1) ... (prior + count - 1), or count log count without a prior: from FEW on. Between
-   two large arguments of the gamma function it is Stirling's series, arranged so that large terms do not cancel. */
+/* The logarithm of prior (prior + 1) ... (prior + count - 1), or count log count without a prior; for counts from FEW on.
+   For large arguments of the gamma function: the difference of two Stirling series, arranged so that large terms do not
+   cancel. */
 static double term_of_large(const Terms *terms, int64_t count)
 {
     if (terms->prior < 0)
@@ -99,13 +100,13 @@ static void fill(Terms *terms, double prior, double log_prior)
 typedef struct {
     const Discrete *table;
     Judge judge;
-    size_t bound; /* numbers are given to what occurs alone if there would be more */
+    size_t bound; /* with more combinations, only those that occur are numbered */
     uint64_t clock;
     Terms *terms;
     int64_t *cells, *totals;       /* [bound] */
     uint32_t *starts;              /* [bound + 1] */
     uint32_t *order, *key, *other; /* [rows] */
-    uint32_t *group, *number;      /* [levels that occur, at most] */
+    uint32_t *group, *number;      /* [largest number of levels that occur] */
 } Work;
 
 static void release_work(Work *work)
@@ -141,7 +142,7 @@ static int make_work(Work *work, const Discrete *table, Judge judge)
     return NO_MEMORY;
 }
 
-/* What counts add if the prior is divided by what is possible; the last SLOTS of them are kept. */
+/* Terms of counts if the prior is divided by the number of possible cells; the last SLOTS tables are kept. */
 static const Terms *terms_of(Work *work, Possible possible)
 {
     double prior = -1.0, log_prior = 0.0;
@@ -163,14 +164,14 @@ static const Terms *terms_of(Work *work, Possible possible)
     return oldest;
 }
 
-/* A node without parameters costs nothing, however many configurations its parents could have. */
+/* A node without parameters has no penalty, for any number of parent configurations. */
 static double price(const Work *work, int64_t node, Possible possible)
 {
     double each = work->judge.prior > 0 ? 0.0 : work->judge.price, others = work->table->levels[node] - 1;
     return each == 0 || others == 0 ? 0.0 : each * (possible.number * others);
 }
 
-/* -- numbers for what occurs --------------------------------------------------------------------------------------- */
+/* -- numbers for combinations that occur --------------------------------------------------------------------------- */
 
 /* For each number of a larger set: the level of its last variable, and the number of the others. */
 typedef struct {
@@ -190,7 +191,7 @@ static size_t every_pair(const Discrete *table, const uint32_t *key, size_t coun
     return count * table->widths[variable];
 }
 
-/* Rows sorted by their key, and those with the same key numbered by their codes as they come. */
+/* Rows sorted by their key; rows with the same key are numbered by their codes in order of appearance. */
 static size_t pairs_that_occur(Work *work, const uint32_t *key, size_t count, int64_t variable, uint32_t *out,
                                Parts *parts)
 {
@@ -226,7 +227,7 @@ static int fits(const Work *work, size_t count, int64_t variable)
     return (uint64_t)count * work->table->widths[variable] <= work->bound;
 }
 
-/* Number the rows, which have `count` numbers already, by one variable more; return how many numbers there are then. */
+/* Refine the numbers of rows, of which there are `count`, by one more variable; return the new count. */
 static size_t number(Work *work, const uint32_t *key, size_t count, int64_t variable, uint32_t *out)
 {
     return fits(work, count, variable) ? every_pair(work->table, key, count, variable, out)
@@ -250,7 +251,7 @@ static double score(Work *work, int64_t node, const uint32_t *key, size_t count,
     int together = fits(work, count, node);
     size_t cells = number(work, key, count, node, work->other);
     tally(table, work->other, cells, work->cells);
-    if (together) /* all cells of a configuration are known by their number */
+    if (together) /* the number of a configuration gives all its cells */
         for (size_t at = 0; at < count; at++) {
             work->totals[at] = 0;
             for (size_t cell = at; cell < cells; cell += count)
@@ -262,7 +263,7 @@ static double score(Work *work, int64_t node, const uint32_t *key, size_t count,
            price(work, node, possible);
 }
 
-/* Number the configurations of some parents but one, into work->key. */
+/* Number the configurations of all parents except one, into work->key. */
 static size_t configurations(Work *work, const int64_t *parents, size_t size, int64_t but, Possible *possible)
 {
     size_t count = 1;
@@ -284,7 +285,7 @@ static int within(const int64_t *some, size_t count, size_t p)
     return 1;
 }
 
-/* Query q asks for nodes[q] with the parents from first[q] to first[q + 1]: each once. */
+/* Query q is about nodes[q] with the parents from first[q] to first[q + 1], each listed once. */
 int discrete_scores(const Discrete *table, Judge judge, const int64_t *nodes, const int64_t *first, size_t queries,
                     const int64_t *parents, size_t all, double *out)
 {
@@ -305,7 +306,7 @@ int discrete_scores(const Discrete *table, Judge judge, const int64_t *nodes, co
     return 0;
 }
 
-/* Score a node after each of the others has joined its parents, or left them if it is one. */
+/* Score a node after each other variable has been added to its parents, or removed if it is one. */
 int discrete_flips(const Discrete *table, Judge judge, int64_t node, const int64_t *parents, size_t size,
                    const int64_t *others, size_t count, double *out)
 {
@@ -328,7 +329,7 @@ int discrete_flips(const Discrete *table, Judge judge, int64_t node, const int64
             size_t after = number(&work, work.key, before, others[at], joined);
             out[at] = score(&work, node, joined, after, times(possible, table->levels[others[at]]));
         }
-    for (size_t at = 0; at < count; at++) /* last, as the key of all parents is written over */
+    for (size_t at = 0; at < count; at++) /* last, because it overwrites the key of all parents */
         if (inside[others[at]]) {
             size_t after = configurations(&work, parents, size, others[at], &possible);
             out[at] = score(&work, node, work.key, after, possible);
@@ -341,34 +342,34 @@ int discrete_flips(const Discrete *table, Judge judge, int64_t node, const int64
 
 /* -- all subsets --------------------------------------------------------------------------------------------------- */
 
-/* The node and the first candidates: a number for each row of the table, and what each number is made of. */
+/* The node and the first candidates: a number for each row of the table, and the parts of each number. */
 typedef struct {
-    int64_t variable; /* the last of them; the node itself if there are no candidates */
-    int every;        /* numbers are given to all combinations, in the order of their levels, the last variable first */
-    int apart;        /* parts are known */
+    int64_t variable; /* the last candidate; the node itself if there are none */
+    int every;        /* all combinations are numbered, in the order of their levels, beginning with the last variable */
+    int apart;        /* whether the parts have been computed */
     size_t count, room;
     uint32_t *key;
     Parts parts;
 } Level;
 
-/* Distinct rows of the node and the first candidates, in groups of two and more. Those of a group are sorted: by the
-   node, then the first candidate, and so on. */
+/* Distinct rows of the node and the first candidates, in groups of at least two. In a group rows are sorted by the node,
+   then by the first candidate, and so on. */
 typedef struct {
     size_t groups, entries;
     uint32_t *number, *starts; /* numbers at the level; [groups + 1] */
     int64_t *count;
-    int64_t few_alone[FEW], largest; /* groups of one row with each count, and the largest of these counts */
-    size_t many_alone;               /* those with larger counts: the first of the walk's `large` */
+    int64_t few_alone[FEW], largest; /* number of one-row groups by count, and the largest of these counts */
+    size_t many_alone;               /* one-row groups with larger counts: the first entries of `large` */
 } Rows;
 
 typedef struct {
     Work work;
     int m;
-    size_t room; /* distinct rows, at most */
+    size_t room; /* largest number of distinct rows */
     Level levels[MOST_BLOCKS + 1];
     Rows rows[MOST_BLOCKS + 1];
-    uint32_t same[MOST_BLOCKS];   /* other places of the same candidate, as a bit set */
-    uint32_t *size, *where, *seen; /* [levels that occur, at most]: sizes are zero between groups */
+    uint32_t same[MOST_BLOCKS];   /* other positions of the same candidate, as a bit set */
+    uint32_t *size, *where, *seen; /* [largest number of levels that occur]: sizes are zero between groups */
     int64_t *by_code, *by_own;     /* the same */
     int64_t *large;                /* [rows]: counts of groups of one row, from FEW on */
     int64_t *dense;                /* [2 * DENSE * room] */
@@ -396,7 +397,7 @@ static Rows *begin_rows(Walk *walk, int t)
     return rows;
 }
 
-/* Let the rows written behind the last group be the next, or set a single one aside. */
+/* Make a group of the rows written behind the last group, or set a single row aside. */
 static void close_group(Walk *walk, Rows *rows, size_t end)
 {
     if (end == rows->entries + 1) {
@@ -407,8 +408,8 @@ static void close_group(Walk *walk, Rows *rows, size_t end)
     rows->starts[++rows->groups] = (uint32_t)end;
 }
 
-/* A candidate stays out: rows of a group that only it told apart, which follow each other, become one. Which do is hard
-   to foresee, so there is no branch on it. */
+/* Leave a candidate out: rows of a group that differ only in it are neighbours, and are merged. Which rows do is hard to
+   predict, so there is no branch. */
 static void leave_out(Walk *walk, int t)
 {
     const Rows *before = &walk->rows[t];
@@ -434,7 +435,7 @@ static void leave_out(Walk *walk, int t)
     }
 }
 
-/* A candidate joins: groups are divided by its levels. Single rows are written from the end on, then set aside. */
+/* Include a candidate: groups are divided by its levels. Single rows are written from the end, then set aside. */
 static void let_join(Walk *walk, int t)
 {
     const Rows *before = &walk->rows[t];
@@ -471,7 +472,7 @@ static void let_join(Walk *walk, int t)
     }
 }
 
-/* What the groups of one row add. */
+/* Terms of the one-row groups. */
 static double score_aside(const Walk *walk, const Rows *rows, const Terms *in_cells, const Terms *in_rows)
 {
     double sum = 0.0;
@@ -484,7 +485,7 @@ static double score_aside(const Walk *walk, const Rows *rows, const Terms *in_ce
     return sum;
 }
 
-/* Score the node without the first candidate and with it: there is no other left to decide on. */
+/* Score the node without and with the first candidate, the last one to be decided. */
 static void score_both(Walk *walk, uint32_t set, Possible without, Possible with)
 {
     Work *work = &walk->work;
@@ -507,7 +508,7 @@ static void score_both(Walk *walk, uint32_t set, Possible without, Possible with
             total += count;
         }
         sum_without -= term_of(rows_without, total);
-        for (uint32_t row = begin; row < end; row++) { /* what is taken is zero from then on, and adds nothing */
+        for (uint32_t row = begin; row < end; row++) { /* cells that were read are set to zero and add nothing */
             int64_t *in_row = by_code + parts->code[rows->number[row]];
             int64_t *in_cell = by_own + parts->rest[rows->number[row]];
             sum_with -= term_of(rows_with, *in_row);
@@ -519,7 +520,7 @@ static void score_both(Walk *walk, uint32_t set, Possible without, Possible with
     walk->out[set | 1] = sum_with;
 }
 
-/* Counts of all combinations are [group, levels of the last candidate that is open, ..., of the first, of the node]. */
+/* Counts of all combinations are [group, levels of the last undecided candidate, ..., of the first, of the node]. */
 
 static void score_dense(Walk *walk, const int64_t *cells, size_t groups, const Rows *alone, uint32_t set,
                         Possible possible)
@@ -538,7 +539,7 @@ static void score_dense(Walk *walk, const int64_t *cells, size_t groups, const R
                      score_aside(walk, alone, in_cells, in_rows) - price(work, node, possible);
 }
 
-/* Add up over the levels of a candidate. */
+/* Sum over the levels of a candidate. */
 static void leave_out_dense(const int64_t *cells, size_t groups, size_t width, size_t block, int64_t *restrict less)
 {
     for (size_t group = 0; group < groups; group++, less += block) {
@@ -552,7 +553,7 @@ static void leave_out_dense(const int64_t *cells, size_t groups, size_t width, s
 
 static Possible joined(const Walk *walk, int t, uint32_t set, Possible possible)
 {
-    if (set & walk->same[t - 1]) /* a candidate that is there twice joins once */
+    if (set & walk->same[t - 1]) /* a candidate that is listed twice is included once */
         return possible;
     return times(possible, walk->work.table->levels[walk->levels[t].variable]);
 }
@@ -575,7 +576,7 @@ static void decide_dense(Walk *walk, int t, int64_t *cells, size_t groups, int64
     decide_dense(walk, t - 1, cells, groups, spare, alone, set, possible);
 }
 
-/* Whether it is worth while to count all combinations. Halving at each step, they fit twice. */
+/* Whether counting all combinations is faster. They are halved at each step, so twice the space is enough. */
 static int is_dense(const Walk *walk, int t)
 {
     const Rows *rows = &walk->rows[t];
@@ -590,7 +591,7 @@ static void spread(const Rows *rows, size_t count, int64_t *cells)
             cells[rows->number[row]] = rows->count[row];
 }
 
-/* Decide on candidate t, and on all before it: it stays out, then it joins. */
+/* Decide about candidate t and all before it: first leave it out, then include it. */
 static void decide(Walk *walk, int t, uint32_t set, Possible possible)
 {
     const Rows *rows = &walk->rows[t];
@@ -656,7 +657,7 @@ static int make_level(Walk *walk, int t, int64_t variable)
     return 0;
 }
 
-/* Know the parts of all pairs; only where not all combinations are counted they are asked for. */
+/* Compute the parts of all pairs; needed only if not all combinations are counted. */
 static int take_apart(Walk *walk, int t)
 {
     Level *level = &walk->levels[t];
@@ -692,7 +693,7 @@ static int make_room(Walk *walk, size_t room)
     return 0;
 }
 
-/* Sort the rows of the first group, by the last candidate first: a later sort keeps the order of those before. */
+/* Sort the rows of the first group, beginning with the last candidate: later sorts are stable. */
 static void sort_rows(Walk *walk)
 {
     Rows *rows = &walk->rows[walk->m];
@@ -725,7 +726,7 @@ static void sort_rows(Walk *walk)
         rows->count[at] = walk->work.cells[rows->number[at]];
 }
 
-/* Walk over the distinct rows of the node and all candidates, which begin as one group. */
+/* Recursion over the distinct rows of the node and all candidates, which begin as one group. */
 static int walk_over(Walk *walk)
 {
     const Work *work = &walk->work;
@@ -761,7 +762,7 @@ static int walk_over(Walk *walk)
 
 static int one_lattice(Walk *walk, int64_t node, const int64_t *candidates, double *out)
 {
-    int known = 0; /* levels that are as they were for the lattice before */
+    int known = 0; /* levels that are the same as for the previous lattice */
     while (known <= walk->m && walk->levels[known].key &&
            walk->levels[known].variable == (known ? candidates[known - 1] : node))
         known++;
@@ -822,8 +823,8 @@ static Walk *make_walk(const Discrete *table, Judge judge, int m)
     return NULL;
 }
 
-/* candidates: [count, m]; out: [count, 2^m]. Lattices share the work on the node and first candidates of the one
-   before. */
+/* candidates: [count, m]; out: [count, 2^m]. Work on the same node and first candidates as in the previous lattice is
+   shared. */
 int discrete_lattices(const Discrete *table, Judge judge, const int64_t *nodes, const int64_t *candidates, size_t count,
                       int m, double *out)
 {
@@ -892,7 +893,7 @@ static int copy_variable(Discrete *table, const int64_t *codes, size_t variable,
     return 0;
 }
 
-/* codes: [rows, p], positions among the levels; counts: [rows]; levels: [p]. What is made is a copy. */
+/* codes: [rows, p], positions among the levels; counts: [rows]; levels: [p]. The arrays are copied. */
 int discrete_make(const int64_t *codes, const int64_t *counts, const int64_t *levels, size_t rows, size_t p,
                   Discrete **made)
 {

@@ -1,9 +1,9 @@
 /* Loops over plain arrays, for which the per-call overhead of numpy would dominate.
 
-   Nothing here knows Python: `module.c` checks the arrays, lets other threads run, and calls these. They compute what
-   the numpy code computes that they stand in for; orders and sums over sites to the last bit, scores but for rounding,
-   which decides nothing. Compile without contraction to fused operations (-ffp-contract=off): then the answers do not
-   depend on the processor. */
+      The loops do not use Python: `module.c` checks the arrays, releases the lock for other threads, and calls them. They
+   compute the same as the numpy code that they replace: orders and sums over sites are equal to the last bit, scores up
+   to rounding, which changes no decision. Compile without contraction to fused operations (-ffp-contract=off), so that
+   the results do not depend on the processor. */
 
 #ifndef FEDPERI_LOOPS_H
 #define FEDPERI_LOOPS_H
@@ -12,12 +12,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define MOST_BLOCKS 30    /* variables of a lattice: more would not fit in memory; what may be asked is far less */
-#define MOST_COLUMNS 1024 /* of a lattice, in all */
-#define TINY 1e-300       /* takes the place of pivots that are zero or less, as in scores/lattice.py */
+#define MOST_BLOCKS 30    /* most variables of a lattice in memory; the limit for questions is far lower */
+#define MOST_COLUMNS 1024 /* largest number of columns in a lattice */
+#define TINY 1e-300       /* replaces pivots that are not positive, as in scores/lattice.py */
 
-/* Loops over long stretches of memory are compiled twice, and the processor decides: the same operations, more at a
-   time. */
+/* Loops over long arrays are compiled twice, and chosen by processor: the same operations, with wider vectors. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define VECTORS __attribute__((target_clones("avx2", "default")))
 #else
@@ -61,12 +60,12 @@ int climb(const Table *table, double resolution, int64_t most_steps, uint8_t *in
 /* orders.c */
 typedef struct {
     ptrdiff_t p;
-    const double *score;       /* best scores, all lattices one after the other */
-    const int64_t *begin;      /* of each lattice among the scores */
-    const int64_t *first;      /* of the lattices of each node, and one more */
+    const double *score;       /* best scores of all lattices, one after the other */
+    const int64_t *begin;      /* start of each lattice in the scores */
+    const int64_t *first;      /* start of the lattices of each node, and one more */
     const int64_t *bit;        /* [lattice, variable] */
-    const int64_t *tail_first; /* of the pairs of each variable, and one more */
-    const int64_t *lattice;    /* of each pair of a variable and a lattice of a node that may take it as a parent */
+    const int64_t *tail_first; /* start of the pairs of each variable, and one more */
+    const int64_t *lattice;    /* lattice of each pair of a variable and a lattice of a node that may have it as a parent */
     const int64_t *head;       /* the node */
     const uint8_t *candidates; /* [node, variable] */
     int64_t *nodes, *place, *at;
@@ -105,7 +104,7 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
 /* discrete.c */
 typedef struct Discrete Discrete; /* a table of categories */
 
-/* BDeu if the weight of the prior, in rows, is positive; otherwise BIC with a price for each parameter. */
+/* BDeu if the weight of the prior (in rows) is positive; otherwise BIC with a penalty per parameter. */
 typedef struct {
     double prior, price;
 } Judge;

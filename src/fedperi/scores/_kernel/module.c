@@ -1,6 +1,6 @@
-/* What Python sees of the loops: arrays in, checked for type, shape and order, and arrays filled in place.
+/* The Python interface of the loops: arrays are checked for type, shape and order, and results are written in place.
 
-   Only the stable interface of Python 3.11 is used, and no header of numpy: one binary serves all later versions. */
+   It uses only the stable ABI of Python 3.11, and no header of numpy, so that one binary serves all later versions. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -9,7 +9,7 @@
 #include "loops.h"
 
 #ifndef MOST_ARRAYS
-#define MOST_ARRAYS 16 /* that one call may take: `chain` takes most */
+#define MOST_ARRAYS 16 /* most arrays in one call: `chain` has the most */
 #endif
 
 typedef struct {
@@ -23,8 +23,8 @@ static void release_arrays(Arrays *arrays)
         PyBuffer_Release(&arrays->views[--arrays->count]);
 }
 
-/* Take an array of doubles ('d'), 8-byte integers ('i') or truth values ('b') with some dimensions; -1 is any length.
-   Arrays that are written to have a capital letter. NULL, with an exception, if the array is another one. */
+/* Read an array of doubles ('d'), 8-byte integers ('i') or booleans ('b') with given dimensions; -1 is any length.
+   Arrays that are written to have a capital letter. NULL, with an exception, if the array does not fit. */
 static void *take(Arrays *arrays, PyObject *object, char kind, int dimensions, Py_ssize_t first, Py_ssize_t second)
 {
     int write = kind < 'a';
@@ -56,7 +56,7 @@ static Py_ssize_t length(const Arrays *arrays, int dimension)
     return arrays->views[arrays->count - 1].shape[dimension];
 }
 
-/* Say how a loop ended: True, False if this is a case that it leaves to numpy, or an exception. */
+/* The result of a loop: True, False if the case is left to numpy, or an exception. */
 static PyObject *ended(Arrays *arrays, int fault)
 {
     release_arrays(arrays);
@@ -69,7 +69,7 @@ static PyObject *ended(Arrays *arrays, int fault)
     return PyBool_FromLong(fault != NOT_FOR_LOOPS);
 }
 
-/* Run a loop over `arrays` while other threads go on, and end the call. */
+/* Run a loop over `arrays` while other threads continue, and end the call. */
 #define RETURN_WITHOUT_GIL(loop)                                                                                       \
     do {                                                                                                               \
         int fault;                                                                                                     \
@@ -85,7 +85,7 @@ static PyObject *refused(Arrays *arrays)
     return NULL;
 }
 
-/* Take what every score needs: (correlation, first, n, price, singular). 0, with an exception, if it is something else. */
+/* Read the arguments of all scores: (correlation, first, n, price, singular). 0, with an exception, if they are wrong. */
 static int take_table(Arrays *arrays, PyObject *correlation, PyObject *first, Table *table)
 {
     if (!(table->correlation = take(arrays, correlation, 'd', 2, -1, -1)))
@@ -103,7 +103,7 @@ static int take_table(Arrays *arrays, PyObject *correlation, PyObject *first, Ta
     return !PyErr_Occurred();
 }
 
-/* (correlation, first, n, price, singular, variables, out, smallest): all subsets, or only what is extreme of them. */
+/* (correlation, first, n, price, singular, variables, out, smallest): all subsets, or only their extremes. */
 static PyObject *over_subsets(PyObject *args, int all)
 {
     PyObject *o[5];
@@ -161,7 +161,7 @@ static PyObject *py_local(PyObject *self, PyObject *args)
     RETURN_WITHOUT_GIL(local(&table, variables, starts, queries, out, smallest));
 }
 
-/* Take lattices, one per row: a power of two of values each. */
+/* Read lattices, one per row; the number of values in a row is a power of two. */
 static double *take_lattices(Arrays *arrays, PyObject *object)
 {
     double *values = take(arrays, object, 'D', 2, -1, -1);
@@ -234,7 +234,7 @@ static PyObject *py_climb(PyObject *self, PyObject *args)
 #define ORDER "fedperi.order"
 #define MECHANISMS "fedperi.mechanisms"
 
-/* Arrays that are lent for as long as the capsule lives, and what the loops know them as. */
+/* Arrays that are borrowed for the lifetime of the capsule, and the structure that the loops use. */
 typedef struct {
     Arrays arrays;
     union {
@@ -250,7 +250,7 @@ static void give_back(PyObject *capsule)
     PyMem_Free(lent);
 }
 
-/* Put lent arrays into a capsule if they were accepted; otherwise give them back, and leave the exception. */
+/* Put borrowed arrays into a capsule if they were accepted; otherwise release them, and keep the exception. */
 static PyObject *lend(Lent *lent, const char *name, int accepted)
 {
     PyObject *capsule = accepted ? PyCapsule_New(lent, name, give_back) : NULL;
@@ -261,7 +261,7 @@ static PyObject *lend(Lent *lent, const char *name, int accepted)
     return capsule;
 }
 
-/* What the arrays hold is trusted: `Order` made them. Their shapes are not. */
+/* The contents of the arrays are trusted, since `Order` made them; their shapes are checked. */
 static int take_order(Lent *lent, PyObject **objects)
 {
     Order *order = &lent->as.order;
@@ -301,7 +301,7 @@ static const Order *order_in(PyObject *capsule)
     return lent ? &lent->as.order : NULL;
 }
 
-/* Take numbers of variables, from `least` on: any count of them if it is -1. */
+/* Read an array of variables, each at least `least`; any length if the count is -1. */
 static const int64_t *take_nodes(Arrays *arrays, PyObject *object, const Order *order, int64_t least, Py_ssize_t count)
 {
     const int64_t *nodes = take(arrays, object, 'i', 1, count, -1);
@@ -359,7 +359,7 @@ static PyObject *py_move_in_turn(PyObject *self, PyObject *args)
     return stale ? ended(&arrays, move_in_turn(order, some, behind, count, resolution, stale)) : refused(&arrays);
 }
 
-/* -- tables of categories: a capsule holds a copy, which nobody can change after it was checked --------------------- */
+/* -- tables of categories: a capsule holds a copy, which cannot change after it was checked ------------------------- */
 
 static void forget_table(PyObject *capsule) { discrete_free(PyCapsule_GetPointer(capsule, "fedperi.discrete")); }
 
@@ -600,7 +600,7 @@ static PyObject *py_subset_sums(PyObject *self, PyObject *args)
 }
 
 /* (first, free, begin, value, power, set_first, sets, set_value, set_power, near_first, near, reach, sizes, random,
-   now, sums, sweeps). What the arrays hold is trusted: search/chains.py made them. Their shapes are not. */
+   now, sums, sweeps). The contents of the arrays are trusted, since search/chains.py made them; shapes are checked. */
 static PyObject *py_chain(PyObject *self, PyObject *args)
 {
     PyObject *o[16];
@@ -620,7 +620,7 @@ static PyObject *py_chain(PyObject *self, PyObject *args)
         return refused(&arrays);
     Py_ssize_t candidates = made.first[made.p], sums = made.begin[made.p], near = made.near_first[made.p],
                sets = made.set_first[made.p];
-    if (candidates < 0 || sums < 0 || near < 0 || sets < 0) /* which would pass for any length */
+    if (candidates < 0 || sums < 0 || near < 0 || sets < 0) /* it would mean any length */
         return ended(&arrays, OUT_OF_RANGE);
     if (!(made.free = take(&arrays, o[1], 'i', 1, candidates, -1)) ||
         !(made.value = take(&arrays, o[3], 'd', 1, sums, -1)) ||
@@ -664,7 +664,7 @@ static PyMethodDef methods[] = {
 #define SOURCES 0
 #endif
 
-/* A number of these sources, from setup.py: by it `_kernel/__init__.py` sees that they were changed since. */
+/* A checksum of these sources, from setup.py: with it `_kernel/__init__.py` detects that they were changed since. */
 static int add_version(PyObject *module) { return PyModule_AddIntConstant(module, "version", SOURCES); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_version}, {0, NULL}};

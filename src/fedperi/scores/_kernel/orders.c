@@ -1,5 +1,5 @@
-/* Where the variables of an order would best stand, and moving them: see `search/orders.py`, which does the same with
-   numpy. A lattice has an index, which says which of its variables come before its node. */
+/* Best positions of variables in an order, and moves to them: `search/orders.py` does the same with numpy. A lattice has
+   an index: the set of its variables that come before its node. */
 
 #include "loops.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two scores that are minus infinity, for want of a required parent, do not differ. */
+/* Two scores that are minus infinity, because a required parent is missing, do not differ. */
 static double difference(double a, double b) { return a == b ? 0.0 : a - b; }
 
 static double best_score(const Order *order, int64_t node)
@@ -20,7 +20,7 @@ static double best_score(const Order *order, int64_t node)
     return best;
 }
 
-/* What each head would lose if the variable moved to its other side; at the head's place + 1. */
+/* Loss of each head if the variable moved to its other side; at index head position + 1. */
 static void losses_of_heads(const Order *order, int64_t node, double *lost)
 {
     int64_t pair = order->tail_first[node], end = order->tail_first[node + 1];
@@ -37,7 +37,7 @@ static void losses_of_heads(const Order *order, int64_t node, double *lost)
     }
 }
 
-/* The best score of a node if one variable more came before it, in each of its lattices; `at` has their places. */
+/* The best score of a node if one more variable came before it, in each of its lattices; `at` has their positions. */
 static double with_another(const Order *order, int64_t node, int64_t other, int64_t *at)
 {
     double best = -HUGE_VAL;
@@ -49,10 +49,10 @@ static double with_another(const Order *order, int64_t node, int64_t other, int6
     return best;
 }
 
-/* What the best place of a variable would gain, the first of those within `resolution`, and behind whom that is.
+/* Gain of the best position of a variable (the first of those within `resolution`), and the variable before it.
 
-   Only places behind its candidates, and the first of all, need be compared: elsewhere it has the parents to choose from
-   that it had a place before, and whom it passes there can only lose. */
+   Only the first position and those just behind its candidates are compared: elsewhere its possible parents are the
+   same as one position earlier, and the nodes that it passes can only lose. */
 static double best_place(const Order *order, int64_t node, double resolution, double *lost, double *value, int64_t *place,
                          int64_t *at, int64_t *behind)
 {
@@ -87,7 +87,7 @@ static double best_place(const Order *order, int64_t node, double resolution, do
     return difference(value[best], now);
 }
 
-/* The same for some variables: what each would gain, and behind whom; -1 is the first place of all. */
+/* The same for some variables: gains, and the variables before the best positions; -1 is the first position. */
 int best_places(const Order *order, const int64_t *some, ptrdiff_t count, double resolution, double *gains,
                 int64_t *behind)
 {
@@ -102,8 +102,8 @@ int best_places(const Order *order, const int64_t *some, ptrdiff_t count, double
     return fault;
 }
 
-/* Put a variable at a place. With `stale`, mark those whose best place may be another one now: the variable, the nodes
-   that have other candidates before them, and the candidates of both. */
+/* Move a variable to a position. With `stale`, mark the variables whose best position may have changed: the variable,
+   the nodes that now have other candidates before them, and the candidates of both. */
 static void move_to(const Order *order, int64_t node, int64_t to, uint8_t *stale)
 {
     ptrdiff_t p = order->p;
@@ -151,7 +151,7 @@ static double total(const Order *order)
     return sum;
 }
 
-/* Let some variables move behind others, one after the other; one that no longer gains then moves back. */
+/* Move some variables behind others, one after the other; one that no longer gains moves back. */
 int move_in_turn(const Order *order, const int64_t *some, const int64_t *behind, ptrdiff_t count, double resolution,
                  uint8_t *stale)
 {

@@ -1,8 +1,8 @@
 /* BIC of a node given every subset of some variables, each of which is a block of columns.
 
-   With the blocks' columns one after the other, the node's last, cell (i, j) with i <= j holds the covariance of columns
-   i and j given each subset of the blocks before that of i: a number for each, bit t of the index for block t. Taking a
-   block as parents doubles what is known of all columns behind it, in place. */
+   Columns are ordered by block, with those of the node last. Cell (i, j) with i <= j has the covariances of columns i and
+   j given each subset of the blocks before that of i: one number per subset, with bit t of the index for block t. Each
+   further block doubles the numbers of all columns behind it, in place. */
 
 #include "loops.h"
 
@@ -11,10 +11,10 @@
 #include <string.h>
 
 typedef struct {
-    int m;                         /* blocks, the node's not among them */
-    int begin[MOST_BLOCKS + 2];    /* column with which each block begins, the node's among them, and one more */
-    ptrdiff_t room, cells;         /* of columns and of numbers that there is memory for */
-    double **cell, **share;        /* [column, column]; a share is cell (a, j) over the pivot (a, a) */
+    int m;                         /* number of blocks, without the node's */
+    int begin[MOST_BLOCKS + 2];    /* first column of each block, including the node's, and one more */
+    ptrdiff_t room, cells;         /* allocated numbers of columns and of values */
+    double **cell, **share;        /* [column, column]; a share is cell (a, j) divided by the pivot (a, a) */
     double **inverse;              /* [column]: one over the pivot */
     double *memory;
 } Lattice;
@@ -28,7 +28,7 @@ static void forget(Lattice *lattice)
     memset(lattice, 0, sizeof(Lattice));
 }
 
-/* Lay out the cells for a node and m blocks of these widths, the node's last. What is there stays if it has the same. */
+/* Lay out the cells for a node and m blocks of these widths, the node's last. An equal layout is kept. */
 static int lay_out(Lattice *lattice, int m, const int64_t *widths)
 {
     int same = lattice->memory && lattice->m == m;
@@ -98,9 +98,11 @@ static inline void take_away(double *out, const double *from, const double *a, c
         out[s] = from[s] - a[s] * b[s];
 }
 
-/* Eliminate the columns of one block from each other, for each subset of the blocks before. Return the least pivot: it
-   is among those given all blocks before, the last of each column, since a residual variance only falls if more is
-   given. So the first block that is collinear with those before it shows here, before anything is divided by it. */
+/* Eliminate the columns of one block from each other, for each subset of the blocks before.
+
+   Return the smallest pivot. It is the last one of a column, given all blocks before, since a residual variance decreases
+   when more is given. So the first block that is collinear with those before it is found here, before any division by
+   its pivot. */
 VECTORS static double eliminate_within(const Lattice *lattice, int t)
 {
     ptrdiff_t q = columns_of(lattice), end = lattice->begin[t + 1];
@@ -119,7 +121,7 @@ VECTORS static double eliminate_within(const Lattice *lattice, int t)
     return least;
 }
 
-/* Covariances of what comes behind a block, given the subsets that hold it. */
+/* Covariances of the columns behind a block, given the subsets that contain it. */
 VECTORS static void eliminate_behind(const Lattice *lattice, int t)
 {
     ptrdiff_t q = columns_of(lattice), first = lattice->begin[t], end = lattice->begin[t + 1];
@@ -133,7 +135,7 @@ VECTORS static void eliminate_behind(const Lattice *lattice, int t)
         }
 }
 
-/* Return the smallest pivot; those of the node's own columns are the diagonal of its block. */
+/* Return the smallest pivot; the pivots of the node's own columns are the diagonal of its block. */
 static double eliminate(const Lattice *lattice)
 {
     double least = 1.0;
@@ -145,7 +147,7 @@ static double eliminate(const Lattice *lattice)
     return least;
 }
 
-/* -- which columns a question is about ------------------------------------------------------------------------------- */
+/* -- columns of a question ------------------------------------------------------------------------------------------- */
 
 static int within(const Table *table, const int64_t *variables, ptrdiff_t count)
 {
@@ -180,7 +182,7 @@ static int begin_lattice(Lattice *lattice, const Table *table, const int64_t *va
     return 0;
 }
 
-/* Columns that each subset of the blocks has. */
+/* Number of columns in each subset of the blocks. */
 static void count_columns(const Lattice *lattice, int32_t *count)
 {
     count[0] = 0;
@@ -221,13 +223,13 @@ int scores(const Table *table, const int64_t *variables, ptrdiff_t rows, int m, 
     return fault;
 }
 
-/* -- with one variable more ----------------------------------------------------------------------------------------- */
+/* -- with one more variable ----------------------------------------------------------------------------------------- */
 
-#define LANES 16 /* further variables that are looked at together, each apart from the others */
+#define LANES 16 /* additional variables that are processed together, each on its own */
 
-/* Further variables beside a lattice, all of one width: `near` holds their columns' covariances with the columns of the
-   lattice, as cells do; `left` those among their own columns, for each subset of the blocks seen so far, above the
-   diagonal. Each number is there once for every lane. */
+/* Additional variables of a lattice, all of one width: `near` has the covariances of their columns with those of the
+   lattice, like the cells; `left` those between their own columns, above the diagonal, for each subset of the blocks
+   processed so far. There is one number per lane. */
 typedef struct {
     int width;
     double **near; /* [own column, column of the lattice] */
@@ -285,7 +287,7 @@ static inline void take_share(double *out, const double *from, const double *sha
             out[lane] = from[lane] - share[s] * a[lane];
 }
 
-/* Take one block into account. What is left is doubled: given the subsets without the block, and with it. */
+/* Process one block. The numbers in `left` are doubled: given the subsets without the block, and with it. */
 VECTORS static void eliminate_beside(const Beside *beside, const Lattice *lattice, int t)
 {
     ptrdiff_t q = columns_of(lattice), first = lattice->begin[t], end = lattice->begin[t + 1];
@@ -313,8 +315,8 @@ VECTORS static void eliminate_beside(const Beside *beside, const Lattice *lattic
     }
 }
 
-/* Determinant of what is left, for `count` numbers from `from` on, into the first diagonal cell. Return the least pivot
-   of the last set, given most. */
+/* Determinant of `left`, for `count` numbers beginning with `from`, into the first diagonal cell. Return the smallest pivot
+   of the last set, the largest one. */
 VECTORS static double determinant_left(const Beside *beside, size_t from, size_t count)
 {
     int width = beside->width;
@@ -346,7 +348,7 @@ static void determinants(const Lattice *lattice, double *out)
         multiply(out, out, lattice->cell[a * q + a], subsets);
 }
 
-/* Among subsets of as many columns the smallest determinant is best, so that few logarithms are needed. */
+/* Among subsets with equally many columns the smallest determinant is best, so that few logarithms are needed. */
 static double best_score(const Table *table, const double *least, ptrdiff_t step, ptrdiff_t columns, ptrdiff_t more,
                          ptrdiff_t own)
 {
@@ -361,13 +363,13 @@ static double best_score(const Table *table, const double *least, ptrdiff_t step
 
 typedef struct {
     const Table *table;
-    int k;                         /* variables that rows share, beside the node */
+    int k;                         /* number of variables that rows share, besides the node */
     Lattice lattice;
     Beside beside;
     int64_t columns[MOST_COLUMNS]; /* of the lattice */
     int32_t *count;                /* columns of each subset */
     double *alone;                 /* determinants for each subset */
-    double *least;                 /* the least of those with as many columns, lane by lane */
+    double *least;                 /* the smallest determinants by number of columns, lane by lane */
     double none, best;             /* scores of the empty set, and of the best subset without a further variable */
     double smallest;
 } Extremes;
@@ -387,7 +389,7 @@ static void endless(double *values, ptrdiff_t count)
         values[at] = HUGE_VAL;
 }
 
-/* What rows share that follow each other: all variables but the last before the node. */
+/* Common part of consecutive rows: all variables except the one just before the node. */
 static int begin_extremes(Extremes *self, const int64_t *variables)
 {
     const Lattice *lattice = &self->lattice;
@@ -416,8 +418,8 @@ static int begin_extremes(Extremes *self, const int64_t *variables)
     return 0;
 }
 
-/* Determinants of the node with one variable more, by det(node | S, j) = det(node | S) det(j | S, node) / det(j | S),
-   in place of det(j | S, node); keep the least of those with as many columns. */
+/* Determinants of the node with one more variable, by det(node | S, j) = det(node | S) det(j | S, node) / det(j | S), in
+   place of det(j | S, node); keep the smallest for each number of columns. */
 VECTORS static void keep_least(const Extremes *self, size_t subsets)
 {
     const double *without = self->beside.left[0];
@@ -431,7 +433,7 @@ VECTORS static void keep_least(const Extremes *self, size_t subsets)
     }
 }
 
-/* Further variables, all of one width, one a lane: scores of the whole sets, and of the best subsets. */
+/* Additional variables, all of one width, one per lane: scores of the whole sets, and of the best subsets. */
 static int join_extremes(Extremes *self, const int64_t *more, int count, double *whole, double *best)
 {
     const Lattice *lattice = &self->lattice;
@@ -461,7 +463,7 @@ static int join_extremes(Extremes *self, const int64_t *more, int count, double 
     return 0;
 }
 
-/* Rows that share all variables but one, in lanes: those of one width together. */
+/* Rows that share all variables except one, in lanes: those of one width together. */
 static int over_run(Extremes *self, const int64_t *variables, ptrdiff_t count, double *none, double *whole, double *best)
 {
     int64_t shared[MOST_BLOCKS + 1], more[LANES];
@@ -494,8 +496,8 @@ static int over_run(Extremes *self, const int64_t *variables, ptrdiff_t count, d
 
 /* Scores of the empty set, of the whole set and of the best subset: out[3, rows].
 
-   variables: [rows, m + 1]; the node comes last, and before it the variable in which rows that follow each other may
-   differ alone. Such rows share the work on all their other variables. */
+   variables: [rows, m + 1]; the node comes last; just before it is the variable in which consecutive rows may differ. If
+   they differ only in it, they share the work on all other variables. */
 int extremes(const Table *table, const int64_t *variables, ptrdiff_t rows, int m, double *out, double *smallest)
 {
     Extremes self = {.table = table, .k = m - 1, .smallest = 1.0};
@@ -520,10 +522,10 @@ int extremes(const Table *table, const int64_t *variables, ptrdiff_t rows, int m
     return fault;
 }
 
-/* -- one set after the other ---------------------------------------------------------------------------------------- */
+/* -- single sets ---------------------------------------------------------------------------------------------------- */
 
 /* Factor the covariance of some columns by rows, from row `from` on, below the diagonal of root: [count, stride].
-   Return the least pivot of these rows; once one is singular the rest is left undone. */
+   Return the smallest pivot of these rows; after a singular one the rest is not computed. */
 double factor(const Table *table, const int64_t *columns, ptrdiff_t from, ptrdiff_t count, double *root, ptrdiff_t stride)
 {
     double least = 1.0;

@@ -145,8 +145,9 @@ def clinic(
 ) -> Clinic:
     """Make hospital-like tables whose truth is known.
 
-    Ten or twelve variables, among them yes/no (0 and 1), a count and skewed laboratory values; curved effects, log odds
-    and products of two causes: linear methods are as wrong as with real tables. Numbers are invented.
+    Ten or twelve variables, among them yes/no (0 and 1), a count and skewed laboratory values. There are curved
+    effects, log odds and products of two causes, so that linear models are misspecified as with real tables. All
+    numbers are invented.
 
     Parameters
     ----------
@@ -161,8 +162,9 @@ def clinic(
         How much every coefficient differs by site: sizes and spreads are multiplied by exp(drift N), levels move by
         drift N units of noise, with standard normal draws N.
     policies : int
-        How many hospitals have a policy, one each, at different variables as far as there are any. Which hospitals,
-        variables and kinds is drawn; age, sex and outcomes have none. See `fedperi.simulation.clinic.policies`.
+        Number of hospitals with a policy, one each, at different variables as long as there are enough. Hospitals,
+        variables and kinds are drawn at random; age, sex and outcomes have no policies. See
+        `fedperi.simulation.clinic.policies`.
     case_mix, log : bool
         Whether ages and the share of men differ by hospital; whether skewed laboratory values come as their logarithms.
     seed : int

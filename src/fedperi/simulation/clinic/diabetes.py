@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .mechanisms import Effect, Model, Variable
+from .mechanisms import Model, Term, Variable
 from .policy_kinds import COUNTED, LABORATORY, TREATED, TREATMENT
 
 DIABETES: Model = (
@@ -15,13 +15,11 @@ DIABETES: Model = (
         3.0,
         0.70,
         0.62,
-        (Effect("age", -0.25, "above"), Effect("sex", 0.3)),
+        (Term("age", -0.25, "above"), Term("sex", 0.3)),
         1,
         0.1,
     ),
-    Variable(
-        "bmi", "measured", "kg/m2", 30, 5.5, 4.8, (Effect("activity", -2.4), Effect("age", -1.2, "bend")), 1, 15, 70
-    ),
+    Variable("bmi", "measured", "kg/m2", 30, 5.5, 4.8, (Term("activity", -2.4), Term("age", -1.2, "bend")), 1, 15, 70),
     Variable(
         "hba1c",
         "measured",
@@ -29,7 +27,7 @@ DIABETES: Model = (
         55,
         13,
         11,
-        (Effect("bmi", 5.5, "saturating"), Effect("activity", -3.5)),
+        (Term("bmi", 5.5, "saturating"), Term("activity", -3.5)),
         0,
         20,
         160,
@@ -42,7 +40,7 @@ DIABETES: Model = (
         1.9,
         0.48,
         0.42,
-        (Effect("bmi", 0.16), Effect("hba1c", 0.14, "above")),
+        (Term("bmi", 0.16), Term("hba1c", 0.14, "above")),
         2,
         0.2,
         40,
@@ -55,7 +53,7 @@ DIABETES: Model = (
         136,
         17,
         14,
-        (Effect("age", 6.0), Effect("bmi", 5.0, "saturating")),
+        (Term("age", 6.0), Term("bmi", 5.0, "saturating")),
         0,
         75,
         250,
@@ -68,7 +66,7 @@ DIABETES: Model = (
         82,
         20,
         15,
-        (Effect("age", -9.0), Effect("systolic", -4.0, "bend")),
+        (Term("age", -9.0), Term("systolic", -4.0, "bend")),
         0,
         5,
         150,
@@ -79,7 +77,7 @@ DIABETES: Model = (
         "yes/no",
         "",
         0.60,
-        effects=(Effect("egfr", 1.6, "below"), Effect("bmi", 0.5)),
+        effects=(Term("egfr", 1.6, "below"), Term("bmi", 0.5)),
         policies=TREATMENT,
     ),
     Variable(
@@ -87,7 +85,7 @@ DIABETES: Model = (
         "yes/no",
         "",
         0.25,
-        effects=(Effect("hba1c", 1.1, "step"), Effect("metformin", -0.7)),
+        effects=(Term("hba1c", 1.1, "step"), Term("metformin", -0.7)),
         policies=TREATMENT,
     ),
     Variable(
@@ -97,7 +95,7 @@ DIABETES: Model = (
         5,
         3.2,
         0.4,
-        (Effect("insulin", 0.45), Effect("age", 0.15), Effect("hba1c", 0.18, "saturating")),
+        (Term("insulin", 0.45), Term("age", 0.15), Term("hba1c", 0.18, "saturating")),
         most=60,
         policies=COUNTED,
     ),
@@ -107,9 +105,9 @@ DIABETES: Model = (
         "",
         0.20,
         effects=(
-            Effect("hba1c", 0.8),
-            Effect("systolic", 0.6, "above"),
-            Effect("hba1c", 0.35, times="systolic"),
+            Term("hba1c", 0.8),
+            Term("systolic", 0.6, "above"),
+            Term("hba1c", 0.35, times="systolic"),
         ),
     ),
 )

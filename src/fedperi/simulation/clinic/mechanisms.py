@@ -1,9 +1,9 @@
 """Mechanisms of hospital tables: measurements, skewed laboratory values, yes or no, and counts.
 
-A cause enters a mechanism in standard units, z = (value - typical) / scale; a skewed one by its logarithm, and yes or
-no as 1 or 0 less the usual share. A curve is applied to z and multiplied by the effect's size. The sum is on the scale
-of the mechanism: in the units of a measurement, on the logarithm of a skewed value or of a count's rate, on the log
-odds of yes. `typical` and `scale` are constants of the graph: policies and drift never change them.
+A cause enters a mechanism in standard units, z = (value - typical) / scale. Skewed causes enter by their logarithm, and
+yes/no as 1 or 0 minus the usual share. A curve is applied to z and multiplied by the effect's size. The sum is on the
+scale of the mechanism: the units of a measurement, the logarithm of a skewed value or of a count's rate, the log odds
+of yes. `typical` and `scale` are constants of the graph: policies and drift never change them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..mechanisms import Matrix
 Role = Literal["measured", "skewed", "yes/no", "count"]
 Curve = Literal["line", "saturating", "above", "below", "step", "bend"]
 
-# Curves stop here: no patient is further from typical than this, and a bend would have no end.
+# Curves are constant beyond this limit; otherwise a bend would grow without limit.
 FARTHEST = 4.0
 
 
 @dataclass(frozen=True)
-class Effect:
+class Term:
     """One cause of a variable, or with `times` the product of two.
 
     Parameters
@@ -33,17 +33,17 @@ class Effect:
     cause : str
         The variable.
     size : float
-        The effect of one standard unit, near the typical value, on the scale of the affected variable's mechanism.
+        Effect of one standard unit near the typical value, on the scale of the affected variable's mechanism.
     curve : str
         "line"; "saturating": levels off on both sides; "above" and "below": nothing on one side of the typical value, a
         line on the other; "step": from one level to another; "bend": U-shaped, with a slope.
     times : str, optional
-        A second cause; the effect is then that of the product of both, and both have another effect of their own.
+        A second cause. The effect is then that of the product of both, in addition to the effects of each.
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic.mechanisms import Effect
-    >>> Effect("age", 6.0).curve
+    >>> from fedperi.simulation.clinic.mechanisms import Term
+    >>> Term("age", 6.0).curve
     'line'
     """
 
@@ -70,14 +70,14 @@ class Variable:
     scale : float
         One standard unit; of the logarithm if skewed, without meaning for yes/no.
     spread : float
-        Standard deviation of the noise, of the logarithm if skewed; for a count, the coefficient of variation of its
-        rate between like patients. Without meaning for yes/no.
-    effects : tuple of Effect
+        Standard deviation of the noise (of the logarithm if skewed). For a count, the coefficient of variation of the
+        rate between similar patients. Not used for yes/no.
+    effects : tuple of Term
         Its causes.
     decimals : int
         Digits in the table.
     least, most : float
-        Bounds of what an instrument shows.
+        The range that the instrument can show.
     policies : tuple of str
         Kinds of policies that make sense here, see `clinic_policies`.
     shift : float
@@ -85,8 +85,8 @@ class Variable:
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic.mechanisms import Effect, Variable
-    >>> Variable("systolic", "measured", "mmHg", 140, 20, 15, (Effect("age", 6.0),)).causes
+    >>> from fedperi.simulation.clinic.mechanisms import Term, Variable
+    >>> Variable("systolic", "measured", "mmHg", 140, 20, 15, (Term("age", 6.0),)).causes
     ('age',)
     """
 
@@ -96,7 +96,7 @@ class Variable:
     typical: float
     scale: float = 1.0
     spread: float = 0.0
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[Term, ...] = ()
     decimals: int = 0
     least: float = -np.inf
     most: float = np.inf
@@ -118,8 +118,8 @@ def graph_of(model: Sequence[Variable], names: Sequence[str]) -> PDAG:
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic.mechanisms import Effect, Variable, graph_of
-    >>> dose = Variable("dose", "measured", "mg", 10, 2, 1, (Effect("age", 1.0),))
+    >>> from fedperi.simulation.clinic.mechanisms import Term, Variable, graph_of
+    >>> dose = Variable("dose", "measured", "mg", 10, 2, 1, (Term("age", 1.0),))
     >>> graph_of([Variable("age", "measured", "years", 60, 12, 12), dose], ["age", "dose"])
     PDAG('age -> dose', names=['age', 'dose'])
     """
@@ -129,7 +129,7 @@ def graph_of(model: Sequence[Variable], names: Sequence[str]) -> PDAG:
 def draw_rows(model: Sequence[Variable], uniforms: Matrix) -> dict[str, Matrix]:
     """Turn uniform draws into patients; the variables are listed with causes first.
 
-    Effects have what is in the table, rounded as it is: so the DAG is that of the columns themselves.
+    Effects are computed from the values in the table, after rounding, so that the DAG is that of the columns.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def _values(variable: Variable, predictor: Matrix, draws: Matrix) -> Matrix:
 
 
 def _counts(rates: Matrix, spread: float, draws: Matrix) -> Matrix:
-    """Draw counts whose rates differ between like patients: a negative binomial."""
+    """Draw counts whose rates differ between similar patients: a negative binomial distribution."""
     from scipy.stats import nbinom
 
     size = 1 / spread**2

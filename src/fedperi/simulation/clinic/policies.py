@@ -2,12 +2,12 @@
 
 Kinds of policies:
 
-- ``ignores``: one cause no longer counts (the medication is given whatever the blood pressure).
-- ``protocol``: no cause counts any more.
-- ``target``: the value is brought to a target whatever the causes, with half the spread.
-- ``threshold``: given earlier or later, more or less: the causes count as before.
-- ``assay``: the laboratory's values are higher or lower than elsewhere. What depends on them depends on what is shown.
-- ``narrow``: a standard procedure halves the spread; the causes count as before.
+- ``ignores``: one cause no longer has an effect (the medication is given at any blood pressure).
+- ``protocol``: no cause has an effect any more.
+- ``target``: the value is brought to a target at any values of the causes, with half the spread.
+- ``threshold``: given earlier or later, more or less; the effects of causes do not change.
+- ``assay``: the laboratory's values are higher or lower than elsewhere. Other variables depend on the values shown.
+- ``narrow``: a standard procedure halves the spread; the effects of causes do not change.
 - ``intensity``: the response to the causes is much stronger or weaker.
 """
 
@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .mechanisms import Effect, Model, Role, Variable
+from .mechanisms import Model, Role, Term, Variable
 
-# Cases differ by site in these only.
+# Only the distribution of these differs by case mix.
 CASE_MIX = ("age", "sex")
-# How far "threshold" and "assay" move a mechanism, on its scale: log odds, logarithms, and for measurements in standard
-# units. Clear, and no more than what hospitals are known to differ by.
+# How far "threshold" and "assay" move a mechanism, on its scale: log odds, logarithms, and standard units for
+# measurements. Clear differences, but not larger than known ones between hospitals.
 _MOVES: Mapping[Role, float] = {"yes/no": 1.2, "count": 0.4, "skewed": 0.3, "measured": 0.8}
 _STRONGER, _WEAKER = 1.9, 0.4
 
@@ -46,7 +46,7 @@ class Policy:
 
 
 def draw_policies(model: Model, sites: int, count: int, rng: np.random.Generator) -> list[tuple[Policy, Variable]]:
-    """Draw which sites have a policy, at which variable, of which kind; different variables as far as there are any.
+    """Draw which sites have a policy, at which variable and of which kind; variables differ while there are enough.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def draw_policies(model: Model, sites: int, count: int, rng: np.random.Generator
     Returns
     -------
     list of (Policy, Variable)
-        The record, and the mechanism that the policy makes, by site.
+        For each site the policy and the mechanism that it leads to.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def with_drift(model: Model, rng: np.random.Generator, drift: float) -> Model:
 
 
 def _ignores(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str]:
-    # A protocol rarely forbids to look at the patient's age; if there is nothing else, it does.
+    # A protocol rarely ignores the patient's age; only if there is no other cause.
     clinical = [name for name in variable.causes if name not in CASE_MIX] or list(variable.causes)
     lost = clinical[int(rng.integers(len(clinical)))]
     effects = tuple(effect for effect in variable.effects if lost not in (effect.cause, effect.times))
@@ -196,7 +196,7 @@ def _move(variable: Variable, rng: np.random.Generator) -> tuple[float, bool]:
 
 
 def _stronger(variable: Variable, factor: float) -> Variable:
-    effects: tuple[Effect, ...] = tuple(replace(effect, size=effect.size * factor) for effect in variable.effects)
+    effects: tuple[Term, ...] = tuple(replace(effect, size=effect.size * factor) for effect in variable.effects)
     return replace(variable, effects=effects)
 
 

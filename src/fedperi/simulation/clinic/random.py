@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from .mechanisms import Curve, Effect, Model, Role, Variable
+from .mechanisms import Curve, Model, Role, Term, Variable
 from .policy_kinds import COUNTED, LABORATORY, TREATED, TREATMENT
 
 OTHERS = 8
@@ -39,7 +39,7 @@ def random_model(rng: np.random.Generator) -> Model:
     Returns
     -------
     tuple of Variable
-        Causes first. Names say the role and a letter that has nothing to do with the order.
+        Causes first. Names are the role and a letter that does not depend on the order.
 
     Examples
     --------
@@ -57,13 +57,13 @@ def random_model(rng: np.random.Generator) -> Model:
     product = int(rng.integers(2, OTHERS))
     for i, (letter, role) in enumerate(zip(letters, _roles(rng), strict=True)):
         model.append(_variable(model, str(letter), role, rng, with_product=i >= product))
-        # One interaction: at the first variable from a random place on that has two causes.
+        # One interaction: at the first variable with two causes, beginning at a random position.
         product = OTHERS if any(effect.times is not None for effect in model[-1].effects) else product
     return tuple(model)
 
 
 def _roles(rng: np.random.Generator) -> list[Role]:
-    """Draw the roles: two of every kind but counts, of which there is one at least, and one by chance."""
+    """Draw the roles: two of every kind; of counts at least one; and one role at random."""
     always: list[Role] = ["measured", "measured", "skewed", "skewed", "yes/no", "yes/no", "count"]
     by_chance = list(_ROLES)[int(rng.choice(len(_ROLES), p=list(_ROLES.values())))]
     roles = [*always, by_chance]
@@ -79,7 +79,7 @@ def _variable(
     effects = [_effect(cause, role, scale, rng) for cause in causes]
     if with_product and count > 1:
         first, second = effects[0], effects[1]
-        effects.append(Effect(first.cause, second.size / 2, times=second.cause))
+        effects.append(Term(first.cause, second.size / 2, times=second.cause))
     return Variable(
         name=f"{_WORDS[role]}_{letter}",
         role=role,
@@ -108,12 +108,12 @@ def _units(role: Role, rng: np.random.Generator) -> tuple[float, float, int]:
     return typical, float(f"{typical * rng.uniform(0.1, 0.25):.2g}"), decimals
 
 
-def _effect(cause: Variable, role: Role, scale: float, rng: np.random.Generator) -> Effect:
+def _effect(cause: Variable, role: Role, scale: float, rng: np.random.Generator) -> Term:
     size = float(rng.uniform(*_SIZES[role])) * (-1.0 if rng.random() < 0.5 else 1.0)
     curve: Curve = get_args(Curve)[int(rng.integers(len(get_args(Curve))))] if rng.random() < 0.6 else "line"
-    # One standard unit of yes or no is more than there is between no and yes.
+    # One standard unit of yes/no is more than the difference between no and yes.
     size *= 1.6 if cause.role == "yes/no" else 1.0
-    return Effect(cause.name, size * (1.0 if role in ("yes/no", "count") else scale), _possible(curve, cause.role))
+    return Term(cause.name, size * (1.0 if role in ("yes/no", "count") else scale), _possible(curve, cause.role))
 
 
 def _possible(curve: Curve, cause: Role) -> Curve:

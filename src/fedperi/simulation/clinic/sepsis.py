@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .mechanisms import Effect, Model, Variable
+from .mechanisms import Model, Term, Variable
 from .policy_kinds import COUNTED, LABORATORY, TREATED, TREATMENT
 
 SEPSIS: Model = (
     Variable("age", "measured", "years", 66, 15, 15, least=18, most=102),
     Variable("sex", "yes/no", "male", 0.56),
-    Variable("immunosuppressed", "yes/no", "", 0.18, effects=(Effect("age", -0.6),)),
+    Variable("immunosuppressed", "yes/no", "", 0.18, effects=(Term("age", -0.6),)),
     Variable(
         "crp",
         "skewed",
@@ -16,7 +16,7 @@ SEPSIS: Model = (
         95,
         0.85,
         0.80,
-        (Effect("immunosuppressed", -0.7), Effect("sex", 0.25)),
+        (Term("immunosuppressed", -0.7), Term("sex", 0.25)),
         0,
         1,
         700,
@@ -29,7 +29,7 @@ SEPSIS: Model = (
         38.2,
         0.9,
         0.75,
-        (Effect("crp", 0.45, "saturating"), Effect("age", -0.30), Effect("immunosuppressed", -0.4)),
+        (Term("crp", 0.45, "saturating"), Term("age", -0.30), Term("immunosuppressed", -0.4)),
         1,
         33,
         42.5,
@@ -42,14 +42,14 @@ SEPSIS: Model = (
         72,
         12,
         10.5,
-        (Effect("crp", -4.5), Effect("temperature", -3.0, "above")),
+        (Term("crp", -4.5), Term("temperature", -3.0, "above")),
         0,
         30,
         140,
         TREATED,
     ),
     Variable(
-        "lactate", "skewed", "mmol/l", 2.1, 0.55, 0.45, (Effect("pressure", -0.45, "below"),), 1, 0.3, 25, LABORATORY
+        "lactate", "skewed", "mmol/l", 2.1, 0.55, 0.45, (Term("pressure", -0.45, "below"),), 1, 0.3, 25, LABORATORY
     ),
     Variable(
         "fluids",
@@ -58,7 +58,7 @@ SEPSIS: Model = (
         2.4,
         0.9,
         0.7,
-        (Effect("pressure", -0.40), Effect("lactate", 0.35, "saturating")),
+        (Term("pressure", -0.40), Term("lactate", 0.35, "saturating")),
         1,
         0,
         9,
@@ -69,7 +69,7 @@ SEPSIS: Model = (
         "yes/no",
         "",
         0.40,
-        effects=(Effect("pressure", -1.4, "saturating"), Effect("fluids", -0.5)),
+        effects=(Term("pressure", -1.4, "saturating"), Term("fluids", -0.5)),
         policies=TREATMENT,
     ),
     Variable(
@@ -79,7 +79,7 @@ SEPSIS: Model = (
         112,
         0.45,
         0.38,
-        (Effect("lactate", 0.13), Effect("age", 0.14, "bend"), Effect("sex", 0.18)),
+        (Term("lactate", 0.13), Term("age", 0.14, "bend"), Term("sex", 0.18)),
         0,
         25,
         1200,
@@ -91,9 +91,9 @@ SEPSIS: Model = (
         "",
         0.30,
         effects=(
-            Effect("lactate", 0.8, "above"),
-            Effect("age", 0.5),
-            Effect("lactate", 0.3, times="age"),
+            Term("lactate", 0.8, "above"),
+            Term("age", 0.5),
+            Term("lactate", 0.3, times="age"),
         ),
         policies=("ignores", "threshold", "intensity"),
     ),
@@ -104,7 +104,7 @@ SEPSIS: Model = (
         6,
         5.0,
         0.6,
-        (Effect("ventilated", 0.75), Effect("noradrenaline", 0.45), Effect("creatinine", 0.18, "saturating")),
+        (Term("ventilated", 0.75), Term("noradrenaline", 0.45), Term("creatinine", 0.18, "saturating")),
         most=120,
         policies=COUNTED,
     ),

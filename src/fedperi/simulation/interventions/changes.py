@@ -13,7 +13,7 @@ from ..parameters import redraw, signed_weights
 if TYPE_CHECKING:
     from .plan import Change
 
-# A changed noise scale is the old one multiplied or divided by this, unless the caller says another factor.
+# A changed noise scale is the old one multiplied or divided by this, unless the caller gives another factor.
 SCALE_CHANGE = 2.0
 
 
@@ -27,7 +27,7 @@ def change(
     shift: float = 1.0,
     scale: float | None = None,
 ) -> Mechanism:
-    """Change one mechanism as an intervention says; removing edges is the work of `restrict`.
+    """Change one mechanism by an intervention that removes no edges (`restrict` removes edges).
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def change(
     shift : float
         How far a mean moves, in standard deviations of the noise.
     scale : float, optional
-        Factor of the noise's standard deviation; if not given, 2 or 1/2, as a coin falls.
+        Factor of the noise's standard deviation; if not given, 2 or 1/2 at random.
 
     Returns
     -------

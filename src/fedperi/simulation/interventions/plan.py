@@ -37,7 +37,7 @@ class SiteIntervention:
     Parameters
     ----------
     kind : str
-        One word for the site; "varied" where each target has a change of its own.
+        The kind of intervention at this site; "varied" if each target has its own change.
     targets : tuple of str
         The variables whose mechanism is changed.
     removed : mapping of str to tuple of str
@@ -73,7 +73,7 @@ def plan_sites(
     hidden: Collection[str] = (),
     seed: int = 0,
 ) -> list[SiteIntervention]:
-    """Decide for every site what is done to it.
+    """Choose the intervention of every site.
 
     Intervened sites take the next targets from the ranking of their kind, which starts again when it is used up.
     A site never has a target twice: if the ranking is shorter than `targets_per_client`, it gets all of it, and if

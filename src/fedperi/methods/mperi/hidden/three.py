@@ -7,9 +7,9 @@ from itertools import combinations
 
 from ....graph import bits
 from ....graph.pdag import PDAG
+from ....phrases import listed
 from ....tables.summary.summary import Summary
 from ..oracle import sampled
-from ..wording import listed
 from .neighbourhood import MOST_PARENTS, Neighbourhood, gain_of_hidden_cause
 from .sign import Sign
 

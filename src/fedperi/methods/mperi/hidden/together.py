@@ -7,9 +7,9 @@ from functools import cache
 from itertools import chain, combinations
 from math import log
 
+from ....phrases import listed
 from ....tables.summary.summary import Summary
 from ...parts import Groups
-from ..wording import listed
 from .sign import Sign
 
 CHANCE = 0.01
