@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...scores.regression import SINGULAR
 from ..pc.gaussian import log_wilks, partial_correlations
+from .certain import open_sets
 from .changes import Changes
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Pair = tuple[int, int]
 
 
 COMMON = 0.9
@@ -101,6 +103,26 @@ class SiteTests:
             return self._within(x, y, given)
         out[inside] = self._within(x[inside], y[inside], given[inside])
         out[~inside] = self._between(x[~inside], y[~inside] - self._variables, given[~inside])
+        return out
+
+    def open_sets(self, pairs: Sequence[Pair], candidates: Sequence[int], alpha: float) -> list[list[int] | None]:
+        """For every pair, the sets of candidates that need a test: given any other, the two depend on each other.
+
+        None where that is not known. There every set needs one.
+        """
+        from scipy.special import ndtri
+
+        single = sum(1 << v for v in np.flatnonzero(self._width == 1).tolist())
+        some = [n for n, (x, y) in enumerate(pairs) if not (candidates[n] | 1 << x | 1 << y) & ~single]
+        first = self._padded[:, 0]
+        correlations = np.stack(self._correlations)[:, first[:, None], first]
+        # The p-value is l - a l^2 with l the smaller part and a as follows; it is below alpha if l is below its root.
+        a = COMMON * (1 - COMMON)
+        threshold = float(-ndtri(COMMON * (1 - np.sqrt(1 - 4 * a * alpha)) / (4 * a)))
+        found = open_sets(correlations, self._rows, threshold, [pairs[n] for n in some], [candidates[n] for n in some])
+        out: list[list[int] | None] = [None] * len(pairs)
+        for n, sets in zip(some, found, strict=True):
+            out[n] = sets
         return out
 
     def _within(self, x: Indices, y: Indices, given: Indices) -> Floats:

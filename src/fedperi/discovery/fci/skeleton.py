@@ -6,9 +6,11 @@ the variables. Of the sets of one size that separate a pair, the one with the hi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, inf
+from types import MappingProxyType
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +53,15 @@ class Separated:
 
 Candidates = Callable[[int, int], int]
 
+
+@runtime_checkable
+class Certain(Protocol):
+    """A test that may know its answers without making it."""
+
+    def open_sets(self, pairs: Sequence[Pair], candidates: Sequence[int], alpha: float) -> list[list[int] | None]:
+        """For every pair, the sets of candidates that need a test: given any other, the two depend on each other."""
+
+
 MOST_QUESTIONS = 50_000
 """Tests of one size that are made with possible d-separators, of which there can be as many as variables. With more
 tests than this the larger sets are left out, and the result says so."""
@@ -92,15 +103,35 @@ def prune_further(
     test: IndependenceTest, alpha: float, max_depth: int, found: Separated, candidates: Candidates, usable: int
 ) -> Separated:
     """Remove edges whose ends are independent given possible d-separators; sets of neighbours were tried before."""
-    return _prune(
-        test,
-        alpha,
-        max_depth,
-        found,
-        lambda adjacent: lambda x, y: candidates(x, y) & usable,
-        lambda x, y: found.adjacent[x] & usable,
-        MOST_QUESTIONS,
-    )
+
+    def usable_ones(x: int, y: int) -> int:
+        return candidates(x, y) & usable & ~(1 << x | 1 << y)
+
+    def tried(x: int, y: int) -> int:
+        return found.adjacent[x] & usable
+
+    needed = _needed(test, alpha, max_depth, found, usable_ones, tried) if isinstance(test, Certain) else {}
+    return _prune(test, alpha, max_depth, found, lambda adjacent: usable_ones, tried, MOST_QUESTIONS, needed)
+
+
+def _needed(
+    test: Certain, alpha: float, max_depth: int, found: Separated, candidates: Candidates, tried: Candidates
+) -> dict[Pair, list[int]]:
+    """Sets that need a test, for the pairs with so many that it is faster to find out which do."""
+    ends = [(x, y) for x, near in enumerate(found.adjacent) for y in bits.members(near)]
+    sizes = [candidates(x, y).bit_count() for x, y in ends]
+    depth = 0
+    while depth <= max_depth and sum(comb(size, depth) for size in sizes) <= MOST_QUESTIONS and depth <= max(sizes, default=0):
+        depth += 1
+    pairs = []
+    for x, y in ends:
+        inside = candidates(x, y) | candidates(y, x)
+        size = inside.bit_count()
+        new = candidates(x, y) & ~tried(x, y) or candidates(y, x) & ~tried(y, x)
+        if x < y and new and sum(comb(size, d) for d in range(depth)) > size * size:
+            pairs.append((x, y))
+    sets = test.open_sets(pairs, [candidates(x, y) | candidates(y, x) for x, y in pairs], alpha)
+    return {pair: some for pair, some in zip(pairs, sets, strict=True) if some is not None}
 
 
 def _prune(
@@ -111,6 +142,7 @@ def _prune(
     candidates_in: Callable[[list[int]], Candidates],
     tried: Candidates,
     most: float = inf,
+    needed: Mapping[Pair, list[int]] = MappingProxyType({}),
 ) -> Separated:
     adjacent, separators = list(found.adjacent), dict(found.separators)
     tests, depth, complete = found.tests, 0, True
@@ -125,7 +157,7 @@ def _prune(
             complete = False
             break
         best: dict[Pair, tuple[float, int]] = {}
-        for x, y, given in batched(_questions(adjacent, candidates, tried, depth)):
+        for x, y, given in batched(_questions(adjacent, candidates, tried, needed, depth)):
             p_values = test.p_values(x, y, given)
             tests += len(x)
             high = np.flatnonzero(p_values > alpha)
@@ -142,30 +174,36 @@ def _prune(
 
 
 def _questions(
-    adjacent: list[int], candidates: Candidates, tried: Candidates, depth: int
+    adjacent: list[int], candidates: Candidates, tried: Candidates, needed: Mapping[Pair, list[int]], depth: int
 ) -> Iterator[tuple[int, int, Indices]]:
     """Yield the tests of one size, in small groups: for every edge the sets of candidates of either end, each once."""
     for x, near in enumerate(adjacent):
         for y in bits.members(near):
             if not depth and (x > y or tried(x, y)):
                 continue
-            inside = candidates(x, y) & ~(1 << x | 1 << y)
-            if inside.bit_count() < depth:
-                continue
             ends = (x, y) if x < y else (y, x)
+            inside = candidates(x, y) & ~(1 << x | 1 << y)
+            some = needed.get(ends)
+            if inside.bit_count() < depth or (some is not None and not some):
+                continue
             if not depth:
                 yield *ends, NOTHING
                 continue
-            of_set = members(inside)
             # Sets that were tried before, and for the second end those that the first end has had.
             known = [tried(x, y), tried(y, x), candidates(y, x) if x > y else 0]
             masks = [old & inside for old in known if (old & inside).bit_count() >= depth]
             if inside in masks:
                 continue
+            if some is not None:
+                fitting = [code for code in some if code.bit_count() == depth and not code & ~inside]
+                new = sorted(members(code).tolist() for code in fitting if all(code & ~mask for mask in masks))
+                yield *ends, np.array(new, dtype=np.intp).reshape(-1, depth)
+                continue
+            of_set = members(inside)
             had = [np.array([mask >> v & 1 for v in of_set.tolist()], dtype=bool) for mask in masks]
             for chosen in subsets(len(of_set), depth, BATCH):
                 given = of_set[chosen]
                 for mask in had:
-                    new = ~mask[chosen].all(axis=1)
-                    given, chosen = given[new], chosen[new]
+                    new_ones = ~mask[chosen].all(axis=1)
+                    given, chosen = given[new_ones], chosen[new_ones]
                 yield *ends, given
