@@ -26,15 +26,15 @@ def discriminated(ends: Ends, b: int, c: int) -> Iterator[tuple[int, int]]:
                     front.append(w)
 
 
-def first_steps(ends: Ends, start: int, goal: int) -> int:
-    """Second nodes of the uncovered paths from start to goal that may be directed, as a bit set.
+def first_steps(ends: Ends) -> Callable[[int, int], int]:
+    """Second nodes of the uncovered paths from a start to a goal that may be directed, as a bit set.
 
     A path may be directed if no edge has an arrowhead at its earlier, or a tail at its later end. It is uncovered if
     no two nodes that are two steps apart are joined.
     """
     tails = bits.transpose(ends.tail)
     forward = [near & ~ends.arrow[u] & ~tails[u] for u, near in enumerate(ends.adjacent)]
-    return _first_steps(ends.adjacent, forward, start, goal)
+    return lambda start, goal: _first_steps(ends.adjacent, forward, start, goal)
 
 
 def circle_cycles(ends: Ends) -> Iterator[Sequence[int]]:

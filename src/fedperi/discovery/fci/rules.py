@@ -140,8 +140,9 @@ def rule_9(ends: Ends) -> Iterator[Proposal]:
 
     Its second node must not be joined with c.
     """
+    steps = first_steps(ends)
     for a, c in _half_arrows(ends):
-        if first_steps(ends, a, c) & ~ends.adjacent[c] & ~(1 << c):
+        if steps(a, c) & ~ends.adjacent[c] & ~(1 << c):
             yield c, a, TAIL
 
 
@@ -150,10 +151,11 @@ def rule_10(ends: Ends) -> Iterator[Proposal]:
 
     Their second nodes must be different and not joined.
     """
+    steps = first_steps(ends)
     for a, c in _half_arrows(ends):
-        steps = [first_steps(ends, a, b) for b in bits.members(ends.parents(c) & ~(1 << a))]
+        second = [steps(a, b) for b in bits.members(ends.parents(c) & ~(1 << a))]
         if any(
-            one & ~ends.adjacent[v] & ~(1 << v) for one, other in combinations(steps, 2) for v in bits.members(other)
+            one & ~ends.adjacent[v] & ~(1 << v) for one, other in combinations(second, 2) for v in bits.members(other)
         ):
             yield c, a, TAIL
 
