@@ -64,8 +64,12 @@ class Branches:
 
     def split(self, variable: NDArray[np.object_]) -> Branches:
         """Decide the first undecided variable of every row, given as a bit set, both ways."""
-        inside = Branches(_without(self.given), _dropped(self.precision), self.pair, self.size + 1, self.inside | variable)
-        return inside.joined(Branches(_dropped(self.given), _without(self.precision), self.pair, self.size, self.inside))
+        inside = Branches(
+            _without(self.given), _dropped(self.precision), self.pair, self.size + 1, self.inside | variable
+        )
+        return inside.joined(
+            Branches(_dropped(self.given), _without(self.precision), self.pair, self.size, self.inside)
+        )
 
 
 def open_sets(

@@ -67,6 +67,7 @@ MOST_QUESTIONS = 50_000
 """Tests of one size that are made with possible d-separators, of which there can be as many as variables. With more
 tests than this the larger sets are left out, and the result says so."""
 
+
 def find_skeleton(test: IndependenceTest, alpha: float, max_depth: int, allowed: Bools, usable: int) -> Separated:
     """Remove every edge whose ends are independent given some neighbours of either end.
 

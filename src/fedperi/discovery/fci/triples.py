@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,16 @@ Indices = NDArray[np.intp]
 Triple = tuple[int, int, int]
 """(a, b, c), a < c: b is joined with both, and these are not joined."""
 
+SEPARATED = 0.3
+"""A p-value above it says that a set separates two variables, well enough to judge what lies between them. Those of
+two variables that are hardly dependent are often above the level, too, but seldom above this."""
+
 LARGEST = 4
 """Sets of neighbours of up to this size are compared; larger ones are seldom trusted more."""
 
 
-class Triples(NamedTuple):
+@dataclass(frozen=True)
+class Triples:
     """What the tests say about the middle of every unshielded triple.
 
     Attributes
@@ -31,11 +37,25 @@ class Triples(NamedTuple):
     colliders : frozenset
         Triples whose middle node is in no separating set.
     unclear : frozenset
-        Triples with separating sets both with and without the middle node: the tests have too little power to decide.
+        Triples with separating sets both with and without the middle node, or with none that clearly separates: the
+        tests have too little power to decide. The middle node of these may be a neighbour of one end only.
     """
 
     colliders: frozenset[Triple]
     unclear: frozenset[Triple]
+
+    @cached_property
+    def doubtful(self) -> Mapping[tuple[int, int], int]:
+        """For an end a and a middle b, the bit set of the other ends for which the role of b is unclear."""
+        out: dict[tuple[int, int], int] = {}
+        for a, b, c in self.unclear:
+            out[a, b] = out.get((a, b), 0) | 1 << c
+            out[c, b] = out.get((c, b), 0) | 1 << a
+        return out
+
+    def clear(self, a: int, b: int, others: int) -> int:
+        """Leave out, of a bit set of other ends, those for which the role of b is unclear."""
+        return others & ~self.doubtful.get((a, b), 0)
 
 
 def weigh_triples(
@@ -43,9 +63,9 @@ def weigh_triples(
 ) -> tuple[Triples, Separated]:
     """Compare, for every unshielded triple, the best p-value of the sets with and without its middle.
 
-    The set with the highest p-value decides (as in PC-Max of Ramsey). If one end is a context, sets with and without
-    the middle must disagree: a small difference between two sites is easily overlooked in a variable further down, and
-    would then reverse arrows.
+    They must disagree (as in the conservative rule of Ramsey, Zhang and Spirtes, 2006): all sets of one kind show
+    dependence, and one of the other kind separates clearly. Otherwise the triple is unclear, and no rule uses it. A
+    weak dependence that is overlooked would reverse arrows.
 
     Returns
     -------
@@ -74,17 +94,16 @@ def weigh_triples(
     for pair, sets in best.items():
         separators[pair] = max(sets, key=lambda code: (sets[code], -code.bit_count(), -code))
     colliders, unclear = set(), set()
-    for a, b, c in unshielded(found):
-        sets = best[a, c]
-        with_it = max((p for code, p in sets.items() if code >> b & 1), default=-1.0)
-        without = max((p for code, p in sets.items() if not code >> b & 1), default=-1.0)
-        if not usable >> c & 1 and min(with_it, without) > alpha:
-            unclear.add((a, b, c))
-        elif without > with_it:
-            colliders.add((a, b, c))
-    return Triples(frozenset(colliders), frozenset(unclear)), Separated(
-        found.adjacent, separators, tests, found.complete
-    )
+    for (a, c), sets in best.items():
+        for b in bits.members(found.adjacent[a] | found.adjacent[c]):
+            with_it = max((p for code, p in sets.items() if code >> b & 1), default=-1.0)
+            without = max((p for code, p in sets.items() if not code >> b & 1), default=-1.0)
+            if min(with_it, without) > alpha or max(with_it, without) <= max(alpha, SEPARATED):
+                unclear.add((a, b, c))
+            elif without > with_it and (found.adjacent[a] & found.adjacent[c]) >> b & 1:
+                colliders.add((a, b, c))
+    separated = Separated(found.adjacent, separators, tests, found.complete)
+    return Triples(frozenset(colliders), frozenset(unclear)), separated
 
 
 def unshielded(found: Separated) -> Iterator[Triple]:
