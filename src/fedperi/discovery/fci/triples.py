@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,13 +59,25 @@ class Triples:
 
 
 def weigh_triples(
-    test: IndependenceTest, alpha: float, limit: int, found: Separated, usable: int
+    tests: Sequence[IndependenceTest], alpha: float, limit: int, found: Separated, usable: int
 ) -> tuple[Triples, Separated]:
     """Compare, for every unshielded triple, the best p-value of the sets with and without its middle.
 
     They must disagree (as in the conservative rule of Ramsey, Zhang and Spirtes, 2006): all sets of one kind show
     dependence, and one of the other kind separates clearly. Otherwise the triple is unclear, and no rule uses it. A
     weak dependence that is overlooked would reverse arrows.
+
+    Parameters
+    ----------
+    tests : sequence of IndependenceTest
+        The highest of their p-values counts.
+    alpha : float
+        A p-value above it means independent. Contexts share it: one of many pairs of sites differs easily by chance.
+    limit : int
+        The largest size of a set.
+    found : Separated
+    usable : int
+        Bit set of the nodes that may be in a separating set. The others are contexts.
 
     Returns
     -------
@@ -74,36 +86,61 @@ def weigh_triples(
         With the best separators of these pairs.
     """
     pairs = sorted({(a, c) for a, _, c in unshielded(found)})
-    best: dict[tuple[int, int], dict[int, float]] = {pair: {found.separators[pair]: -1.0} for pair in pairs}
-    tests = found.tests + len(best)
-    # The separators of the search may be larger than the sets of neighbours: they are tested again.
-    for size in sorted({found.separators[pair].bit_count() for pair in pairs}):
-        alike = [pair for pair in pairs if found.separators[pair].bit_count() == size]
-        given = np.stack([members(found.separators[pair]) for pair in alike])
-        x, y = np.array(alike, dtype=np.intp).T
-        p_values = test.p_values(x, y, given)
-        for pair, p in zip(alike, p_values.tolist(), strict=True):
-            best[pair][found.separators[pair]] = p
-    for size in range(min(LARGEST, limit) + 1):
-        for x, y, given in batched(_questions(pairs, found.adjacent, usable, size)):
-            p_values = test.p_values(x, y, given)
-            tests += len(x)
-            for a, c, code, p in zip(x.tolist(), y.tolist(), codes(given), p_values.tolist(), strict=True):
-                best[a, c][code] = p
+    best, made = _p_values(tests, limit, pairs, found, usable)
+    contexts = len(found.adjacent) - usable.bit_count()
     separators = dict(found.separators)
-    for pair, sets in best.items():
-        separators[pair] = max(sets, key=lambda code: (sets[code], -code.bit_count(), -code))
     colliders, unclear = set(), set()
     for (a, c), sets in best.items():
-        for b in bits.members(found.adjacent[a] | found.adjacent[c]):
-            with_it = max((p for code, p in sets.items() if code >> b & 1), default=-1.0)
-            without = max((p for code, p in sets.items() if not code >> b & 1), default=-1.0)
-            if min(with_it, without) > alpha or max(with_it, without) <= max(alpha, SEPARATED):
+        ranked = sorted(sets, key=lambda code: (-sets[code], code.bit_count(), code))
+        separators[a, c] = ranked[0]
+        level = alpha if usable >> c & 1 else alpha / contexts
+        with_it, without = _highest(sets, ranked, (found.adjacent[a] | found.adjacent[c]) & usable)
+        for b, p in with_it.items():
+            if min(p, without[b]) > level or max(p, without[b]) <= max(alpha, SEPARATED):
                 unclear.add((a, b, c))
-            elif without > with_it and (found.adjacent[a] & found.adjacent[c]) >> b & 1:
+            elif p < without[b] and found.adjacent[a] & found.adjacent[c] & 1 << b:
                 colliders.add((a, b, c))
-    separated = Separated(found.adjacent, separators, tests, found.complete)
+    separated = Separated(found.adjacent, separators, found.tests + made, found.complete)
     return Triples(frozenset(colliders), frozenset(unclear)), separated
+
+
+def _p_values(
+    tests: Sequence[IndependenceTest], limit: int, pairs: Sequence[tuple[int, int]], found: Separated, usable: int
+) -> tuple[dict[tuple[int, int], dict[int, float]], int]:
+    """For every pair the p-values of all sets, and how many there are.
+
+    Sets are those of neighbours, and the separators of the search, which may be larger.
+    """
+    out: dict[tuple[int, int], dict[int, float]] = {pair: {} for pair in pairs}
+    made = 0
+    sizes = {found.separators[pair].bit_count() for pair in pairs}
+    for size in sorted(sizes.union(range(min(LARGEST, limit) + 1))):
+        alike = [pair for pair in pairs if found.separators[pair].bit_count() == size]
+        own = ((*pair, members(found.separators[pair])[None, :]) for pair in alike)
+        asked = _questions(pairs, found.adjacent, usable, size) if size <= min(LARGEST, limit) else ()
+        for x, y, given in batched(chain(own, asked)):
+            p_values = np.max([test.p_values(x, y, given) for test in tests], axis=0)
+            made += len(x)
+            for a, c, code, p in zip(x.tolist(), y.tolist(), codes(given), p_values.tolist(), strict=True):
+                out[a, c][code] = p
+    return out, made
+
+
+def _highest(
+    sets: Mapping[int, float], ranked: Sequence[int], inside: int
+) -> tuple[dict[int, float], dict[int, float]]:
+    """For every node the highest p-value of the sets with it, and without it; -1 where there is none."""
+    with_it = without = inside
+    out: tuple[dict[int, float], dict[int, float]] = ({}, {})
+    for code in ranked:
+        for waiting, found in ((with_it & code, out[0]), (without & ~code, out[1])):
+            found.update(dict.fromkeys(bits.members(waiting), sets[code]))
+        with_it, without = with_it & ~code, without & code
+        if not with_it | without:
+            break
+    out[0].update(dict.fromkeys(bits.members(with_it), -1.0))
+    out[1].update(dict.fromkeys(bits.members(without), -1.0))
+    return out
 
 
 def unshielded(found: Separated) -> Iterator[Triple]:
@@ -115,7 +152,7 @@ def unshielded(found: Separated) -> Iterator[Triple]:
 
 
 def _questions(
-    pairs: list[tuple[int, int]], adjacent: list[int], usable: int, size: int
+    pairs: Sequence[tuple[int, int]], adjacent: list[int], usable: int, size: int
 ) -> Iterator[tuple[int, int, Indices]]:
     """Yield the tests of the pairs with sets of neighbours of one size."""
     for a, c in pairs:
