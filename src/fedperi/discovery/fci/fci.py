@@ -97,7 +97,7 @@ def fci_search(
         test, alpha, limit, found, lambda x, y: reach[x] & joined.get((min(x, y), max(x, y)), 0), usable
     )
     found = _with_required(found, known)
-    triples, found = weigh_triples([test, stricter] if stricter else [test], alpha, limit, found, usable)
+    triples, found = weigh_triples(test, alpha, limit, found, usable, stricter)
     ends = _oriented(found, known, triples, variables)
     orient(ends, found, triples, selection)
     names = test.names

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import combinations, groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from ...graph import bits
 from ..pc.independence import IndependenceTest
 from ..pc.skeleton import subsets
 from .batches import batched, codes, members
-from .skeleton import Separated
+from .skeleton import Pair, Separated
 
 Indices = NDArray[np.intp]
 Triple = tuple[int, int, int]
@@ -59,7 +59,12 @@ class Triples:
 
 
 def weigh_triples(
-    tests: Sequence[IndependenceTest], alpha: float, limit: int, found: Separated, usable: int
+    test: IndependenceTest,
+    alpha: float,
+    limit: int,
+    found: Separated,
+    usable: int,
+    stricter: IndependenceTest | None = None,
 ) -> tuple[Triples, Separated]:
     """Compare, for every unshielded triple, the best p-value of the sets with and without its middle.
 
@@ -69,15 +74,16 @@ def weigh_triples(
 
     Parameters
     ----------
-    tests : sequence of IndependenceTest
-        The highest of their p-values counts.
+    test : IndependenceTest
     alpha : float
-        A p-value above it means independent. Contexts share it: one of many pairs of sites differs easily by chance.
+        A p-value above it means independent. Contexts share the level: of many, some pair of sites differs by chance.
     limit : int
         The largest size of a set.
     found : Separated
     usable : int
         Bit set of the nodes that may be in a separating set. The others are contexts.
+    stricter : IndependenceTest, optional
+        The higher of the two p-values counts.
 
     Returns
     -------
@@ -86,61 +92,65 @@ def weigh_triples(
         With the best separators of these pairs.
     """
     pairs = sorted({(a, c) for a, _, c in unshielded(found)})
-    best, made = _p_values(tests, limit, pairs, found, usable)
+    best = _p_values(test, limit, pairs, found, usable)
+    made = sum(len(sets) for sets in best.values())
+    separators = found.separators | {
+        pair: min(sets, key=lambda code: (-sets[code], code.bit_count(), code)) for pair, sets in best.items()
+    }
     contexts = len(found.adjacent) - usable.bit_count()
-    separators = dict(found.separators)
+    levels = {(a, c): alpha if usable >> c & 1 else alpha / contexts for a, c in pairs}
+    clearly = max(alpha, SEPARATED)
+    if stricter is not None:
+        again = [(*pair, code) for pair, sets in best.items() for code, p in sets.items() if p <= clearly]
+        made += len(again)
+        for a, c, code, p in _asked(stricter, again):
+            best[a, c][code] = max(p, best[a, c][code])
     colliders, unclear = set(), set()
     for (a, c), sets in best.items():
-        ranked = sorted(sets, key=lambda code: (-sets[code], code.bit_count(), code))
-        separators[a, c] = ranked[0]
-        level = alpha if usable >> c & 1 else alpha / contexts
-        with_it, without = _highest(sets, ranked, (found.adjacent[a] | found.adjacent[c]) & usable)
-        for b, p in with_it.items():
-            if min(p, without[b]) > level or max(p, without[b]) <= max(alpha, SEPARATED):
-                unclear.add((a, b, c))
-            elif p < without[b] and found.adjacent[a] & found.adjacent[c] & 1 << b:
-                colliders.add((a, b, c))
+        near = (found.adjacent[a] | found.adjacent[c]) & usable
+        middle, other = _judged(sets, near, levels[a, c], clearly)
+        colliders |= {(a, b, c) for b in bits.members(middle & found.adjacent[a] & found.adjacent[c])}
+        unclear |= {(a, b, c) for b in bits.members(near & ~middle & ~other)}
     separated = Separated(found.adjacent, separators, found.tests + made, found.complete)
     return Triples(frozenset(colliders), frozenset(unclear)), separated
 
 
 def _p_values(
-    tests: Sequence[IndependenceTest], limit: int, pairs: Sequence[tuple[int, int]], found: Separated, usable: int
-) -> tuple[dict[tuple[int, int], dict[int, float]], int]:
-    """For every pair the p-values of all sets, and how many there are.
-
-    Sets are those of neighbours, and the separators of the search, which may be larger.
-    """
-    out: dict[tuple[int, int], dict[int, float]] = {pair: {} for pair in pairs}
-    made = 0
-    sizes = {found.separators[pair].bit_count() for pair in pairs}
-    for size in sorted(sizes.union(range(min(LARGEST, limit) + 1))):
-        alike = [pair for pair in pairs if found.separators[pair].bit_count() == size]
-        own = ((*pair, members(found.separators[pair])[None, :]) for pair in alike)
-        asked = _questions(pairs, found.adjacent, usable, size) if size <= min(LARGEST, limit) else ()
-        for x, y, given in batched(chain(own, asked)):
-            p_values = np.max([test.p_values(x, y, given) for test in tests], axis=0)
-            made += len(x)
-            for a, c, code, p in zip(x.tolist(), y.tolist(), codes(given), p_values.tolist(), strict=True):
+    test: IndependenceTest, limit: int, pairs: Sequence[Pair], found: Separated, usable: int
+) -> dict[Pair, dict[int, float]]:
+    """For every pair the p-values of sets of neighbours, and of the separator of the search, which may be larger."""
+    out: dict[Pair, dict[int, float]] = {pair: {} for pair in pairs}
+    for a, c, code, p in _asked(test, ((*pair, found.separators[pair]) for pair in pairs)):
+        out[a, c][code] = p
+    for size in range(min(LARGEST, limit) + 1):
+        for x, y, given in batched(_questions(pairs, found.adjacent, usable, size)):
+            for a, c, code, p in zip(*_listed(x, y), codes(given), test.p_values(x, y, given).tolist(), strict=True):
                 out[a, c][code] = p
-    return out, made
-
-
-def _highest(
-    sets: Mapping[int, float], ranked: Sequence[int], inside: int
-) -> tuple[dict[int, float], dict[int, float]]:
-    """For every node the highest p-value of the sets with it, and without it; -1 where there is none."""
-    with_it = without = inside
-    out: tuple[dict[int, float], dict[int, float]] = ({}, {})
-    for code in ranked:
-        for waiting, found in ((with_it & code, out[0]), (without & ~code, out[1])):
-            found.update(dict.fromkeys(bits.members(waiting), sets[code]))
-        with_it, without = with_it & ~code, without & code
-        if not with_it | without:
-            break
-    out[0].update(dict.fromkeys(bits.members(with_it), -1.0))
-    out[1].update(dict.fromkeys(bits.members(without), -1.0))
     return out
+
+
+def _asked(test: IndependenceTest, questions: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, float]]:
+    """Yield pairs with a bit set each, and their p-values, smaller sets first."""
+    by_size = sorted(questions, key=lambda question: question[2].bit_count())
+    for _, some in groupby(by_size, key=lambda question: question[2].bit_count()):
+        for x, y, given in batched((a, c, members(code)[None, :]) for a, c, code in some):
+            yield from zip(*_listed(x, y), codes(given), test.p_values(x, y, given).tolist(), strict=True)
+
+
+def _listed(x: Indices, y: Indices) -> tuple[list[int], list[int]]:
+    return x.tolist(), y.tolist()
+
+
+def _judged(sets: Mapping[int, float], near: int, level: float, clearly: float) -> tuple[int, int]:
+    """Nodes that are clearly in no separating set, and nodes that clearly have to be in one, as bit sets."""
+    # Nodes for which a set with it (first) or without it (second) shows no dependence, or separates clearly.
+    separates, clear = [0, 0], [0, 0]
+    for code, p in sets.items():
+        if p > level:
+            for kind, inside in enumerate((near & code, near & ~code)):
+                separates[kind] |= inside
+                clear[kind] |= inside if p > clearly else 0
+    return clear[1] & ~separates[0], clear[0] & ~separates[1]
 
 
 def unshielded(found: Separated) -> Iterator[Triple]:
@@ -152,7 +162,7 @@ def unshielded(found: Separated) -> Iterator[Triple]:
 
 
 def _questions(
-    pairs: Sequence[tuple[int, int]], adjacent: list[int], usable: int, size: int
+    pairs: Sequence[Pair], adjacent: list[int], usable: int, size: int
 ) -> Iterator[tuple[int, int, Indices]]:
     """Yield the tests of the pairs with sets of neighbours of one size."""
     for a, c in pairs:
