@@ -138,7 +138,7 @@ def _started(
     columns = np.array([[*pair, *bits.members(inside)] for pair, inside in zip(pairs, candidates, strict=True)])
     given = correlations[:, columns[:, :, None], columns[:, None, :]].swapaxes(0, 1)
     try:
-        precision = np.linalg.inv(given)
+        precision: Floats = np.linalg.inv(given)
     except np.linalg.LinAlgError:
         precision = np.zeros_like(given)
     own = np.diagonal(precision, axis1=2, axis2=3)
@@ -153,7 +153,7 @@ def _started(
         order[n] = row
     at = np.arange(len(ranks))[:, None, None]
     given, precision = (
-        np.moveaxis(some[at, :, ranks[:, :, None], ranks[:, None, :]], 3, 1) for some in (given, precision)
+        np.asarray(np.moveaxis(some[at, :, ranks[:, :, None], ranks[:, None, :]], 3, 1)) for some in (given, precision)
     )
     return Branches(given, precision, numbers, np.zeros_like(numbers), np.zeros(len(numbers), dtype=object))
 
@@ -180,7 +180,7 @@ def _depends(live: Branches, rows: Floats, threshold: float) -> NDArray[np.bool_
         low = np.arctanh(np.clip((sign * middle - reach) / scale, -1 + SINGULAR, 1 - NEARLY_SINGULAR))
         total = (np.where(low > 0, least, most) * low).sum(axis=1)
         out |= total > (threshold + CLEAR) * np.sqrt(most.sum(axis=1))
-    return out & (least > 0).all(axis=1)
+    return np.asarray(out & (least > 0).all(axis=1))
 
 
 def _dropped(stack: Floats) -> Floats:

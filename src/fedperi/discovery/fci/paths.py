@@ -39,7 +39,7 @@ def first_steps(ends: Ends, triples: Triples) -> Callable[[int, int], int]:
     def steps(start: int, goal: int) -> int:
         found = 0
         for first in bits.members(forward[start]):
-            paths = _walk(ends.adjacent, forward, triples, (start, first), lambda v: v == goal)
+            paths = _walk(ends.adjacent, forward, triples, (start, first), 1 << goal)
             if first == goal or next(paths, None):
                 found |= 1 << first
         return found
@@ -57,7 +57,7 @@ def circle_cycles(ends: Ends, triples: Triples) -> Iterator[Sequence[int]]:
         for b in bits.members(near >> a << a):
             last = triples.clear(a, b, both[b] & ~ends.adjacent[a] & ~(1 << a))
             for c in bits.members(triples.clear(b, a, both[a] & ~ends.adjacent[b] & ~(1 << b))):
-                for path in _walk(ends.adjacent, both, triples, (a, c), lambda d, last=last: bool(last >> d & 1)):
+                for path in _walk(ends.adjacent, both, triples, (a, c), last):
                     u, d = path[-2:]
                     if triples.clear(b, d, 1 << u & ~ends.adjacent[b]) and b not in path:
                         yield (*path, b)
@@ -68,14 +68,14 @@ def _walk(
     forward: Sequence[int],
     triples: Triples,
     start: tuple[int, int],
-    end: Callable[[int], bool],
+    ends: int,
 ) -> Iterator[tuple[int, ...]]:
     """Yield the uncovered paths that begin with two nodes and have reached an end, no node twice."""
     paths: list[tuple[int, ...]] = [start]
     while paths:
         path = paths.pop()
         u, v = path[-2:]
-        if len(path) > 2 and end(v):
+        if len(path) > 2 and ends >> v & 1:
             yield path
         inside = sum(1 << w for w in path)
         paths += [(*path, w) for w in bits.members(triples.clear(u, v, forward[v] & ~adjacent[u] & ~inside))]
