@@ -24,6 +24,13 @@
 #define VECTORS
 #endif
 
+/* What these have in common, for a number that the compiler knows. */
+#if defined(__GNUC__)
+#define INLINED static inline __attribute__((always_inline))
+#else
+#define INLINED static inline
+#endif
+
 /* All return 0, or one of these. */
 enum { NO_MEMORY = 1, OUT_OF_RANGE = 2, NOT_FOR_LOOPS = 3 };
 

@@ -12,6 +12,7 @@
 #define TOO_FEW -1e9  /* what a site scores alone if it has too few rows for the family: it must join others */
 #define LEAST_GAIN 1e-7
 #define NEAR 3.0 /* nats: a move that seems to lose no more may gain */
+#define ROUNDING 1e-3 /* nats that a bound is too high at least, so that no rounding makes it too low */
 #define NOT_CUT SIZE_MAX
 #define LANES 8 /* sites that are fitted side by side */
 #define MANY 128 /* in a group of so many sites several leave at a time: */
@@ -50,9 +51,21 @@ typedef struct {
     ptrdiff_t local[MOST_COLUMNS]; /* columns of the family at hand, among those of the largest */
     ptrdiff_t same[MOST_COLUMNS];  /* 0, 1, 2, ...: all columns of what is gathered in `pairs` */
     double *cells;         /* [block, cell of the largest family, lane]: moments of the sites */
-    double *lanes;         /* [block, cell, lane]: the same for the family at hand, weighted, if spreads are shared */
-    double *factor;        /* [cell, lane]: factors of the sites of a block */
-    double *pairs;         /* [cell, lane]: moments of groups that are scored side by side */
+    double *packs;         /* [site, cell of the largest family]: the same */
+    double *totals;        /* [tolerance, cell of the largest family]: of all sites in groups together, weighted */
+    double *shared;        /* [site, rounded up]: what a row counts for in a group */
+    ptrdiff_t grouped;     /* sites that are in groups: those that did not set the node, and declare no change of it */
+    int few;               /* whether one of these has too few rows for the family at hand */
+    int gathered;          /* whether `single` is that of the family and the tolerance at hand */
+    ptrdiff_t factored;    /* group whose factors are in `root`; -1 if it is none */
+    double fit;            /* of the last group that was scored, before any penalty */
+    double differ;         /* nats by which all sites fit better one by one than together */
+    double *step;          /* [tolerance, site]: see `most_possible` */
+    double *weight;        /* [tolerance]: weighted rows of all sites in groups */
+    double *factor;        /* [cell, lane]: factors of groups that are scored side by side */
+    double *pairs;         /* [cell, lane]: moments of these */
+    double *grown;         /* [block, see `grow`]: factors of the sites */
+    ptrdiff_t widest;      /* columns of the largest family */
     uint32_t *weighed;     /* [site, site]: when the gain of joining two groups was computed, if there are many sites */
     uint32_t *changed;     /* [site]: when a group was */
     uint32_t now;
@@ -71,6 +84,12 @@ static inline ptrdiff_t triangle(ptrdiff_t rows) { return rows * (rows + 1) / 2;
 static ptrdiff_t size_of(const Work *work, ptrdiff_t part)
 {
     return work->regressors + (work->sites->spread[work->node] ? work->own : part + 1);
+}
+
+/* How much of the moments of a group the family at hand takes. */
+static size_t used(const Work *work)
+{
+    return (size_t)(work->parts > 1 ? work->parts * work->packed : triangle(size_of(work, 0)));
 }
 
 /* Factor a packed lower triangle in place of `root`. The residual sums of squares of the last columns are written to
@@ -166,23 +185,110 @@ VECTORS static void residual_lanes(const double *cells, const ptrdiff_t *local, 
     }
 }
 
-/* v'Av in the moments of LANES sites. */
-VECTORS static void squares_lanes(const double *cells, ptrdiff_t column, const double *v, double *restrict out)
+/* The same for a family with one parent more than one that was factored before: only the rows from `from` on are new.
+   `grown` holds rows of regressors, a packed triangle; then the rows of the node's own columns; what is left of their
+   pivots after each regressor; and the ranks up to each. */
+INLINED void grow_beside(const double *cells, const ptrdiff_t *local, ptrdiff_t from, ptrdiff_t regressors, ptrdiff_t own,
+                         ptrdiff_t widest, const double *least, double *restrict grown, double *restrict left,
+                         double *restrict rank, const int lanes)
+{
+    double *owns = grown + triangle(widest) * LANES, *pivots = owns + own * widest * LANES,
+           *ranks = pivots + own * (widest + 1) * LANES;
+    for (int lane = 0; lane < lanes && !from; lane++)
+        ranks[lane] = 0.0;
+    for (ptrdiff_t i = from; i < regressors + own; i++) {
+        ptrdiff_t c = i - regressors, begin = c < 0 ? 0 : from;
+        double *row = c < 0 ? grown + triangle(i) * LANES : owns + c * widest * LANES, pivot[LANES];
+        double *after = pivots + c * (widest + 1) * LANES;
+        const double *cell = cells + triangle(local[i]) * LANES;
+        for (int lane = 0; lane < lanes; lane++)
+            pivot[lane] = begin ? after[begin * LANES + lane] : cell[local[i] * LANES + lane];
+        for (int lane = 0; lane < lanes && c >= 0; lane++)
+            after[begin * LANES + lane] = pivot[lane];
+        for (ptrdiff_t j = begin; j < i; j++) {
+            const double *other = j < regressors ? grown + triangle(j) * LANES : owns + (j - regressors) * widest * LANES;
+            double sum[LANES];
+            for (int lane = 0; lane < lanes; lane++)
+                sum[lane] = cell[local[j] * LANES + lane];
+            for (ptrdiff_t l = 0; l < j; l++)
+                for (int lane = 0; lane < lanes; lane++)
+                    sum[lane] -= row[l * LANES + lane] * other[l * LANES + lane];
+            for (int lane = 0; lane < lanes; lane++) {
+                double value = sum[lane] * other[j * LANES + lane];
+                row[j * LANES + lane] = value;
+                pivot[lane] -= value * value;
+            }
+            for (int lane = 0; lane < lanes && c >= 0 && j < regressors; lane++)
+                after[(j + 1) * LANES + lane] = pivot[lane];
+        }
+        for (int lane = 0; lane < lanes; lane++) {
+            double inverse = 1.0 / sqrt(larger(pivot[lane], TINY));
+            row[i * LANES + lane] = pivot[lane] > least[lane] ? inverse : 0.0;
+        }
+        for (int lane = 0; lane < lanes && c < 0; lane++)
+            ranks[(i + 1) * LANES + lane] = ranks[i * LANES + lane] + (pivot[lane] > least[lane] ? 1.0 : 0.0);
+        for (int lane = 0; lane < lanes && c >= 0; lane++)
+            left[c * LANES + lane] = larger(pivot[lane], 0.0);
+    }
+    for (int lane = 0; lane < lanes; lane++)
+        rank[lane] = ranks[regressors * LANES + lane];
+}
+
+VECTORS static void grow(const double *cells, const ptrdiff_t *local, ptrdiff_t from, ptrdiff_t regressors, ptrdiff_t own,
+                         ptrdiff_t widest, const double *least, double *restrict grown, double *restrict left,
+                         double *restrict rank, int few)
+{
+    if (few)
+        grow_beside(cells, local, from, regressors, own, widest, least, grown, left, rank, LANES / 2);
+    else
+        grow_beside(cells, local, from, regressors, own, widest, least, grown, left, rank, LANES);
+}
+
+/* Numbers of a block in `grown`. */
+static ptrdiff_t size_grown(ptrdiff_t own, ptrdiff_t widest)
+{
+    return (triangle(widest) + own * widest + (own + 1) * (widest + 1)) * LANES;
+}
+
+VECTORS static void add_cells(double *restrict to, const double *restrict from, ptrdiff_t count)
+{
+    for (ptrdiff_t at = 0; at < count; at++)
+        to[at] += from[at];
+}
+
+/* v'Av in the moments of the first `lanes` of LANES sites, which count for `shared` of their rows. */
+INLINED void squares_beside(const double *cells, const ptrdiff_t *local, ptrdiff_t column, const double *v,
+                            const double *shared, double *restrict out, const int lanes, const int weighted)
 {
     double total[LANES] = {0.0};
     for (ptrdiff_t i = 0; i <= column; i++) {
-        const double *from = cells + triangle(i) * LANES;
+        const double *from = cells + triangle(local[i]) * LANES, *own = from + local[i] * LANES;
         double sum[LANES];
-        for (int lane = 0; lane < LANES; lane++)
-            sum[lane] = 0.5 * from[i * LANES + lane] * v[i];
-        for (ptrdiff_t j = 0; j < i; j++)
-            for (int lane = 0; lane < LANES; lane++)
-                sum[lane] += from[j * LANES + lane] * v[j];
-        for (int lane = 0; lane < LANES; lane++)
+        for (int lane = 0; lane < lanes; lane++)
+            sum[lane] = 0.5 * (weighted ? own[lane] * shared[lane] : own[lane]) * v[i];
+        for (ptrdiff_t j = 0; j < i; j++) {
+            const double *cell = from + local[j] * LANES;
+            for (int lane = 0; lane < lanes; lane++)
+                sum[lane] += (weighted ? cell[lane] * shared[lane] : cell[lane]) * v[j];
+        }
+        for (int lane = 0; lane < lanes; lane++)
             total[lane] += 2.0 * sum[lane] * v[i];
     }
-    for (int lane = 0; lane < LANES; lane++)
+    for (int lane = 0; lane < lanes; lane++)
         out[lane] = larger(total[lane], 0.0);
+}
+
+VECTORS static void squares_lanes(const double *cells, const ptrdiff_t *local, ptrdiff_t column, const double *v,
+                                  const double *shared, double *restrict out, int few, int weighted)
+{
+    if (few && weighted)
+        squares_beside(cells, local, column, v, shared, out, LANES / 2, 1);
+    else if (few)
+        squares_beside(cells, local, column, v, shared, out, LANES / 2, 0);
+    else if (weighted)
+        squares_beside(cells, local, column, v, shared, out, LANES, 1);
+    else
+        squares_beside(cells, local, column, v, shared, out, LANES, 0);
 }
 
 /* Parameters that are compared: strengths, means, what the node's own columns are to each other, and the spread. */
@@ -200,6 +306,9 @@ static void gather(const Work *work, ptrdiff_t site, double *packed)
         for (ptrdiff_t j = 0; j <= i; j++)
             *packed++ = moments[work->columns[i] * q + work->columns[j]];
 }
+
+/* Whether at most half of the lanes of a block are taken. */
+static int half_full(const Work *work, ptrdiff_t block) { return work->sites->count - block * LANES <= LANES / 2; }
 
 /* List the columns of a family. */
 static void choose(Work *work, const int64_t *parents, int count, size_t set)
@@ -225,7 +334,45 @@ static void choose(Work *work, const int64_t *parents, int count, size_t set)
     }
 }
 
-/* Gather the moments of the largest family, by lanes; and what does not depend on the family. */
+static int in_groups(const Work *work, ptrdiff_t site)
+{
+    ptrdiff_t at = site * work->sites->variables + work->node;
+    return !work->sites->constant[at] && !work->sites->declared[at];
+}
+
+/* What follows from a tolerance alone. */
+static void gather_tolerance(Work *work, ptrdiff_t t, ptrdiff_t cells)
+{
+    const Sites *sites = work->sites;
+    double *total = work->totals + t * cells, *step = work->step + t * sites->count;
+    double tau = sites->tolerance[t];
+    work->weight[t] = 0.0;
+    double smallest = HUGE_VAL;
+    memset(total, 0, (size_t)cells * sizeof(double));
+    for (ptrdiff_t k = 0; k < sites->count; k++) {
+        double c = 1.0 + sites->n[k] * tau * tau, shared = 1.0 / c, rows = sites->n[k] / c;
+        work->log_c[t * sites->count + k] = log(c);
+        if (!in_groups(work, k))
+            continue;
+        for (ptrdiff_t cell = 0; cell < cells; cell++)
+            total[cell] += work->packs[k * cells + cell] * shared;
+        work->weight[t] += rows;
+        smallest = rows < smallest ? rows : smallest;
+    }
+    for (ptrdiff_t k = 0; k < sites->count; k++)
+        step[k] = log(1.0 + sites->n[k] / (1.0 + sites->n[k] * tau * tau) / (2.0 * smallest));
+}
+
+/* How many regressors the family at hand has in common with the same without its last parent, which came before. */
+static ptrdiff_t known_columns(const Work *work)
+{
+    ptrdiff_t last = -1;
+    for (int t = 0; work->set >> t; t++)
+        last = (ptrdiff_t)work->parents[t];
+    return last < 0 ? 0 : work->regressors - (ptrdiff_t)(work->sites->first[last + 1] - work->sites->first[last]);
+}
+
+/* Gather the moments of the largest family, by lanes and by sites; and what does not depend on the family. */
 static void gather_cells(Work *work)
 {
     const Sites *sites = work->sites;
@@ -233,16 +380,18 @@ static void gather_cells(Work *work)
     for (ptrdiff_t k = 0; k < work->blocks * LANES; k++) {
         double *to = work->cells + k / LANES * cells * LANES + k % LANES;
         work->least[k] = k < sites->count ? CONSTANT * sites->n[k] : 0.0;
+        work->shared[k] = 1.0;
         if (k < sites->count)
-            gather(work, k, work->joint);
+            gather(work, k, work->packs + k * cells);
         for (ptrdiff_t cell = 0; cell < cells; cell++)
-            to[cell * LANES] = k < sites->count ? work->joint[cell] : 0.0;
+            to[cell * LANES] = k < sites->count ? work->packs[k * cells + cell] : 0.0;
     }
     for (ptrdiff_t k = 0; k < sites->count; k++) {
         work->log_n[k] = log(sites->n[k]);
-        for (ptrdiff_t t = 0; t < sites->tolerances; t++)
-            work->log_c[t * sites->count + k] = log(1.0 + sites->n[k] * sites->tolerance[t] * sites->tolerance[t]);
+        work->grouped += in_groups(work, k);
     }
+    for (ptrdiff_t t = 0; t < sites->tolerances; t++)
+        gather_tolerance(work, t, cells);
 }
 
 /* What one site says of a family by itself, from residual squares in `variance`: the log-likelihood. The squares become
@@ -264,6 +413,7 @@ static double score_group(Work *work, const double *sums, double rows, double fi
 {
     double total = 0.0;
     ptrdiff_t rank = 0;
+    work->factored = -1;
     if (work->sites->spread[work->node]) {
         rank = residual_squares(sums, work->root, size_of(work, 0), work->own, CONSTANT * rows, work->left);
         for (ptrdiff_t j = 0; j < work->own; j++)
@@ -276,6 +426,7 @@ static double score_group(Work *work, const double *sums, double rows, double fi
             rank = part ? rank : found;
             total -= 0.5 * work->left[part];
         }
+    work->fit = total;
     return total + fixed - 0.5 * parameters(work, rank) * log(rows);
 }
 
@@ -343,8 +494,7 @@ static void join(Work *work, ptrdiff_t a, ptrdiff_t b, int64_t *labels)
     size_t cut;
     work->value[a] = value_joint(work, a, b, work->score + a, &cut);
     work->cut[a] = cut;
-    memcpy(work->sums + a * work->parts * work->packed, work->joint,
-           (size_t)(work->parts * work->packed) * sizeof(double));
+    memcpy(work->sums + a * work->parts * work->packed, work->joint, used(work) * sizeof(double));
     work->rows[a] += work->rows[b];
     work->fixed[a] += work->fixed[b];
     work->members[a] += work->members[b];
@@ -513,67 +663,123 @@ static void fits_around(Work *work, const ptrdiff_t *list, ptrdiff_t count, doub
     double variance = larger(work->left[0] / rows, TINY), logarithm = log(variance);
     weights_of(work->root, work->regressors, work->weights);
     for (ptrdiff_t block = 0; block < work->blocks; block++)
-        squares_lanes(work->lanes + block * work->packed * LANES, work->regressors, work->weights,
-                      work->around + block * LANES);
+        squares_lanes(work->cells + block * work->packed * LANES, work->local, work->regressors, work->weights,
+                      work->shared + block * LANES, work->around + block * LANES, half_full(work, block),
+                      work->tau > 0.0);
     for (ptrdiff_t x = 0; x < count; x++) {
         ptrdiff_t k = list[x];
         work->around[k] = -(0.5 * (work->own_rows[k] * logarithm + work->around[k] / variance));
     }
 }
 
-/* Add up the moments of the listed sites. Their score as a group; its factors and residual squares stay. */
-static double score_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
+/* Moments of single sites for the family at hand, weighted. */
+static void gather_single(Work *work)
 {
-    ptrdiff_t stride = work->parts * work->packed;
-    memset(work->joint, 0, (size_t)stride * sizeof(double));
-    *rows = *fixed = 0.0;
-    for (ptrdiff_t x = 0; x < count; x++) {
-        const double *from = work->single + list[x] * stride;
-        *rows += work->own_rows[list[x]];
-        *fixed += work->own_fixed[list[x]];
-        for (ptrdiff_t part = 0; part < work->parts; part++) {
-            ptrdiff_t begin = part * work->packed, end = begin + triangle(size_of(work, part));
-            for (ptrdiff_t at = begin; at < end; at++)
-                work->joint[at] += from[at];
+    ptrdiff_t size = size_of(work, 0);
+    if (work->gathered)
+        return;
+    for (ptrdiff_t k = 0; k < work->sites->count; k++) {
+        double *to = work->single + k * work->packed, shared = work->shared[k];
+        if (!in_groups(work, k))
+            continue;
+        for (ptrdiff_t i = 0; i < size; i++) {
+            const double *from = work->packs + k * work->packed + triangle(work->local[i]);
+            for (ptrdiff_t j = 0; j <= i; j++)
+                *to++ = from[work->local[j]] * shared;
         }
     }
+    work->gathered = 1;
+}
+
+/* Whether the listed sites are all that are in groups, in their order, and their moments were added up before. */
+static int all_listed(const Work *work, const ptrdiff_t *list, ptrdiff_t count)
+{
+    int all = work->sites->spread[work->node] && count == work->grouped && (!work->few || work->tau == 0.0);
+    for (ptrdiff_t x = 1; x < count && all; x++)
+        all = list[x - 1] < list[x];
+    return all;
+}
+
+/* Add up the moments of the listed sites, and what else does not need a fit. */
+static void add_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
+{
+    ptrdiff_t stride = work->parts * work->packed, size = size_of(work, 0);
+    double *joint = work->joint;
+    *rows = *fixed = 0.0;
+    for (ptrdiff_t x = 0; x < count; x++) {
+        *rows += work->own_rows[list[x]];
+        *fixed += work->own_fixed[list[x]];
+    }
+    if (all_listed(work, list, count)) {
+        for (ptrdiff_t i = 0; i < size; i++) {
+            const double *from = work->totals + work->at * work->packed + triangle(work->local[i]);
+            for (ptrdiff_t j = 0; j <= i; j++)
+                *joint++ = from[work->local[j]];
+        }
+        return;
+    }
+    gather_single(work);
+    memset(joint, 0, used(work) * sizeof(double));
+    for (ptrdiff_t x = 0; x < count; x++)
+        add_cells(joint, work->single + list[x] * stride, (ptrdiff_t)used(work));
+}
+
+/* Score of the listed sites as a group; their moments, its factors and residual squares stay. */
+static double score_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
+{
+    add_listed(work, list, count, rows, fixed);
     return score_group(work, work->joint, *rows, *fixed);
 }
 
-/* Value of the listed sites as a group; their moments stay. */
-static double value_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *score, double *rows,
-                           double *fixed, size_t *cut)
+/* Value of the listed sites as a group that was just scored. */
+static double value_scored(Work *work, const ptrdiff_t *list, ptrdiff_t count, double score, double rows, size_t *cut)
 {
+    double value = score - work->sites->price_own;
     *cut = NOT_CUT;
-    *score = score_listed(work, list, count, rows, fixed);
-    if (count == 1) {
-        *cut = work->own_cut[list[0]];
-        *score = work->own_score[list[0]];
-        return work->alone[list[0]];
-    }
-    double value = *score - work->sites->price_own;
     for (ptrdiff_t x = 0; x < count; x++) {
         int known = 0;
         for (ptrdiff_t y = 0; y < x && !known; y++)
             known = work->own_cut[list[y]] == work->own_cut[list[x]];
         if (!known)
-            value = value_cut(work, work->joint, *rows, value, work->own_cut[list[x]], cut);
+            value = value_cut(work, work->joint, rows, value, work->own_cut[list[x]], cut);
     }
     return value;
 }
 
-/* Make the listed sites a group, which is kept in the place of the first of them. */
-static void settle(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
+/* The same of any sites; their moments stay. */
+static double value_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *score, double *rows,
+                           double *fixed, size_t *cut)
 {
-    ptrdiff_t stride = work->parts * work->packed, group = list[0];
+    if (count == 1) {
+        add_listed(work, list, count, rows, fixed);
+        *cut = work->own_cut[list[0]];
+        *score = work->own_score[list[0]];
+        return work->alone[list[0]];
+    }
+    *score = score_listed(work, list, count, rows, fixed);
+    return value_scored(work, list, count, *score, *rows, cut);
+}
+
+/* Make the listed sites a group, which is kept in the place of the first of them. Its moments were added up; its score,
+   rows and so on are set by the caller. */
+static void settle_scored(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
+{
+    ptrdiff_t group = list[0];
     for (ptrdiff_t x = 0; x < count; x++) {
         work->members[list[x]] = 0;
         labels[list[x]] = group;
     }
     work->members[group] = count;
+    memcpy(work->sums + group * work->parts * work->packed, work->joint, used(work) * sizeof(double));
+    work->factored = count > 1 ? group : -1;
+}
+
+static void settle(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
+{
+    ptrdiff_t group = list[0];
     work->value[group] = value_listed(work, list, count, work->score + group, work->rows + group, work->fixed + group,
                                       work->cut + group);
-    memcpy(work->sums + group * stride, work->joint, (size_t)stride * sizeof(double));
+    settle_scored(work, list, count, labels);
 }
 
 /* Which of the listed sites gain most by leaving their group, which was scored last: at most some, those that gain most
@@ -614,8 +820,11 @@ static ptrdiff_t most_apart(Work *work, const ptrdiff_t *list, ptrdiff_t count, 
    groups there are. */
 static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
 {
-    ptrdiff_t inside = count, *leavers = work->leavers, single = 0;
+    ptrdiff_t inside = count, *leavers = work->leavers, single = 0, scored = 1;
     double rows, fixed, score = score_listed(work, list, inside, &rows, &fixed);
+    work->differ = -(work->fit + fixed);
+    for (ptrdiff_t x = 0; x < count; x++)
+        work->differ += work->own_fit[list[x]];
     while (inside > 1) {
         ptrdiff_t most = single || inside < MANY ? 1 : inside / AT_ONCE;
         ptrdiff_t out = most_apart(work, list, inside, rows, most, leavers);
@@ -634,6 +843,7 @@ static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *lab
         score = inside > 1 ? score : work->own_score[list[0]];
         if (score + after <= before) { /* they seemed to gain, and do not */
             inside += out;
+            scored = out > 1; /* else the sites have another order now, so that the last digit of sums may change */
             if (out == 1)
                 break;
             single = 1;
@@ -642,7 +852,14 @@ static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *lab
     }
     if (inside < 2)
         return count;
-    settle(work, list, inside, labels);
+    if (scored) {
+        work->score[*list] = score;
+        work->rows[*list] = rows;
+        work->fixed[*list] = fixed;
+        work->value[*list] = value_scored(work, list, inside, score, rows, work->cut + *list);
+        settle_scored(work, list, inside, labels);
+    } else
+        settle(work, list, inside, labels);
     memmove(list + 1, list + inside, (size_t)(count - inside) * sizeof(ptrdiff_t));
     return count - inside + 1;
 }
@@ -679,7 +896,8 @@ static void weigh_moves(Work *work, const ptrdiff_t *sites, ptrdiff_t count, con
         if (labels[group] != group)
             continue;
         double rows = work->rows[group];
-        score_group(work, work->sums + group * work->parts * work->packed, rows, 0.0);
+        if (work->factored != group)
+            score_group(work, work->sums + group * work->parts * work->packed, rows, 0.0);
         fits_around(work, sites, count, rows);
         for (ptrdiff_t x = 0; x < count; x++) {
             ptrdiff_t k = sites[x];
@@ -752,6 +970,12 @@ static void find_groups(Work *work, int64_t *labels)
             sites[all] = list[all];
     if (count > 1)
         count = peel(work, list, count, labels);
+    for (ptrdiff_t x = 0; x < count && count > 1 && work->sites->spread[work->node]; x++)
+        if (work->members[list[x]] == 1) {
+            gather_single(work);
+            memcpy(work->sums + list[x] * work->packed, work->single + list[x] * work->packed,
+                   used(work) * sizeof(double));
+        }
     while (count > MOST_TOGETHER) {
         ptrdiff_t left = 0, before = count;
         for (ptrdiff_t from = 0; from < count; from += MOST_TOGETHER) {
@@ -781,17 +1005,17 @@ static double score_declared(const Work *work, const Fits *fits, ptrdiff_t site)
     return larger(fits->alone[at], fits->cut[at] + work->sites->price_cut);
 }
 
-/* Moments of a site for the family at hand, weighted: as they are listed for one site, and by lanes. */
-static void weigh_cells(Work *work, ptrdiff_t site, double shared, double *sums)
+/* Moments of a site for the family at hand, weighted, where spreads are apart. */
+static void weigh_parts(Work *work, ptrdiff_t site, double shared, const double *left)
 {
-    ptrdiff_t lane = site % LANES, block = site / LANES, size = work->regressors + work->own;
-    const double *cells = work->cells + block * work->packed * LANES + lane;
-    double *to = work->lanes + block * work->packed * LANES + lane;
-    for (ptrdiff_t i = 0; i < size; i++) {
-        const double *from = cells + triangle(work->local[i]) * LANES;
-        for (ptrdiff_t j = 0; j <= i; j++, to += LANES)
-            *to = *sums++ = from[work->local[j] * LANES] * shared;
-    }
+    double *single = work->single + site * work->parts * work->packed;
+    gather(work, site, work->joint);
+    for (ptrdiff_t part = 0; part < work->parts; part++)
+        for (ptrdiff_t cell = 0; cell < triangle(size_of(work, part)); cell++)
+            single[part * work->packed + cell] = work->joint[cell] * shared / left[part];
+    memcpy(work->sums + site * work->parts * work->packed, single,
+           (size_t)(work->parts * work->packed) * sizeof(double));
+    work->gathered = 1;
 }
 
 /* Prepare every site as a group of its own, for one tolerance. Returns the score of those that declare the node a
@@ -802,6 +1026,9 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
     double total = 0.0;
     const double *log_c = work->log_c + work->at * sites->count;
     work->now++;
+    work->few = work->gathered = 0;
+    work->factored = -1;
+    work->differ = 0.0;
     for (ptrdiff_t k = 0; k < sites->count; k++) {
         size_t at = (size_t)k;
         work->changed[k] = work->now;
@@ -816,6 +1043,8 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
         }
         int few = fits->alone[at] == TOO_FEW;
         double shared = few ? 1.0 : 1.0 / c;
+        work->few |= few;
+        work->shared[k] = shared;
         work->members[k] = 1;
         work->score[k] = fits->alone[at];
         work->value[k] = few ? TOO_FEW : larger(fits->alone[at] - sites->price_own, fits->cut[at]);
@@ -826,20 +1055,13 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
         work->own_rows[k] = work->rows[k] = sites->n[k] * shared;
         work->fixed[k] = few ? 0.0 : -0.5 * fits->parameters[at] * log_c[k];
         work->own_fit[k] = fits->likelihood[at] + work->fixed[k];
-        double *sums = work->single + k * work->parts * work->packed;
-        const double *left = fits->variance + at * (size_t)work->own;
-        if (sites->spread[work->node]) {
+        if (sites->spread[work->node])
             work->fixed[k] += (1.0 - shared) * fits->likelihood[at];
-            weigh_cells(work, k, shared, sums);
-        } else {
+        else {
             work->fixed[k] += fits->likelihood[at] + 0.5 * sites->n[k] * shared * (double)work->own;
-            gather(work, k, work->joint);
-            for (ptrdiff_t part = 0; part < work->parts; part++)
-                for (ptrdiff_t cell = 0; cell < triangle(size_of(work, part)); cell++)
-                    sums[part * work->packed + cell] = work->joint[cell] * shared / left[part];
+            weigh_parts(work, k, shared, fits->variance + at * (size_t)work->own);
         }
         work->own_fixed[k] = work->fixed[k];
-        memcpy(work->sums + k * work->parts * work->packed, sums, (size_t)(work->parts * work->packed) * sizeof(double));
     }
     return total;
 }
@@ -911,6 +1133,7 @@ static void scores_without(Work *work, const int64_t *labels)
             sites[waiting++] = k;
         if (!waiting || (waiting < LANES && k < count))
             continue;
+        gather_single(work);
         for (int lane = 0; lane < LANES; lane++) {
             ptrdiff_t site = sites[lane < waiting ? lane : 0], group = (ptrdiff_t)labels[site];
             const double *all = work->sums + group * work->packed, *own = work->single + site * work->packed;
@@ -969,8 +1192,9 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
             ptrdiff_t rest = -1;
             for (ptrdiff_t other = 0; other < count && work->members[group] == 2; other++)
                 rest = labels[other] == group && other != k ? other : rest;
-            for (ptrdiff_t at = 0; at < stride && rest < 0; at++)
-                work->joint[at] = work->sums[group * stride + at] - work->single[k * stride + at];
+            if (rest < 0 && (!sites->spread[work->node] || work->cut[group] != NOT_CUT))
+                for (size_t at = 0; at < used(work); at++)
+                    work->joint[at] = work->sums[group * stride + (ptrdiff_t)at] - work->single[k * stride + (ptrdiff_t)at];
             score = sites->spread[work->node] || rest >= 0
                         ? work->leaving[k]
                         : score_group(work, work->joint, rows, work->fixed[group] - work->own_fixed[k]);
@@ -990,13 +1214,21 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
 }
 
 /* What a tolerance can reach at most: every site alone; or some in groups whose mechanisms are just their own, of which
-   at least one pays for its parameters. Prices below zero are a bonus for every group. */
-static double most_possible(const Work *work, const Fits *fits)
+   at least one pays for its parameters. Prices below zero are a bonus for every group.
+
+   More is known if all sites have the same parameters. Then q / 2 log(rows) of a group grows by at most q / 2 times
+   `step` if a site joins. So the groups lose at least q / 2 log(rows of all), but for what is saved by sites that are
+   better alone. To this adds: if there is one group of all, what the sites differ by, of which every row keeps a share;
+   if some are alone, what that costs at least; if there are several groups, the logarithm of another one. */
+static double most_possible(const Work *work, const Fits *fits, double differ)
 {
     const Sites *sites = work->sites;
+    const double *step = work->step + work->at * sites->count, *log_c = work->log_c + work->at * sites->count;
     double apart = larger(sites->price_own, sites->price_cut), together = apart;
     double bonus = larger(0.0, larger(-sites->price_own, -sites->price_cut));
     double fewest = HUGE_VAL, smallest = HUGE_VAL; /* parameters and weighted rows of a site */
+    double half = 0.5 * parameters(work, work->regressors), saved = 0.0, cost = HUGE_VAL, share = 1.0;
+    int alike = sites->spread[work->node] && work->tau > 0.0;
     for (ptrdiff_t k = 0; k < sites->count; k++) {
         size_t at = (size_t)k;
         if (sites->constant[k * sites->variables + work->node])
@@ -1004,14 +1236,26 @@ static double most_possible(const Work *work, const Fits *fits)
         if (fits->alone[at] == TOO_FEW)
             return HUGE_VAL;
         double alone = larger(fits->alone[at], fits->cut[at] + sites->price_cut) + bonus;
-        double shared = fits->likelihood[at] - 0.5 * fits->parameters[at] * work->log_c[work->at * sites->count + k];
-        double rows = sites->n[k] / (1.0 + sites->n[k] * work->tau * work->tau);
+        double shared = larger(fits->likelihood[at] - 0.5 * fits->parameters[at] * log_c[k] + bonus, alone);
+        double c = 1.0 + sites->n[k] * work->tau * work->tau, own = shared - alone - half * step[k];
         apart += alone;
-        together += larger(shared + bonus, alone);
+        together += shared;
         fewest = fits->parameters[at] < fewest ? fits->parameters[at] : fewest;
-        smallest = rows < smallest ? rows : smallest;
+        smallest = sites->n[k] / c < smallest ? sites->n[k] / c : smallest;
+        alike &= in_groups(work, k) && 0.5 * fits->parameters[at] == half &&
+                 fits->variance[at] > sites->floor[k * sites->columns + sites->first[work->node]];
+        saved += larger(0.0, -own);
+        cost = own < cost ? own : cost;
+        share = 1.0 / c < share ? 1.0 / c : share;
     }
-    return larger(apart, together - 0.5 * fewest * log(larger(2.0 * smallest, 1.0)));
+    double most = together - 0.5 * fewest * log(larger(2.0 * smallest, 1.0));
+    if (alike && smallest >= 1.0) {
+        double all = together - half * log(work->weight[work->at]) + ROUNDING;
+        double some = larger(all - larger(cost, 0.0) + saved, all + saved - half * log(smallest));
+        double found = larger(all - share * larger(differ, 0.0), some);
+        most = found < most ? found : most;
+    }
+    return larger(apart, most);
 }
 
 /* The same with the tolerance that explains the sites best. One that is not zero has a price, and is not tried if it
@@ -1019,13 +1263,15 @@ static double most_possible(const Work *work, const Fits *fits)
 static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int64_t *room, double *tau)
 {
     const Sites *sites = work->sites;
-    double best = -HUGE_VAL;
+    double best = -HUGE_VAL, differ = 0.0;
     for (ptrdiff_t t = 0; t < sites->tolerances; t++) {
         double price = price_of(sites, sites->tolerance[t], sites->count);
         choose_tolerance(work, sites->tolerance[t]);
-        if (t && best >= most_possible(work, fits) - price)
+        if (t && best >= most_possible(work, fits, differ) - price)
             continue;
         double found = score_family(work, fits, room) - price;
+        if (sites->tolerance[t] == 0.0)
+            differ = work->differ;
         if (found > best) {
             best = found;
             *tau = work->tau;
@@ -1052,6 +1298,7 @@ static int make_work(Work *work, ptrdiff_t widest)
 {
     size_t count = (size_t)work->sites->count, part = (size_t)triangle(widest), stride = (size_t)work->parts * part;
     work->packed = (ptrdiff_t)part;
+    work->widest = widest;
     for (ptrdiff_t at = 0; at < widest; at++)
         work->same[at] = at;
     work->root = malloc((2 * stride + 3 * part + (size_t)(widest + work->own)) * sizeof(double));
@@ -1062,7 +1309,9 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->cut = malloc(2 * count * sizeof(size_t));
     work->blocks = (work->sites->count + LANES - 1) / LANES;
     size_t places = (size_t)work->blocks * LANES, logs = (size_t)(work->sites->tolerances + 4) * count;
-    work->cells = calloc(2 * places * part + 2 * part * LANES + 2 * places + logs, sizeof(double));
+    size_t tolerances = (size_t)work->sites->tolerances, grown = (size_t)(work->blocks * size_grown(work->own, widest));
+    logs += tolerances * (count + part + 1);
+    work->cells = calloc((places + count) * part + 2 * part * LANES + 3 * places + logs + grown, sizeof(double));
     work->changed = calloc(count, sizeof(uint32_t));
     int many = count > MOST_TOGETHER;
     work->weighed = many ? calloc(count * count, sizeof(uint32_t)) : NULL;
@@ -1070,8 +1319,13 @@ static int make_work(Work *work, ptrdiff_t widest)
         return NO_MEMORY;
     if (!work->root || !work->sums || !work->gain || !work->members || !work->list || !work->cut || !work->cells)
         return NO_MEMORY;
-    work->lanes = work->cells + places * part;
-    work->factor = work->lanes + places * part;
+    work->grown = work->cells + places * part;
+    work->packs = work->grown + grown;
+    work->totals = work->packs + count * part;
+    work->step = work->totals + tolerances * part;
+    work->weight = work->step + tolerances * count;
+    work->shared = work->weight + tolerances;
+    work->factor = work->shared + places;
     work->pairs = work->factor + part * LANES;
     work->least = work->pairs + part * LANES;
     work->around = work->least + places;
@@ -1144,47 +1398,58 @@ static int make_table(Subsets *table, int all, ptrdiff_t count, ptrdiff_t own)
     return 0;
 }
 
+/* Of every site, the better of two sets: that which is the best so far, and one parent less or the best within that. */
+VECTORS static void best_of_fewer(double *restrict best, uint32_t *restrict left, const double *alone,
+                                  const double *fewer, const uint32_t *within, uint32_t set, ptrdiff_t count)
+{
+    for (ptrdiff_t k = 0; k < count; k++) {
+        double found = alone[k] > fewer[k] ? alone[k] : fewer[k];
+        uint32_t which = alone[k] > fewer[k] ? set : within[k];
+        left[k] = found > best[k] ? which : left[k];
+        best[k] = found > best[k] ? found : best[k];
+    }
+}
+
 /* Fit every site alone, and find the best that it can have with fewer parents: none of them, or some. The subsets of
    the set have been fitted. */
-static void fit_sites(Work *work, Subsets *table, size_t set)
+static void fit_sites(Work *work, Subsets *table, size_t set, ptrdiff_t from)
 {
     const Sites *sites = work->sites;
-    size_t own = (size_t)work->own;
+    size_t own = (size_t)work->own, count = (size_t)sites->count, begin = set * count;
     double left[MOST_COLUMNS * LANES], rank[LANES];
-    for (ptrdiff_t k = 0; k < sites->count; k++) {
-        size_t empty = (size_t)k, at = set * (size_t)sites->count + empty;
+    for (size_t k = 0; k < count; k++) {
+        size_t at = begin + k;
+        ptrdiff_t block = (ptrdiff_t)k / LANES;
         if (k % LANES == 0)
-            residual_lanes(work->cells + k * work->packed, work->local, work->regressors + work->own, work->own,
-                           work->least + k, work->factor, left, rank);
-        if (sites->constant[k * sites->variables + work->node])
+            grow(work->cells + block * work->packed * LANES, work->local, from, work->regressors, work->own, work->widest,
+                 work->least + k, work->grown + block * size_grown(work->own, work->widest), left, rank,
+                 half_full(work, block));
+        table->fewer[at] = table->cut[at] = -HUGE_VAL;
+        table->fewer_left[at] = table->left[at] = 0;
+        table->alone[at] = -HUGE_VAL;
+        if (sites->constant[(ptrdiff_t)k * sites->variables + work->node])
             continue;
         for (size_t j = 0; j < own; j++)
-            table->variance[at * own + j] = left[j * LANES + (size_t)k % LANES];
+            table->variance[at * own + j] = left[j * LANES + k % LANES];
         table->parameters[at] = parameters(work, (ptrdiff_t)rank[k % LANES]);
-        table->likelihood[at] = fit_alone(work, k, table->variance + at * own);
+        table->likelihood[at] = fit_alone(work, (ptrdiff_t)k, table->variance + at * own);
         table->alone[at] = table->likelihood[at] - 0.5 * table->parameters[at] * work->log_n[k];
         if (sites->n[k] < 2.0 * (double)(work->regressors + work->own)) {
             table->alone[at] = TOO_FEW; /* it could fit anything: its spread is that without parents */
-            table->likelihood[at] = table->likelihood[empty];
-            memcpy(table->variance + at * own, table->variance + empty * own, own * sizeof(double));
+            table->likelihood[at] = table->likelihood[k];
+            memcpy(table->variance + at * own, table->variance + k * own, own * sizeof(double));
         }
-        table->fewer[at] = table->cut[at] = -HUGE_VAL;
-        table->fewer_left[at] = table->left[at] = 0;
-        for (int t = 0; t < table->all; t++)
-            if (set >> t & 1) {
-                size_t one = set ^ (size_t)1 << t, there = one * (size_t)sites->count + empty;
-                int itself = table->alone[there] > table->fewer[there];
-                double found = itself ? table->alone[there] : table->fewer[there];
-                if (found > table->fewer[at]) {
-                    table->fewer[at] = found;
-                    table->fewer_left[at] = itself ? (uint32_t)one : table->fewer_left[there];
-                }
-            }
-        if (set) {
-            double some = table->fewer[at] - sites->price_some, none = table->alone[empty] - sites->price_cut;
-            table->cut[at] = larger(none, some);
-            table->left[at] = some > none ? table->fewer_left[at] : 0;
+    }
+    for (int t = 0; t < table->all; t++)
+        if (set >> t & 1) {
+            size_t one = set ^ (size_t)1 << t, there = one * count;
+            best_of_fewer(table->fewer + begin, table->fewer_left + begin, table->alone + there, table->fewer + there,
+                          table->fewer_left + there, (uint32_t)one, sites->count);
         }
+    for (size_t k = 0; k < count && set; k++) {
+        double some = table->fewer[begin + k] - sites->price_some, none = table->alone[k] - sites->price_cut;
+        table->cut[begin + k] = larger(none, some);
+        table->left[begin + k] = some > none ? table->fewer_left[begin + k] : 0;
     }
 }
 
@@ -1228,7 +1493,11 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
     choose(&work, parents, all, table.subsets - 1);
     gather_cells(&work);
     size_t always = ((size_t)1 << fixed) - 1, shown = (size_t)1 << open;
-    for (size_t set = 0; set < table.subsets; set++) {
+    for (size_t turn = 0; turn < table.subsets; turn++) {
+        /* Backwards: sets that have all parents but the last in common come one after the other, and share factors. */
+        size_t set = 0;
+        for (int t = 0; t < all; t++)
+            set |= (turn >> t & 1) << (all - 1 - t);
         size_t at = set >> fixed;
         int asked = (set & always) == always;
         if (asked) {
@@ -1244,7 +1513,7 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
             continue;
         }
         choose(&work, parents, all, set);
-        fit_sites(&work, &table, set);
+        fit_sites(&work, &table, set, known_columns(&work));
         if (!asked || (wanted && !wanted[at]))
             continue;
         size_t begin = set * (size_t)count;
