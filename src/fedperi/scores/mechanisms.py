@@ -22,6 +22,7 @@ looks like two changes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -133,10 +134,32 @@ class Mechanisms:
         self.tolerances = np.array(tolerances, dtype=np.float64)
         self.first = np.cumsum([1, *(len(block) for block in self.summaries[0].blocks)]).astype(np.int64)
         self.spread = np.array([kind == "continuous" for kind in self.summaries[0].kinds])
-        self.origin, self.unit = _common_units(self.summaries)
-        self.moments = np.stack([_moments(s, self.origin, self.unit) for s in summaries]) * self.n[:, None, None]
-        self.constant = self._constant()
         self.declared = np.array([[name in (s.targets or ()) for name in self.names] for s in summaries])
+        self._weigh(np.stack([s.mean for s in summaries]), [s.covariance for s in summaries])
+
+    def joined(self, means: Floats, covariances: Floats, mean: Floats, across: Floats, variance: Floats) -> Mechanisms:
+        """Return the same with one more number, the last variable, which no site declares as a target.
+
+        Given are the moments of all sites in the units of the summaries: those that there are; the mean of the number,
+        its covariances with the columns, and its variance.
+        """
+        out = copy(self)
+        out.names = (*self.names, "another")
+        out.first = np.append(self.first, self.first[-1] + 1)
+        out.spread = np.append(self.spread, True)
+        out.declared = np.column_stack([self.declared, np.zeros(len(self.n), dtype=bool)])
+        q = means.shape[1]
+        whole = np.empty((len(means), q + 1, q + 1))
+        whole[:, :q, :q], whole[:, q, :q], whole[:, :q, q], whole[:, q, q] = covariances, across, across, variance
+        out._weigh(np.column_stack([means, mean]), whole)
+        return out
+
+    def _weigh(self, means: Floats, covariances: Floats | Sequence[Floats]) -> None:
+        """Compute what depends on moments."""
+        variances = np.stack([np.diag(own) for own in covariances])
+        self.origin, self.unit = _common_units(self.summaries, means, variances)
+        self.moments = _moments(means, covariances, self.origin, self.unit, self.n)
+        self.constant = self._constant(variances)
         self.floor = self._least_variance()
         self.single: dict[tuple[int, tuple[int, ...], float], Singles] = {}  # what `group_score` knows of single sites
         self._lent = self._lend()
@@ -199,16 +222,9 @@ class Mechanisms:
             out, groups, tolerances = score_families(self, node, parents, len(fixed), wanted, without)
         return out, groups, tolerances
 
-    def _constant(self) -> Bools:
+    def _constant(self, variances: Floats) -> Bools:
         """Which variables each site has set to one value."""
-        variance = np.stack([np.diag(s.covariance) for s in self.summaries]) / self.unit**2
-        return np.stack(
-            [
-                (variance[:, start - 1 : end - 1] <= CONSTANT).all(axis=1)
-                for start, end in zip(self.first[:-1], self.first[1:], strict=True)
-            ],
-            axis=1,
-        )
+        return np.logical_and.reduceat(variances / self.unit**2 <= CONSTANT, self.first[:-1] - 1, axis=1)
 
     def _least_variance(self) -> Floats:
         """How small a residual variance may be. An indicator that never varies might have: as with half a row more."""
@@ -234,21 +250,24 @@ class Mechanisms:
         )
 
 
-def _common_units(summaries: Sequence[Summary]) -> tuple[Floats, Floats]:
+def _common_units(summaries: Sequence[Summary], means: Floats, variances: Floats) -> tuple[Floats, Floats]:
     """Mean and standard deviation of every column over all sites: units for numerical comfort, the same for all."""
     weights = np.array([float(summary.rows) for summary in summaries])
     weights /= weights.sum()
-    means = np.stack([summary.mean for summary in summaries])
     origin = weights @ means
-    variance = weights @ (np.stack([np.diag(s.covariance) for s in summaries]) + (means - origin) ** 2)
+    variance = weights @ (variances + (means - origin) ** 2)
     return origin, np.sqrt(np.where(variance > 0, variance, 1.0))
 
 
-def _moments(summary: Summary, origin: Floats, unit: Floats) -> Floats:
-    """Second moments of (1, columns) in common units."""
-    mean = (summary.mean - origin) / unit
-    moments = np.empty((len(mean) + 1, len(mean) + 1))
-    moments[0, 0] = 1.0
-    moments[0, 1:] = moments[1:, 0] = mean
-    moments[1:, 1:] = summary.covariance / np.outer(unit, unit) + np.outer(mean, mean)
+def _moments(
+    means: Floats, covariances: Floats | Sequence[Floats], origin: Floats, unit: Floats, n: Floats
+) -> Floats:
+    """Sums of products of (1, columns) at every site, in common units."""
+    q = means.shape[1]
+    moments, areas = np.empty((len(n), q + 1, q + 1)), np.outer(unit, unit)
+    for own, mean, covariance in zip(moments, (means - origin) / unit, covariances, strict=True):
+        own[0, 0] = 1.0
+        own[0, 1:] = own[1:, 0] = mean
+        own[1:, 1:] = covariance / areas + np.outer(mean, mean)
+    moments *= n[:, None, None]
     return moments

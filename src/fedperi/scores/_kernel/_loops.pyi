@@ -113,6 +113,18 @@ def mechanism_scores(
     tolerances: Floats,
     without: Floats | None,
 ) -> bool: ...
+def latent_steps(
+    moments: Floats,
+    n: Floats,
+    before: Ints,
+    first: Ints,
+    effects: Ints,
+    groups: Ints,
+    weights: Floats,
+    variance: Floats,
+    steps: int,
+) -> bool: ...
+def one_factor(correlation: Floats, strongest: float, steps: int, out: Floats) -> bool: ...
 def chain(
     first: Ints,
     free: Ints,

@@ -109,6 +109,19 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
                      const uint8_t *wanted, const double *known, double *out, int64_t *labels, double *taus,
                      double *without);
 
+/* latent.c */
+typedef struct {
+    ptrdiff_t sites, columns, count;     /* of effects */
+    const double *moments, *n;           /* [site, column, column], [site]: as in `Sites` */
+    const int64_t *before, *first;       /* columns that explain the hidden cause, then each effect; where each begins */
+    const int64_t *effects;              /* [effect]: its column */
+    const int64_t *groups;               /* [effect, site]: the group of a site; -1 if it says nothing */
+    double *weights, *variance;          /* [site, column], [site]: what the columns say about the hidden cause */
+} Latent;
+
+int latent_steps(const Latent *latent, int64_t steps);
+int one_factor(const double *correlation, ptrdiff_t size, double strongest, int64_t steps, double *out);
+
 /* discrete.c */
 typedef struct Discrete Discrete; /* a table of categories */
 

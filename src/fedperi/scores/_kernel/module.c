@@ -581,6 +581,57 @@ static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
                                         without));
 }
 
+/* (moments, n, columns that explain the hidden cause and each effect, where each begins, effects, groups, weights,
+   variance, steps) */
+static PyObject *py_latent_steps(PyObject *self, PyObject *args)
+{
+    PyObject *o[8];
+    Arrays arrays = {0};
+    Latent made;
+    long long steps;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOL", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, &steps) ||
+        !(made.weights = take(&arrays, o[6], 'D', 2, -1, -1)))
+        return refused(&arrays);
+    made.sites = length(&arrays, 0);
+    made.columns = length(&arrays, 1);
+    if (!(made.moments = take(&arrays, o[0], 'd', 2, made.sites * made.columns, made.columns)) ||
+        !(made.n = take(&arrays, o[1], 'd', 1, made.sites, -1)) ||
+        !(made.variance = take(&arrays, o[7], 'D', 1, made.sites, -1)) ||
+        !(made.groups = take(&arrays, o[5], 'i', 2, -1, made.sites)))
+        return refused(&arrays);
+    made.count = length(&arrays, 0);
+    if (!(made.effects = take(&arrays, o[4], 'i', 1, made.count, -1)) ||
+        !(made.first = take(&arrays, o[3], 'i', 1, made.count + 2, -1)) ||
+        !(made.before = take(&arrays, o[2], 'i', 1, -1, -1)))
+        return refused(&arrays);
+    int good = made.first[0] == 0 && made.first[made.count + 1] == length(&arrays, 0) && made.sites > 0;
+    for (Py_ssize_t at = 0; at <= made.count && good; at++)
+        good = made.first[at + 1] >= made.first[at];
+    for (Py_ssize_t at = 0; at < length(&arrays, 0) && good; at++)
+        good = made.before[at] >= 0 && made.before[at] < made.columns;
+    for (Py_ssize_t at = 0; at < made.count && good; at++)
+        good = made.effects[at] >= 0 && made.effects[at] < made.columns;
+    if (!good)
+        return ended(&arrays, OUT_OF_RANGE);
+    RETURN_WITHOUT_GIL(latent_steps(&made, steps));
+}
+
+/* (correlation, strongest, steps, out) */
+static PyObject *py_one_factor(PyObject *self, PyObject *args)
+{
+    PyObject *o[2];
+    Arrays arrays = {0};
+    double strongest, *out;
+    long long steps;
+    const double *correlation;
+    if (!PyArg_ParseTuple(args, "OdLO", o, &strongest, &steps, o + 1) || !(out = take(&arrays, o[1], 'D', 1, -1, -1)))
+        return refused(&arrays);
+    Py_ssize_t size = length(&arrays, 0);
+    if (!(correlation = take(&arrays, o[0], 'd', 2, size, size)))
+        return refused(&arrays);
+    return ended(&arrays, one_factor(correlation, size, strongest, steps, out));
+}
+
 /* (value, power): sums over subsets, in place. */
 static PyObject *py_subset_sums(PyObject *self, PyObject *args)
 {
@@ -654,6 +705,8 @@ static PyMethodDef methods[] = {
     {"discrete_lattices", py_discrete_lattices, METH_VARARGS, NULL},
     {"mechanisms", py_mechanisms, METH_VARARGS, NULL},
     {"mechanism_scores", py_mechanism_scores, METH_VARARGS, NULL},
+    {"latent_steps", py_latent_steps, METH_VARARGS, NULL},
+    {"one_factor", py_one_factor, METH_VARARGS, NULL},
     {"subset_sums", py_subset_sums, METH_VARARGS, NULL},
     {"layers", py_layers, METH_VARARGS, NULL},
     {"chain", py_chain, METH_VARARGS, NULL},
