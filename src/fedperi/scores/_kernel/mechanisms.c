@@ -52,13 +52,16 @@ typedef struct {
     ptrdiff_t same[MOST_COLUMNS];  /* 0, 1, 2, ...: all columns of what is gathered in `pairs` */
     double *cells;         /* [block, cell of the largest family, lane]: moments of the sites */
     double *packs;         /* [site, cell of the largest family]: the same */
-    double *totals;        /* [tolerance, cell of the largest family]: of all sites in groups together, weighted */
+    double *totals;        /* [cell of the largest family, lane]: of all sites in groups together, weighted as the
+                              tolerance with the number of the lane says */
+    double *grown_totals, *left_totals, *rank_totals, *least_totals; /* as of the sites */
     double *shared;        /* [site, rounded up]: what a row counts for in a group */
     ptrdiff_t grouped;     /* sites that are in groups: those that did not set the node, and declare no change of it */
     int few;               /* whether one of these has too few rows for the family at hand */
     int gathered;          /* whether `single` is that of the family and the tolerance at hand */
     ptrdiff_t factored;    /* group whose factors are in `root`; -1 if it is none */
     double fit;            /* of the last group that was scored, before any penalty */
+    ptrdiff_t rank;        /* of its regressors */
     double differ;         /* nats by which all sites fit better one by one than together */
     double *step;          /* [tolerance, site]: see `most_possible` */
     double *weight;        /* [tolerance]: weighted rows of all sites in groups */
@@ -344,21 +347,21 @@ static int in_groups(const Work *work, ptrdiff_t site)
 static void gather_tolerance(Work *work, ptrdiff_t t, ptrdiff_t cells)
 {
     const Sites *sites = work->sites;
-    double *total = work->totals + t * cells, *step = work->step + t * sites->count;
+    double *total = work->totals + t % LANES, *step = work->step + t * sites->count;
     double tau = sites->tolerance[t];
     work->weight[t] = 0.0;
     double smallest = HUGE_VAL;
-    memset(total, 0, (size_t)cells * sizeof(double));
     for (ptrdiff_t k = 0; k < sites->count; k++) {
-        double c = 1.0 + sites->n[k] * tau * tau, shared = 1.0 / c, rows = sites->n[k] / c;
+        double c = 1.0 + sites->n[k] * tau * tau, shared = 1.0 / c, rows = sites->n[k] * shared;
         work->log_c[t * sites->count + k] = log(c);
         if (!in_groups(work, k))
             continue;
         for (ptrdiff_t cell = 0; cell < cells; cell++)
-            total[cell] += work->packs[k * cells + cell] * shared;
+            total[cell * LANES] += work->packs[k * cells + cell] * shared;
         work->weight[t] += rows;
         smallest = rows < smallest ? rows : smallest;
     }
+    work->least_totals[t % LANES] = CONSTANT * work->weight[t];
     for (ptrdiff_t k = 0; k < sites->count; k++)
         step[k] = log(1.0 + sites->n[k] / (1.0 + sites->n[k] * tau * tau) / (2.0 * smallest));
 }
@@ -408,26 +411,49 @@ static double fit_alone(const Work *work, ptrdiff_t site, double *variance)
     return -0.5 * n * (sum + (double)work->own);
 }
 
+/* Score of a group that has been factored; where spreads are shared. */
+static double score_factored(Work *work, double rows, double fixed)
+{
+    double total = 0.0;
+    for (ptrdiff_t j = 0; j < work->own; j++)
+        total -= 0.5 * rows * (log(larger(work->left[j] / rows, TINY)) + 1.0);
+    work->fit = total;
+    return total + fixed - 0.5 * parameters(work, work->rank) * log(rows);
+}
+
 /* Score of a group whose moments lie in `sums`. Its factors and residual squares stay in `root` and `left`. */
 static double score_group(Work *work, const double *sums, double rows, double fixed)
 {
     double total = 0.0;
-    ptrdiff_t rank = 0;
     work->factored = -1;
     if (work->sites->spread[work->node]) {
-        rank = residual_squares(sums, work->root, size_of(work, 0), work->own, CONSTANT * rows, work->left);
-        for (ptrdiff_t j = 0; j < work->own; j++)
-            total -= 0.5 * rows * (log(larger(work->left[j] / rows, TINY)) + 1.0);
-    } else
-        for (ptrdiff_t part = 0; part < work->parts; part++) {
-            const double *from = sums + part * work->packed;
-            ptrdiff_t found = residual_squares(from, work->root + part * work->packed, size_of(work, part), 1,
-                                               CONSTANT * from[0], work->left + part);
-            rank = part ? rank : found;
-            total -= 0.5 * work->left[part];
-        }
+        work->rank = residual_squares(sums, work->root, size_of(work, 0), work->own, CONSTANT * rows, work->left);
+        return score_factored(work, rows, fixed);
+    }
+    for (ptrdiff_t part = 0; part < work->parts; part++) {
+        const double *from = sums + part * work->packed;
+        ptrdiff_t found = residual_squares(from, work->root + part * work->packed, size_of(work, part), 1,
+                                           CONSTANT * from[0], work->left + part);
+        work->rank = part ? work->rank : found;
+        total -= 0.5 * work->left[part];
+    }
     work->fit = total;
-    return total + fixed - 0.5 * parameters(work, rank) * log(rows);
+    return total + fixed - 0.5 * parameters(work, work->rank) * log(rows);
+}
+
+/* Score of all sites in groups together: the factors are known. */
+static double score_all(Work *work, double rows, double fixed)
+{
+    const double *grown = work->grown_totals + work->at, *own = grown + triangle(work->widest) * LANES;
+    double *to = work->root;
+    for (ptrdiff_t cell = 0; cell < triangle(work->regressors); cell++)
+        *to++ = grown[cell * LANES];
+    for (ptrdiff_t j = 0; j <= work->regressors; j++)
+        *to++ = own[j * LANES];
+    work->factored = -1;
+    work->left[0] = work->left_totals[work->at];
+    work->rank = (ptrdiff_t)work->rank_totals[work->at];
+    return score_factored(work, rows, fixed);
 }
 
 /* Score of a group that is left with some of its parents. */
@@ -453,11 +479,34 @@ static double score_some(Work *work, const double *sums, double rows, size_t par
     return total - 0.5 * parameters(work, rank) * log(rows);
 }
 
-/* Value of a group of several sites: with all parents or, if that is better, with those that one of its parts is left
-   with. Only where sites share exactly, and have a spread of their own. */
-static double value_cut(Work *work, const double *sums, double rows, double value, size_t parents, size_t *cut)
+/* How many columns some of the parents have, and the constant. */
+static ptrdiff_t columns_of(const Work *work, size_t parents)
 {
-    if (parents == NOT_CUT || work->tau > 0.0 || !work->sites->spread[work->node])
+    const int64_t *first = work->sites->first;
+    ptrdiff_t columns = 1;
+    for (size_t t = 0; parents >> t; t++)
+        if (parents >> t & 1)
+            columns += (ptrdiff_t)(first[work->parents[t] + 1] - first[work->parents[t]]);
+    return columns;
+}
+
+/* What a group can be worth at most if it is left with some of its parents: it fits no better than with all. */
+static double most_cut(const Work *work, double fit, double rows, size_t parents)
+{
+    if (parents == NOT_CUT)
+        return -HUGE_VAL;
+    double price = parents ? work->sites->price_some : work->sites->price_cut;
+    return fit - 0.5 * parameters(work, columns_of(work, parents)) * log(rows) - price;
+}
+
+/* Value of a group of several sites: with all parents or, if that is better, with those that one of its parts is left
+   with. Only where sites share exactly, and have a spread of their own. Given what it fits with all, if its regressors
+   have full rank; else infinity. */
+static double value_cut(Work *work, const double *sums, double rows, double value, double fit, size_t parents,
+                        size_t *cut)
+{
+    if (parents == NOT_CUT || work->tau > 0.0 || !work->sites->spread[work->node] ||
+        most_cut(work, fit, rows, parents) + ROUNDING < value)
         return value;
     double price = parents ? work->sites->price_some : work->sites->price_cut;
     double found = score_some(work, sums, rows, parents) - price;
@@ -465,6 +514,12 @@ static double value_cut(Work *work, const double *sums, double rows, double valu
         return value;
     *cut = parents;
     return found;
+}
+
+/* What the group that was scored last fits with all parents, as `value_cut` takes it. */
+static double fit_if_full(const Work *work, ptrdiff_t rank, double fit)
+{
+    return rank < work->regressors ? HUGE_VAL : fit;
 }
 
 static double score_joint(Work *work, ptrdiff_t a, ptrdiff_t b)
@@ -485,8 +540,9 @@ static double value_joint(Work *work, ptrdiff_t a, ptrdiff_t b, double *score, s
     *score = score_joint(work, a, b);
     *cut = NOT_CUT;
     double rows = work->rows[a] + work->rows[b], value = *score - work->sites->price_own;
-    value = value_cut(work, work->joint, rows, value, work->cut[a], cut);
-    return work->cut[b] == work->cut[a] ? value : value_cut(work, work->joint, rows, value, work->cut[b], cut);
+    double fit = fit_if_full(work, work->rank, work->fit);
+    value = value_cut(work, work->joint, rows, value, fit, work->cut[a], cut);
+    return work->cut[b] == work->cut[a] ? value : value_cut(work, work->joint, rows, value, fit, work->cut[b], cut);
 }
 
 static void join(Work *work, ptrdiff_t a, ptrdiff_t b, int64_t *labels)
@@ -516,26 +572,6 @@ static void score_lanes(Work *work, const double *rows, const double *fixed, dou
         fits[lane] = fixed[lane] - 0.5 * rows[lane] * (log(larger(left[lane] / rows[lane], TINY)) + 1.0);
         scores[lane] = fits[lane] - 0.5 * parameters(work, (ptrdiff_t)rank[lane]) * log(rows[lane]);
     }
-}
-
-/* How many columns some of the parents have, and the constant. */
-static ptrdiff_t columns_of(const Work *work, size_t parents)
-{
-    const int64_t *first = work->sites->first;
-    ptrdiff_t columns = 1;
-    for (size_t t = 0; parents >> t; t++)
-        if (parents >> t & 1)
-            columns += (ptrdiff_t)(first[work->parents[t] + 1] - first[work->parents[t]]);
-    return columns;
-}
-
-/* What a group can be worth at most if it is left with some of its parents: it fits no better than with all. */
-static double most_cut(const Work *work, double fit, double rows, size_t parents)
-{
-    if (parents == NOT_CUT)
-        return -HUGE_VAL;
-    double price = parents ? work->sites->price_some : work->sites->price_cut;
-    return fit - 0.5 * parameters(work, columns_of(work, parents)) * log(rows) - price;
 }
 
 static void weigh_pair(Work *work, ptrdiff_t a, ptrdiff_t b)
@@ -694,14 +730,15 @@ static void gather_single(Work *work)
 /* Whether the listed sites are all that are in groups, in their order, and their moments were added up before. */
 static int all_listed(const Work *work, const ptrdiff_t *list, ptrdiff_t count)
 {
-    int all = work->sites->spread[work->node] && count == work->grouped && (!work->few || work->tau == 0.0);
+    int all = work->sites->spread[work->node] && count == work->grouped && (!work->few || work->tau == 0.0) &&
+              work->sites->tolerances <= LANES;
     for (ptrdiff_t x = 1; x < count && all; x++)
         all = list[x - 1] < list[x];
     return all;
 }
 
-/* Add up the moments of the listed sites, and what else does not need a fit. */
-static void add_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
+/* Add up the moments of the listed sites, and what else does not need a fit. Returns whether these are all. */
+static int add_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
 {
     ptrdiff_t stride = work->parts * work->packed, size = size_of(work, 0);
     double *joint = work->joint;
@@ -712,23 +749,24 @@ static void add_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, doubl
     }
     if (all_listed(work, list, count)) {
         for (ptrdiff_t i = 0; i < size; i++) {
-            const double *from = work->totals + work->at * work->packed + triangle(work->local[i]);
+            const double *from = work->totals + triangle(work->local[i]) * LANES + work->at;
             for (ptrdiff_t j = 0; j <= i; j++)
-                *joint++ = from[work->local[j]];
+                *joint++ = from[work->local[j] * LANES];
         }
-        return;
+        return 1;
     }
     gather_single(work);
     memset(joint, 0, used(work) * sizeof(double));
     for (ptrdiff_t x = 0; x < count; x++)
         add_cells(joint, work->single + list[x] * stride, (ptrdiff_t)used(work));
+    return 0;
 }
 
 /* Score of the listed sites as a group; their moments, its factors and residual squares stay. */
 static double score_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
 {
-    add_listed(work, list, count, rows, fixed);
-    return score_group(work, work->joint, *rows, *fixed);
+    int all = add_listed(work, list, count, rows, fixed);
+    return all ? score_all(work, *rows, *fixed) : score_group(work, work->joint, *rows, *fixed);
 }
 
 /* Value of the listed sites as a group that was just scored. */
@@ -741,7 +779,8 @@ static double value_scored(Work *work, const ptrdiff_t *list, ptrdiff_t count, d
         for (ptrdiff_t y = 0; y < x && !known; y++)
             known = work->own_cut[list[y]] == work->own_cut[list[x]];
         if (!known)
-            value = value_cut(work, work->joint, rows, value, work->own_cut[list[x]], cut);
+            value = value_cut(work, work->joint, rows, value, fit_if_full(work, work->rank, work->fit),
+                              work->own_cut[list[x]], cut);
     }
     return value;
 }
@@ -770,6 +809,7 @@ static void settle_scored(Work *work, const ptrdiff_t *list, ptrdiff_t count, in
         labels[list[x]] = group;
     }
     work->members[group] = count;
+    work->changed[group] = ++work->now;
     memcpy(work->sums + group * work->parts * work->packed, work->joint, used(work) * sizeof(double));
     work->factored = count > 1 ? group : -1;
 }
@@ -884,30 +924,51 @@ static double value_of(Work *work, const ptrdiff_t *list, ptrdiff_t count)
     return count > 1 ? value_listed(work, list, count, &score, &rows, &fixed, &cut) : count ? work->alone[*list] : 0.0;
 }
 
-/* About what each listed site adds to each group, [site, site], with the mechanisms of the groups as they are; its own
-   group counts without it. Squares around a mean grow by N / (N - n) if n of N rows leave, and fall by N / (N + n) for
-   n that join. */
-static void weigh_moves(Work *work, const ptrdiff_t *sites, ptrdiff_t count, const int64_t *labels)
+/* About what each listed site adds to a group that was scored, with its mechanism as it is; if it is in the group, to
+   the others. Squares around a mean grow by N / (N - n) if n of N rows leave, and fall by N / (N + n) for n that join. */
+static void weigh_moves_to(Work *work, ptrdiff_t group, const ptrdiff_t *sites, ptrdiff_t count, const int64_t *labels)
 {
     ptrdiff_t stride = work->sites->count;
-    double price = 0.5 * parameters(work, work->regressors);
-    for (ptrdiff_t y = 0; y < count; y++) {
-        ptrdiff_t group = sites[y];
-        if (labels[group] != group)
-            continue;
-        double rows = work->rows[group];
-        if (work->factored != group)
-            score_group(work, work->sums + group * work->parts * work->packed, rows, 0.0);
-        fits_around(work, sites, count, rows);
-        for (ptrdiff_t x = 0; x < count; x++) {
-            ptrdiff_t k = sites[x];
-            int inside = labels[k] == group;
-            double other = inside ? rows - work->own_rows[k] : rows + work->own_rows[k];
-            double apart = work->own_fit[k] - work->own_fixed[k] - work->around[k];
-            double sign = inside ? -1.0 : 1.0;
-            work->gain[k * stride + group] =
-                other > 0.0 ? work->own_fit[k] - apart * rows / other - sign * price * log(other / rows) : 0.0;
+    double price = 0.5 * parameters(work, work->regressors), rows = work->rows[group];
+    fits_around(work, sites, count, rows);
+    for (ptrdiff_t x = 0; x < count; x++) {
+        ptrdiff_t k = sites[x];
+        int inside = labels[k] == group;
+        double other = inside ? rows - work->own_rows[k] : rows + work->own_rows[k];
+        double apart = work->own_fit[k] - work->own_fixed[k] - work->around[k];
+        double sign = inside ? -1.0 : 1.0;
+        work->gain[k * stride + group] =
+            other > 0.0 ? work->own_fit[k] - apart * rows / other - sign * price * log(other / rows) : 0.0;
+    }
+}
+
+/* The same for all groups that were changed since `since`, [site, site]. */
+static void weigh_moves(Work *work, const ptrdiff_t *sites, ptrdiff_t count, const int64_t *labels, uint32_t since)
+{
+    ptrdiff_t groups[MOST_TOGETHER], found = 0, cells = triangle(size_of(work, 0));
+    double least[LANES], left[LANES], rank[LANES];
+    for (ptrdiff_t y = 0; y < count; y++)
+        if (labels[sites[y]] == sites[y] && work->changed[sites[y]] > since)
+            groups[found++] = sites[y];
+    for (ptrdiff_t y = 0; y < found; y++) {
+        ptrdiff_t lane = y % LANES, group = groups[y];
+        if (!work->sites->spread[work->node] || (found == 1 && work->factored != group))
+            score_group(work, work->sums + group * work->parts * work->packed, work->rows[group], 0.0);
+        else if (found > 1) {
+            for (int at = 0; at < LANES && !lane; at++) { /* several side by side */
+                ptrdiff_t one = groups[y + at < found ? y + at : y];
+                for (ptrdiff_t cell = 0; cell < cells; cell++)
+                    work->pairs[cell * LANES + at] = work->sums[one * work->packed + cell];
+                least[at] = CONSTANT * work->rows[one];
+            }
+            if (!lane)
+                residual_lanes(work->pairs, work->same, size_of(work, 0), 1, least, work->factor, left, rank);
+            for (ptrdiff_t cell = 0; cell < cells; cell++)
+                work->root[cell] = work->factor[cell * LANES + lane];
+            work->left[0] = left[lane];
+            work->factored = -1;
         }
+        weigh_moves_to(work, group, sites, count, labels);
     }
 }
 
@@ -918,10 +979,12 @@ static void move_sites(Work *work, ptrdiff_t *sites, ptrdiff_t count, int64_t *l
     for (ptrdiff_t x = 0; x < count; x++) /* each group may be cut off as any of its sites is */
         if (work->members[sites[x]] > 1)
             settle(work, list, list_group(work, labels, sites[x], -1, 0, list), labels);
+    uint32_t since = 0;
     for (ptrdiff_t moves = 0; moves < count; moves++) {
         double best = LEAST_GAIN;
         ptrdiff_t mover = -1, to = -1;
-        weigh_moves(work, sites, count, labels);
+        weigh_moves(work, sites, count, labels, since);
+        since = work->now;
         for (ptrdiff_t x = 0; x < count; x++) {
             ptrdiff_t k = sites[x], from = (ptrdiff_t)labels[k];
             int several = work->members[from] > 1, known = !several;
@@ -1143,8 +1206,10 @@ static void scores_without(Work *work, const int64_t *labels)
             fixed[lane] = work->fixed[group] - work->own_fixed[site];
         }
         score_lanes(work, rows, fixed, scores, fits, rank);
-        for (int lane = 0; lane < waiting; lane++)
+        for (int lane = 0; lane < waiting; lane++) {
             work->leaving[sites[lane]] = scores[lane];
+            work->around[sites[lane]] = fit_if_full(work, (ptrdiff_t)rank[lane], fits[lane]);
+        }
         waiting = 0;
     }
 }
@@ -1199,7 +1264,8 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
                         ? work->leaving[k]
                         : score_group(work, work->joint, rows, work->fixed[group] - work->own_fixed[k]);
             value = score - sites->price_own;
-            value = rest < 0 ? value_cut(work, work->joint, rows, value, work->cut[group], &cut) : work->alone[rest];
+            value = rest < 0 ? value_cut(work, work->joint, rows, value, work->around[k], work->cut[group], &cut)
+                             : work->alone[rest];
             if (rest >= 0)
                 score = fits->alone[rest];
             if (rest >= 0 && value == TOO_FEW) /* it must join others, if there are any */
@@ -1310,7 +1376,7 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->blocks = (work->sites->count + LANES - 1) / LANES;
     size_t places = (size_t)work->blocks * LANES, logs = (size_t)(work->sites->tolerances + 4) * count;
     size_t tolerances = (size_t)work->sites->tolerances, grown = (size_t)(work->blocks * size_grown(work->own, widest));
-    logs += tolerances * (count + part + 1);
+    logs += tolerances * (count + 1) + (part + 3) * LANES + (size_t)size_grown(work->own, widest);
     work->cells = calloc((places + count) * part + 2 * part * LANES + 3 * places + logs + grown, sizeof(double));
     work->changed = calloc(count, sizeof(uint32_t));
     int many = count > MOST_TOGETHER;
@@ -1322,7 +1388,11 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->grown = work->cells + places * part;
     work->packs = work->grown + grown;
     work->totals = work->packs + count * part;
-    work->step = work->totals + tolerances * part;
+    work->grown_totals = work->totals + part * LANES;
+    work->left_totals = work->grown_totals + size_grown(work->own, widest);
+    work->rank_totals = work->left_totals + LANES;
+    work->least_totals = work->rank_totals + LANES;
+    work->step = work->least_totals + LANES;
     work->weight = work->step + tolerances * count;
     work->shared = work->weight + tolerances;
     work->factor = work->shared + places;
@@ -1417,6 +1487,9 @@ static void fit_sites(Work *work, Subsets *table, size_t set, ptrdiff_t from)
     const Sites *sites = work->sites;
     size_t own = (size_t)work->own, count = (size_t)sites->count, begin = set * count;
     double left[MOST_COLUMNS * LANES], rank[LANES];
+    if (sites->spread[work->node] && sites->tolerances <= LANES)
+        grow(work->totals, work->local, from, work->regressors, 1, work->widest, work->least_totals, work->grown_totals,
+             work->left_totals, work->rank_totals, sites->tolerances <= LANES / 2);
     for (size_t k = 0; k < count; k++) {
         size_t at = begin + k;
         ptrdiff_t block = (ptrdiff_t)k / LANES;
