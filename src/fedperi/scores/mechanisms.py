@@ -97,6 +97,8 @@ class Mechanisms:
     margin : float
         Parent sets this many nats behind one of their subsets are hopeless: their supersets are not looked at, and
         score minus infinity.
+    others : sequence of float
+        Tolerances for which `lattices_changed` gives scores in addition, each alone.
 
     Examples
     --------
@@ -123,6 +125,7 @@ class Mechanisms:
         share: bool = True,
         prices: Prices = USUAL,
         margin: float = np.inf,
+        others: Sequence[float] = (),
     ) -> None:
         self.summaries = tuple(summaries)
         self.names = self.summaries[0].names
@@ -132,6 +135,7 @@ class Mechanisms:
         self.prices = prices
         self.margin = float(margin)
         self.tolerances = np.array(tolerances, dtype=np.float64)
+        self.others = np.array(others, dtype=np.float64)
         self.first = np.cumsum([1, *(len(block) for block in self.summaries[0].blocks)]).astype(np.int64)
         self.spread = np.array([kind == "continuous" for kind in self.summaries[0].kinds])
         self.declared = np.array([[name in (s.targets or ()) for name in self.names] for s in summaries])
@@ -179,15 +183,16 @@ class Mechanisms:
         """
         return self._scores(node, fixed, free, wanted, known=known, labels=False)[0]
 
-    def lattices_without(self, node: int, free: Sequence[int], wanted: Bools | None = None) -> Floats:
+    def lattices_changed(self, node: int, free: Sequence[int], wanted: Bools | None = None) -> tuple[Floats, Floats]:
         """Score a node for every subset of `free` without each of the sites in turn, one row per site.
 
         The other sites stay in the groups that they are in with all sites, and so does the tolerance: one group changes
-        at a time, which is a tenth of the work of searching for groups again.
+        at a time, which is a tenth of the work of searching for groups again. Also with each of the `others` as the one
+        tolerance, one row per tolerance.
         """
-        without = np.empty((len(self.n), 1 << len(free)))
-        self._scores(node, (), free, wanted, without, labels=False)
-        return without
+        without, others = np.empty((len(self.n), 1 << len(free))), np.empty((len(self.others), 1 << len(free)))
+        self._scores(node, (), free, wanted, without, labels=False, others=others)
+        return without, others
 
     def groups(self, node: int, parents: Sequence[int]) -> tuple[Ints, float]:
         """Number the groups of sites that share the mechanism of a family; return also the tolerance it takes."""
@@ -205,6 +210,7 @@ class Mechanisms:
         without: Floats | None = None,
         known: Floats | None = None,
         labels: bool = True,
+        others: Floats | None = None,
     ) -> tuple[Floats, Ints, Floats]:
         """Scores, groups and tolerances; the scores without each site are written where they are wanted.
 
@@ -215,11 +221,13 @@ class Mechanisms:
         groups = np.empty((subsets if labels else 0, len(self.n)), dtype=np.int64)
         parents, named = np.array([*fixed, *free], dtype=np.int64), groups if labels else None
         if not kernel.loops.mechanism_scores(
-            self._lent, node, parents, len(fixed), wanted, known, out, named, tolerances, without
+            self._lent, node, parents, len(fixed), wanted, known, out, named, tolerances, without, others
         ):
             from .mechanisms_numpy import score_families
 
             out, groups, tolerances = score_families(self, node, parents, len(fixed), wanted, without)
+            for at in range(0 if others is None else len(others)):
+                others[at] = score_families(self, node, parents, len(fixed), wanted, None, self.others[at : at + 1])[0]
         return out, groups, tolerances
 
     def _constant(self, variances: Floats) -> Bools:
@@ -243,7 +251,8 @@ class Mechanisms:
             self.spread,
             self.constant,
             self.declared,
-            self.tolerances,
+            np.concatenate([self.tolerances, self.others]),
+            len(self.others),
             *self.prices,
             self.margin,
             self.share,

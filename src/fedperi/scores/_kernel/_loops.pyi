@@ -94,6 +94,7 @@ def mechanisms(
     constant: Bools,
     declared: Bools,
     tolerances: Floats,
+    others: int,
     price_own: float,
     price_cut: float,
     price_some: float,
@@ -112,6 +113,7 @@ def mechanism_scores(
     groups: Ints | None,
     tolerances: Floats,
     without: Floats | None,
+    others: Floats | None,
 ) -> bool: ...
 def latent_steps(
     moments: Floats,

@@ -99,6 +99,7 @@ typedef struct {
     const uint8_t *constant, *declared;  /* [site, variable]: set to one value; known to be intervened on */
     const double *tolerance;             /* how much sites may differ and still share a mechanism: to choose from */
     ptrdiff_t tolerances;
+    ptrdiff_t others;                        /* tolerances that come after these, each of which is only tried alone */
     double price_own, price_cut, price_some; /* of a mechanism of one's own; cut off from all parents; from some */
     double price_tolerance;                  /* of a tolerance above zero */
     double margin;                           /* nats: a set this far behind one of its subsets is hopeless */
@@ -107,7 +108,7 @@ typedef struct {
 
 int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, int fixed, int open,
                      const uint8_t *wanted, const double *known, double *out, int64_t *labels, double *taus,
-                     double *without);
+                     double *without, double *others);
 
 /* latent.c */
 typedef struct {

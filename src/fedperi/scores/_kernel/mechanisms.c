@@ -82,6 +82,9 @@ typedef struct {
 
 static inline double larger(double a, double b) { return a > b ? a : b; }
 
+/* Tolerances, those that are tried alone among them. */
+static inline ptrdiff_t all_tolerances(const Sites *sites) { return sites->tolerances + sites->others; }
+
 static inline ptrdiff_t triangle(ptrdiff_t rows) { return rows * (rows + 1) / 2; }
 
 static ptrdiff_t size_of(const Work *work, ptrdiff_t part)
@@ -393,7 +396,7 @@ static void gather_cells(Work *work)
         work->log_n[k] = log(sites->n[k]);
         work->grouped += in_groups(work, k);
     }
-    for (ptrdiff_t t = 0; t < sites->tolerances; t++)
+    for (ptrdiff_t t = 0; t < all_tolerances(sites); t++)
         gather_tolerance(work, t, cells);
 }
 
@@ -731,7 +734,7 @@ static void gather_single(Work *work)
 static int all_listed(const Work *work, const ptrdiff_t *list, ptrdiff_t count)
 {
     int all = work->sites->spread[work->node] && count == work->grouped && (!work->few || work->tau == 0.0) &&
-              work->sites->tolerances <= LANES;
+              all_tolerances(work->sites) <= LANES;
     for (ptrdiff_t x = 1; x < count && all; x++)
         all = list[x - 1] < list[x];
     return all;
@@ -1181,7 +1184,7 @@ static double join_others(Work *work, const int64_t *labels, ptrdiff_t but, ptrd
 static void choose_tolerance(Work *work, double tau)
 {
     work->tau = tau;
-    for (work->at = 0; work->at < work->sites->tolerances - 1 && work->sites->tolerance[work->at] != tau;)
+    for (work->at = 0; work->at < all_tolerances(work->sites) - 1 && work->sites->tolerance[work->at] != tau;)
         work->at++;
 }
 
@@ -1325,8 +1328,8 @@ static double most_possible(const Work *work, const Fits *fits, double differ)
 }
 
 /* The same with the tolerance that explains the sites best. One that is not zero has a price, and is not tried if it
-   cannot pay. Labels and the tolerance are those of the best. */
-static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int64_t *room, double *tau)
+   cannot pay. Labels and the tolerance are those of the best. Also the score with the first tolerance. */
+static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int64_t *room, double *tau, double *first)
 {
     const Sites *sites = work->sites;
     double best = -HUGE_VAL, differ = 0.0;
@@ -1338,6 +1341,8 @@ static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int6
         double found = score_family(work, fits, room) - price;
         if (sites->tolerance[t] == 0.0)
             differ = work->differ;
+        if (!t)
+            *first = found;
         if (found > best) {
             best = found;
             *tau = work->tau;
@@ -1345,6 +1350,15 @@ static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int6
         }
     }
     return best;
+}
+
+/* The score with one tolerance. `first` is that with the first one. */
+static double score_with(Work *work, const Fits *fits, double tau, double first, int64_t *room)
+{
+    if (tau == work->sites->tolerance[0])
+        return first;
+    choose_tolerance(work, tau);
+    return score_family(work, fits, room) - price_of(work->sites, tau, work->sites->count);
 }
 
 static void forget_work(Work *work)
@@ -1374,8 +1388,8 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->list = malloc((2 * count + count / AT_ONCE + 2) * sizeof(ptrdiff_t)); /* and `leavers`, and groups */
     work->cut = malloc(2 * count * sizeof(size_t));
     work->blocks = (work->sites->count + LANES - 1) / LANES;
-    size_t places = (size_t)work->blocks * LANES, logs = (size_t)(work->sites->tolerances + 4) * count;
-    size_t tolerances = (size_t)work->sites->tolerances, grown = (size_t)(work->blocks * size_grown(work->own, widest));
+    size_t places = (size_t)work->blocks * LANES, logs = (size_t)(all_tolerances(work->sites) + 4) * count;
+    size_t tolerances = (size_t)all_tolerances(work->sites), grown = (size_t)(work->blocks * size_grown(work->own, widest));
     logs += tolerances * (count + 1) + (part + 3) * LANES + (size_t)size_grown(work->own, widest);
     work->cells = calloc((places + count) * part + 2 * part * LANES + 3 * places + logs + grown, sizeof(double));
     work->changed = calloc(count, sizeof(uint32_t));
@@ -1487,9 +1501,9 @@ static void fit_sites(Work *work, Subsets *table, size_t set, ptrdiff_t from)
     const Sites *sites = work->sites;
     size_t own = (size_t)work->own, count = (size_t)sites->count, begin = set * count;
     double left[MOST_COLUMNS * LANES], rank[LANES];
-    if (sites->spread[work->node] && sites->tolerances <= LANES)
+    if (sites->spread[work->node] && all_tolerances(sites) <= LANES)
         grow(work->totals, work->local, from, work->regressors, 1, work->widest, work->least_totals, work->grown_totals,
-             work->left_totals, work->rank_totals, sites->tolerances <= LANES / 2);
+             work->left_totals, work->rank_totals, all_tolerances(sites) <= LANES / 2);
     for (size_t k = 0; k < count; k++) {
         size_t at = begin + k;
         ptrdiff_t block = (ptrdiff_t)k / LANES;
@@ -1543,10 +1557,11 @@ static int passed_over(Subsets *table, size_t set)
 /* Scores of a node for its `fixed` first parents joined with every subset of the `open` others. Sets that are not in
    `wanted`, if it is given, are passed over with all their supersets; so are, if nothing is fixed, sets that are far
    behind one of their subsets. Sets whose score is `known`, and not a NaN, are not scored again. Of every site, in each
-   other set, the group it is in; the tolerance; and the scores without each site, if they are wanted. */
+   other set, the group it is in; the tolerance; and the scores without each site, and with each other tolerance alone,
+   if they are wanted. */
 int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, int fixed, int open,
                      const uint8_t *wanted, const double *known, double *out, int64_t *labels, double *taus,
-                     double *without)
+                     double *without, double *others)
 {
     int all = fixed + open, fault = 0;
     Work work = {.sites = sites, .node = node};
@@ -1580,6 +1595,8 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
                 labels[at * (size_t)count + (size_t)k] = k;
             for (ptrdiff_t k = 0; k < count && without; k++)
                 without[(size_t)k * shown + at] = -HUGE_VAL;
+            for (ptrdiff_t t = 0; t < sites->others && others; t++)
+                others[(size_t)t * shown + at] = -HUGE_VAL;
         }
         if (!fixed && (passed_over(&table, set) || (wanted && !wanted[set]))) {
             table.hopeless[set] = 1;
@@ -1595,7 +1612,11 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
                      table.variance + begin * (size_t)work.own, table.left + begin};
         int64_t *found = labels ? labels + at * (size_t)count : table.groups + count;
         int again = !known || isnan(known[at]);
-        out[at] = again ? score_tolerant(&work, &fits, found, table.groups, taus + at) : known[at];
+        double first = -HUGE_VAL;
+        out[at] = again ? score_tolerant(&work, &fits, found, table.groups, taus + at, &first) : known[at];
+        for (ptrdiff_t t = 0; t < sites->others && others; t++)
+            others[(size_t)t * shown + at] =
+                score_with(&work, &fits, sites->tolerance[sites->tolerances + t], first, table.groups);
         if (without) {
             leave_out(&work, &fits, found, table.groups, taus[at], table.scores);
             for (ptrdiff_t k = 0; k < count; k++)
