@@ -493,23 +493,40 @@ static ptrdiff_t columns_of(const Work *work, size_t parents)
     return columns;
 }
 
-/* What a group can be worth at most if it is left with some of its parents: it fits no better than with all. */
-static double most_cut(const Work *work, double fit, double rows, size_t parents)
+/* Where the last of some parents has its last column, among the regressors. */
+static ptrdiff_t last_column(const Work *work, size_t parents)
+{
+    const int64_t *first = work->sites->first;
+    ptrdiff_t at = 0, last = 0;
+    for (size_t t = 0; parents >> t; t++)
+        if (work->set >> t & 1) {
+            at += (ptrdiff_t)(first[work->parents[t] + 1] - first[work->parents[t]]);
+            last = parents >> t & 1 ? at : last;
+        }
+    return last;
+}
+
+/* What a group can be worth at most if it is left with some of its parents: it fits no better than with all regressors
+   up to the last one that it keeps. That follows from the node's row of the factor, whose cells lie `lanes` apart. */
+static double most_cut(const Work *work, const double *row, ptrdiff_t lanes, ptrdiff_t rank, double left, double rows,
+                       size_t parents)
 {
     if (parents == NOT_CUT)
         return -HUGE_VAL;
-    double price = parents ? work->sites->price_some : work->sites->price_cut;
-    return fit - 0.5 * parameters(work, columns_of(work, parents)) * log(rows) - price;
+    if (rank < work->regressors) /* the row says nothing of columns that were dropped */
+        return HUGE_VAL;
+    double price = parents ? work->sites->price_some : work->sites->price_cut, free = 0.5 * parameters(work, columns_of(work, parents));
+    for (ptrdiff_t j = work->regressors - 1; j > last_column(work, parents); j--)
+        left += row[j * lanes] * row[j * lanes];
+    return -0.5 * rows * (log(larger(left / rows, TINY)) + 1.0) - free * log(rows) - price + ROUNDING;
 }
 
 /* Value of a group of several sites: with all parents or, if that is better, with those that one of its parts is left
-   with. Only where sites share exactly, and have a spread of their own. Given what it fits with all, if its regressors
-   have full rank; else infinity. */
-static double value_cut(Work *work, const double *sums, double rows, double value, double fit, size_t parents,
+   with. Only where sites share exactly, and have a spread of their own; given the most that this can be. */
+static double value_cut(Work *work, const double *sums, double rows, double value, double most, size_t parents,
                         size_t *cut)
 {
-    if (parents == NOT_CUT || work->tau > 0.0 || !work->sites->spread[work->node] ||
-        most_cut(work, fit, rows, parents) + ROUNDING < value)
+    if (most < value)
         return value;
     double price = parents ? work->sites->price_some : work->sites->price_cut;
     double found = score_some(work, sums, rows, parents) - price;
@@ -519,10 +536,16 @@ static double value_cut(Work *work, const double *sums, double rows, double valu
     return found;
 }
 
-/* What the group that was scored last fits with all parents, as `value_cut` takes it. */
-static double fit_if_full(const Work *work, ptrdiff_t rank, double fit)
+/* Whether groups may be cut off from parents. */
+static int may_cut(const Work *work) { return work->tau == 0.0 && work->sites->spread[work->node]; }
+
+/* The same for the group that was scored last. */
+static double value_cut_scored(Work *work, const double *sums, double rows, double value, size_t parents, size_t *cut)
 {
-    return rank < work->regressors ? HUGE_VAL : fit;
+    if (parents == NOT_CUT || !may_cut(work))
+        return value;
+    double most = most_cut(work, work->root + triangle(work->regressors), 1, work->rank, work->left[0], rows, parents);
+    return value_cut(work, sums, rows, value, most, parents, cut);
 }
 
 static double score_joint(Work *work, ptrdiff_t a, ptrdiff_t b)
@@ -543,9 +566,8 @@ static double value_joint(Work *work, ptrdiff_t a, ptrdiff_t b, double *score, s
     *score = score_joint(work, a, b);
     *cut = NOT_CUT;
     double rows = work->rows[a] + work->rows[b], value = *score - work->sites->price_own;
-    double fit = fit_if_full(work, work->rank, work->fit);
-    value = value_cut(work, work->joint, rows, value, fit, work->cut[a], cut);
-    return work->cut[b] == work->cut[a] ? value : value_cut(work, work->joint, rows, value, fit, work->cut[b], cut);
+    value = value_cut_scored(work, work->joint, rows, value, work->cut[a], cut);
+    return work->cut[b] == work->cut[a] ? value : value_cut_scored(work, work->joint, rows, value, work->cut[b], cut);
 }
 
 static void join(Work *work, ptrdiff_t a, ptrdiff_t b, int64_t *labels)
@@ -564,16 +586,16 @@ static void join(Work *work, ptrdiff_t a, ptrdiff_t b, int64_t *labels)
             labels[k] = a;
 }
 
-/* Scores of groups, `pairs` by lanes; of numbers only. Also their ranks, and what they score before any penalty. */
-static void score_lanes(Work *work, const double *rows, const double *fixed, double *scores, double *fits, double *rank)
+/* Scores of groups, `pairs` by lanes; of numbers only. Also their ranks, and what is left over. */
+static void score_lanes(Work *work, const double *rows, const double *fixed, double *scores, double *left, double *rank)
 {
-    double least[LANES], left[LANES];
+    double least[LANES];
     for (int lane = 0; lane < LANES; lane++)
         least[lane] = CONSTANT * rows[lane];
     residual_lanes(work->pairs, work->same, size_of(work, 0), work->own, least, work->factor, left, rank);
     for (int lane = 0; lane < LANES; lane++) {
-        fits[lane] = fixed[lane] - 0.5 * rows[lane] * (log(larger(left[lane] / rows[lane], TINY)) + 1.0);
-        scores[lane] = fits[lane] - 0.5 * parameters(work, (ptrdiff_t)rank[lane]) * log(rows[lane]);
+        double fit = fixed[lane] - 0.5 * rows[lane] * (log(larger(left[lane] / rows[lane], TINY)) + 1.0);
+        scores[lane] = fit - 0.5 * parameters(work, (ptrdiff_t)rank[lane]) * log(rows[lane]);
     }
 }
 
@@ -590,7 +612,8 @@ static void weigh_pair(Work *work, ptrdiff_t a, ptrdiff_t b)
 static void weigh_pairs(Work *work, const ptrdiff_t *ones, const ptrdiff_t *others, int count)
 {
     ptrdiff_t cells = triangle(size_of(work, 0)), sites = work->sites->count;
-    double rows[LANES], fixed[LANES], scores[LANES], fits[LANES], rank[LANES];
+    double rows[LANES], fixed[LANES], scores[LANES], left[LANES], rank[LANES];
+    const double *row = work->factor + triangle(work->regressors) * LANES;
     for (int lane = 0; lane < LANES; lane++) {
         ptrdiff_t a = ones[lane < count ? lane : 0], b = others[lane < count ? lane : 0];
         const double *one = work->sums + a * work->packed, *other = work->sums + b * work->packed;
@@ -599,18 +622,23 @@ static void weigh_pairs(Work *work, const ptrdiff_t *ones, const ptrdiff_t *othe
         rows[lane] = work->rows[a] + work->rows[b];
         fixed[lane] = work->fixed[a] + work->fixed[b];
     }
-    score_lanes(work, rows, fixed, scores, fits, rank);
+    score_lanes(work, rows, fixed, scores, left, rank);
     for (int lane = 0; lane < count; lane++) {
-        ptrdiff_t a = ones[lane], b = others[lane];
-        double apart = work->value[a] + work->value[b], most = -HUGE_VAL;
-        double gain = scores[lane] - work->sites->price_own - work->value[a] - work->value[b];
-        work->gain[a * sites + b] = work->gain[b * sites + a] = gain;
-        if (work->tau == 0.0 && (work->cut[a] != NOT_CUT || work->cut[b] != NOT_CUT))
-            most = larger(most_cut(work, fits[lane], rows[lane], work->cut[a]),
-                          most_cut(work, fits[lane], rows[lane], work->cut[b]));
-        /* Below zero it does not matter what it is. */
-        if (most > apart - LEAST_GAIN || (most > -HUGE_VAL && (ptrdiff_t)rank[lane] < work->regressors))
-            weigh_pair(work, a, b);
+        ptrdiff_t a = ones[lane], b = others[lane], gathered = 0;
+        double value = scores[lane] - work->sites->price_own, apart = work->value[a] + work->value[b];
+        for (int side = 0; side < 2 && may_cut(work); side++) {
+            size_t cut = work->cut[side ? b : a];
+            double most = side && cut == work->cut[a]
+                              ? -HUGE_VAL
+                              : most_cut(work, row + lane, LANES, (ptrdiff_t)rank[lane], left[lane], rows[lane], cut);
+            if (most <= apart - LEAST_GAIN || most < value) /* below zero it does not matter what the gain is */
+                continue;
+            for (ptrdiff_t cell = 0; cell < cells && !gathered; cell++)
+                work->joint[cell] = work->pairs[cell * LANES + lane];
+            gathered = 1;
+            value = value_cut(work, work->joint, rows[lane], value, most, cut, &cut);
+        }
+        work->gain[a * sites + b] = work->gain[b * sites + a] = value - work->value[a] - work->value[b];
     }
 }
 
@@ -782,8 +810,7 @@ static double value_scored(Work *work, const ptrdiff_t *list, ptrdiff_t count, d
         for (ptrdiff_t y = 0; y < x && !known; y++)
             known = work->own_cut[list[y]] == work->own_cut[list[x]];
         if (!known)
-            value = value_cut(work, work->joint, rows, value, fit_if_full(work, work->rank, work->fit),
-                              work->own_cut[list[x]], cut);
+            value = value_cut_scored(work, work->joint, rows, value, work->own_cut[list[x]], cut);
     }
     return value;
 }
@@ -1192,7 +1219,7 @@ static void choose_tolerance(Work *work, double tau)
 static void scores_without(Work *work, const int64_t *labels)
 {
     ptrdiff_t cells = triangle(size_of(work, 0)), count = work->sites->count, sites[LANES];
-    double rows[LANES], fixed[LANES], scores[LANES], fits[LANES], rank[LANES];
+    double rows[LANES], fixed[LANES], scores[LANES], left[LANES], rank[LANES];
     int waiting = 0;
     for (ptrdiff_t k = 0; k <= count; k++) {
         if (k < count && work->members[labels[k]] > 2)
@@ -1208,10 +1235,13 @@ static void scores_without(Work *work, const int64_t *labels)
             rows[lane] = work->rows[group] - work->own_rows[site];
             fixed[lane] = work->fixed[group] - work->own_fixed[site];
         }
-        score_lanes(work, rows, fixed, scores, fits, rank);
+        score_lanes(work, rows, fixed, scores, left, rank);
         for (int lane = 0; lane < waiting; lane++) {
             work->leaving[sites[lane]] = scores[lane];
-            work->around[sites[lane]] = fit_if_full(work, (ptrdiff_t)rank[lane], fits[lane]);
+            work->around[sites[lane]] = /* what it can be worth if it is cut off */
+                may_cut(work) ? most_cut(work, work->factor + triangle(work->regressors) * LANES + lane, LANES,
+                                         (ptrdiff_t)rank[lane], left[lane], rows[lane], work->cut[labels[sites[lane]]])
+                              : -HUGE_VAL;
         }
         waiting = 0;
     }
@@ -1267,8 +1297,10 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
                         ? work->leaving[k]
                         : score_group(work, work->joint, rows, work->fixed[group] - work->own_fixed[k]);
             value = score - sites->price_own;
-            value = rest < 0 ? value_cut(work, work->joint, rows, value, work->around[k], work->cut[group], &cut)
-                             : work->alone[rest];
+            if (rest >= 0)
+                value = work->alone[rest];
+            else if (sites->spread[work->node] && work->around[k] > -HUGE_VAL)
+                value = value_cut(work, work->joint, rows, value, work->around[k], work->cut[group], &cut);
             if (rest >= 0)
                 score = fits->alone[rest];
             if (rest >= 0 && value == TOO_FEW) /* it must join others, if there are any */
