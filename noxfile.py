@@ -61,6 +61,15 @@ def lock(session: nox.Session) -> None:
 
 
 @nox.session
+def containers(session: nox.Session) -> None:
+    """Build the image, and run it and the pilot of the compose file; arguments after ``--`` go to ``docker build``."""
+    session.install("-e", ".[test]")
+    build = ("docker", "build", "-f", "deploy/Dockerfile", "-t", "fedperi", *session.posargs, ".")
+    session.run(*build, external=True)
+    session.run("pytest", "tests/project/test_containers.py", env={**ENVIRONMENT, "FEDPERI_CONTAINERS": "1"})
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Run the examples of the pages and of the docstrings, and check links and names."""
     session.install("-e", ".[test]")

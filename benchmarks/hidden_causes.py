@@ -27,6 +27,7 @@ SIGNS = {
     "untold": "stays as elsewhere",
     "reach": "does not reach",
     "three": "explain them",
+    "unexplained": "does not explain",
 }
 
 

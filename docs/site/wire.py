@@ -23,7 +23,7 @@ from fedperi.protocol.requests import Asking, Card, Closing, Hello, Opening, Sta
 from fedperi.protocol.steps import Beginning, StepRequest, read_step_reply, write_step_reply
 from fedperi.tables.schema import Column
 from fedperi.transports.flower import guard, records
-from fedperi.transports.flower.inner import superlink
+from fedperi.transports.flower.inner import messages, superlink
 
 PAGE = Path(__file__).parents[1] / "reference" / "wire-format.md"
 
@@ -192,6 +192,7 @@ def _numbers() -> dict[str, object]:
     return {
         "protocol": limits.PROTOCOL,
         "numbers": f"{limits.MAX_NUMBERS:,}",
+        "whole": f"{messages.WHOLE >> 20} MiB",
         "piece": f"{records.PIECE >> 20} MiB",
         "body": f"{guard.MAX_BODY >> 20} MiB",
         "strange": f"{guard.MAX_STRANGE >> 10} KiB",
@@ -218,10 +219,11 @@ two. Version {protocol} of the protocol.
    bodies in Protocol Buffers, paths below `{fleet}`. Everything else is answered with 403 for other machines.
 2. Every request of a site carries its public key, the time, and a signature of the time with its private key
    (ECDSA). Clocks may differ by {clocks} seconds.
-3. A site asks for messages (`pull-messages`) four times a second in a run, and every two seconds when it is idle. A
-   message comes in parts, each of which is a request (`pull-object`), and is confirmed. A reply is announced
-   (`push-messages`) and sent in parts (`push-object`). `send-node-heartbeat` tells every 3 seconds that the site is
-   alive.
+3. A site asks for messages (`pull-messages`) four times a second in a run, and every two seconds when it is idle. The
+   answer holds the whole message, and the reply is one request (`push-messages`). So a message costs one request,
+   the least that an exchange can have. Only messages above {whole} travel in parts: then each part is a request of its
+   own (`pull-object`, `push-object`), and their arrival is confirmed. `send-node-heartbeat` tells every 3 seconds, on
+   a connection of its own, that the site is alive.
 4. A message is a set of records. The record `{values}` holds plain values: texts, whole numbers, numbers, truth
    values. If there are arrays, `{arrays}` in it lists their names, types and shapes in JSON, and `{block}` holds
    their bytes one after the other, little-endian, rows first; what exceeds {piece} goes on in records `more0`,

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from causallearn.search.ConstraintBased.FCI import fci as causallearn_fci
 from helpers.graphs import random_dag
+from numpy.typing import NDArray
 from scipy import stats
 
 import fedperi as fp
@@ -19,6 +20,7 @@ from fedperi.discovery.fci.fci import fci_search
 from fedperi.discovery.fci.moments import SiteTests
 from fedperi.discovery.fci.possible import blocks
 from fedperi.discovery.oracle import DSeparation
+from fedperi.graph import bits
 from fedperi.graph.ancestral.mag import mag, pag_by_definition
 from fedperi.graph.ancestral.pag import CIRCLE
 from fedperi.graph.formats.pag import from_causallearn
@@ -26,6 +28,9 @@ from fedperi.methods.mperi.statements import named_entries, statements
 from fedperi.tables.reading import Reading
 from fedperi.tables.summary.qualities import Noise
 from fedperi.tables.summary.summaries import summaries
+from fedperi.tables.summary.summary import Summary
+
+Indices = NDArray[np.intp]
 
 
 def hidden_case(seed: int, p: int) -> tuple[fp.PDAG, list[str]]:
@@ -193,6 +198,90 @@ def test_blocks_are_those_of_networkx() -> None:
         for nodes in nx.biconnected_components(graph):
             for a, b in graph.subgraph(nodes).edges:
                 assert found[min(a, b), max(a, b)] == sum(1 << v for v in nodes)
+
+
+def sites_with_hidden(seed: int, p: int = 12) -> list[Summary]:
+    """Summaries of three sites, two of twelve or so variables hidden."""
+    sim = fp.simulate(
+        p + 2, clients=3, samples=400, edges=1.3 * p, weights=(0.3, 1.0), shield_colliders=False, seed=seed
+    )
+    return [part.straight() for part in summaries([table.iloc[:, 2:] for table in sim.sites])]
+
+
+def test_sets_that_are_left_out_show_dependence() -> None:
+    """Every set of up to seven candidates is tested: those not listed have a p-value below the level."""
+    for seed in range(6):
+        test = SiteTests(sites_with_hidden(seed), contexts=False)
+        pairs = [(x, y) for x in range(5) for y in range(x + 1, 5)]
+        inside = [(1 << 9) - 1 & ~(1 << x | 1 << y) for x, y in pairs]
+        for (x, y), within, listed in zip(pairs, inside, test.open_sets(pairs, inside, 0.01), strict=True):
+            assert listed is None or all(not code & ~within for code in listed)
+            for code in bits.subsets(within) if listed is not None else ():
+                given = np.array([list(bits.members(code))], dtype=np.intp).reshape(1, -1)
+                p = test.p_values(np.array([x]), np.array([y]), given)[0]
+                assert p <= 0.01 or code in listed
+
+
+def test_what_is_left_out_changes_nothing() -> None:
+    """The same search with a test that does not know which sets it can leave out."""
+
+    class Plain:
+        def __init__(self, inner: SiteTests) -> None:
+            self.names, self.max_given, self.p_values = inner.names, inner.max_given, inner.p_values
+
+    fewer = 0
+    for seed in range(12):
+        test = SiteTests(sites_with_hidden(seed, 20), contexts=False)
+        one, other = fci_search(test), fci_search(Plain(test))
+        assert one.graph == other.graph and one.separators == other.separators
+        fewer += one.tests < other.tests
+    assert fewer > 2
+
+
+class Told:
+    """Answers that are given beforehand; all else is dependence."""
+
+    def __init__(self, names: str, answers: dict[tuple[str, str], float]) -> None:
+        self.names, self.max_given, self._answers = tuple(names), len(names) - 2, answers
+
+    def p_values(self, x: Indices, y: Indices, given: Indices) -> NDArray[np.float64]:
+        said = zip(x.tolist(), y.tolist(), given.tolist(), strict=True)
+        keys = [(self.names[a] + self.names[b], "".join(self.names[v] for v in z)) for a, b, z in said]
+        return np.array([self._answers.get(key, 0.0) for key in keys])
+
+
+@pytest.mark.parametrize(
+    ("without", "with_middle", "edges"),
+    [
+        (0.5, 0.001, [("a", "o->", "b"), ("c", "o->", "b")]),
+        (0.5, 0.02, [("a", "o-o", "b"), ("b", "o-o", "c")]),
+        (0.05, 0.001, [("a", "o-o", "b"), ("b", "o-o", "c")]),
+    ],
+)
+def test_a_collider_needs_sets_that_clearly_disagree(
+    without: float, with_middle: float, edges: list[tuple[str, str, str]]
+) -> None:
+    test = Told("abc", {("ac", ""): without, ("ac", "b"): with_middle})
+    assert fci_search(test, 0.01).graph == fp.PAG.from_edges(edges, list("abc"))
+
+
+def test_no_rule_uses_an_unclear_triple() -> None:
+    """a and d point at b, and b is between both and c. If that is unclear, c stays open."""
+    found = {("ad", ""): 0.9, ("ac", "b"): 0.9, ("cd", "b"): 0.9}
+    assert fci_search(Told("abcd", found)).graph.edge("b", "c") == "-->"
+    unclear = found | {("ac", ""): 0.2, ("cd", ""): 0.2}
+    assert fci_search(Told("abcd", unclear)).graph.edge("b", "c") == "o-o"
+
+
+def test_a_curve_is_no_change() -> None:
+    """Older patients at one site, and a risk that grows with the square of age: nothing points at age."""
+    rng = np.random.default_rng(2)
+    tables = []
+    for mean in (0.0, 0.8):
+        age = rng.normal(mean, 1, 3000)
+        tables.append(pd.DataFrame({"age": age, "risk": (age - 0.4) ** 2 + rng.normal(size=3000)}))
+    assert fp.FCI(data="linear").fit(tables).graph.edge("age", "risk") == "<-o"
+    assert fp.FCI().fit(tables).graph.edge("age", "risk") == "o-o"
 
 
 @pytest.mark.parametrize(

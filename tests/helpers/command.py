@@ -8,12 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 from unittest.mock import patch
 
 from fedperi.cli import main
+from helpers.forked import Forked, can_fork
 
 COMMAND = [sys.executable, "-c", "from fedperi.cli import main; main()"]
 # What Python itself does not show to a user.
@@ -29,18 +31,36 @@ class Done(NamedTuple):
 
 
 def fedperi(*arguments: object, cwd: Path | None = None, columns: int | None = None, timeout: float = 120) -> Done:
-    """Run `fedperi` in a process of its own, with output to pipes."""
-    ended = subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=timeout,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, **_width(columns)},
-    )
-    return Done(ended.returncode, ended.stdout, ended.stderr)
+    """Run `fedperi` in a process of its own, with output to files."""
+    words = [str(word) for word in arguments]
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        started = start(words, cwd or Path.cwd(), out, err, env=_width(columns))
+        try:
+            code = started.wait(timeout)
+        except subprocess.TimeoutExpired:
+            started.kill()
+            raise
+        texts = []
+        for stream in (out, err):
+            stream.seek(0)
+            texts.append(stream.read().decode("utf-8").replace(os.linesep, "\n"))
+    return Done(code, *texts)
+
+
+def start(
+    words: list[str],
+    cwd: Path,
+    out: IO[bytes],
+    err: IO[bytes],
+    talking: bool = False,
+    env: dict[str, str] | None = None,
+) -> Forked | subprocess.Popen[bytes]:
+    """Start `fedperi` in a process of its own."""
+    if can_fork():
+        return Forked(words, cwd, out, err, talking, env)
+    source = subprocess.PIPE if talking else subprocess.DEVNULL
+    whole = {**os.environ, **(env or {})}
+    return subprocess.Popen([*COMMAND, *words], cwd=cwd, stdin=source, stdout=out, stderr=err, env=whole)
 
 
 def fedperi_here(*arguments: object, cwd: Path | None = None, columns: int | None = None) -> Done:

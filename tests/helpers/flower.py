@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 import fedperi as fp
-from helpers.command import COMMAND
+from helpers.command import COMMAND, start
+from helpers.forked import Forked
 
 pytest.importorskip("flwr")
 
@@ -63,16 +64,18 @@ def wait_until_free(port: int) -> None:
 class Running:
     """A process, what it says, and its end."""
 
-    def __init__(self, folder: Path, label: str, command: Sequence[object], talking: bool = False) -> None:
+    def __init__(
+        self, folder: Path, label: str, command: Sequence[object], talking: bool = False, fork: bool = True
+    ) -> None:
         self.log = folder / f"{label}.log"
+        words = [str(word) for word in command]
+        self.process: Forked | subprocess.Popen[bytes]
         with self.log.open("ab") as sink:
-            self.process = subprocess.Popen(
-                [str(word) for word in command],
-                cwd=folder,
-                stdin=subprocess.PIPE if talking else subprocess.DEVNULL,
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-            )
+            if fork and words[: len(COMMAND)] == COMMAND:
+                self.process = start(words[len(COMMAND) :], folder, sink, sink, talking)
+            else:
+                source = subprocess.PIPE if talking else subprocess.DEVNULL
+                self.process = subprocess.Popen(words, cwd=folder, stdin=source, stdout=sink, stderr=sink)
 
     @property
     def said(self) -> str:
@@ -121,6 +124,7 @@ class Pilot:
 
     def __init__(self, folder: Path, p: int = 8, seed: int = 1, more: Sequence[str] = ()) -> None:
         self.folder, self.port = folder, free_port()
+        self.fork = True  # else commands import everything themselves, as those of users do: for tests of memory
         self.processes: list[Running] = []
         sim = fp.simulate(p, clients=3, samples=500, seed=seed)
         for name, table in zip(NAMES, sim.sites, strict=True):
@@ -170,7 +174,7 @@ class Pilot:
         return self.launch(label, [*COMMAND, *arguments], talking)
 
     def launch(self, label: str, command: Sequence[object], talking: bool = False) -> Running:
-        self.processes.append(Running(self.folder, label, command, talking))
+        self.processes.append(Running(self.folder, label, command, talking, self.fork))
         return self.processes[-1]
 
     def result(self, out: str = "results") -> fp.Result:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from helpers.command import Done
+from helpers.forked import ASKING, can_fork, number_of_server
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -15,10 +16,11 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"^(?:#|--) (\S+\.(?:toml|py|sql))$", re.MULTILINE)
 # The package that is tested, whatever else is on the path of the shell.
 COMMANDS = """
-fedperi() { "$PYTHON" -c 'from fedperi.cli import main; main()' "$@"; }
+fedperi() { "$PYTHON" %s "$@"; }
 python() { "$PYTHON" "$@"; }
 set -e
 """
+AS_USERS = """-c 'from fedperi.cli import main; main()'"""
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -35,9 +37,12 @@ def file_name(text: str) -> str | None:
 def shell(text: str, place: Path, timeout: float = 240) -> Done:
     """Run a block as a user pastes it into a shell, without what installs; end all that it started."""
     lines = [line for line in text.splitlines() if not line.startswith("pip install")]
+    server = number_of_server() if can_fork() else None
+    how = AS_USERS if server is None else f"-I -S '{ASKING}' {server}"
     run = subprocess.Popen(
-        ["bash", "-c", COMMANDS + "\n".join(lines)],
+        ["bash", "-c", COMMANDS % how + "\n".join(lines)],
         cwd=place,
+        pass_fds=() if server is None else (server,),
         env={**os.environ, "PYTHON": sys.executable},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

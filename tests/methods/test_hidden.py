@@ -148,7 +148,7 @@ def test_steps_of_em_never_score_lower() -> None:
     cause = first_guess(mechanisms, [0, 1, 2], [3, 4])
     last, scores = len(mechanisms.names), []
     for _ in range(6):
-        whole, entropy = completed(versions.parts, mechanisms, cause)
+        whole, entropy = completed(mechanisms, cause)
         families = [(v, (last,)) for v in range(3)] + [(last, (3, 4))]
         scores.append(entropy + sum(float(whole.lattice(v, given, ())[0]) for v, given in families))
         cause = improved(mechanisms, cause, {v: ((), [0] * 4) for v in range(3)}, [3, 4])

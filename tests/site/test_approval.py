@@ -174,7 +174,8 @@ def test_questions_about_what_waits_fill_no_log(tmp_path: Path) -> None:
     said = site.log.path.read_text()
     assert said.count("asks for our statement") == 1
     assert (
-        f"It waits for the owner: fedperi approve north {read_item(site.place).request.code} --store {tmp_path}" in said
+        f"It waits for the owner (fedperi approve north {read_item(site.place).request.code} --store {tmp_path})."
+        in said
     )
     closed = site.reply("close", wire.write(Closing("r1", "stopped by the coordinator")))
     assert "refused" not in closed and not site.stated

@@ -335,7 +335,7 @@ CATALOGUE = [
         "",
         "error",
         "chol",
-        "text at 'lyon' but numbers at 'metz', 'nice'",
+        "numbers, but also text; numbers only at 'metz', 'nice'",
         hidden=("letter",),
     ),
     # categories and numbers

@@ -17,6 +17,7 @@ from fedperi.tables.checks import collinear
 from fedperi.tables.checks.collinear import dependences
 from fedperi.tables.checks.faults import CONSTANT, MISSING
 from fedperi.tables.checks.findings import percent
+from fedperi.tables.preparing.opening import Opening
 
 
 def site(n: Any = 300, seed: Any = 0) -> Any:
@@ -359,3 +360,45 @@ def test_shares_never_round_to_nothing() -> None:
         "more than 99.9 %",
         "100 %",
     ]
+
+
+def test_text_among_numbers_is_named_where_it_is_and_its_share_only_if_it_is_known() -> None:
+    """Of a column with more than a hundred values only some are counted."""
+    rng = np.random.default_rng(3)
+    values = pd.Series(rng.normal(5, 2, 400).round(2)).astype(object)
+    values[::10] = "<0.6"
+    tables = {"north": site(400, 1).assign(crp=rng.normal(5, 2, 400)), "south": site(400, 2).assign(crp=values)}
+    assert findings(tables, "error") == [
+        "site 'south', column 'crp': numbers, but also text; numbers only at 'north'; if it means "
+        "missing, declare it as missing_values in the schema; or make it a number"
+    ]
+
+
+def test_a_column_that_is_empty_everywhere_is_left_out_without_advice_to_leave_out_all_sites() -> None:
+    tables = {name: site(seed=seed).assign(note=None) for seed, name in enumerate(("north", "south", "west"))}
+    assert findings(tables, "warning", missing="auto") == [
+        "column 'note': missing in 100 % of the rows at 'north', 100 % at 'south', 100 % at 'west'; "
+        "the column is left out"
+    ]
+
+
+def test_a_sorted_identifier_is_an_identifier_and_no_column_that_was_sorted_by_itself() -> None:
+    tables = {name: site(400, seed) for seed, name in enumerate(("north", "south", "west"))}
+    for at, table in enumerate(tables.values()):
+        number = 1000 * at + np.arange(400.0)
+        table["patient_id"] = number if at == 0 else number + 300 * table["a"].round(2)
+    said = findings(tables)
+    assert any("its name suggests that it identifies" in one for one in said)
+    assert not any("was sorted by itself" in one for one in said)
+    renamed = {name: table.rename(columns={"patient_id": "dose"}) for name, table in tables.items()}
+    assert any("was sorted by itself" in one for one in findings(renamed))
+
+
+def test_an_encoding_that_is_given_does_not_spoil_files_that_show_theirs(tmp_path: Path) -> None:
+    tables = {"nantes": "cp1252", "rennes": "utf-16", "tours": "utf-8", "metz": "utf-8-sig"}
+    for seed, (name, encoding) in enumerate(tables.items()):
+        site(seed=seed).rename(columns={"a": "âge"}).to_csv(tmp_path / f"{name}.csv", index=False, encoding=encoding)
+    files = [str(tmp_path / f"{name}.csv") for name in tables]
+    report = check(files, how=Opening(encoding="cp1252"))
+    assert report.ok, report.findings
+    assert "âge" in report.schema.names

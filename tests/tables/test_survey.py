@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import fedperi as fp
 import fedperi.tables
@@ -14,6 +16,7 @@ from fedperi.cli import app
 from fedperi.tables import Schema, Statistics, infer_schema, open_table, open_tables, summarize, table
 from fedperi.tables import survey as rooms
 from fedperi.tables.readers import csv_file, kept_rows
+from fedperi.tables.readers.packed import PackedFrame
 from fedperi.tables.summary.summaries import summaries
 from fedperi.tables.survey import read_once
 
@@ -163,6 +166,64 @@ def test_a_run_reads_rows_twice_that_do_not_fit_into_memory(
     report = fedperi.tables.check(files)
     for one, two in zip(summaries(report.tables), summaries(files), strict=True):
         assert (one.mean == two.mean).all() and (one.covariance == two.covariance).all()
+
+
+@pytest.mark.parametrize("room", [1 << 20, 1 << 26])
+def test_packed_rows_give_the_same_to_the_last_bit(
+    passes: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    """With room for packed rows only, each file is read once, and the result does not change."""
+    frames = {"north": mixed(1).round(3), "south": mixed(2).round(1)}
+    files = write(tmp_path, {name: pd.concat([frame] * 50) for name, frame in frames.items()})
+    monkeypatch.setattr(kept_rows, "PLAIN", 1 << 26)
+    kept = fp.MPERI().fit(files).to_json()
+    monkeypatch.setattr(kept_rows, "PLAIN", 0)
+    monkeypatch.setattr(kept_rows, "ROOM", room)
+    passes.clear()
+    assert fp.MPERI().fit(files).to_json() == kept
+    assert passes == {"north": 1, "south": 1}
+
+
+NUMBERS = st.one_of(
+    st.floats(),
+    st.integers(-(2**60), 2**60).map(float),
+    st.builds(lambda whole, digits: whole / 10**digits, st.integers(-(10**9), 10**9), st.integers(0, 7)),
+    st.sampled_from([0.0, -0.0, np.nan, np.inf, 2.0**53, 1e-320]),
+)
+COLUMNS = st.one_of(
+    st.lists(NUMBERS, min_size=6, max_size=6).map(lambda some: np.array(some, dtype=np.float64)),
+    st.lists(st.integers(-(10**9), 10**9), min_size=6, max_size=6).map(lambda some: np.array(some) / 1e4),
+    st.sampled_from(["int8", "int32", "int64", "uint8", "uint64"]).flatmap(
+        lambda kind: st.lists(
+            st.integers(int(np.iinfo(kind).min), int(np.iinfo(kind).max)), min_size=6, max_size=6
+        ).map(lambda some: np.array(some, dtype=kind))
+    ),
+    st.lists(st.integers(10**15, 10**15 + 300), min_size=6, max_size=6).map(np.array),
+    st.lists(st.sampled_from(["f", "m", "01", None]), min_size=6, max_size=6),
+    st.lists(st.sampled_from(["f", 1, 1.0, True, None]), min_size=6, max_size=6),
+    st.lists(st.sampled_from(["u", "v"]), min_size=6, max_size=6).map(lambda some: pd.Series(some, dtype=object)),
+    st.lists(st.sampled_from(["u", "v"]), min_size=6, max_size=6).map(lambda some: pd.Series(some, dtype="category")),
+    st.lists(st.booleans(), min_size=6, max_size=6),
+    st.lists(st.sampled_from([1, 2, None]), min_size=6, max_size=6).map(lambda some: pd.array(some, dtype="Int64")),
+)
+
+
+@given(st.lists(COLUMNS, min_size=1, max_size=4), st.integers(1, 9))
+def test_unpacked_rows_are_the_rows(columns: list[Any], times: int) -> None:
+    frame = pd.concat([pd.DataFrame({f"x{at}": column for at, column in enumerate(columns)})] * times)
+    found = PackedFrame.of(frame).unpacked()
+    pd.testing.assert_frame_equal(found, frame, check_exact=True)
+    for name in frame:
+        if frame[name].dtype == np.float64:
+            one, other = (part[name].to_numpy() for part in (frame, found))
+            assert (np.signbit(one) == np.signbit(other))[~np.isnan(one)].all()
+
+
+def test_packed_rows_are_small() -> None:
+    values = np.round(np.random.default_rng(1).normal(3e3, 2.0, (20_000, 10)), 4)
+    values[::7] = np.nan
+    frame = pd.DataFrame(values).add_prefix("x").assign(code=[0, 1] * 10_000, word=["u", "v"] * 10_000)
+    assert PackedFrame.of(frame).size == pytest.approx(20_000 * (10 * 3 + 1 + 1), rel=0.01)
 
 
 def test_codes_among_words_are_read_again_as_text(passes: Counter[str], tmp_path: Path) -> None:

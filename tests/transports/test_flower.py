@@ -5,12 +5,14 @@ Every process is ended by the test that started it, and every wait has a limit.
 
 import json
 import os
+import re
 import signal
 import socket
 import struct
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -167,6 +169,51 @@ def test_every_byte_that_leaves_a_site(link: Any, tmp_path: Path) -> None:
     for value in secret:
         for pattern in (struct.pack("<d", value), struct.pack(">d", value), repr(value).encode()):
             assert pattern not in sent, value
+
+
+def asked_for(link: Any, site: Any) -> tuple[Counter[str], int]:
+    """Requests of a site in a run by their names, and how many messages it answered."""
+    answered = []
+    reply = site.reply
+
+    def counted(kind: str, record: Any) -> Any:
+        answered.append(kind)
+        return reply(kind, record)
+
+    site.reply = counted
+    with recording(link.port) as (port, seen), serving(port, site), link.grid() as grid:
+        fp.IPERI().fit(FlowerTransport(grid, sites=1, limits=Limits(30, 30, 0.05)))
+    return Counter(name.decode() for name in re.findall(rb"POST /v1/fleet/([a-z-]+) ", bytes(seen))), len(answered)
+
+
+def test_a_message_is_one_request_of_the_site_and_so_is_its_reply(link: Any, tmp_path: Path) -> None:
+    table = fp.simulate(4, clients=2, samples=200, seed=3).sites[0]
+    asked, messages = asked_for(link, answering(table, name="a", store=tmp_path))
+    assert asked["push-messages"] == messages > 2
+    # It looks for messages, and tells that it is there; it fetches, sends and confirms nothing in parts.
+    connection = {"register-node", "activate-node", "deactivate-node", "unregister-node", "send-node-heartbeat"}
+    assert set(asked) <= connection | {"pull-messages", "push-messages"}
+
+
+def test_one_that_knows_parts_only_gets_and_gives_parts(
+    link: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A coordinator, then a site, as Flower's own and our 0.2.0 are: they send heads without content, and read none."""
+    from fedperi.transports.flower.inner import fleet, grid, messages
+
+    def without(sent: Any, *_: Any) -> Any:
+        heads, trees, parts = messages.taken_apart(sent, lambda message: True)
+        for head in heads:
+            head.content.Clear()
+        return heads, trees, parts
+
+    for module, name in ((grid, "coordinator"), (fleet, "site")):
+        table = fp.simulate(4, clients=2, samples=200, seed=3).sites[0]
+        with monkeypatch.context() as old:
+            old.setattr(module, "taken_apart", without)
+            old.setattr(module, "is_whole", lambda head: head.has_error())
+            asked, answered = asked_for(link, answering(table, name="a", store=tmp_path / name))
+        assert asked["push-object"] >= 3 * answered and asked["pull-object"] >= 3 * answered, name
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from fedperi.transports import flower
 from fedperi.transports.flower import TESTED, link, need_flower
 from fedperi.transports.flower.bundle import FILES
 from fedperi.transports.flower.inner import control, fleet
-from fedperi.transports.flower.inner.messages import names_of, put_together, taken_apart
+from fedperi.transports.flower.inner.messages import WHOLE, is_whole, names_of, put_together, taken_apart
 from fedperi.transports.flower.inner.superlink import KEPT, KEY_HEADER
 
 PACKAGE = Path(fedperi.__file__).parent
@@ -88,6 +88,7 @@ USED = {
     "flwr.supercore.inflatable.inflatable_utils:pull_objects": PULL,
     "flwr.app.message:remove_content_from_message": PUSH,
     "flwr.common.serde:message_to_proto": PUSH,
+    "flwr.proto.message_pb2:ObjectTree": "a small message travels in one request",
     "flwr.proto.fleet_pb2:PushMessagesRequest": PUSH,
     "flwr.supercore.inflatable.inflatable_object:get_all_nested_objects": PUSH,
     "flwr.supercore.inflatable.inflatable_object:get_object_tree": PUSH,
@@ -119,6 +120,8 @@ FIELDS = {
     "flwr.proto.runtime_pb2:PushAppMessagesResponse": "message_ids objects_to_push session_id",
     "flwr.proto.runtime_pb2:PullAppMessagesRequest": "message_ids",
     "flwr.proto.runtime_pb2:PullAppMessagesResponse": "messages_list message_object_trees",
+    "flwr.proto.message_pb2:Message": "metadata content error",
+    "flwr.proto.message_pb2:ObjectTree": "object_id children",
     "flwr.proto.message_pb2:PullObjectRequest": "node run_id object_id",
     "flwr.proto.message_pb2:PullObjectResponse": "object_found object_available object_content",
     "flwr.proto.message_pb2:ConfirmMessageReceivedRequest": "node run_id message_object_id",
@@ -178,21 +181,50 @@ def test_retries_have_an_end_that_we_set() -> None:
     assert {"max_tries", "max_time"} <= set(inspect.signature(retries).parameters)
 
 
-def test_a_reply_can_be_taken_apart_and_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What both sides do with a message, without a network in between."""
-    from flwr.app import ConfigRecord, Message, RecordDict
-
+@pytest.fixture
+def in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let messages be made, as in a process that has a task of Flower."""
     task = found("flwr.supercore.task_identity:TaskIdentity")
     for name in ("_task_id", "_run_id", "_node_id"):
         monkeypatch.setattr(task, name, 1)  # put back at the end: other tests may be in the middle of a run
-    message = Message(RecordDict({"values": ConfigRecord({"protocol": 3})}), 1, "query.hello")
+
+
+def message_of(block: bytes = b"") -> Any:
+    from flwr.app import ConfigRecord, Message, RecordDict
+
+    return Message(RecordDict({"values": ConfigRecord({"protocol": 3, "block": block})}), 1, "query.hello")
+
+
+def test_a_small_message_is_its_head(in_a_run: None) -> None:
+    """What both sides do with it, without a network in between."""
+    message = message_of()
     assert "_message_id" in message.metadata.__dict__, "a message keeps its identifier elsewhere: replies get lost"
-    heads, (tree,), parts = taken_apart([message])
+    (head,), (tree,), parts = taken_apart([message])
+    assert head.metadata.message_id == tree.object_id == message.object_id
+    assert not parts and not tree.children
+    again = found("flwr.common.serde:message_from_proto")(head)
+    assert is_whole(again), "heads have no content any more: a message costs nine requests instead of two"
+    assert again.content["values"]["protocol"] == 3
+    assert again.metadata.message_id == tree.object_id
+
+
+@pytest.mark.parametrize("size", [1, WHOLE], ids=["to one that may expect parts", "large"])
+def test_other_messages_are_taken_apart_and_put_together(in_a_run: None, size: int) -> None:
+    message = message_of(bytes(size))
+    heads, (tree,), parts = taken_apart([message], lambda message: size < WHOLE)
+    assert is_whole(found("flwr.common.serde:message_from_proto")(heads[0])) == (size < WHOLE)
     assert heads[0].metadata.message_id == tree.object_id == message.object_id
     assert set(names_of(tree)) == set(parts)
     again = put_together(tree, dict(parts))
-    assert again.content["values"]["protocol"] == 3
+    assert again.content["values"]["block"] == bytes(size)
     assert again.metadata.message_id == tree.object_id
+
+
+def test_an_error_is_whole(in_a_run: None) -> None:
+    from flwr.app import Error, Message
+
+    (head,), _, parts = taken_apart([Message(Error(code=0, reason="no"), reply_to=message_of())])
+    assert is_whole(found("flwr.common.serde:message_from_proto")(head)) and not parts
 
 
 def test_the_superlink_is_served_by_a_function_that_we_can_replace() -> None:

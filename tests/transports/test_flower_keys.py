@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -68,7 +69,8 @@ def test_keys_change_while_a_coordinator_waits_and_nobody_is_restarted(pilot: Pi
     harbour = pilot.site("harbour", data="south", channel="moments")
     harbour.wait_for("WARNING: the coordinator's certificate ends on")
     coordinator.wait_for("2 of 3 sites connected: east, harbour; waiting for north until")
-    assert "fedperi refused a key" in coordinator.said
+    coordinator.wait_for("fedperi refused a key")
+    assert re.search("fedperi refused a key: [0-9a-f]{16} from 127.0.0.1: not one of --keys", coordinator.said)
     north = pilot.site("north", channel="moments")
     assert coordinator.done() == 0, coordinator.said
     assert pilot.result().sites == ("east", "harbour", "north")

@@ -180,6 +180,7 @@ def test_memory_under_a_flood_of_strangers_who_have_no_key(pilot: Pilot) -> None
     """1,500 silent connections, and 60 senders of bodies without end: a site gets through, and memory stays low."""
     import ssl
 
+    pilot.fork = False
     coordinator = pilot.coordinate("--sites", 1, channel="statements", timeout=110)
     coordinator.wait_for("listening at")
     own = coordinator.process.pid

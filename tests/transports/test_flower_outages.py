@@ -50,7 +50,7 @@ def test_a_cut_handshake_is_an_absence_and_no_tls_is_an_error() -> None:
 
 @pytest.mark.network
 def test_a_site_that_is_cut_off_in_the_middle_of_its_reply_does_not_silence_the_coordinator() -> None:
-    """The head of its reply has arrived, and the rest never comes: others are heard, and it is known to be away."""
+    """Of a large reply the head has arrived, and the rest never comes: others are heard, and it is known to be away."""
     from flwr.app import ConfigRecord, Message, RecordDict
     from flwr.proto.fleet_pb2 import DeactivateNodeRequest, PushMessagesRequest
 
@@ -58,15 +58,16 @@ def test_a_site_that_is_cut_off_in_the_middle_of_its_reply_does_not_silence_the_
     from fedperi.protocol.requests import Hello
     from fedperi.transports.flower.exchange import Exchange, Limits
     from fedperi.transports.flower.inner import fleet
-    from fedperi.transports.flower.inner.messages import taken_apart
+    from fedperi.transports.flower.inner.messages import WHOLE, taken_apart
 
     said: list[str] = []
 
-    def replied(client: Any, node: Any) -> Message:
+    def replied(client: Any, node: Any, size: int = 0) -> Message:
         asked: list[Any] = [None]
         while asked[-1] is None:
-            asked.append(fleet.pull_message(client, node))
-        return Message(RecordDict({"values": ConfigRecord({"protocol": 3})}), reply_to=asked[-1])
+            asked.append(fleet.pull_message(client, node)[0])
+        values = ConfigRecord({"protocol": 3, "block": bytes(size)})
+        return Message(RecordDict({"values": values}), reply_to=asked[-1])
 
     with ExitStack() as stack:
         control, port = stack.enter_context(local_link())
@@ -83,9 +84,9 @@ def test_a_site_that_is_cut_off_in_the_middle_of_its_reply_does_not_silence_the_
         hello = dict.fromkeys(net.peers, wire.write(Hello("r1")))
         asking = threading.Thread(target=lambda: replies.update(net.send("hello", hello)))
         asking.start()
-        head, tree, _ = taken_apart([replied(cut, cut_node)])
+        head, tree, _ = taken_apart([replied(cut, cut_node, WHOLE)])
         cut.PushMessages(PushMessagesRequest(node=cut_node, messages_list=head, message_object_trees=tree))
-        fleet.push_reply(whole, whole_node, replied(whole, whole_node), 0.1)
+        fleet.push_reply(whole, whole_node, replied(whole, whole_node), 0.1, whole=True)
         wait_until(lambda: net.traffic.received > 0)  # the other one is heard
         assert asking.is_alive()
         cut.DeactivateNode(DeactivateNodeRequest(node_id=cut_node.node_id))

@@ -250,7 +250,7 @@ def run() -> RunTally:
     made.waiting = ("north",)
     made.dropped = [{"site": "south", "why": "site 'south' refused: no"}]
     made.note("2026-11-18T20:36:01Z listening.")
-    made.note("2026-11-18T20:36:02Z refused a key", refused_key=True)
+    made.note("2026-11-18T20:36:02Z fedperi refused a key: none from 10.0.0.7")
     return made
 
 

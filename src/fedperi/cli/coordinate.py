@@ -102,7 +102,10 @@ def coordinate(
     asked, said = given_options(config, context.params, options_known)
     if any(option in PRIVACY for option in asked):
         raise InputError("every site decides about its own privacy; leave it out here (fedperi site --epsilon)")
-    check_place(out, False, as_json)
+    another = (
+        f"choose another; for one site more, or another option, give --journal {out} too, and nobody is asked twice"
+    )
+    check_place(out, False, as_json, remedy=another)
     if timeout <= 0:
         raise InputError(f"--timeout must be a number of seconds above 0, not {timeout:g}")
 

@@ -24,6 +24,9 @@ whose owner has not decided yet are asked once a minute."""
 SHOWN = 200
 """Lines about the run that are shown."""
 
+REFUSED_KEY = "fedperi refused a key"
+"""How a line begins about somebody who wanted to connect and has no valid key."""
+
 WAITING, ASKING, COMPUTING, DONE = "waiting for sites", "asking sites", "computing", "done"
 
 
@@ -117,11 +120,11 @@ class RunTally:
                 self._online = frozenset(online)
                 self._seen |= dict.fromkeys(online, now)
 
-    def note(self, line: str, refused_key: bool = False) -> None:
+    def note(self, line: str) -> None:
         """Take a line about the run."""
         with self._lock:
             self._lines.append(line)
-            self.refused_keys += refused_key
+            self.refused_keys += REFUSED_KEY in line
 
     @property
     def alive(self) -> bool:

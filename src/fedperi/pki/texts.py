@@ -41,8 +41,8 @@ For site {site}
      chmod 700 .   and   chmod 600 *
    If you want a passphrase on the key (kept in a file that only this account can read):
      fedperi keys --encrypt {site}.key --passphrase-file passphrase
-3. Look first, at your own pace. This sends nothing. Add the options that were agreed on for privacy (--epsilon and
-   --bounds), here and in step 4; without them answers carry no noise:
+3. Look first, at your own pace. This sends nothing. Add the options that were agreed on, here and in step 4: for a
+   private release --epsilon and --bounds, or --channel moments for EXACT means and covariances:
      fedperi site TABLE.csv --name {site} --dry-run
 4. Take part. The machine calls out to the coordinator; no port needs to be opened at your side:
      fedperi site TABLE.csv --name {site} --coordinator {reach}:9092 --ca ca.pem --key {site}.key

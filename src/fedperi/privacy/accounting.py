@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ ROUNDING = 1e-12
 _PLD_DELTA, _PLD_DELTA_EACH, _PLD_ANSWERS = 1e-12, 1e-14, 10**6
 # Grid points per standard deviation of the summed privacy loss: k equal Gaussians are then exact to 1e-4.
 _RESOLUTION = 3000
+_Repeated = tuple[tuple[float, int], ...]  # epsilon of one answer, and how many answers
 
 
 @dataclass(frozen=True)
@@ -242,7 +244,7 @@ def _pld_epsilon(prices: tuple[Price, ...], delta: float) -> float | None:
     if answers > _PLD_ANSWERS or delta < max(_PLD_DELTA, _PLD_DELTA_EACH * answers):
         return None
     try:
-        from dp_accounting.pld import privacy_loss_distribution as pld
+        import dp_accounting.pld  # noqa: F401
     except ImportError:
         return None
     gaussian = math.fsum(price.gaussian for price in prices)
@@ -250,7 +252,15 @@ def _pld_epsilon(prices: tuple[Price, ...], delta: float) -> float | None:
     for price in prices:
         laplace[price.laplace[0]] += price.laplace[1]
         selections[price.selections[0]] += price.selections[1]
-    pure = [(e, k) for counts in (laplace, selections) for e, k in counts.items() if k]
+    return _composed(gaussian, tuple(laplace.items()), tuple(selections.items()), delta)
+
+
+@lru_cache(maxsize=64)
+def _composed(gaussian: float, laplace: _Repeated, selections: _Repeated, delta: float) -> float | None:
+    """Epsilon of the composed losses. The sites of a run often pay the same price, and it takes up to a second."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    pure = [(e, k) for counts in (laplace, selections) for e, k in counts if k]
     spread = math.sqrt(2 * gaussian + math.fsum(k * e * e for e, k in pure))
     if not spread:
         return 0.0
@@ -260,19 +270,14 @@ def _pld_epsilon(prices: tuple[Price, ...], delta: float) -> float | None:
     if gaussian:
         # Gaussians add up to one Gaussian exactly.
         parts.append(pld.from_gaussian_mechanism(1 / math.sqrt(2 * gaussian), value_discretization_interval=grid))
-    for counts, make in ((laplace, _laplace_loss), (selections, _pure_loss)):
-        parts += [make(e, grid).self_compose(k, tail_mass_truncation=cut) for e, k in counts.items() if k]
+    losses = [(pld.from_laplace_mechanism(1 / e, value_discretization_interval=grid), k) for e, k in laplace if k]
+    losses += [(_pure_loss(e, grid), k) for e, k in selections if k]
+    parts += [loss.self_compose(k, tail_mass_truncation=cut) for loss, k in losses]
     composed = parts[0]
     for part in parts[1:]:
         composed = composed.compose(part, tail_mass_truncation=cut)
     epsilon = float(composed.get_epsilon_for_delta(delta))
     return epsilon if math.isfinite(epsilon) else None
-
-
-def _laplace_loss(epsilon: float, grid: float) -> PrivacyLossDistribution:
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    return pld.from_laplace_mechanism(1 / epsilon, value_discretization_interval=grid)
 
 
 def _pure_loss(epsilon: float, grid: float) -> PrivacyLossDistribution:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import lru_cache
+from functools import cache, lru_cache
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -72,7 +73,7 @@ class SecureNoise:
 @lru_cache(maxsize=64)
 def _gaussian(sensitivity: float, rho: float) -> Any:
     dp = _opendp()
-    measurement = dp.m.make_gaussian(
+    measurement = dp.make_gaussian(
         dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64"), scale=noise_scale(sensitivity, rho)
     )
     _proven(measurement.map(sensitivity), rho)
@@ -82,7 +83,7 @@ def _gaussian(sensitivity: float, rho: float) -> Any:
 @lru_cache(maxsize=64)
 def _noisy_max(sensitivity: int, rho: float) -> Any:
     dp = _opendp()
-    measurement = dp.m.make_noisy_max(
+    measurement = dp.make_noisy_max(
         dp.vector_domain(dp.atom_domain(T="i64")),
         dp.linf_distance(T="i64"),
         dp.zero_concentrated_divergence(),
@@ -96,7 +97,7 @@ def _noisy_max(sensitivity: int, rho: float) -> Any:
 def _laplace(scale: float) -> Any:
     dp = _opendp()
     domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
-    return dp.m.make_laplace(domain, dp.l1_distance(T="f64"), scale=scale)
+    return dp.make_laplace(domain, dp.l1_distance(T="f64"), scale=scale)
 
 
 class SeededNoise:
@@ -154,8 +155,10 @@ def _proven(price: float, rho: float) -> None:
         raise InputError(f"OpenDP cannot show that this noise keeps rho = {rho:g}; it proves {price:g}")
 
 
+@cache
 def _opendp() -> Any:
-    import opendp.prelude as dp
+    """What is used of OpenDP. Its prelude would load scikit-learn too, where that is installed: a second."""
+    from opendp import domains, measurements, measures, metrics, mod
 
-    dp.enable_features("contrib")
-    return dp
+    mod.enable_features("contrib")
+    return SimpleNamespace(**vars(domains) | vars(measures) | vars(metrics) | vars(measurements))

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from functools import cache
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -116,12 +117,17 @@ def _graph(picture: Layout, edges: list[ShownEdge], view: MechanismView | None) 
     }
 
 
+@cache
 def _template(name: str) -> str:
     return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
 
 
+@cache
 def environment() -> Environment:
-    """Return the template environment: everything is escaped, and a missing name is an error."""
+    """Return the template environment: everything is escaped, and a missing name is an error.
+
+    There is one, because it keeps the templates that it has compiled, which takes longer than to fill them in.
+    """
     import jinja2
 
     environment = jinja2.Environment(

@@ -22,6 +22,7 @@ looks like two changes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -96,6 +97,8 @@ class Mechanisms:
     margin : float
         Parent sets this many nats behind one of their subsets are hopeless: their supersets are not looked at, and
         score minus infinity.
+    others : sequence of float
+        Tolerances for which `lattices_changed` gives scores in addition, each alone.
 
     Examples
     --------
@@ -122,6 +125,7 @@ class Mechanisms:
         share: bool = True,
         prices: Prices = USUAL,
         margin: float = np.inf,
+        others: Sequence[float] = (),
     ) -> None:
         self.summaries = tuple(summaries)
         self.names = self.summaries[0].names
@@ -131,12 +135,35 @@ class Mechanisms:
         self.prices = prices
         self.margin = float(margin)
         self.tolerances = np.array(tolerances, dtype=np.float64)
+        self.others = np.array(others, dtype=np.float64)
         self.first = np.cumsum([1, *(len(block) for block in self.summaries[0].blocks)]).astype(np.int64)
         self.spread = np.array([kind == "continuous" for kind in self.summaries[0].kinds])
-        self.origin, self.unit = _common_units(self.summaries)
-        self.moments = np.stack([_moments(s, self.origin, self.unit) for s in summaries]) * self.n[:, None, None]
-        self.constant = self._constant()
         self.declared = np.array([[name in (s.targets or ()) for name in self.names] for s in summaries])
+        self._weigh(np.stack([s.mean for s in summaries]), [s.covariance for s in summaries])
+
+    def joined(self, means: Floats, covariances: Floats, mean: Floats, across: Floats, variance: Floats) -> Mechanisms:
+        """Return the same with one more number, the last variable, which no site declares as a target.
+
+        Given are the moments of all sites in the units of the summaries: those that there are; the mean of the number,
+        its covariances with the columns, and its variance.
+        """
+        out = copy(self)
+        out.names = (*self.names, "another")
+        out.first = np.append(self.first, self.first[-1] + 1)
+        out.spread = np.append(self.spread, True)
+        out.declared = np.column_stack([self.declared, np.zeros(len(self.n), dtype=bool)])
+        q = means.shape[1]
+        whole = np.empty((len(means), q + 1, q + 1))
+        whole[:, :q, :q], whole[:, q, :q], whole[:, :q, q], whole[:, q, q] = covariances, across, across, variance
+        out._weigh(np.column_stack([means, mean]), whole)
+        return out
+
+    def _weigh(self, means: Floats, covariances: Floats | Sequence[Floats]) -> None:
+        """Compute what depends on moments."""
+        variances = np.stack([np.diag(own) for own in covariances])
+        self.origin, self.unit = _common_units(self.summaries, means, variances)
+        self.moments = _moments(means, covariances, self.origin, self.unit, self.n)
+        self.constant = self._constant(variances)
         self.floor = self._least_variance()
         self.single: dict[tuple[int, tuple[int, ...], float], Singles] = {}  # what `group_score` knows of single sites
         self._lent = self._lend()
@@ -156,15 +183,16 @@ class Mechanisms:
         """
         return self._scores(node, fixed, free, wanted, known=known, labels=False)[0]
 
-    def lattices_without(self, node: int, free: Sequence[int], wanted: Bools | None = None) -> Floats:
+    def lattices_changed(self, node: int, free: Sequence[int], wanted: Bools | None = None) -> tuple[Floats, Floats]:
         """Score a node for every subset of `free` without each of the sites in turn, one row per site.
 
         The other sites stay in the groups that they are in with all sites, and so does the tolerance: one group changes
-        at a time, which is a tenth of the work of searching for groups again.
+        at a time, which is a tenth of the work of searching for groups again. Also with each of the `others` as the one
+        tolerance, one row per tolerance.
         """
-        without = np.empty((len(self.n), 1 << len(free)))
-        self._scores(node, (), free, wanted, without, labels=False)
-        return without
+        without, others = np.empty((len(self.n), 1 << len(free))), np.empty((len(self.others), 1 << len(free)))
+        self._scores(node, (), free, wanted, without, labels=False, others=others)
+        return without, others
 
     def groups(self, node: int, parents: Sequence[int]) -> tuple[Ints, float]:
         """Number the groups of sites that share the mechanism of a family; return also the tolerance it takes."""
@@ -182,6 +210,7 @@ class Mechanisms:
         without: Floats | None = None,
         known: Floats | None = None,
         labels: bool = True,
+        others: Floats | None = None,
     ) -> tuple[Floats, Ints, Floats]:
         """Scores, groups and tolerances; the scores without each site are written where they are wanted.
 
@@ -192,23 +221,18 @@ class Mechanisms:
         groups = np.empty((subsets if labels else 0, len(self.n)), dtype=np.int64)
         parents, named = np.array([*fixed, *free], dtype=np.int64), groups if labels else None
         if not kernel.loops.mechanism_scores(
-            self._lent, node, parents, len(fixed), wanted, known, out, named, tolerances, without
+            self._lent, node, parents, len(fixed), wanted, known, out, named, tolerances, without, others
         ):
             from .mechanisms_numpy import score_families
 
             out, groups, tolerances = score_families(self, node, parents, len(fixed), wanted, without)
+            for at in range(0 if others is None else len(others)):
+                others[at] = score_families(self, node, parents, len(fixed), wanted, None, self.others[at : at + 1])[0]
         return out, groups, tolerances
 
-    def _constant(self) -> Bools:
+    def _constant(self, variances: Floats) -> Bools:
         """Which variables each site has set to one value."""
-        variance = np.stack([np.diag(s.covariance) for s in self.summaries]) / self.unit**2
-        return np.stack(
-            [
-                (variance[:, start - 1 : end - 1] <= CONSTANT).all(axis=1)
-                for start, end in zip(self.first[:-1], self.first[1:], strict=True)
-            ],
-            axis=1,
-        )
+        return np.logical_and.reduceat(variances / self.unit**2 <= CONSTANT, self.first[:-1] - 1, axis=1)
 
     def _least_variance(self) -> Floats:
         """How small a residual variance may be. An indicator that never varies might have: as with half a row more."""
@@ -227,28 +251,32 @@ class Mechanisms:
             self.spread,
             self.constant,
             self.declared,
-            self.tolerances,
+            np.concatenate([self.tolerances, self.others]),
+            len(self.others),
             *self.prices,
             self.margin,
             self.share,
         )
 
 
-def _common_units(summaries: Sequence[Summary]) -> tuple[Floats, Floats]:
+def _common_units(summaries: Sequence[Summary], means: Floats, variances: Floats) -> tuple[Floats, Floats]:
     """Mean and standard deviation of every column over all sites: units for numerical comfort, the same for all."""
     weights = np.array([float(summary.rows) for summary in summaries])
     weights /= weights.sum()
-    means = np.stack([summary.mean for summary in summaries])
     origin = weights @ means
-    variance = weights @ (np.stack([np.diag(s.covariance) for s in summaries]) + (means - origin) ** 2)
+    variance = weights @ (variances + (means - origin) ** 2)
     return origin, np.sqrt(np.where(variance > 0, variance, 1.0))
 
 
-def _moments(summary: Summary, origin: Floats, unit: Floats) -> Floats:
-    """Second moments of (1, columns) in common units."""
-    mean = (summary.mean - origin) / unit
-    moments = np.empty((len(mean) + 1, len(mean) + 1))
-    moments[0, 0] = 1.0
-    moments[0, 1:] = moments[1:, 0] = mean
-    moments[1:, 1:] = summary.covariance / np.outer(unit, unit) + np.outer(mean, mean)
+def _moments(
+    means: Floats, covariances: Floats | Sequence[Floats], origin: Floats, unit: Floats, n: Floats
+) -> Floats:
+    """Sums of products of (1, columns) at every site, in common units."""
+    q = means.shape[1]
+    moments, areas = np.empty((len(n), q + 1, q + 1)), np.outer(unit, unit)
+    for own, mean, covariance in zip(moments, (means - origin) / unit, covariances, strict=True):
+        own[0, 0] = 1.0
+        own[0, 1:] = own[1:, 0] = mean
+        own[1:, 1:] = covariance / areas + np.outer(mean, mean)
+    moments *= n[:, None, None]
     return moments

@@ -40,12 +40,14 @@ def score_families(
     fixed: int,
     wanted: Bools | None = None,
     without: Floats | None = None,
+    tolerances_tried: Floats | None = None,
 ) -> tuple[Floats, Ints, Floats]:
     """Score a node for its first `fixed` parents joined with every subset of the others.
 
     Returns the scores, the group of every site (named by its lowest member) and the tolerance, for each set. The scores
-    without each site are written to `without`, if it is given.
+    without each site are written to `without`, if it is given. Tried are the tolerances of `mechanisms`, or those given.
     """
+    tried = mechanisms.tolerances if tolerances_tried is None else tolerances_tried
     sites, count, subsets = range(len(mechanisms.n)), len(parents), 1 << len(parents)
     chosen = [[p for t, p in enumerate(parents.tolist()) if at >> t & 1] for at in range(subsets)]
     alone = [
@@ -71,7 +73,7 @@ def score_families(
         here = {k: alone[k][full] for k in sites if alone[k]}
         cuts = {k: _cut([fit.score for fit in alone[k]], full, mechanisms.prices) for k in here}
         left = {k: tuple(chosen[at]) for k, (_, at) in cuts.items()}
-        for tau in mechanisms.tolerances.tolist():
+        for tau in tried.tolist():
             scores = {k: score for k, (score, _) in cuts.items()}
             score, found, fewer = _score(mechanisms, node, chosen[full], here, scores, left, tau, without is not None)
             price = mechanisms.prices.tolerance if tau > 0 else 0.0

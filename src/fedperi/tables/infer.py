@@ -24,7 +24,7 @@ from .checks.findings import Finding, percent, quoted, raise_errors
 from .checks.profile import ColumnProfile, TableProfile, scan
 from .levels import lacking_by_chance, level_text, number_of, sorted_levels, style_of
 from .preparing.prepared import prepared
-from .preparing.texts import may_be_shown, rename_of, spellings, text_kind
+from .preparing.texts import may_be_shown, partly_numbers, rename_of, spellings, text_kind
 from .schema import Column, Schema
 from .table import Source, open_tables
 
@@ -139,6 +139,10 @@ def _infer_column(name: str, sites: Mapping[str, ColumnProfile], rows: int) -> t
         kinds = list(dict.fromkeys(words.values()))
         spelled = {kind: f"{kind}{_examples(filled.values()) if kind == 'text' else ''}" for kind in kinds}
         where = {kind: quoted(site for site in words if words[site] == kind) for kind in kinds}
+        texts = [site for site in words if words[site] == "text"]
+        if len(kinds) == 2 and "numbers" in kinds and texts and all(partly_numbers(sites[one].levels) for one in texts):
+            odd = [one for site in texts for one in _odd_text(site, sites[site])]
+            return None, [replace(one, message=f"{one.message}; numbers only at {where['numbers']}") for one in odd]
         message = " but ".join(f"{spelled[kind]} at {where[kind]}" for kind in kinds)
         remedy = "use the same type at all sites, or declare the column in the schema"
         return None, [Finding("error", None, (name,), message, remedy)]
@@ -185,9 +189,11 @@ def _odd_text(site: str, profile: ColumnProfile) -> list[Finding]:
     numbers = len(profile.levels) - len(words)
     what = text_kind(profile.levels, profile.many)
     leave_out = f'leave it out: --exclude {profile.name}, or kind = "ignore" in the schema'
-    if profile.storage == "text" and words and numbers > len(words):
-        share = percent(sum(profile.levels[word] for word in words), sum(profile.levels.values()))
-        message = f"numbers, but also text in {share} of the rows"
+    if profile.storage == "text" and partly_numbers(profile.levels):
+        message = "numbers, but also text"
+        if not profile.many:
+            share = percent(sum(profile.levels[word] for word in words), sum(profile.levels.values()))
+            message += f" in {share} of the rows"
         message += _examples([replace(profile, levels={word: profile.levels[word] for word in words})])
         remedy = "if it means missing, declare it as missing_values in the schema; or make it a number"
     elif profile.storage == "text" and numbers > MAX_CODES and not words:

@@ -162,7 +162,7 @@ def _ask(
         hashes = engine.repeats(table, profile)
     if "looks" in wanted:
         tell(f"asking {table.origin} for quartiles and edges")
-        looks = engine.looks(table)
+        looks = engine.looks(table, profile)
     return FirstReading(schema, missing, wanted, profile, None, hashes, looks)
 
 

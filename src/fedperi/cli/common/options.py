@@ -61,8 +61,15 @@ def _from_file(config: str | None, known: Collection[str]) -> dict[str, Any]:
     raise InputError(f"{has}; known: {', '.join(known)}")
 
 
-def check_place(out: Path | None, dry_run: bool, as_json: bool, *, force: bool | None = None) -> None:
-    """Refuse, before any work, to write over results or into a file. Without a value of `force`, there is no --force.
+def check_place(
+    out: Path | None,
+    dry_run: bool,
+    as_json: bool,
+    *,
+    force: bool = False,
+    remedy: str = "choose another, or add --force to write over it",
+) -> None:
+    """Refuse, before any work, to write over results, unless that is asked for, or into a file.
 
     Examples
     --------
@@ -78,7 +85,6 @@ def check_place(out: Path | None, dry_run: bool, as_json: bool, *, force: bool |
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {str(out)!r} is a file; give a directory")
     if (out / "result.json").exists() and not force:
-        remedy = "choose another, or remove it" if force is None else "choose another, or add --force to write over it"
         raise InputError(f"--out {str(out)!r} holds the results of an earlier run; {remedy}")
 
 

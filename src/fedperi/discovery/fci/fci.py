@@ -51,6 +51,7 @@ def fci_search(
     constraints: Constraints | None = None,
     contexts: int = 0,
     selection: bool = True,
+    stricter: IndependenceTest | None = None,
 ) -> FCISearch:
     """Find the PAG that an independence test supports.
 
@@ -69,6 +70,9 @@ def fci_search(
         tests are made within them, so that they are in no separating set.
     selection : bool
         Whether rows may be selected by the variables.
+    stricter : IndependenceTest, optional
+        A test of the same variables that must agree where a dependence gives directions, for example one that allows
+        for curves.
 
     Examples
     --------
@@ -93,7 +97,7 @@ def fci_search(
         test, alpha, limit, found, lambda x, y: reach[x] & joined.get((min(x, y), max(x, y)), 0), usable
     )
     found = _with_required(found, known)
-    triples, found = weigh_triples(test, alpha, limit, found, usable)
+    triples, found = weigh_triples(test, alpha, limit, found, usable, stricter)
     ends = _oriented(found, known, triples, variables)
     orient(ends, found, triples, selection)
     names = test.names

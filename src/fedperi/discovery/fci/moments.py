@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...scores.regression import SINGULAR
 from ..pc.gaussian import log_wilks, partial_correlations
+from .certain import open_sets
 from .changes import Changes
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Pair = tuple[int, int]
 
 
 COMMON = 0.9
@@ -71,9 +73,11 @@ class SiteTests:
         self._varies = np.stack([np.diag(summary.covariance) > 0 for summary in summaries])
         self._blocks = [np.array(block, dtype=np.intp) for block in first.blocks]
         self._width = np.array([len(block) for block in self._blocks], dtype=np.intp)
-        self._padded = np.full((len(self._blocks), int(self._width.max(initial=0))), -1, dtype=np.intp)
-        for row, block in zip(self._padded, self._blocks, strict=True):
-            row[: len(block)] = block
+        self._padded = _table(self._blocks)
+        # Polynomials of a number are conditioned on with it, and are not tested themselves.
+        curved = [unit.startswith("Curve") for unit in first.units]
+        tested = [block[:1] if bent else block for block, bent in zip(self._blocks, curved, strict=True)]
+        self._tested, self._tested_width = _table(tested), np.array([len(block) for block in tested], dtype=np.intp)
         columns = np.cumsum(np.sort(self._width)[::-1])
         # A test of two variables has two beside the set, a test of a variable and a context has one.
         self._max_given = max(0, int((columns < self._rows.max() - 1).sum()) - (1 if self._pairs else 2))
@@ -103,15 +107,36 @@ class SiteTests:
         out[~inside] = self._between(x[~inside], y[~inside] - self._variables, given[~inside])
         return out
 
+    def open_sets(self, pairs: Sequence[Pair], candidates: Sequence[int], alpha: float) -> list[list[int] | None]:
+        """For every pair, the sets of candidates that need a test: given any other, the two depend on each other.
+
+        None where that is not known. There every set needs one.
+        """
+        from scipy.special import ndtri
+
+        single = sum(1 << v for v in np.flatnonzero(self._width == 1).tolist())
+        some = [n for n, (x, y) in enumerate(pairs) if not (candidates[n] | 1 << x | 1 << y) & ~single]
+        first = self._padded[:, 0]
+        correlations = np.stack(self._correlations)[:, first[:, None], first]
+        # The p-value is l - a l^2 with l the smaller part and a as follows; it is below alpha if l is below its root.
+        a = COMMON * (1 - COMMON)
+        threshold = float(-ndtri(COMMON * (1 - np.sqrt(1 - 4 * a * alpha)) / (4 * a)))
+        found = open_sets(correlations, self._rows, threshold, [pairs[n] for n in some], [candidates[n] for n in some])
+        out: list[list[int] | None] = [None] * len(pairs)
+        for n, sets in zip(some, found, strict=True):
+            out[n] = sets
+        return out
+
     def _within(self, x: Indices, y: Indices, given: Indices) -> Floats:
         if self._padded.shape[1] == 1:
             column = self._padded[:, 0]
             return self._fisher(column[x], column[y], column[given])
         out = np.empty(len(x))
-        shapes = np.stack([self._width[x], self._width[y], self._width[given].sum(axis=1)], axis=1)
+        shapes = np.stack([self._tested_width[x], self._tested_width[y], self._width[given].sum(axis=1)], axis=1)
         for shape in np.unique(shapes, axis=0):
             some = np.flatnonzero((shapes == shape).all(axis=1))
-            cx, cy, cz = self._columns(x[some, None]), self._columns(y[some, None]), self._columns(given[some])
+            cx, cy = _columns(self._tested, x[some, None]), _columns(self._tested, y[some, None])
+            cz = _columns(self._padded, given[some])
             if shape[0] == shape[1] == 1:
                 out[some] = self._fisher(cx[:, 0], cy[:, 0], cz)
             else:
@@ -162,20 +187,29 @@ class SiteTests:
         from scipy.special import chdtrc
 
         out = np.empty(len(x))
-        shapes = np.stack([self._width[x], self._spread[x], self._width[given].sum(axis=1)], axis=1)
+        shapes = np.stack([self._tested_width[x], self._spread[x], self._width[given].sum(axis=1)], axis=1)
         for shape in np.unique(shapes, axis=0):
             some = np.flatnonzero((shapes == shape).all(axis=1))
-            target, columns = self._columns(x[some, None]), self._columns(given[some])
+            target, columns = _columns(self._tested, x[some, None]), _columns(self._padded, given[some])
             value, freedom = self._changes.statistics(
                 self._sides[context[some]], target, columns, spread=bool(shape[1])
             )
             out[some] = chdtrc(freedom, value)
         return out
 
-    def _columns(self, variables: Indices) -> Indices:
-        """Columns of the blocks in every row; all rows have the same number of columns."""
-        columns = self._padded[variables].reshape(len(variables), -1)
-        return columns[columns >= 0].reshape(len(variables), -1) if columns.size else columns
+
+def _table(blocks: Sequence[Indices]) -> Indices:
+    """The columns of every variable, one variable per row, filled up with -1."""
+    out = np.full((len(blocks), max(map(len, blocks), default=0)), -1, dtype=np.intp)
+    for row, block in zip(out, blocks, strict=True):
+        row[: len(block)] = block
+    return out
+
+
+def _columns(table: Indices, variables: Indices) -> Indices:
+    """Columns of the variables in every row; all rows have the same number of columns."""
+    columns = table[variables].reshape(len(variables), -1)
+    return columns[columns >= 0].reshape(len(variables), -1) if columns.size else columns
 
 
 def _context_name(summaries: Sequence[Summary], pair: tuple[int, int], taken: set[str]) -> str:

@@ -6,9 +6,12 @@ the variables. Of the sets of one size that separate a pair, the one with the hi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, inf
+from types import MappingProxyType
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,12 +54,18 @@ class Separated:
 
 Candidates = Callable[[int, int], int]
 
+
+@runtime_checkable
+class Certain(Protocol):
+    """A test that may know its answers without making it."""
+
+    def open_sets(self, pairs: Sequence[Pair], candidates: Sequence[int], alpha: float) -> list[list[int] | None]:
+        """For every pair, the sets of candidates that need a test: given any other, the two depend on each other."""
+
+
 MOST_QUESTIONS = 50_000
 """Tests of one size that are made with possible d-separators, of which there can be as many as variables. With more
 tests than this the larger sets are left out, and the result says so."""
-
-NOTHING = np.empty((1, 0), dtype=np.intp)
-"""The empty set alone."""
 
 
 def find_skeleton(test: IndependenceTest, alpha: float, max_depth: int, allowed: Bools, usable: int) -> Separated:
@@ -92,15 +101,51 @@ def prune_further(
     test: IndependenceTest, alpha: float, max_depth: int, found: Separated, candidates: Candidates, usable: int
 ) -> Separated:
     """Remove edges whose ends are independent given possible d-separators; sets of neighbours were tried before."""
-    return _prune(
-        test,
-        alpha,
-        max_depth,
-        found,
-        lambda adjacent: lambda x, y: candidates(x, y) & usable,
-        lambda x, y: found.adjacent[x] & usable,
-        MOST_QUESTIONS,
+    inside = {
+        (x, y): candidates(x, y) & usable & ~(1 << x | 1 << y)
+        for x, near in enumerate(found.adjacent)
+        for y in bits.members(near)
+    }
+
+    def usable_ones(x: int, y: int) -> int:
+        return inside[x, y]
+
+    def tried(x: int, y: int) -> int:
+        return found.adjacent[x] & usable
+
+    needed = _needed(test, alpha, max_depth, found, usable_ones, tried) if isinstance(test, Certain) else {}
+    return _prune(test, alpha, max_depth, found, lambda adjacent: usable_ones, tried, MOST_QUESTIONS, needed)
+
+
+def _needed(
+    test: Certain, alpha: float, max_depth: int, found: Separated, candidates: Candidates, tried: Candidates
+) -> dict[Pair, list[int]]:
+    """Sets that need a test, for the pairs with so many that it is faster to find out which do."""
+    sizes, depth = _sizes(found.adjacent, candidates), 0
+    while depth <= min(max_depth, max(sizes, default=-1)) and _count(sizes, depth) <= MOST_QUESTIONS:
+        depth += 1
+    pairs, inside = [], []
+    for x, near in enumerate(found.adjacent):
+        for y in bits.members(near >> x << x):
+            one, other = candidates(x, y), candidates(y, x)
+            size = (one | other).bit_count()
+            if one & ~tried(x, y) | other & ~tried(y, x) and _count(Counter([size]), *range(depth)) > size * size:
+                pairs.append((x, y))
+                inside.append(one | other)
+    sets = test.open_sets(pairs, inside, alpha)
+    return {pair: some for pair, some in zip(pairs, sets, strict=True) if some is not None}
+
+
+def _sizes(adjacent: Sequence[int], candidates: Candidates) -> Counter[int]:
+    """How many sets of candidates, of the two that each edge has, have which size."""
+    return Counter(
+        (candidates(x, y) & ~(1 << y)).bit_count() for x, near in enumerate(adjacent) for y in bits.members(near)
     )
+
+
+def _count(sizes: Counter[int], *depths: int) -> int:
+    """How many subsets with so many members they have."""
+    return sum(number * comb(size, depth) for size, number in sizes.items() for depth in depths)
 
 
 def _prune(
@@ -111,21 +156,21 @@ def _prune(
     candidates_in: Callable[[list[int]], Candidates],
     tried: Candidates,
     most: float = inf,
+    needed: Mapping[Pair, list[int]] = MappingProxyType({}),
 ) -> Separated:
     adjacent, separators = list(found.adjacent), dict(found.separators)
     tests, depth, complete = found.tests, 0, True
     while True:
         candidates = candidates_in(adjacent)
-        sizes = [
-            (candidates(x, y) & ~(1 << y)).bit_count() for x in range(len(adjacent)) for y in bits.members(adjacent[x])
-        ]
+        sizes = _sizes(adjacent, candidates) if depth else Counter([0] * sum(near.bit_count() for near in adjacent))
         if max(sizes, default=-1) < depth:
             break
-        if depth > max_depth or sum(comb(size, depth) for size in sizes) > most:
+        if depth > max_depth or _count(sizes, depth) > most:
             complete = False
             break
         best: dict[Pair, tuple[float, int]] = {}
-        for x, y, given in batched(_questions(adjacent, candidates, tried, depth)):
+        asked = batched(_questions(adjacent, candidates, tried, needed, depth)) if depth else _first(adjacent, tried)
+        for x, y, given in asked:
             p_values = test.p_values(x, y, given)
             tests += len(x)
             high = np.flatnonzero(p_values > alpha)
@@ -141,27 +186,31 @@ def _prune(
     return Separated(adjacent, separators, tests, complete and found.complete)
 
 
+def _first(adjacent: list[int], tried: Candidates) -> Iterator[tuple[Indices, ...]]:
+    """Yield the tests of the edges given nothing."""
+    ends = [(x, y) for x, near in enumerate(adjacent) for y in bits.members(near >> x << x) if not tried(x, y)]
+    if ends:
+        x, y = np.array(ends, dtype=np.intp).T
+        yield x, y, np.empty((len(ends), 0), dtype=np.intp)
+
+
 def _questions(
-    adjacent: list[int], candidates: Candidates, tried: Candidates, depth: int
+    adjacent: list[int], candidates: Candidates, tried: Candidates, needed: Mapping[Pair, list[int]], depth: int
 ) -> Iterator[tuple[int, int, Indices]]:
     """Yield the tests of one size, in small groups: for every edge the sets of candidates of either end, each once."""
     for x, near in enumerate(adjacent):
         for y in bits.members(near):
-            if not depth and (x > y or tried(x, y)):
-                continue
-            inside = candidates(x, y) & ~(1 << x | 1 << y)
-            if inside.bit_count() < depth:
-                continue
             ends = (x, y) if x < y else (y, x)
-            if not depth:
-                yield *ends, NOTHING
-                continue
-            of_set = members(inside)
+            inside = candidates(x, y) & ~(1 << x | 1 << y)
             # Sets that were tried before, and for the second end those that the first end has had.
             known = [tried(x, y), tried(y, x), candidates(y, x) if x > y else 0]
             masks = [old & inside for old in known if (old & inside).bit_count() >= depth]
-            if inside in masks:
+            if inside.bit_count() < depth or inside in masks:
                 continue
+            if ends in needed:
+                yield *ends, _listed(needed[ends], inside, masks, depth)
+                continue
+            of_set = members(inside)
             had = [np.array([mask >> v & 1 for v in of_set.tolist()], dtype=bool) for mask in masks]
             for chosen in subsets(len(of_set), depth, BATCH):
                 given = of_set[chosen]
@@ -169,3 +218,10 @@ def _questions(
                     new = ~mask[chosen].all(axis=1)
                     given, chosen = given[new], chosen[new]
                 yield *ends, given
+
+
+def _listed(sets: list[int], inside: int, masks: list[int], depth: int) -> Indices:
+    """The sets with so many members, all of them inside and not all in one of the masks."""
+    some = [code for code in sets if code.bit_count() == depth and not code & ~inside]
+    rows = sorted(members(code).tolist() for code in some if all(code & ~mask for mask in masks))
+    return np.array(rows, dtype=np.intp).reshape(-1, depth)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +14,22 @@ from ...graph import bits
 from ..pc.independence import IndependenceTest
 from ..pc.skeleton import subsets
 from .batches import batched, codes, members
-from .skeleton import Separated
+from .skeleton import Pair, Separated
 
 Indices = NDArray[np.intp]
 Triple = tuple[int, int, int]
 """(a, b, c), a < c: b is joined with both, and these are not joined."""
 
+SEPARATED = 0.3
+"""A p-value above it says that a set separates two variables, well enough to judge what lies between them. Those of
+two variables that are hardly dependent are often above the level, too, but seldom above this."""
+
 LARGEST = 4
 """Sets of neighbours of up to this size are compared; larger ones are seldom trusted more."""
 
 
-class Triples(NamedTuple):
+@dataclass(frozen=True)
+class Triples:
     """What the tests say about the middle of every unshielded triple.
 
     Attributes
@@ -31,21 +37,53 @@ class Triples(NamedTuple):
     colliders : frozenset
         Triples whose middle node is in no separating set.
     unclear : frozenset
-        Triples with separating sets both with and without the middle node: the tests have too little power to decide.
+        Triples with separating sets both with and without the middle node, or with none that clearly separates: the
+        tests have too little power to decide. The middle node of these may be a neighbour of one end only.
     """
 
     colliders: frozenset[Triple]
     unclear: frozenset[Triple]
 
+    @cached_property
+    def doubtful(self) -> Mapping[tuple[int, int], int]:
+        """For an end a and a middle b, the bit set of the other ends for which the role of b is unclear."""
+        out: dict[tuple[int, int], int] = {}
+        for a, b, c in self.unclear:
+            out[a, b] = out.get((a, b), 0) | 1 << c
+            out[c, b] = out.get((c, b), 0) | 1 << a
+        return out
+
+    def clear(self, a: int, b: int, others: int) -> int:
+        """Leave out, of a bit set of other ends, those for which the role of b is unclear."""
+        return others & ~self.doubtful.get((a, b), 0)
+
 
 def weigh_triples(
-    test: IndependenceTest, alpha: float, limit: int, found: Separated, usable: int
+    test: IndependenceTest,
+    alpha: float,
+    limit: int,
+    found: Separated,
+    usable: int,
+    stricter: IndependenceTest | None = None,
 ) -> tuple[Triples, Separated]:
     """Compare, for every unshielded triple, the best p-value of the sets with and without its middle.
 
-    The set with the highest p-value decides (as in PC-Max of Ramsey). If one end is a context, sets with and without
-    the middle must disagree: a small difference between two sites is easily overlooked in a variable further down, and
-    would then reverse arrows.
+    They must disagree (as in the conservative rule of Ramsey, Zhang and Spirtes, 2006): all sets of one kind show
+    dependence, and one of the other kind separates clearly. Otherwise the triple is unclear, and no rule uses it. A
+    weak dependence that is overlooked would reverse arrows.
+
+    Parameters
+    ----------
+    test : IndependenceTest
+    alpha : float
+        A p-value above it means independent. Contexts share the level: of many, some pair of sites differs by chance.
+    limit : int
+        The largest size of a set.
+    found : Separated
+    usable : int
+        Bit set of the nodes that may be in a separating set. The others are contexts.
+    stricter : IndependenceTest, optional
+        The higher of the two p-values counts.
 
     Returns
     -------
@@ -54,37 +92,65 @@ def weigh_triples(
         With the best separators of these pairs.
     """
     pairs = sorted({(a, c) for a, _, c in unshielded(found)})
-    best: dict[tuple[int, int], dict[int, float]] = {pair: {found.separators[pair]: -1.0} for pair in pairs}
-    tests = found.tests + len(best)
-    # The separators of the search may be larger than the sets of neighbours: they are tested again.
-    for size in sorted({found.separators[pair].bit_count() for pair in pairs}):
-        alike = [pair for pair in pairs if found.separators[pair].bit_count() == size]
-        given = np.stack([members(found.separators[pair]) for pair in alike])
-        x, y = np.array(alike, dtype=np.intp).T
-        p_values = test.p_values(x, y, given)
-        for pair, p in zip(alike, p_values.tolist(), strict=True):
-            best[pair][found.separators[pair]] = p
+    best = _p_values(test, limit, pairs, found, usable)
+    made = sum(len(sets) for sets in best.values())
+    separators = found.separators | {
+        pair: min(sets, key=lambda code: (-sets[code], code.bit_count(), code)) for pair, sets in best.items()
+    }
+    contexts = len(found.adjacent) - usable.bit_count()
+    levels = {(a, c): alpha if usable >> c & 1 else alpha / contexts for a, c in pairs}
+    clearly = max(alpha, SEPARATED)
+    if stricter is not None:
+        again = [(*pair, code) for pair, sets in best.items() for code, p in sets.items() if p <= clearly]
+        made += len(again)
+        for a, c, code, p in _asked(stricter, again):
+            best[a, c][code] = max(p, best[a, c][code])
+    colliders, unclear = set(), set()
+    for (a, c), sets in best.items():
+        near = (found.adjacent[a] | found.adjacent[c]) & usable
+        middle, other = _judged(sets, near, levels[a, c], clearly)
+        colliders |= {(a, b, c) for b in bits.members(middle & found.adjacent[a] & found.adjacent[c])}
+        unclear |= {(a, b, c) for b in bits.members(near & ~middle & ~other)}
+    separated = Separated(found.adjacent, separators, found.tests + made, found.complete)
+    return Triples(frozenset(colliders), frozenset(unclear)), separated
+
+
+def _p_values(
+    test: IndependenceTest, limit: int, pairs: Sequence[Pair], found: Separated, usable: int
+) -> dict[Pair, dict[int, float]]:
+    """For every pair the p-values of sets of neighbours, and of the separator of the search, which may be larger."""
+    out: dict[Pair, dict[int, float]] = {pair: {} for pair in pairs}
+    for a, c, code, p in _asked(test, ((*pair, found.separators[pair]) for pair in pairs)):
+        out[a, c][code] = p
     for size in range(min(LARGEST, limit) + 1):
         for x, y, given in batched(_questions(pairs, found.adjacent, usable, size)):
-            p_values = test.p_values(x, y, given)
-            tests += len(x)
-            for a, c, code, p in zip(x.tolist(), y.tolist(), codes(given), p_values.tolist(), strict=True):
-                best[a, c][code] = p
-    separators = dict(found.separators)
-    for pair, sets in best.items():
-        separators[pair] = max(sets, key=lambda code: (sets[code], -code.bit_count(), -code))
-    colliders, unclear = set(), set()
-    for a, b, c in unshielded(found):
-        sets = best[a, c]
-        with_it = max((p for code, p in sets.items() if code >> b & 1), default=-1.0)
-        without = max((p for code, p in sets.items() if not code >> b & 1), default=-1.0)
-        if not usable >> c & 1 and min(with_it, without) > alpha:
-            unclear.add((a, b, c))
-        elif without > with_it:
-            colliders.add((a, b, c))
-    return Triples(frozenset(colliders), frozenset(unclear)), Separated(
-        found.adjacent, separators, tests, found.complete
-    )
+            for a, c, code, p in zip(*_listed(x, y), codes(given), test.p_values(x, y, given).tolist(), strict=True):
+                out[a, c][code] = p
+    return out
+
+
+def _asked(test: IndependenceTest, questions: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, float]]:
+    """Yield pairs with a bit set each, and their p-values, smaller sets first."""
+    by_size = sorted(questions, key=lambda question: question[2].bit_count())
+    for _, some in groupby(by_size, key=lambda question: question[2].bit_count()):
+        for x, y, given in batched((a, c, members(code)[None, :]) for a, c, code in some):
+            yield from zip(*_listed(x, y), codes(given), test.p_values(x, y, given).tolist(), strict=True)
+
+
+def _listed(x: Indices, y: Indices) -> tuple[list[int], list[int]]:
+    return x.tolist(), y.tolist()
+
+
+def _judged(sets: Mapping[int, float], near: int, level: float, clearly: float) -> tuple[int, int]:
+    """Nodes that are clearly in no separating set, and nodes that clearly have to be in one, as bit sets."""
+    # Nodes for which a set with it (first) or without it (second) shows no dependence, or separates clearly.
+    separates, clear = [0, 0], [0, 0]
+    for code, p in sets.items():
+        if p > level:
+            for kind, inside in enumerate((near & code, near & ~code)):
+                separates[kind] |= inside
+                clear[kind] |= inside if p > clearly else 0
+    return clear[1] & ~separates[0], clear[0] & ~separates[1]
 
 
 def unshielded(found: Separated) -> Iterator[Triple]:
@@ -96,7 +162,7 @@ def unshielded(found: Separated) -> Iterator[Triple]:
 
 
 def _questions(
-    pairs: list[tuple[int, int]], adjacent: list[int], usable: int, size: int
+    pairs: Sequence[Pair], adjacent: list[int], usable: int, size: int
 ) -> Iterator[tuple[int, int, Indices]]:
     """Yield the tests of the pairs with sets of neighbours of one size."""
     for a, c in pairs:

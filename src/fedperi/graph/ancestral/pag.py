@@ -158,10 +158,10 @@ class PAG:
         causes = (self._marks == ARROW) & (self._marks.T == TAIL)
         if topological_order(bits.columns(causes)) is None:
             return False
-        reach = np.eye(len(causes), dtype=bool)
-        for _ in range(len(causes)):
-            reach |= (reach.astype(np.int64) @ causes.astype(np.int64)) > 0
-        np.fill_diagonal(reach, False)
+        reach = causes
+        for _ in range(len(causes).bit_length()):
+            step = reach.astype(np.float32)
+            reach = reach | (step @ step > 0)
         return not bool((reach & (self._marks.T == ARROW)).any())
 
     def __len__(self) -> int:

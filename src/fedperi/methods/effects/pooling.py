@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 Floats = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ with 2 sites, 96.1 % with 3 and 95.2 % with 6; with 1.96 in 99.3, 98.7 and 97.7 
 @cache
 def quantile(free: float) -> float:
     """Half the width of a 95 % interval, in standard errors, for given degrees of freedom (Student)."""
-    return float(stats.t.ppf(0.975, free))
+    return float(stdtrit(free, 0.975))
 
 
 class Pooled(NamedTuple):

@@ -108,6 +108,7 @@ class FCI(Parameters):
             constraints=known,
             contexts=len(test.contexts),
             selection=self.selection,
+            stricter=SiteTests(said, contexts=self.context) if any(part.curved for part in said) else None,
         )
         options = described(self, "FCI")
         return replace(

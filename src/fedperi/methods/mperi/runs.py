@@ -106,10 +106,18 @@ class MechanismComparison(NamedTuple):
         """Return the comparison for the option `sharing`."""
         return cls(TOLERANCES if sharing == "auto" else (0.0,), sharing != "none", USUAL)
 
-    def mechanisms(self, parts: Sequence[Summary], *, rows: float = 1.0, margin: float = inf) -> Mechanisms:
+    def mechanisms(
+        self, parts: Sequence[Summary], *, rows: float = 1.0, margin: float = inf, others: Sequence[float] = ()
+    ) -> Mechanisms:
         """Prepare scores of families."""
         return Mechanisms(
-            parts, tolerances=self.tolerances, rows=rows, share=self.share, prices=self.prices, margin=margin
+            parts,
+            tolerances=self.tolerances,
+            rows=rows,
+            share=self.share,
+            prices=self.prices,
+            margin=margin,
+            others=others,
         )
 
 
@@ -184,19 +192,18 @@ def _one_thing_changed(
             for node, (lattice, looked) in enumerate(zip(lattices, wanted, strict=True))
         ]
 
-    if len(parts) > 2:
-        mechanisms = comparison.mechanisms(parts)
-        fewer = [
-            mechanisms.lattices_without(node, lattice.free, looked)
-            for node, (lattice, looked) in enumerate(zip(lattices, wanted, strict=True))
-        ]
-        for k, part in enumerate(parts):
-            yield _Changed(f"without {part.site}", "without", [scores[k] for scores in fewer], part.site)
+    several = list(OTHER_TOLERANCES) if len(comparison.tolerances) > 1 and len(parts) > 1 else []
+    mechanisms = comparison.mechanisms(parts, others=[tolerance for _, tolerance in several])
+    changed = [
+        mechanisms.lattices_changed(node, lattice.free, looked)
+        for node, (lattice, looked) in enumerate(zip(lattices, wanted, strict=True))
+        if len(parts) > 2 or several
+    ]
+    for k, part in enumerate(parts if len(parts) > 2 else ()):
+        yield _Changed(f"without {part.site}", "without", [without[k] for without, _ in changed], part.site)
     yield _Changed("if rows count for a third", "third", again(comparison.mechanisms(parts, rows=THIRD)))
-    if len(comparison.tolerances) > 1 and len(parts) > 1:
-        for name, tolerance in OTHER_TOLERANCES:
-            other = comparison._replace(tolerances=(tolerance,))
-            yield _Changed(f"if sites share mechanisms {name}", "tolerance", again(other.mechanisms(parts)))
+    for at, (name, _) in enumerate(several):
+        yield _Changed(f"if sites share mechanisms {name}", "tolerance", [others[at] for _, others in changed])
     if comparison.prices != USUAL:
         common = comparison._replace(prices=USUAL)
         yield _Changed("if sharing is common", "prices", again(common.mechanisms(parts)))

@@ -94,6 +94,7 @@ def mechanisms(
     constant: Bools,
     declared: Bools,
     tolerances: Floats,
+    others: int,
     price_own: float,
     price_cut: float,
     price_some: float,
@@ -112,7 +113,20 @@ def mechanism_scores(
     groups: Ints | None,
     tolerances: Floats,
     without: Floats | None,
+    others: Floats | None,
 ) -> bool: ...
+def latent_steps(
+    moments: Floats,
+    n: Floats,
+    before: Ints,
+    first: Ints,
+    effects: Ints,
+    groups: Ints,
+    weights: Floats,
+    variance: Floats,
+    steps: int,
+) -> bool: ...
+def one_factor(correlation: Floats, strongest: float, steps: int, out: Floats) -> bool: ...
 def chain(
     first: Ints,
     free: Ints,

@@ -23,6 +23,13 @@
 #define VECTORS
 #endif
 
+/* What these have in common, for a number that the compiler knows. */
+#if defined(__GNUC__)
+#define INLINED static inline __attribute__((always_inline))
+#else
+#define INLINED static inline
+#endif
+
 /* All return 0, or one of these. */
 enum { NO_MEMORY = 1, OUT_OF_RANGE = 2, NOT_FOR_LOOPS = 3 };
 
@@ -91,6 +98,7 @@ typedef struct {
     const uint8_t *constant, *declared;  /* [site, variable]: set to one value; known to be intervened on */
     const double *tolerance;             /* how much sites may differ and still share a mechanism: to choose from */
     ptrdiff_t tolerances;
+    ptrdiff_t others;                        /* tolerances that come after these, each of which is only tried alone */
     double price_own, price_cut, price_some; /* of a mechanism of one's own; cut off from all parents; from some */
     double price_tolerance;                  /* of a tolerance above zero */
     double margin;                           /* nats: a set this far behind one of its subsets is hopeless */
@@ -99,7 +107,20 @@ typedef struct {
 
 int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, int fixed, int open,
                      const uint8_t *wanted, const double *known, double *out, int64_t *labels, double *taus,
-                     double *without);
+                     double *without, double *others);
+
+/* latent.c */
+typedef struct {
+    ptrdiff_t sites, columns, count;     /* of effects */
+    const double *moments, *n;           /* [site, column, column], [site]: as in `Sites` */
+    const int64_t *before, *first;       /* columns that explain the hidden cause, then each effect; where each begins */
+    const int64_t *effects;              /* [effect]: its column */
+    const int64_t *groups;               /* [effect, site]: the group of a site; -1 if it says nothing */
+    double *weights, *variance;          /* [site, column], [site]: what the columns say about the hidden cause */
+} Latent;
+
+int latent_steps(const Latent *latent, int64_t steps);
+int one_factor(const double *correlation, ptrdiff_t size, double strongest, int64_t steps, double *out);
 
 /* discrete.c */
 typedef struct Discrete Discrete; /* a table of categories */

@@ -12,6 +12,7 @@
 #define TOO_FEW -1e9  /* what a site scores alone if it has too few rows for the family: it must join others */
 #define LEAST_GAIN 1e-7
 #define NEAR 3.0 /* nats: a move that seems to lose no more may gain */
+#define ROUNDING 1e-3 /* nats that a bound is too high at least, so that no rounding makes it too low */
 #define NOT_CUT SIZE_MAX
 #define LANES 8 /* sites that are fitted side by side */
 #define MANY 128 /* in a group of so many sites several leave at a time: */
@@ -50,9 +51,24 @@ typedef struct {
     ptrdiff_t local[MOST_COLUMNS]; /* columns of the family at hand, among those of the largest */
     ptrdiff_t same[MOST_COLUMNS];  /* 0, 1, 2, ...: all columns of what is gathered in `pairs` */
     double *cells;         /* [block, cell of the largest family, lane]: moments of the sites */
-    double *lanes;         /* [block, cell, lane]: the same for the family at hand, weighted, if spreads are shared */
-    double *factor;        /* [cell, lane]: factors of the sites of a block */
-    double *pairs;         /* [cell, lane]: moments of groups that are scored side by side */
+    double *packs;         /* [site, cell of the largest family]: the same */
+    double *totals;        /* [cell of the largest family, lane]: of all sites in groups together, weighted as the
+                              tolerance with the number of the lane says */
+    double *grown_totals, *left_totals, *rank_totals, *least_totals; /* as of the sites */
+    double *shared;        /* [site, rounded up]: what a row counts for in a group */
+    ptrdiff_t grouped;     /* sites that are in groups: those that did not set the node, and declare no change of it */
+    int few;               /* whether one of these has too few rows for the family at hand */
+    int gathered;          /* whether `single` is that of the family and the tolerance at hand */
+    ptrdiff_t factored;    /* group whose factors are in `root`; -1 if it is none */
+    double fit;            /* of the last group that was scored, before any penalty */
+    ptrdiff_t rank;        /* of its regressors */
+    double differ;         /* nats by which all sites fit better one by one than together */
+    double *step;          /* [tolerance, site]: see `most_possible` */
+    double *weight;        /* [tolerance]: weighted rows of all sites in groups */
+    double *factor;        /* [cell, lane]: factors of groups that are scored side by side */
+    double *pairs;         /* [cell, lane]: moments of these */
+    double *grown;         /* [block, see `grow`]: factors of the sites */
+    ptrdiff_t widest;      /* columns of the largest family */
     uint32_t *weighed;     /* [site, site]: when the gain of joining two groups was computed, if there are many sites */
     uint32_t *changed;     /* [site]: when a group was */
     uint32_t now;
@@ -66,11 +82,20 @@ typedef struct {
 
 static inline double larger(double a, double b) { return a > b ? a : b; }
 
+/* Tolerances, those that are tried alone among them. */
+static inline ptrdiff_t all_tolerances(const Sites *sites) { return sites->tolerances + sites->others; }
+
 static inline ptrdiff_t triangle(ptrdiff_t rows) { return rows * (rows + 1) / 2; }
 
 static ptrdiff_t size_of(const Work *work, ptrdiff_t part)
 {
     return work->regressors + (work->sites->spread[work->node] ? work->own : part + 1);
+}
+
+/* How much of the moments of a group the family at hand takes. */
+static size_t used(const Work *work)
+{
+    return (size_t)(work->parts > 1 ? work->parts * work->packed : triangle(size_of(work, 0)));
 }
 
 /* Factor a packed lower triangle in place of `root`. The residual sums of squares of the last columns are written to
@@ -166,23 +191,110 @@ VECTORS static void residual_lanes(const double *cells, const ptrdiff_t *local, 
     }
 }
 
-/* v'Av in the moments of LANES sites. */
-VECTORS static void squares_lanes(const double *cells, ptrdiff_t column, const double *v, double *restrict out)
+/* The same for a family with one parent more than one that was factored before: only the rows from `from` on are new.
+   `grown` holds rows of regressors, a packed triangle; then the rows of the node's own columns; what is left of their
+   pivots after each regressor; and the ranks up to each. */
+INLINED void grow_beside(const double *cells, const ptrdiff_t *local, ptrdiff_t from, ptrdiff_t regressors, ptrdiff_t own,
+                         ptrdiff_t widest, const double *least, double *restrict grown, double *restrict left,
+                         double *restrict rank, const int lanes)
+{
+    double *owns = grown + triangle(widest) * LANES, *pivots = owns + own * widest * LANES,
+           *ranks = pivots + own * (widest + 1) * LANES;
+    for (int lane = 0; lane < lanes && !from; lane++)
+        ranks[lane] = 0.0;
+    for (ptrdiff_t i = from; i < regressors + own; i++) {
+        ptrdiff_t c = i - regressors, begin = c < 0 ? 0 : from;
+        double *row = c < 0 ? grown + triangle(i) * LANES : owns + c * widest * LANES, pivot[LANES];
+        double *after = pivots + c * (widest + 1) * LANES;
+        const double *cell = cells + triangle(local[i]) * LANES;
+        for (int lane = 0; lane < lanes; lane++)
+            pivot[lane] = begin ? after[begin * LANES + lane] : cell[local[i] * LANES + lane];
+        for (int lane = 0; lane < lanes && c >= 0; lane++)
+            after[begin * LANES + lane] = pivot[lane];
+        for (ptrdiff_t j = begin; j < i; j++) {
+            const double *other = j < regressors ? grown + triangle(j) * LANES : owns + (j - regressors) * widest * LANES;
+            double sum[LANES];
+            for (int lane = 0; lane < lanes; lane++)
+                sum[lane] = cell[local[j] * LANES + lane];
+            for (ptrdiff_t l = 0; l < j; l++)
+                for (int lane = 0; lane < lanes; lane++)
+                    sum[lane] -= row[l * LANES + lane] * other[l * LANES + lane];
+            for (int lane = 0; lane < lanes; lane++) {
+                double value = sum[lane] * other[j * LANES + lane];
+                row[j * LANES + lane] = value;
+                pivot[lane] -= value * value;
+            }
+            for (int lane = 0; lane < lanes && c >= 0 && j < regressors; lane++)
+                after[(j + 1) * LANES + lane] = pivot[lane];
+        }
+        for (int lane = 0; lane < lanes; lane++) {
+            double inverse = 1.0 / sqrt(larger(pivot[lane], TINY));
+            row[i * LANES + lane] = pivot[lane] > least[lane] ? inverse : 0.0;
+        }
+        for (int lane = 0; lane < lanes && c < 0; lane++)
+            ranks[(i + 1) * LANES + lane] = ranks[i * LANES + lane] + (pivot[lane] > least[lane] ? 1.0 : 0.0);
+        for (int lane = 0; lane < lanes && c >= 0; lane++)
+            left[c * LANES + lane] = larger(pivot[lane], 0.0);
+    }
+    for (int lane = 0; lane < lanes; lane++)
+        rank[lane] = ranks[regressors * LANES + lane];
+}
+
+VECTORS static void grow(const double *cells, const ptrdiff_t *local, ptrdiff_t from, ptrdiff_t regressors, ptrdiff_t own,
+                         ptrdiff_t widest, const double *least, double *restrict grown, double *restrict left,
+                         double *restrict rank, int few)
+{
+    if (few)
+        grow_beside(cells, local, from, regressors, own, widest, least, grown, left, rank, LANES / 2);
+    else
+        grow_beside(cells, local, from, regressors, own, widest, least, grown, left, rank, LANES);
+}
+
+/* Numbers of a block in `grown`. */
+static ptrdiff_t size_grown(ptrdiff_t own, ptrdiff_t widest)
+{
+    return (triangle(widest) + own * widest + (own + 1) * (widest + 1)) * LANES;
+}
+
+VECTORS static void add_cells(double *restrict to, const double *restrict from, ptrdiff_t count)
+{
+    for (ptrdiff_t at = 0; at < count; at++)
+        to[at] += from[at];
+}
+
+/* v'Av in the moments of the first `lanes` of LANES sites, which count for `shared` of their rows. */
+INLINED void squares_beside(const double *cells, const ptrdiff_t *local, ptrdiff_t column, const double *v,
+                            const double *shared, double *restrict out, const int lanes, const int weighted)
 {
     double total[LANES] = {0.0};
     for (ptrdiff_t i = 0; i <= column; i++) {
-        const double *from = cells + triangle(i) * LANES;
+        const double *from = cells + triangle(local[i]) * LANES, *own = from + local[i] * LANES;
         double sum[LANES];
-        for (int lane = 0; lane < LANES; lane++)
-            sum[lane] = 0.5 * from[i * LANES + lane] * v[i];
-        for (ptrdiff_t j = 0; j < i; j++)
-            for (int lane = 0; lane < LANES; lane++)
-                sum[lane] += from[j * LANES + lane] * v[j];
-        for (int lane = 0; lane < LANES; lane++)
+        for (int lane = 0; lane < lanes; lane++)
+            sum[lane] = 0.5 * (weighted ? own[lane] * shared[lane] : own[lane]) * v[i];
+        for (ptrdiff_t j = 0; j < i; j++) {
+            const double *cell = from + local[j] * LANES;
+            for (int lane = 0; lane < lanes; lane++)
+                sum[lane] += (weighted ? cell[lane] * shared[lane] : cell[lane]) * v[j];
+        }
+        for (int lane = 0; lane < lanes; lane++)
             total[lane] += 2.0 * sum[lane] * v[i];
     }
-    for (int lane = 0; lane < LANES; lane++)
+    for (int lane = 0; lane < lanes; lane++)
         out[lane] = larger(total[lane], 0.0);
+}
+
+VECTORS static void squares_lanes(const double *cells, const ptrdiff_t *local, ptrdiff_t column, const double *v,
+                                  const double *shared, double *restrict out, int few, int weighted)
+{
+    if (few && weighted)
+        squares_beside(cells, local, column, v, shared, out, LANES / 2, 1);
+    else if (few)
+        squares_beside(cells, local, column, v, shared, out, LANES / 2, 0);
+    else if (weighted)
+        squares_beside(cells, local, column, v, shared, out, LANES, 1);
+    else
+        squares_beside(cells, local, column, v, shared, out, LANES, 0);
 }
 
 /* Parameters that are compared: strengths, means, what the node's own columns are to each other, and the spread. */
@@ -200,6 +312,9 @@ static void gather(const Work *work, ptrdiff_t site, double *packed)
         for (ptrdiff_t j = 0; j <= i; j++)
             *packed++ = moments[work->columns[i] * q + work->columns[j]];
 }
+
+/* Whether at most half of the lanes of a block are taken. */
+static int half_full(const Work *work, ptrdiff_t block) { return work->sites->count - block * LANES <= LANES / 2; }
 
 /* List the columns of a family. */
 static void choose(Work *work, const int64_t *parents, int count, size_t set)
@@ -225,7 +340,45 @@ static void choose(Work *work, const int64_t *parents, int count, size_t set)
     }
 }
 
-/* Gather the moments of the largest family, by lanes; and what does not depend on the family. */
+static int in_groups(const Work *work, ptrdiff_t site)
+{
+    ptrdiff_t at = site * work->sites->variables + work->node;
+    return !work->sites->constant[at] && !work->sites->declared[at];
+}
+
+/* What follows from a tolerance alone. */
+static void gather_tolerance(Work *work, ptrdiff_t t, ptrdiff_t cells)
+{
+    const Sites *sites = work->sites;
+    double *total = work->totals + t % LANES, *step = work->step + t * sites->count;
+    double tau = sites->tolerance[t];
+    work->weight[t] = 0.0;
+    double smallest = HUGE_VAL;
+    for (ptrdiff_t k = 0; k < sites->count; k++) {
+        double c = 1.0 + sites->n[k] * tau * tau, shared = 1.0 / c, rows = sites->n[k] * shared;
+        work->log_c[t * sites->count + k] = log(c);
+        if (!in_groups(work, k))
+            continue;
+        for (ptrdiff_t cell = 0; cell < cells; cell++)
+            total[cell * LANES] += work->packs[k * cells + cell] * shared;
+        work->weight[t] += rows;
+        smallest = rows < smallest ? rows : smallest;
+    }
+    work->least_totals[t % LANES] = CONSTANT * work->weight[t];
+    for (ptrdiff_t k = 0; k < sites->count; k++)
+        step[k] = log(1.0 + sites->n[k] / (1.0 + sites->n[k] * tau * tau) / (2.0 * smallest));
+}
+
+/* How many regressors the family at hand has in common with the same without its last parent, which came before. */
+static ptrdiff_t known_columns(const Work *work)
+{
+    ptrdiff_t last = -1;
+    for (int t = 0; work->set >> t; t++)
+        last = (ptrdiff_t)work->parents[t];
+    return last < 0 ? 0 : work->regressors - (ptrdiff_t)(work->sites->first[last + 1] - work->sites->first[last]);
+}
+
+/* Gather the moments of the largest family, by lanes and by sites; and what does not depend on the family. */
 static void gather_cells(Work *work)
 {
     const Sites *sites = work->sites;
@@ -233,16 +386,18 @@ static void gather_cells(Work *work)
     for (ptrdiff_t k = 0; k < work->blocks * LANES; k++) {
         double *to = work->cells + k / LANES * cells * LANES + k % LANES;
         work->least[k] = k < sites->count ? CONSTANT * sites->n[k] : 0.0;
+        work->shared[k] = 1.0;
         if (k < sites->count)
-            gather(work, k, work->joint);
+            gather(work, k, work->packs + k * cells);
         for (ptrdiff_t cell = 0; cell < cells; cell++)
-            to[cell * LANES] = k < sites->count ? work->joint[cell] : 0.0;
+            to[cell * LANES] = k < sites->count ? work->packs[k * cells + cell] : 0.0;
     }
     for (ptrdiff_t k = 0; k < sites->count; k++) {
         work->log_n[k] = log(sites->n[k]);
-        for (ptrdiff_t t = 0; t < sites->tolerances; t++)
-            work->log_c[t * sites->count + k] = log(1.0 + sites->n[k] * sites->tolerance[t] * sites->tolerance[t]);
+        work->grouped += in_groups(work, k);
     }
+    for (ptrdiff_t t = 0; t < all_tolerances(sites); t++)
+        gather_tolerance(work, t, cells);
 }
 
 /* What one site says of a family by itself, from residual squares in `variance`: the log-likelihood. The squares become
@@ -259,24 +414,49 @@ static double fit_alone(const Work *work, ptrdiff_t site, double *variance)
     return -0.5 * n * (sum + (double)work->own);
 }
 
+/* Score of a group that has been factored; where spreads are shared. */
+static double score_factored(Work *work, double rows, double fixed)
+{
+    double total = 0.0;
+    for (ptrdiff_t j = 0; j < work->own; j++)
+        total -= 0.5 * rows * (log(larger(work->left[j] / rows, TINY)) + 1.0);
+    work->fit = total;
+    return total + fixed - 0.5 * parameters(work, work->rank) * log(rows);
+}
+
 /* Score of a group whose moments lie in `sums`. Its factors and residual squares stay in `root` and `left`. */
 static double score_group(Work *work, const double *sums, double rows, double fixed)
 {
     double total = 0.0;
-    ptrdiff_t rank = 0;
+    work->factored = -1;
     if (work->sites->spread[work->node]) {
-        rank = residual_squares(sums, work->root, size_of(work, 0), work->own, CONSTANT * rows, work->left);
-        for (ptrdiff_t j = 0; j < work->own; j++)
-            total -= 0.5 * rows * (log(larger(work->left[j] / rows, TINY)) + 1.0);
-    } else
-        for (ptrdiff_t part = 0; part < work->parts; part++) {
-            const double *from = sums + part * work->packed;
-            ptrdiff_t found = residual_squares(from, work->root + part * work->packed, size_of(work, part), 1,
-                                               CONSTANT * from[0], work->left + part);
-            rank = part ? rank : found;
-            total -= 0.5 * work->left[part];
-        }
-    return total + fixed - 0.5 * parameters(work, rank) * log(rows);
+        work->rank = residual_squares(sums, work->root, size_of(work, 0), work->own, CONSTANT * rows, work->left);
+        return score_factored(work, rows, fixed);
+    }
+    for (ptrdiff_t part = 0; part < work->parts; part++) {
+        const double *from = sums + part * work->packed;
+        ptrdiff_t found = residual_squares(from, work->root + part * work->packed, size_of(work, part), 1,
+                                           CONSTANT * from[0], work->left + part);
+        work->rank = part ? work->rank : found;
+        total -= 0.5 * work->left[part];
+    }
+    work->fit = total;
+    return total + fixed - 0.5 * parameters(work, work->rank) * log(rows);
+}
+
+/* Score of all sites in groups together: the factors are known. */
+static double score_all(Work *work, double rows, double fixed)
+{
+    const double *grown = work->grown_totals + work->at, *own = grown + triangle(work->widest) * LANES;
+    double *to = work->root;
+    for (ptrdiff_t cell = 0; cell < triangle(work->regressors); cell++)
+        *to++ = grown[cell * LANES];
+    for (ptrdiff_t j = 0; j <= work->regressors; j++)
+        *to++ = own[j * LANES];
+    work->factored = -1;
+    work->left[0] = work->left_totals[work->at];
+    work->rank = (ptrdiff_t)work->rank_totals[work->at];
+    return score_factored(work, rows, fixed);
 }
 
 /* Score of a group that is left with some of its parents. */
@@ -302,11 +482,51 @@ static double score_some(Work *work, const double *sums, double rows, size_t par
     return total - 0.5 * parameters(work, rank) * log(rows);
 }
 
-/* Value of a group of several sites: with all parents or, if that is better, with those that one of its parts is left
-   with. Only where sites share exactly, and have a spread of their own. */
-static double value_cut(Work *work, const double *sums, double rows, double value, size_t parents, size_t *cut)
+/* How many columns some of the parents have, and the constant. */
+static ptrdiff_t columns_of(const Work *work, size_t parents)
 {
-    if (parents == NOT_CUT || work->tau > 0.0 || !work->sites->spread[work->node])
+    const int64_t *first = work->sites->first;
+    ptrdiff_t columns = 1;
+    for (size_t t = 0; parents >> t; t++)
+        if (parents >> t & 1)
+            columns += (ptrdiff_t)(first[work->parents[t] + 1] - first[work->parents[t]]);
+    return columns;
+}
+
+/* Where the last of some parents has its last column, among the regressors. */
+static ptrdiff_t last_column(const Work *work, size_t parents)
+{
+    const int64_t *first = work->sites->first;
+    ptrdiff_t at = 0, last = 0;
+    for (size_t t = 0; parents >> t; t++)
+        if (work->set >> t & 1) {
+            at += (ptrdiff_t)(first[work->parents[t] + 1] - first[work->parents[t]]);
+            last = parents >> t & 1 ? at : last;
+        }
+    return last;
+}
+
+/* What a group can be worth at most if it is left with some of its parents: it fits no better than with all regressors
+   up to the last one that it keeps. That follows from the node's row of the factor, whose cells lie `lanes` apart. */
+static double most_cut(const Work *work, const double *row, ptrdiff_t lanes, ptrdiff_t rank, double left, double rows,
+                       size_t parents)
+{
+    if (parents == NOT_CUT)
+        return -HUGE_VAL;
+    if (rank < work->regressors) /* the row says nothing of columns that were dropped */
+        return HUGE_VAL;
+    double price = parents ? work->sites->price_some : work->sites->price_cut, free = 0.5 * parameters(work, columns_of(work, parents));
+    for (ptrdiff_t j = work->regressors - 1; j > last_column(work, parents); j--)
+        left += row[j * lanes] * row[j * lanes];
+    return -0.5 * rows * (log(larger(left / rows, TINY)) + 1.0) - free * log(rows) - price + ROUNDING;
+}
+
+/* Value of a group of several sites: with all parents or, if that is better, with those that one of its parts is left
+   with. Only where sites share exactly, and have a spread of their own; given the most that this can be. */
+static double value_cut(Work *work, const double *sums, double rows, double value, double most, size_t parents,
+                        size_t *cut)
+{
+    if (most < value)
         return value;
     double price = parents ? work->sites->price_some : work->sites->price_cut;
     double found = score_some(work, sums, rows, parents) - price;
@@ -314,6 +534,18 @@ static double value_cut(Work *work, const double *sums, double rows, double valu
         return value;
     *cut = parents;
     return found;
+}
+
+/* Whether groups may be cut off from parents. */
+static int may_cut(const Work *work) { return work->tau == 0.0 && work->sites->spread[work->node]; }
+
+/* The same for the group that was scored last. */
+static double value_cut_scored(Work *work, const double *sums, double rows, double value, size_t parents, size_t *cut)
+{
+    if (parents == NOT_CUT || !may_cut(work))
+        return value;
+    double most = most_cut(work, work->root + triangle(work->regressors), 1, work->rank, work->left[0], rows, parents);
+    return value_cut(work, sums, rows, value, most, parents, cut);
 }
 
 static double score_joint(Work *work, ptrdiff_t a, ptrdiff_t b)
@@ -334,8 +566,8 @@ static double value_joint(Work *work, ptrdiff_t a, ptrdiff_t b, double *score, s
     *score = score_joint(work, a, b);
     *cut = NOT_CUT;
     double rows = work->rows[a] + work->rows[b], value = *score - work->sites->price_own;
-    value = value_cut(work, work->joint, rows, value, work->cut[a], cut);
-    return work->cut[b] == work->cut[a] ? value : value_cut(work, work->joint, rows, value, work->cut[b], cut);
+    value = value_cut_scored(work, work->joint, rows, value, work->cut[a], cut);
+    return work->cut[b] == work->cut[a] ? value : value_cut_scored(work, work->joint, rows, value, work->cut[b], cut);
 }
 
 static void join(Work *work, ptrdiff_t a, ptrdiff_t b, int64_t *labels)
@@ -343,8 +575,7 @@ static void join(Work *work, ptrdiff_t a, ptrdiff_t b, int64_t *labels)
     size_t cut;
     work->value[a] = value_joint(work, a, b, work->score + a, &cut);
     work->cut[a] = cut;
-    memcpy(work->sums + a * work->parts * work->packed, work->joint,
-           (size_t)(work->parts * work->packed) * sizeof(double));
+    memcpy(work->sums + a * work->parts * work->packed, work->joint, used(work) * sizeof(double));
     work->rows[a] += work->rows[b];
     work->fixed[a] += work->fixed[b];
     work->members[a] += work->members[b];
@@ -355,37 +586,17 @@ static void join(Work *work, ptrdiff_t a, ptrdiff_t b, int64_t *labels)
             labels[k] = a;
 }
 
-/* Scores of groups, `pairs` by lanes; of numbers only. Also their ranks, and what they score before any penalty. */
-static void score_lanes(Work *work, const double *rows, const double *fixed, double *scores, double *fits, double *rank)
+/* Scores of groups, `pairs` by lanes; of numbers only. Also their ranks, and what is left over. */
+static void score_lanes(Work *work, const double *rows, const double *fixed, double *scores, double *left, double *rank)
 {
-    double least[LANES], left[LANES];
+    double least[LANES];
     for (int lane = 0; lane < LANES; lane++)
         least[lane] = CONSTANT * rows[lane];
     residual_lanes(work->pairs, work->same, size_of(work, 0), work->own, least, work->factor, left, rank);
     for (int lane = 0; lane < LANES; lane++) {
-        fits[lane] = fixed[lane] - 0.5 * rows[lane] * (log(larger(left[lane] / rows[lane], TINY)) + 1.0);
-        scores[lane] = fits[lane] - 0.5 * parameters(work, (ptrdiff_t)rank[lane]) * log(rows[lane]);
+        double fit = fixed[lane] - 0.5 * rows[lane] * (log(larger(left[lane] / rows[lane], TINY)) + 1.0);
+        scores[lane] = fit - 0.5 * parameters(work, (ptrdiff_t)rank[lane]) * log(rows[lane]);
     }
-}
-
-/* How many columns some of the parents have, and the constant. */
-static ptrdiff_t columns_of(const Work *work, size_t parents)
-{
-    const int64_t *first = work->sites->first;
-    ptrdiff_t columns = 1;
-    for (size_t t = 0; parents >> t; t++)
-        if (parents >> t & 1)
-            columns += (ptrdiff_t)(first[work->parents[t] + 1] - first[work->parents[t]]);
-    return columns;
-}
-
-/* What a group can be worth at most if it is left with some of its parents: it fits no better than with all. */
-static double most_cut(const Work *work, double fit, double rows, size_t parents)
-{
-    if (parents == NOT_CUT)
-        return -HUGE_VAL;
-    double price = parents ? work->sites->price_some : work->sites->price_cut;
-    return fit - 0.5 * parameters(work, columns_of(work, parents)) * log(rows) - price;
 }
 
 static void weigh_pair(Work *work, ptrdiff_t a, ptrdiff_t b)
@@ -401,7 +612,8 @@ static void weigh_pair(Work *work, ptrdiff_t a, ptrdiff_t b)
 static void weigh_pairs(Work *work, const ptrdiff_t *ones, const ptrdiff_t *others, int count)
 {
     ptrdiff_t cells = triangle(size_of(work, 0)), sites = work->sites->count;
-    double rows[LANES], fixed[LANES], scores[LANES], fits[LANES], rank[LANES];
+    double rows[LANES], fixed[LANES], scores[LANES], left[LANES], rank[LANES];
+    const double *row = work->factor + triangle(work->regressors) * LANES;
     for (int lane = 0; lane < LANES; lane++) {
         ptrdiff_t a = ones[lane < count ? lane : 0], b = others[lane < count ? lane : 0];
         const double *one = work->sums + a * work->packed, *other = work->sums + b * work->packed;
@@ -410,18 +622,23 @@ static void weigh_pairs(Work *work, const ptrdiff_t *ones, const ptrdiff_t *othe
         rows[lane] = work->rows[a] + work->rows[b];
         fixed[lane] = work->fixed[a] + work->fixed[b];
     }
-    score_lanes(work, rows, fixed, scores, fits, rank);
+    score_lanes(work, rows, fixed, scores, left, rank);
     for (int lane = 0; lane < count; lane++) {
-        ptrdiff_t a = ones[lane], b = others[lane];
-        double apart = work->value[a] + work->value[b], most = -HUGE_VAL;
-        double gain = scores[lane] - work->sites->price_own - work->value[a] - work->value[b];
-        work->gain[a * sites + b] = work->gain[b * sites + a] = gain;
-        if (work->tau == 0.0 && (work->cut[a] != NOT_CUT || work->cut[b] != NOT_CUT))
-            most = larger(most_cut(work, fits[lane], rows[lane], work->cut[a]),
-                          most_cut(work, fits[lane], rows[lane], work->cut[b]));
-        /* Below zero it does not matter what it is. */
-        if (most > apart - LEAST_GAIN || (most > -HUGE_VAL && (ptrdiff_t)rank[lane] < work->regressors))
-            weigh_pair(work, a, b);
+        ptrdiff_t a = ones[lane], b = others[lane], gathered = 0;
+        double value = scores[lane] - work->sites->price_own, apart = work->value[a] + work->value[b];
+        for (int side = 0; side < 2 && may_cut(work); side++) {
+            size_t cut = work->cut[side ? b : a];
+            double most = side && cut == work->cut[a]
+                              ? -HUGE_VAL
+                              : most_cut(work, row + lane, LANES, (ptrdiff_t)rank[lane], left[lane], rows[lane], cut);
+            if (most <= apart - LEAST_GAIN || most < value) /* below zero it does not matter what the gain is */
+                continue;
+            for (ptrdiff_t cell = 0; cell < cells && !gathered; cell++)
+                work->joint[cell] = work->pairs[cell * LANES + lane];
+            gathered = 1;
+            value = value_cut(work, work->joint, rows[lane], value, most, cut, &cut);
+        }
+        work->gain[a * sites + b] = work->gain[b * sites + a] = value - work->value[a] - work->value[b];
     }
 }
 
@@ -513,67 +730,126 @@ static void fits_around(Work *work, const ptrdiff_t *list, ptrdiff_t count, doub
     double variance = larger(work->left[0] / rows, TINY), logarithm = log(variance);
     weights_of(work->root, work->regressors, work->weights);
     for (ptrdiff_t block = 0; block < work->blocks; block++)
-        squares_lanes(work->lanes + block * work->packed * LANES, work->regressors, work->weights,
-                      work->around + block * LANES);
+        squares_lanes(work->cells + block * work->packed * LANES, work->local, work->regressors, work->weights,
+                      work->shared + block * LANES, work->around + block * LANES, half_full(work, block),
+                      work->tau > 0.0);
     for (ptrdiff_t x = 0; x < count; x++) {
         ptrdiff_t k = list[x];
         work->around[k] = -(0.5 * (work->own_rows[k] * logarithm + work->around[k] / variance));
     }
 }
 
-/* Add up the moments of the listed sites. Their score as a group; its factors and residual squares stay. */
-static double score_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
+/* Moments of single sites for the family at hand, weighted. */
+static void gather_single(Work *work)
 {
-    ptrdiff_t stride = work->parts * work->packed;
-    memset(work->joint, 0, (size_t)stride * sizeof(double));
-    *rows = *fixed = 0.0;
-    for (ptrdiff_t x = 0; x < count; x++) {
-        const double *from = work->single + list[x] * stride;
-        *rows += work->own_rows[list[x]];
-        *fixed += work->own_fixed[list[x]];
-        for (ptrdiff_t part = 0; part < work->parts; part++) {
-            ptrdiff_t begin = part * work->packed, end = begin + triangle(size_of(work, part));
-            for (ptrdiff_t at = begin; at < end; at++)
-                work->joint[at] += from[at];
+    ptrdiff_t size = size_of(work, 0);
+    if (work->gathered)
+        return;
+    for (ptrdiff_t k = 0; k < work->sites->count; k++) {
+        double *to = work->single + k * work->packed, shared = work->shared[k];
+        if (!in_groups(work, k))
+            continue;
+        for (ptrdiff_t i = 0; i < size; i++) {
+            const double *from = work->packs + k * work->packed + triangle(work->local[i]);
+            for (ptrdiff_t j = 0; j <= i; j++)
+                *to++ = from[work->local[j]] * shared;
         }
     }
-    return score_group(work, work->joint, *rows, *fixed);
+    work->gathered = 1;
 }
 
-/* Value of the listed sites as a group; their moments stay. */
-static double value_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *score, double *rows,
-                           double *fixed, size_t *cut)
+/* Whether the listed sites are all that are in groups, in their order, and their moments were added up before. */
+static int all_listed(const Work *work, const ptrdiff_t *list, ptrdiff_t count)
 {
-    *cut = NOT_CUT;
-    *score = score_listed(work, list, count, rows, fixed);
-    if (count == 1) {
-        *cut = work->own_cut[list[0]];
-        *score = work->own_score[list[0]];
-        return work->alone[list[0]];
+    int all = work->sites->spread[work->node] && count == work->grouped && (!work->few || work->tau == 0.0) &&
+              all_tolerances(work->sites) <= LANES;
+    for (ptrdiff_t x = 1; x < count && all; x++)
+        all = list[x - 1] < list[x];
+    return all;
+}
+
+/* Add up the moments of the listed sites, and what else does not need a fit. Returns whether these are all. */
+static int add_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
+{
+    ptrdiff_t stride = work->parts * work->packed, size = size_of(work, 0);
+    double *joint = work->joint;
+    *rows = *fixed = 0.0;
+    for (ptrdiff_t x = 0; x < count; x++) {
+        *rows += work->own_rows[list[x]];
+        *fixed += work->own_fixed[list[x]];
     }
-    double value = *score - work->sites->price_own;
+    if (all_listed(work, list, count)) {
+        for (ptrdiff_t i = 0; i < size; i++) {
+            const double *from = work->totals + triangle(work->local[i]) * LANES + work->at;
+            for (ptrdiff_t j = 0; j <= i; j++)
+                *joint++ = from[work->local[j] * LANES];
+        }
+        return 1;
+    }
+    gather_single(work);
+    memset(joint, 0, used(work) * sizeof(double));
+    for (ptrdiff_t x = 0; x < count; x++)
+        add_cells(joint, work->single + list[x] * stride, (ptrdiff_t)used(work));
+    return 0;
+}
+
+/* Score of the listed sites as a group; their moments, its factors and residual squares stay. */
+static double score_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
+{
+    int all = add_listed(work, list, count, rows, fixed);
+    return all ? score_all(work, *rows, *fixed) : score_group(work, work->joint, *rows, *fixed);
+}
+
+/* Value of the listed sites as a group that was just scored. */
+static double value_scored(Work *work, const ptrdiff_t *list, ptrdiff_t count, double score, double rows, size_t *cut)
+{
+    double value = score - work->sites->price_own;
+    *cut = NOT_CUT;
     for (ptrdiff_t x = 0; x < count; x++) {
         int known = 0;
         for (ptrdiff_t y = 0; y < x && !known; y++)
             known = work->own_cut[list[y]] == work->own_cut[list[x]];
         if (!known)
-            value = value_cut(work, work->joint, *rows, value, work->own_cut[list[x]], cut);
+            value = value_cut_scored(work, work->joint, rows, value, work->own_cut[list[x]], cut);
     }
     return value;
 }
 
-/* Make the listed sites a group, which is kept in the place of the first of them. */
-static void settle(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
+/* The same of any sites; their moments stay. */
+static double value_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *score, double *rows,
+                           double *fixed, size_t *cut)
 {
-    ptrdiff_t stride = work->parts * work->packed, group = list[0];
+    if (count == 1) {
+        add_listed(work, list, count, rows, fixed);
+        *cut = work->own_cut[list[0]];
+        *score = work->own_score[list[0]];
+        return work->alone[list[0]];
+    }
+    *score = score_listed(work, list, count, rows, fixed);
+    return value_scored(work, list, count, *score, *rows, cut);
+}
+
+/* Make the listed sites a group, which is kept in the place of the first of them. Its moments were added up; its score,
+   rows and so on are set by the caller. */
+static void settle_scored(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
+{
+    ptrdiff_t group = list[0];
     for (ptrdiff_t x = 0; x < count; x++) {
         work->members[list[x]] = 0;
         labels[list[x]] = group;
     }
     work->members[group] = count;
+    work->changed[group] = ++work->now;
+    memcpy(work->sums + group * work->parts * work->packed, work->joint, used(work) * sizeof(double));
+    work->factored = count > 1 ? group : -1;
+}
+
+static void settle(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
+{
+    ptrdiff_t group = list[0];
     work->value[group] = value_listed(work, list, count, work->score + group, work->rows + group, work->fixed + group,
                                       work->cut + group);
-    memcpy(work->sums + group * stride, work->joint, (size_t)stride * sizeof(double));
+    settle_scored(work, list, count, labels);
 }
 
 /* Which of the listed sites gain most by leaving their group, which was scored last: at most some, those that gain most
@@ -614,8 +890,11 @@ static ptrdiff_t most_apart(Work *work, const ptrdiff_t *list, ptrdiff_t count, 
    groups there are. */
 static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
 {
-    ptrdiff_t inside = count, *leavers = work->leavers, single = 0;
+    ptrdiff_t inside = count, *leavers = work->leavers, single = 0, scored = 1;
     double rows, fixed, score = score_listed(work, list, inside, &rows, &fixed);
+    work->differ = -(work->fit + fixed);
+    for (ptrdiff_t x = 0; x < count; x++)
+        work->differ += work->own_fit[list[x]];
     while (inside > 1) {
         ptrdiff_t most = single || inside < MANY ? 1 : inside / AT_ONCE;
         ptrdiff_t out = most_apart(work, list, inside, rows, most, leavers);
@@ -634,6 +913,7 @@ static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *lab
         score = inside > 1 ? score : work->own_score[list[0]];
         if (score + after <= before) { /* they seemed to gain, and do not */
             inside += out;
+            scored = out > 1; /* else the sites have another order now, so that the last digit of sums may change */
             if (out == 1)
                 break;
             single = 1;
@@ -642,7 +922,14 @@ static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *lab
     }
     if (inside < 2)
         return count;
-    settle(work, list, inside, labels);
+    if (scored) {
+        work->score[*list] = score;
+        work->rows[*list] = rows;
+        work->fixed[*list] = fixed;
+        work->value[*list] = value_scored(work, list, inside, score, rows, work->cut + *list);
+        settle_scored(work, list, inside, labels);
+    } else
+        settle(work, list, inside, labels);
     memmove(list + 1, list + inside, (size_t)(count - inside) * sizeof(ptrdiff_t));
     return count - inside + 1;
 }
@@ -667,29 +954,51 @@ static double value_of(Work *work, const ptrdiff_t *list, ptrdiff_t count)
     return count > 1 ? value_listed(work, list, count, &score, &rows, &fixed, &cut) : count ? work->alone[*list] : 0.0;
 }
 
-/* About what each listed site adds to each group, [site, site], with the mechanisms of the groups as they are; its own
-   group counts without it. Squares around a mean grow by N / (N - n) if n of N rows leave, and fall by N / (N + n) for
-   n that join. */
-static void weigh_moves(Work *work, const ptrdiff_t *sites, ptrdiff_t count, const int64_t *labels)
+/* About what each listed site adds to a group that was scored, with its mechanism as it is; if it is in the group, to
+   the others. Squares around a mean grow by N / (N - n) if n of N rows leave, and fall by N / (N + n) for n that join. */
+static void weigh_moves_to(Work *work, ptrdiff_t group, const ptrdiff_t *sites, ptrdiff_t count, const int64_t *labels)
 {
     ptrdiff_t stride = work->sites->count;
-    double price = 0.5 * parameters(work, work->regressors);
-    for (ptrdiff_t y = 0; y < count; y++) {
-        ptrdiff_t group = sites[y];
-        if (labels[group] != group)
-            continue;
-        double rows = work->rows[group];
-        score_group(work, work->sums + group * work->parts * work->packed, rows, 0.0);
-        fits_around(work, sites, count, rows);
-        for (ptrdiff_t x = 0; x < count; x++) {
-            ptrdiff_t k = sites[x];
-            int inside = labels[k] == group;
-            double other = inside ? rows - work->own_rows[k] : rows + work->own_rows[k];
-            double apart = work->own_fit[k] - work->own_fixed[k] - work->around[k];
-            double sign = inside ? -1.0 : 1.0;
-            work->gain[k * stride + group] =
-                other > 0.0 ? work->own_fit[k] - apart * rows / other - sign * price * log(other / rows) : 0.0;
+    double price = 0.5 * parameters(work, work->regressors), rows = work->rows[group];
+    fits_around(work, sites, count, rows);
+    for (ptrdiff_t x = 0; x < count; x++) {
+        ptrdiff_t k = sites[x];
+        int inside = labels[k] == group;
+        double other = inside ? rows - work->own_rows[k] : rows + work->own_rows[k];
+        double apart = work->own_fit[k] - work->own_fixed[k] - work->around[k];
+        double sign = inside ? -1.0 : 1.0;
+        work->gain[k * stride + group] =
+            other > 0.0 ? work->own_fit[k] - apart * rows / other - sign * price * log(other / rows) : 0.0;
+    }
+}
+
+/* The same for all groups that were changed since `since`, [site, site]. */
+static void weigh_moves(Work *work, const ptrdiff_t *sites, ptrdiff_t count, const int64_t *labels, uint32_t since)
+{
+    ptrdiff_t groups[MOST_TOGETHER], found = 0, cells = triangle(size_of(work, 0));
+    double least[LANES], left[LANES], rank[LANES];
+    for (ptrdiff_t y = 0; y < count; y++)
+        if (labels[sites[y]] == sites[y] && work->changed[sites[y]] > since)
+            groups[found++] = sites[y];
+    for (ptrdiff_t y = 0; y < found; y++) {
+        ptrdiff_t lane = y % LANES, group = groups[y];
+        if (!work->sites->spread[work->node] || (found == 1 && work->factored != group))
+            score_group(work, work->sums + group * work->parts * work->packed, work->rows[group], 0.0);
+        else if (found > 1) {
+            for (int at = 0; at < LANES && !lane; at++) { /* several side by side */
+                ptrdiff_t one = groups[y + at < found ? y + at : y];
+                for (ptrdiff_t cell = 0; cell < cells; cell++)
+                    work->pairs[cell * LANES + at] = work->sums[one * work->packed + cell];
+                least[at] = CONSTANT * work->rows[one];
+            }
+            if (!lane)
+                residual_lanes(work->pairs, work->same, size_of(work, 0), 1, least, work->factor, left, rank);
+            for (ptrdiff_t cell = 0; cell < cells; cell++)
+                work->root[cell] = work->factor[cell * LANES + lane];
+            work->left[0] = left[lane];
+            work->factored = -1;
         }
+        weigh_moves_to(work, group, sites, count, labels);
     }
 }
 
@@ -700,10 +1009,12 @@ static void move_sites(Work *work, ptrdiff_t *sites, ptrdiff_t count, int64_t *l
     for (ptrdiff_t x = 0; x < count; x++) /* each group may be cut off as any of its sites is */
         if (work->members[sites[x]] > 1)
             settle(work, list, list_group(work, labels, sites[x], -1, 0, list), labels);
+    uint32_t since = 0;
     for (ptrdiff_t moves = 0; moves < count; moves++) {
         double best = LEAST_GAIN;
         ptrdiff_t mover = -1, to = -1;
-        weigh_moves(work, sites, count, labels);
+        weigh_moves(work, sites, count, labels, since);
+        since = work->now;
         for (ptrdiff_t x = 0; x < count; x++) {
             ptrdiff_t k = sites[x], from = (ptrdiff_t)labels[k];
             int several = work->members[from] > 1, known = !several;
@@ -752,6 +1063,12 @@ static void find_groups(Work *work, int64_t *labels)
             sites[all] = list[all];
     if (count > 1)
         count = peel(work, list, count, labels);
+    for (ptrdiff_t x = 0; x < count && count > 1 && work->sites->spread[work->node]; x++)
+        if (work->members[list[x]] == 1) {
+            gather_single(work);
+            memcpy(work->sums + list[x] * work->packed, work->single + list[x] * work->packed,
+                   used(work) * sizeof(double));
+        }
     while (count > MOST_TOGETHER) {
         ptrdiff_t left = 0, before = count;
         for (ptrdiff_t from = 0; from < count; from += MOST_TOGETHER) {
@@ -781,17 +1098,17 @@ static double score_declared(const Work *work, const Fits *fits, ptrdiff_t site)
     return larger(fits->alone[at], fits->cut[at] + work->sites->price_cut);
 }
 
-/* Moments of a site for the family at hand, weighted: as they are listed for one site, and by lanes. */
-static void weigh_cells(Work *work, ptrdiff_t site, double shared, double *sums)
+/* Moments of a site for the family at hand, weighted, where spreads are apart. */
+static void weigh_parts(Work *work, ptrdiff_t site, double shared, const double *left)
 {
-    ptrdiff_t lane = site % LANES, block = site / LANES, size = work->regressors + work->own;
-    const double *cells = work->cells + block * work->packed * LANES + lane;
-    double *to = work->lanes + block * work->packed * LANES + lane;
-    for (ptrdiff_t i = 0; i < size; i++) {
-        const double *from = cells + triangle(work->local[i]) * LANES;
-        for (ptrdiff_t j = 0; j <= i; j++, to += LANES)
-            *to = *sums++ = from[work->local[j] * LANES] * shared;
-    }
+    double *single = work->single + site * work->parts * work->packed;
+    gather(work, site, work->joint);
+    for (ptrdiff_t part = 0; part < work->parts; part++)
+        for (ptrdiff_t cell = 0; cell < triangle(size_of(work, part)); cell++)
+            single[part * work->packed + cell] = work->joint[cell] * shared / left[part];
+    memcpy(work->sums + site * work->parts * work->packed, single,
+           (size_t)(work->parts * work->packed) * sizeof(double));
+    work->gathered = 1;
 }
 
 /* Prepare every site as a group of its own, for one tolerance. Returns the score of those that declare the node a
@@ -802,6 +1119,9 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
     double total = 0.0;
     const double *log_c = work->log_c + work->at * sites->count;
     work->now++;
+    work->few = work->gathered = 0;
+    work->factored = -1;
+    work->differ = 0.0;
     for (ptrdiff_t k = 0; k < sites->count; k++) {
         size_t at = (size_t)k;
         work->changed[k] = work->now;
@@ -816,6 +1136,8 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
         }
         int few = fits->alone[at] == TOO_FEW;
         double shared = few ? 1.0 : 1.0 / c;
+        work->few |= few;
+        work->shared[k] = shared;
         work->members[k] = 1;
         work->score[k] = fits->alone[at];
         work->value[k] = few ? TOO_FEW : larger(fits->alone[at] - sites->price_own, fits->cut[at]);
@@ -826,20 +1148,13 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
         work->own_rows[k] = work->rows[k] = sites->n[k] * shared;
         work->fixed[k] = few ? 0.0 : -0.5 * fits->parameters[at] * log_c[k];
         work->own_fit[k] = fits->likelihood[at] + work->fixed[k];
-        double *sums = work->single + k * work->parts * work->packed;
-        const double *left = fits->variance + at * (size_t)work->own;
-        if (sites->spread[work->node]) {
+        if (sites->spread[work->node])
             work->fixed[k] += (1.0 - shared) * fits->likelihood[at];
-            weigh_cells(work, k, shared, sums);
-        } else {
+        else {
             work->fixed[k] += fits->likelihood[at] + 0.5 * sites->n[k] * shared * (double)work->own;
-            gather(work, k, work->joint);
-            for (ptrdiff_t part = 0; part < work->parts; part++)
-                for (ptrdiff_t cell = 0; cell < triangle(size_of(work, part)); cell++)
-                    sums[part * work->packed + cell] = work->joint[cell] * shared / left[part];
+            weigh_parts(work, k, shared, fits->variance + at * (size_t)work->own);
         }
         work->own_fixed[k] = work->fixed[k];
-        memcpy(work->sums + k * work->parts * work->packed, sums, (size_t)(work->parts * work->packed) * sizeof(double));
     }
     return total;
 }
@@ -896,7 +1211,7 @@ static double join_others(Work *work, const int64_t *labels, ptrdiff_t but, ptrd
 static void choose_tolerance(Work *work, double tau)
 {
     work->tau = tau;
-    for (work->at = 0; work->at < work->sites->tolerances - 1 && work->sites->tolerance[work->at] != tau;)
+    for (work->at = 0; work->at < all_tolerances(work->sites) - 1 && work->sites->tolerance[work->at] != tau;)
         work->at++;
 }
 
@@ -904,13 +1219,14 @@ static void choose_tolerance(Work *work, double tau)
 static void scores_without(Work *work, const int64_t *labels)
 {
     ptrdiff_t cells = triangle(size_of(work, 0)), count = work->sites->count, sites[LANES];
-    double rows[LANES], fixed[LANES], scores[LANES], fits[LANES], rank[LANES];
+    double rows[LANES], fixed[LANES], scores[LANES], left[LANES], rank[LANES];
     int waiting = 0;
     for (ptrdiff_t k = 0; k <= count; k++) {
         if (k < count && work->members[labels[k]] > 2)
             sites[waiting++] = k;
         if (!waiting || (waiting < LANES && k < count))
             continue;
+        gather_single(work);
         for (int lane = 0; lane < LANES; lane++) {
             ptrdiff_t site = sites[lane < waiting ? lane : 0], group = (ptrdiff_t)labels[site];
             const double *all = work->sums + group * work->packed, *own = work->single + site * work->packed;
@@ -919,9 +1235,14 @@ static void scores_without(Work *work, const int64_t *labels)
             rows[lane] = work->rows[group] - work->own_rows[site];
             fixed[lane] = work->fixed[group] - work->own_fixed[site];
         }
-        score_lanes(work, rows, fixed, scores, fits, rank);
-        for (int lane = 0; lane < waiting; lane++)
+        score_lanes(work, rows, fixed, scores, left, rank);
+        for (int lane = 0; lane < waiting; lane++) {
             work->leaving[sites[lane]] = scores[lane];
+            work->around[sites[lane]] = /* what it can be worth if it is cut off */
+                may_cut(work) ? most_cut(work, work->factor + triangle(work->regressors) * LANES + lane, LANES,
+                                         (ptrdiff_t)rank[lane], left[lane], rows[lane], work->cut[labels[sites[lane]]])
+                              : -HUGE_VAL;
+        }
         waiting = 0;
     }
 }
@@ -969,13 +1290,17 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
             ptrdiff_t rest = -1;
             for (ptrdiff_t other = 0; other < count && work->members[group] == 2; other++)
                 rest = labels[other] == group && other != k ? other : rest;
-            for (ptrdiff_t at = 0; at < stride && rest < 0; at++)
-                work->joint[at] = work->sums[group * stride + at] - work->single[k * stride + at];
+            if (rest < 0 && (!sites->spread[work->node] || work->cut[group] != NOT_CUT))
+                for (size_t at = 0; at < used(work); at++)
+                    work->joint[at] = work->sums[group * stride + (ptrdiff_t)at] - work->single[k * stride + (ptrdiff_t)at];
             score = sites->spread[work->node] || rest >= 0
                         ? work->leaving[k]
                         : score_group(work, work->joint, rows, work->fixed[group] - work->own_fixed[k]);
             value = score - sites->price_own;
-            value = rest < 0 ? value_cut(work, work->joint, rows, value, work->cut[group], &cut) : work->alone[rest];
+            if (rest >= 0)
+                value = work->alone[rest];
+            else if (sites->spread[work->node] && work->around[k] > -HUGE_VAL)
+                value = value_cut(work, work->joint, rows, value, work->around[k], work->cut[group], &cut);
             if (rest >= 0)
                 score = fits->alone[rest];
             if (rest >= 0 && value == TOO_FEW) /* it must join others, if there are any */
@@ -990,13 +1315,21 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
 }
 
 /* What a tolerance can reach at most: every site alone; or some in groups whose mechanisms are just their own, of which
-   at least one pays for its parameters. Prices below zero are a bonus for every group. */
-static double most_possible(const Work *work, const Fits *fits)
+   at least one pays for its parameters. Prices below zero are a bonus for every group.
+
+   More is known if all sites have the same parameters. Then q / 2 log(rows) of a group grows by at most q / 2 times
+   `step` if a site joins. So the groups lose at least q / 2 log(rows of all), but for what is saved by sites that are
+   better alone. To this adds: if there is one group of all, what the sites differ by, of which every row keeps a share;
+   if some are alone, what that costs at least; if there are several groups, the logarithm of another one. */
+static double most_possible(const Work *work, const Fits *fits, double differ)
 {
     const Sites *sites = work->sites;
+    const double *step = work->step + work->at * sites->count, *log_c = work->log_c + work->at * sites->count;
     double apart = larger(sites->price_own, sites->price_cut), together = apart;
     double bonus = larger(0.0, larger(-sites->price_own, -sites->price_cut));
     double fewest = HUGE_VAL, smallest = HUGE_VAL; /* parameters and weighted rows of a site */
+    double half = 0.5 * parameters(work, work->regressors), saved = 0.0, cost = HUGE_VAL, share = 1.0;
+    int alike = sites->spread[work->node] && work->tau > 0.0;
     for (ptrdiff_t k = 0; k < sites->count; k++) {
         size_t at = (size_t)k;
         if (sites->constant[k * sites->variables + work->node])
@@ -1004,28 +1337,44 @@ static double most_possible(const Work *work, const Fits *fits)
         if (fits->alone[at] == TOO_FEW)
             return HUGE_VAL;
         double alone = larger(fits->alone[at], fits->cut[at] + sites->price_cut) + bonus;
-        double shared = fits->likelihood[at] - 0.5 * fits->parameters[at] * work->log_c[work->at * sites->count + k];
-        double rows = sites->n[k] / (1.0 + sites->n[k] * work->tau * work->tau);
+        double shared = larger(fits->likelihood[at] - 0.5 * fits->parameters[at] * log_c[k] + bonus, alone);
+        double c = 1.0 + sites->n[k] * work->tau * work->tau, own = shared - alone - half * step[k];
         apart += alone;
-        together += larger(shared + bonus, alone);
+        together += shared;
         fewest = fits->parameters[at] < fewest ? fits->parameters[at] : fewest;
-        smallest = rows < smallest ? rows : smallest;
+        smallest = sites->n[k] / c < smallest ? sites->n[k] / c : smallest;
+        alike &= in_groups(work, k) && 0.5 * fits->parameters[at] == half &&
+                 fits->variance[at] > sites->floor[k * sites->columns + sites->first[work->node]];
+        saved += larger(0.0, -own);
+        cost = own < cost ? own : cost;
+        share = 1.0 / c < share ? 1.0 / c : share;
     }
-    return larger(apart, together - 0.5 * fewest * log(larger(2.0 * smallest, 1.0)));
+    double most = together - 0.5 * fewest * log(larger(2.0 * smallest, 1.0));
+    if (alike && smallest >= 1.0) {
+        double all = together - half * log(work->weight[work->at]) + ROUNDING;
+        double some = larger(all - larger(cost, 0.0) + saved, all + saved - half * log(smallest));
+        double found = larger(all - share * larger(differ, 0.0), some);
+        most = found < most ? found : most;
+    }
+    return larger(apart, most);
 }
 
 /* The same with the tolerance that explains the sites best. One that is not zero has a price, and is not tried if it
-   cannot pay. Labels and the tolerance are those of the best. */
-static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int64_t *room, double *tau)
+   cannot pay. Labels and the tolerance are those of the best. Also the score with the first tolerance. */
+static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int64_t *room, double *tau, double *first)
 {
     const Sites *sites = work->sites;
-    double best = -HUGE_VAL;
+    double best = -HUGE_VAL, differ = 0.0;
     for (ptrdiff_t t = 0; t < sites->tolerances; t++) {
         double price = price_of(sites, sites->tolerance[t], sites->count);
         choose_tolerance(work, sites->tolerance[t]);
-        if (t && best >= most_possible(work, fits) - price)
+        if (t && best >= most_possible(work, fits, differ) - price)
             continue;
         double found = score_family(work, fits, room) - price;
+        if (sites->tolerance[t] == 0.0)
+            differ = work->differ;
+        if (!t)
+            *first = found;
         if (found > best) {
             best = found;
             *tau = work->tau;
@@ -1033,6 +1382,15 @@ static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int6
         }
     }
     return best;
+}
+
+/* The score with one tolerance. `first` is that with the first one. */
+static double score_with(Work *work, const Fits *fits, double tau, double first, int64_t *room)
+{
+    if (tau == work->sites->tolerance[0])
+        return first;
+    choose_tolerance(work, tau);
+    return score_family(work, fits, room) - price_of(work->sites, tau, work->sites->count);
 }
 
 static void forget_work(Work *work)
@@ -1052,6 +1410,7 @@ static int make_work(Work *work, ptrdiff_t widest)
 {
     size_t count = (size_t)work->sites->count, part = (size_t)triangle(widest), stride = (size_t)work->parts * part;
     work->packed = (ptrdiff_t)part;
+    work->widest = widest;
     for (ptrdiff_t at = 0; at < widest; at++)
         work->same[at] = at;
     work->root = malloc((2 * stride + 3 * part + (size_t)(widest + work->own)) * sizeof(double));
@@ -1061,8 +1420,10 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->list = malloc((2 * count + count / AT_ONCE + 2) * sizeof(ptrdiff_t)); /* and `leavers`, and groups */
     work->cut = malloc(2 * count * sizeof(size_t));
     work->blocks = (work->sites->count + LANES - 1) / LANES;
-    size_t places = (size_t)work->blocks * LANES, logs = (size_t)(work->sites->tolerances + 4) * count;
-    work->cells = calloc(2 * places * part + 2 * part * LANES + 2 * places + logs, sizeof(double));
+    size_t places = (size_t)work->blocks * LANES, logs = (size_t)(all_tolerances(work->sites) + 4) * count;
+    size_t tolerances = (size_t)all_tolerances(work->sites), grown = (size_t)(work->blocks * size_grown(work->own, widest));
+    logs += tolerances * (count + 1) + (part + 3) * LANES + (size_t)size_grown(work->own, widest);
+    work->cells = calloc((places + count) * part + 2 * part * LANES + 3 * places + logs + grown, sizeof(double));
     work->changed = calloc(count, sizeof(uint32_t));
     int many = count > MOST_TOGETHER;
     work->weighed = many ? calloc(count * count, sizeof(uint32_t)) : NULL;
@@ -1070,8 +1431,17 @@ static int make_work(Work *work, ptrdiff_t widest)
         return NO_MEMORY;
     if (!work->root || !work->sums || !work->gain || !work->members || !work->list || !work->cut || !work->cells)
         return NO_MEMORY;
-    work->lanes = work->cells + places * part;
-    work->factor = work->lanes + places * part;
+    work->grown = work->cells + places * part;
+    work->packs = work->grown + grown;
+    work->totals = work->packs + count * part;
+    work->grown_totals = work->totals + part * LANES;
+    work->left_totals = work->grown_totals + size_grown(work->own, widest);
+    work->rank_totals = work->left_totals + LANES;
+    work->least_totals = work->rank_totals + LANES;
+    work->step = work->least_totals + LANES;
+    work->weight = work->step + tolerances * count;
+    work->shared = work->weight + tolerances;
+    work->factor = work->shared + places;
     work->pairs = work->factor + part * LANES;
     work->least = work->pairs + part * LANES;
     work->around = work->least + places;
@@ -1144,47 +1514,61 @@ static int make_table(Subsets *table, int all, ptrdiff_t count, ptrdiff_t own)
     return 0;
 }
 
+/* Of every site, the better of two sets: that which is the best so far, and one parent less or the best within that. */
+VECTORS static void best_of_fewer(double *restrict best, uint32_t *restrict left, const double *alone,
+                                  const double *fewer, const uint32_t *within, uint32_t set, ptrdiff_t count)
+{
+    for (ptrdiff_t k = 0; k < count; k++) {
+        double found = alone[k] > fewer[k] ? alone[k] : fewer[k];
+        uint32_t which = alone[k] > fewer[k] ? set : within[k];
+        left[k] = found > best[k] ? which : left[k];
+        best[k] = found > best[k] ? found : best[k];
+    }
+}
+
 /* Fit every site alone, and find the best that it can have with fewer parents: none of them, or some. The subsets of
    the set have been fitted. */
-static void fit_sites(Work *work, Subsets *table, size_t set)
+static void fit_sites(Work *work, Subsets *table, size_t set, ptrdiff_t from)
 {
     const Sites *sites = work->sites;
-    size_t own = (size_t)work->own;
+    size_t own = (size_t)work->own, count = (size_t)sites->count, begin = set * count;
     double left[MOST_COLUMNS * LANES], rank[LANES];
-    for (ptrdiff_t k = 0; k < sites->count; k++) {
-        size_t empty = (size_t)k, at = set * (size_t)sites->count + empty;
+    if (sites->spread[work->node] && all_tolerances(sites) <= LANES)
+        grow(work->totals, work->local, from, work->regressors, 1, work->widest, work->least_totals, work->grown_totals,
+             work->left_totals, work->rank_totals, all_tolerances(sites) <= LANES / 2);
+    for (size_t k = 0; k < count; k++) {
+        size_t at = begin + k;
+        ptrdiff_t block = (ptrdiff_t)k / LANES;
         if (k % LANES == 0)
-            residual_lanes(work->cells + k * work->packed, work->local, work->regressors + work->own, work->own,
-                           work->least + k, work->factor, left, rank);
-        if (sites->constant[k * sites->variables + work->node])
+            grow(work->cells + block * work->packed * LANES, work->local, from, work->regressors, work->own, work->widest,
+                 work->least + k, work->grown + block * size_grown(work->own, work->widest), left, rank,
+                 half_full(work, block));
+        table->fewer[at] = table->cut[at] = -HUGE_VAL;
+        table->fewer_left[at] = table->left[at] = 0;
+        table->alone[at] = -HUGE_VAL;
+        if (sites->constant[(ptrdiff_t)k * sites->variables + work->node])
             continue;
         for (size_t j = 0; j < own; j++)
-            table->variance[at * own + j] = left[j * LANES + (size_t)k % LANES];
+            table->variance[at * own + j] = left[j * LANES + k % LANES];
         table->parameters[at] = parameters(work, (ptrdiff_t)rank[k % LANES]);
-        table->likelihood[at] = fit_alone(work, k, table->variance + at * own);
+        table->likelihood[at] = fit_alone(work, (ptrdiff_t)k, table->variance + at * own);
         table->alone[at] = table->likelihood[at] - 0.5 * table->parameters[at] * work->log_n[k];
         if (sites->n[k] < 2.0 * (double)(work->regressors + work->own)) {
             table->alone[at] = TOO_FEW; /* it could fit anything: its spread is that without parents */
-            table->likelihood[at] = table->likelihood[empty];
-            memcpy(table->variance + at * own, table->variance + empty * own, own * sizeof(double));
+            table->likelihood[at] = table->likelihood[k];
+            memcpy(table->variance + at * own, table->variance + k * own, own * sizeof(double));
         }
-        table->fewer[at] = table->cut[at] = -HUGE_VAL;
-        table->fewer_left[at] = table->left[at] = 0;
-        for (int t = 0; t < table->all; t++)
-            if (set >> t & 1) {
-                size_t one = set ^ (size_t)1 << t, there = one * (size_t)sites->count + empty;
-                int itself = table->alone[there] > table->fewer[there];
-                double found = itself ? table->alone[there] : table->fewer[there];
-                if (found > table->fewer[at]) {
-                    table->fewer[at] = found;
-                    table->fewer_left[at] = itself ? (uint32_t)one : table->fewer_left[there];
-                }
-            }
-        if (set) {
-            double some = table->fewer[at] - sites->price_some, none = table->alone[empty] - sites->price_cut;
-            table->cut[at] = larger(none, some);
-            table->left[at] = some > none ? table->fewer_left[at] : 0;
+    }
+    for (int t = 0; t < table->all; t++)
+        if (set >> t & 1) {
+            size_t one = set ^ (size_t)1 << t, there = one * count;
+            best_of_fewer(table->fewer + begin, table->fewer_left + begin, table->alone + there, table->fewer + there,
+                          table->fewer_left + there, (uint32_t)one, sites->count);
         }
+    for (size_t k = 0; k < count && set; k++) {
+        double some = table->fewer[begin + k] - sites->price_some, none = table->alone[k] - sites->price_cut;
+        table->cut[begin + k] = larger(none, some);
+        table->left[begin + k] = some > none ? table->fewer_left[begin + k] : 0;
     }
 }
 
@@ -1205,10 +1589,11 @@ static int passed_over(Subsets *table, size_t set)
 /* Scores of a node for its `fixed` first parents joined with every subset of the `open` others. Sets that are not in
    `wanted`, if it is given, are passed over with all their supersets; so are, if nothing is fixed, sets that are far
    behind one of their subsets. Sets whose score is `known`, and not a NaN, are not scored again. Of every site, in each
-   other set, the group it is in; the tolerance; and the scores without each site, if they are wanted. */
+   other set, the group it is in; the tolerance; and the scores without each site, and with each other tolerance alone,
+   if they are wanted. */
 int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, int fixed, int open,
                      const uint8_t *wanted, const double *known, double *out, int64_t *labels, double *taus,
-                     double *without)
+                     double *without, double *others)
 {
     int all = fixed + open, fault = 0;
     Work work = {.sites = sites, .node = node};
@@ -1228,7 +1613,11 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
     choose(&work, parents, all, table.subsets - 1);
     gather_cells(&work);
     size_t always = ((size_t)1 << fixed) - 1, shown = (size_t)1 << open;
-    for (size_t set = 0; set < table.subsets; set++) {
+    for (size_t turn = 0; turn < table.subsets; turn++) {
+        /* Backwards: sets that have all parents but the last in common come one after the other, and share factors. */
+        size_t set = 0;
+        for (int t = 0; t < all; t++)
+            set |= (turn >> t & 1) << (all - 1 - t);
         size_t at = set >> fixed;
         int asked = (set & always) == always;
         if (asked) {
@@ -1238,13 +1627,15 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
                 labels[at * (size_t)count + (size_t)k] = k;
             for (ptrdiff_t k = 0; k < count && without; k++)
                 without[(size_t)k * shown + at] = -HUGE_VAL;
+            for (ptrdiff_t t = 0; t < sites->others && others; t++)
+                others[(size_t)t * shown + at] = -HUGE_VAL;
         }
         if (!fixed && (passed_over(&table, set) || (wanted && !wanted[set]))) {
             table.hopeless[set] = 1;
             continue;
         }
         choose(&work, parents, all, set);
-        fit_sites(&work, &table, set);
+        fit_sites(&work, &table, set, known_columns(&work));
         if (!asked || (wanted && !wanted[at]))
             continue;
         size_t begin = set * (size_t)count;
@@ -1253,7 +1644,11 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
                      table.variance + begin * (size_t)work.own, table.left + begin};
         int64_t *found = labels ? labels + at * (size_t)count : table.groups + count;
         int again = !known || isnan(known[at]);
-        out[at] = again ? score_tolerant(&work, &fits, found, table.groups, taus + at) : known[at];
+        double first = -HUGE_VAL;
+        out[at] = again ? score_tolerant(&work, &fits, found, table.groups, taus + at, &first) : known[at];
+        for (ptrdiff_t t = 0; t < sites->others && others; t++)
+            others[(size_t)t * shown + at] =
+                score_with(&work, &fits, sites->tolerance[sites->tolerances + t], first, table.groups);
         if (without) {
             leave_out(&work, &fits, found, table.groups, taus[at], table.scores);
             for (ptrdiff_t k = 0; k < count; k++)

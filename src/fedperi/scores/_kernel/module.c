@@ -524,11 +524,15 @@ static int take_sites(Lent *lent, PyObject **objects)
         !(sites->declared = take(arrays, objects[6], 'b', 2, sites->count, sites->variables)) ||
         !(sites->tolerance = take(arrays, objects[7], 'd', 1, -1, -1)))
         return 0;
-    sites->tolerances = length(arrays, 0);
+    sites->tolerances = length(arrays, 0) - sites->others;
+    if (sites->others < 0 || sites->tolerances < 1) {
+        PyErr_SetString(PyExc_ValueError, "at least one tolerance is needed");
+        return 0;
+    }
     return 1;
 }
 
-/* (moments, first, n, floor, spread, constant, declared, tolerances, price of an own mechanism, cut, some cut, tolerance,
+/* (moments, first, n, floor, spread, constant, declared, tolerances, how many of them are only tried alone, price of an own mechanism, cut, some cut, tolerance,
    whether sites may share mechanisms) */
 static PyObject *py_mechanisms(PyObject *self, PyObject *args)
 {
@@ -537,22 +541,23 @@ static PyObject *py_mechanisms(PyObject *self, PyObject *args)
     if (!lent)
         return PyErr_NoMemory();
     Sites *sites = &lent->as.sites;
-    int accepted =
-        PyArg_ParseTuple(args, "OOOOOOOOdddddp", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, &sites->price_own,
-                         &sites->price_cut, &sites->price_some, &sites->price_tolerance, &sites->margin, &sites->share) &&
-        take_sites(lent, o);
+    int accepted = PyArg_ParseTuple(args, "OOOOOOOOndddddp", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7,
+                                    &sites->others, &sites->price_own, &sites->price_cut, &sites->price_some,
+                                    &sites->price_tolerance, &sites->margin, &sites->share) &&
+                   take_sites(lent, o);
     return lend(lent, MECHANISMS, accepted);
 }
 
 /* (mechanisms, node, parents, how many of them are fixed, wanted or None, known or None, out, groups or None,
-   tolerances, without or None) */
+   tolerances, without or None, scores with each other tolerance alone or None) */
 static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *o[7];
+    PyObject *capsule, *o[8];
     long long node;
     int fixed;
     Arrays arrays = {0};
-    if (!PyArg_ParseTuple(args, "OLOiOOOOOO", &capsule, &node, o, &fixed, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6))
+    if (!PyArg_ParseTuple(args, "OLOiOOOOOOO", &capsule, &node, o, &fixed, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6,
+                          o + 7))
         return NULL;
     const Lent *lent = PyCapsule_GetPointer(capsule, MECHANISMS);
     const int64_t *parents = lent ? take(&arrays, o[0], 'i', 1, -1, -1) : NULL;
@@ -568,17 +573,69 @@ static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
     Py_ssize_t subsets = (Py_ssize_t)1 << (count - fixed);
     const uint8_t *wanted = NULL;
     const double *known = NULL;
-    double *out, *taus, *without = NULL;
+    double *out, *taus, *without = NULL, *others = NULL;
     int64_t *groups = NULL;
     if ((o[1] != Py_None && !(wanted = take(&arrays, o[1], 'b', 1, subsets, -1))) ||
         (o[2] != Py_None && !(known = take(&arrays, o[2], 'd', 1, subsets, -1))) ||
         !(out = take(&arrays, o[3], 'D', 1, subsets, -1)) ||
         (o[4] != Py_None && !(groups = take(&arrays, o[4], 'I', 2, subsets, sites->count))) ||
         !(taus = take(&arrays, o[5], 'D', 1, subsets, -1)) ||
-        (o[6] != Py_None && !(without = take(&arrays, o[6], 'D', 2, sites->count, subsets))))
+        (o[6] != Py_None && !(without = take(&arrays, o[6], 'D', 2, sites->count, subsets))) ||
+        (o[7] != Py_None && !(others = take(&arrays, o[7], 'D', 2, sites->others, subsets))))
         return refused(&arrays);
     RETURN_WITHOUT_GIL(mechanism_scores(sites, node, parents, fixed, (int)count - fixed, wanted, known, out, groups, taus,
-                                        without));
+                                        without, others));
+}
+
+/* (moments, n, columns that explain the hidden cause and each effect, where each begins, effects, groups, weights,
+   variance, steps) */
+static PyObject *py_latent_steps(PyObject *self, PyObject *args)
+{
+    PyObject *o[8];
+    Arrays arrays = {0};
+    Latent made;
+    long long steps;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOL", o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7, &steps) ||
+        !(made.weights = take(&arrays, o[6], 'D', 2, -1, -1)))
+        return refused(&arrays);
+    made.sites = length(&arrays, 0);
+    made.columns = length(&arrays, 1);
+    if (!(made.moments = take(&arrays, o[0], 'd', 2, made.sites * made.columns, made.columns)) ||
+        !(made.n = take(&arrays, o[1], 'd', 1, made.sites, -1)) ||
+        !(made.variance = take(&arrays, o[7], 'D', 1, made.sites, -1)) ||
+        !(made.groups = take(&arrays, o[5], 'i', 2, -1, made.sites)))
+        return refused(&arrays);
+    made.count = length(&arrays, 0);
+    if (!(made.effects = take(&arrays, o[4], 'i', 1, made.count, -1)) ||
+        !(made.first = take(&arrays, o[3], 'i', 1, made.count + 2, -1)) ||
+        !(made.before = take(&arrays, o[2], 'i', 1, -1, -1)))
+        return refused(&arrays);
+    int good = made.first[0] == 0 && made.first[made.count + 1] == length(&arrays, 0) && made.sites > 0;
+    for (Py_ssize_t at = 0; at <= made.count && good; at++)
+        good = made.first[at + 1] >= made.first[at];
+    for (Py_ssize_t at = 0; at < length(&arrays, 0) && good; at++)
+        good = made.before[at] >= 0 && made.before[at] < made.columns;
+    for (Py_ssize_t at = 0; at < made.count && good; at++)
+        good = made.effects[at] >= 0 && made.effects[at] < made.columns;
+    if (!good)
+        return ended(&arrays, OUT_OF_RANGE);
+    RETURN_WITHOUT_GIL(latent_steps(&made, steps));
+}
+
+/* (correlation, strongest, steps, out) */
+static PyObject *py_one_factor(PyObject *self, PyObject *args)
+{
+    PyObject *o[2];
+    Arrays arrays = {0};
+    double strongest, *out;
+    long long steps;
+    const double *correlation;
+    if (!PyArg_ParseTuple(args, "OdLO", o, &strongest, &steps, o + 1) || !(out = take(&arrays, o[1], 'D', 1, -1, -1)))
+        return refused(&arrays);
+    Py_ssize_t size = length(&arrays, 0);
+    if (!(correlation = take(&arrays, o[0], 'd', 2, size, size)))
+        return refused(&arrays);
+    return ended(&arrays, one_factor(correlation, size, strongest, steps, out));
 }
 
 /* (value, power): sums over subsets, in place. */
@@ -654,6 +711,8 @@ static PyMethodDef methods[] = {
     {"discrete_lattices", py_discrete_lattices, METH_VARARGS, NULL},
     {"mechanisms", py_mechanisms, METH_VARARGS, NULL},
     {"mechanism_scores", py_mechanism_scores, METH_VARARGS, NULL},
+    {"latent_steps", py_latent_steps, METH_VARARGS, NULL},
+    {"one_factor", py_one_factor, METH_VARARGS, NULL},
     {"subset_sums", py_subset_sums, METH_VARARGS, NULL},
     {"layers", py_layers, METH_VARARGS, NULL},
     {"chain", py_chain, METH_VARARGS, NULL},

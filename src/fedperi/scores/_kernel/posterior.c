@@ -259,6 +259,7 @@ int layers(ptrdiff_t p, const double *sum, const int64_t *power, const int64_t *
 
 #define MOST_STATES 729 /* three to the power of MOST_REDRAWN */
 #define BLOCK_SETS 64   /* two to the power of it */
+#define LINE 16         /* sets that are looked at side by side */
 
 typedef struct {
     const Chain *chain;
@@ -269,6 +270,10 @@ typedef struct {
     int64_t *seen;     /* by node: the last visit that came by, */
     int64_t *from;     /* and from which nodes of a block, as a bit set */
     int64_t visit;
+    int64_t *below;    /* [node, word]: what can be reached from a node, as a bit set, */
+    int64_t *turn;     /* by node: child to visit next; -1 if all were */
+    size_t words;      /* of a bit set of nodes */
+    int32_t *set;      /* as in `chain`; padded to whole lines */
     int64_t block[MOST_REDRAWN];
     int64_t within[MOST_REDRAWN][BLOCK_SETS]; /* by set of nodes placed so far: what a node may take as parents */
     double sum[BLOCK_SETS * MOST_REDRAWN], before[MOST_STATES];
@@ -348,9 +353,9 @@ static void possible(Walk *walk, int count)
             within[walk->seen[v] == walk->visit ? walk->from[v] : 0] |= bit;
         }
         for (int64_t step = 1; step < sets; step *= 2)
-            for (int64_t s = 0; s < sets; s++)
-                if (s & step)
-                    within[s] |= within[s ^ step];
+            for (int64_t s = step; s < sets; s += 2 * step)
+                for (int64_t t = s; t < s + step; t++)
+                    within[t] |= within[t - step];
     }
 }
 
@@ -369,21 +374,41 @@ static int choice(Walk *walk, const double *weight, int count)
     return last;
 }
 
+/* The first of some lines of sets in which one is within a place, that is, has nothing outside. */
+VECTORS static int64_t next_line(const int32_t *set, int64_t line, int64_t lines, int32_t outside)
+{
+    for (; line < lines; line++) {
+        const int32_t *own = set + line * LINE;
+        int32_t found = 0;
+        for (int at = 0; at < LINE; at++)
+            found |= (own[at] & outside) == 0;
+        if (found)
+            break;
+    }
+    return line;
+}
+
 /* Add up weights of the sets within a place, but not within another one, the best first, until there is more than
    `wanted`. Weights are relative to 2^power. Returns the last set that was added; -1 if there is none. */
-static int64_t scan(const Chain *chain, int64_t node, int64_t within, int64_t other, int64_t power, double wanted,
+static int64_t scan(const Walk *walk, int64_t node, int64_t within, int64_t other, int64_t power, double wanted,
                     double *sum)
 {
-    int64_t last = -1;
+    const Chain *chain = walk->chain;
+    int64_t last = -1, begin = chain->set_first[node], count = chain->set_first[node + 1] - begin;
+    const int32_t *sets = walk->set + begin + node * LINE; /* every node's sets are padded */
+    int32_t outside = (int32_t)~within;
     *sum = 0.0;
-    for (int64_t at = chain->set_first[node]; at < chain->set_first[node + 1] && *sum <= wanted; at++) {
-        int64_t set = chain->set[at];
-        if (set & ~within || (other >= 0 && !(set & ~other)))
-            continue;
-        double weight = chain->set_value[at] * two_to(chain->set_power[at] - power);
-        if (weight > 0.0) {
-            last = set;
-            *sum += weight;
+    for (int64_t line = 0; line * LINE < count && *sum <= wanted; line++) {
+        line = next_line(sets, line, (count + LINE - 1) / LINE, outside);
+        for (int64_t at = line * LINE; at < line * LINE + LINE && at < count && *sum <= wanted; at++) {
+            int32_t set = sets[at];
+            if (set & outside || (other >= 0 && !(set & (int32_t)~other)))
+                continue;
+            double weight = chain->set_value[begin + at] * two_to(chain->set_power[begin + at] - power);
+            if (weight > 0.0) {
+                last = set;
+                *sum += weight;
+            }
         }
     }
     return last;
@@ -398,8 +423,8 @@ static int64_t draw(Walk *walk, int64_t node, int64_t within, int64_t other)
     double chance = uniform(walk->random), total = chain->value[here], sum;
     if (other >= 0)
         total -= chain->value[there] * two_to(chain->power[there] - power);
-    int64_t set = scan(chain, node, within, other, power, chance * total, &sum);
-    return sum > chance * total ? set : scan(chain, node, within, other, power, chance * sum, &sum); /* rounding */
+    int64_t set = scan(walk, node, within, other, power, chance * total, &sum);
+    return sum > chance * total ? set : scan(walk, node, within, other, power, chance * sum, &sum); /* rounding */
 }
 
 /* Choose nodes that are near each other, whatever the DAG is. Returns how many. */
@@ -513,18 +538,54 @@ static void redraw(Walk *walk)
     }
 }
 
+/* Collect what can be reached from each node: its children first. */
+static void reach_all(Walk *walk)
+{
+    ptrdiff_t p = walk->chain->p;
+    size_t words = walk->words;
+    memset(walk->turn, 0, (size_t)p * sizeof(int64_t));
+    memset(walk->below, 0, (size_t)p * words * sizeof(int64_t));
+    for (ptrdiff_t start = 0; start < p; start++) {
+        ptrdiff_t open = 0;
+        if (walk->turn[start] >= 0)
+            walk->open[open++] = start;
+        while (open) {
+            int64_t v = walk->open[open - 1], *own = walk->below + v * (int64_t)words;
+            if (walk->turn[v] < walk->children[v]) {
+                int64_t child = walk->child[v * p + walk->turn[v]++];
+                if (walk->turn[child] >= 0)
+                    walk->open[open++] = child;
+                continue;
+            }
+            own[v / 64] = (int64_t)((uint64_t)own[v / 64] | (uint64_t)1 << (v % 64));
+            for (int64_t at = 0; at < walk->children[v]; at++) {
+                const int64_t *child = walk->below + walk->child[v * p + at] * (int64_t)words;
+                for (size_t word = 0; word < words; word++)
+                    own[word] |= child[word];
+            }
+            walk->turn[v] = -1;
+            open--;
+        }
+    }
+}
+
 /* Add the probability of each parent of each node, given the parents of all other nodes. */
 static void record(Walk *walk)
 {
     const Chain *chain = walk->chain;
+    reach_all(walk);
     for (int64_t node = 0; node < chain->p; node++) {
-        walk->block[0] = node;
-        possible(walk, 1);
-        int64_t within = walk->within[0][0];
+        const int64_t *below = walk->below + node * (int64_t)walk->words;
+        int64_t within = 0, bit = 1;
+        for (int64_t c = chain->first[node]; c < chain->first[node + 1]; c++, bit <<= 1) {
+            int64_t v = chain->free[c];
+            within |= (uint64_t)below[v / 64] >> (v % 64) & 1 ? 0 : bit;
+        }
         const double *value = chain->value + chain->begin[node];
         const int64_t *power = chain->power + chain->begin[node];
         double *sums = chain->sums + chain->first[node];
-        for (int64_t left = within, bit = 1; left; left >>= 1, bit <<= 1, sums++)
+        bit = 1;
+        for (int64_t left = within; left; left >>= 1, bit <<= 1, sums++)
             if (left & 1)
                 *sums += 1.0 - value[within ^ bit] * two_to(power[within ^ bit] - power[within]) / value[within];
     }
@@ -539,16 +600,25 @@ int chain(const Chain *chain, int64_t sweeps)
     if (!walk)
         return NO_MEMORY;
     walk->chain = chain;
-    walk->child = calloc(p * p + p + p * p + 2 * p, sizeof(int64_t)); /* a node may be put on the list for each edge */
+    size_t sets = (size_t)chain->set_first[p];
+    walk->words = (p + 63) / 64;
+    walk->child = calloc(2 * p * p + 4 * p + p * walk->words, sizeof(int64_t)); /* a node may be put on the list for each
+                                                                                   edge */
+    walk->set = calloc(sets + (p + 1) * LINE, sizeof(int32_t));
     for (int size = 2; size <= MOST_REDRAWN; size++)
         if (layers_make(&walk->layers[size], size))
             goto done;
-    if (!walk->child)
+    if (!walk->child || !walk->set)
         goto done;
+    for (size_t node = 0; node < p; node++)
+        for (int64_t at = chain->set_first[node]; at < chain->set_first[node + 1]; at++)
+            walk->set[at + (int64_t)node * LINE] = (int32_t)chain->set[at];
     walk->children = walk->child + p * p;
     walk->seen = walk->children + p;
     walk->from = walk->seen + p;
-    walk->open = walk->from + p;
+    walk->turn = walk->from + p;
+    walk->below = walk->turn + p;
+    walk->open = walk->below + p * walk->words;
     memcpy(walk->random, chain->random, sizeof walk->random);
     for (int64_t node = 0; node < chain->p; node++)
         join(walk, node, chain->now[node]);
@@ -563,6 +633,7 @@ done:
     for (int size = 2; size <= MOST_REDRAWN; size++)
         layers_free(&walk->layers[size]);
     free(walk->child);
+    free(walk->set);
     free(walk);
     return fault;
 }

@@ -82,12 +82,15 @@ class Runs:
             raise Refused(f"the run {run!r} was not opened for this kind of message")
         return read(kind, state["opening"])
 
-    def count(self, run: str, numbers: int) -> None:
-        """Add the numbers of a message to what a run has taken."""
+    def count(self, run: str, numbers: int, number: int = 0) -> bool:
+        """Add the numbers of a message to what a run has taken; return whether its round was answered before."""
         with self.place.locked():
             state = self.state(run)
             state["numbers"] += numbers
+            again = 0 < number <= int(state.get("round", 0))
+            state["round"] = max(number, int(state.get("round", 0)))
             self.place.keep(_key(run), json.dumps(state))
+        return again
 
     def _remember(self, run: str) -> None:
         """Put a run last on the list of runs, and forget those that are too far from its end."""

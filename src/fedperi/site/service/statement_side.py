@@ -75,22 +75,24 @@ class StatementSide:
         if self._ask_people is not None:
             shown = statement_words(self._held, channel)
             self._ask_people(message.run, f"send this site's one statement: {what}. {shown}", self._held.quote_opening)
-        return self._given(what, self._text())
+        again = kept_statement(self._held, channel) is not None
+        return self._given(what, self._text(), again)
 
     def _text(self) -> str:
         return statement_text(self._held, self._policy.channel, None if self._key is None else self._key())
 
-    def _given(self, what: str, text: str) -> tuple[Record, str]:
+    def _given(self, what: str, text: str, again: bool) -> tuple[Record, str]:
         self.stated = True
-        return wire.write_statement(text), f"gave our statement: {what}."
+        return wire.write_statement(text), f"gave our statement{', the same as before' * again}: {what}."
 
     def _later(self, run: str, what: str, desk: OwnerDesk) -> tuple[Record, str]:
         held, channel = self._held, self._policy.channel
         with held.place.locked():  # between what was approved and what is drawn nothing can change
-            free = held.privacy is None or kept_statement(held, channel) is not None
+            again = kept_statement(held, channel) is not None
+            free = held.privacy is None or again
             made = self._text() if free else None  # free: nothing is drawn or paid for it
             if made is not None and desk.gave(made):
-                return self._given(what, made)
+                return self._given(what, made, again)
             request = desk.request(f"{what}. {statement_words(held, channel)}", made)
             before = read_item(held.place)
             item = desk.put(request, run)
@@ -101,11 +103,11 @@ class StatementSide:
                 other = before is not None and before != item and before.decision == APPROVED and not before.sent
                 return wire.pending(), (
                     f"asks for our statement: {what}. {'Not what was approved: it has changed since. ' * other}"
-                    f"It waits for the owner: {command}"
+                    f"It waits for the owner ({command})."
                 )
             text = self._text()
             desk.sent(item, text)
-        record, said = self._given(what, text)
+        record, said = self._given(what, text, again)
         return record, f"{said} Approved by {item.by} {item.decided}."
 
 

@@ -52,19 +52,3 @@ def promise_words(promise: Mapping[str, Any]) -> str:
         f"that its answers keep epsilon {promise['epsilon']:g}, delta {promise['delta']:g} "
         f"(noise on {'every answer' if promise['mechanism'] == 'regret' else 'its statistics'})"
     )
-
-
-def spent_words(privacy: Mapping[str, Any] | None) -> str:
-    """Say what has been paid so far.
-
-    Examples
-    --------
-    >>> spent_words(None)
-    'Privacy price: none paid, no noise was added.'
-    """
-    if privacy is None:
-        return "Privacy price: none paid, no noise was added."
-    ledger = privacy.get("ledger")
-    spent = "" if not ledger else f" Ledger: epsilon {ledger['spent']:.4g} of {ledger['ceiling']['epsilon']:g} spent."
-    promise = f"Privacy promise: epsilon {privacy['epsilon']:g}, delta {privacy['delta']:g}."
-    return promise + spent

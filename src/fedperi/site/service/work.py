@@ -26,12 +26,13 @@ from ..respondent import Respondent
 from ..tally import SiteTally
 from .dry import would_send
 from .given import Account
+from .paid import Spending
 from .runs import Runs
 from .source import AnswerSource
 from .statement_side import StatementSide
 from .stating import check_channel
 from .steps import StepSide
-from .words import IN_THE_LOG, asked_words, spent_words
+from .words import IN_THE_LOG, asked_words
 
 if TYPE_CHECKING:
     from ...privacy import Privacy, Release
@@ -126,6 +127,7 @@ class SiteWork:
         self.log = SiteLog(self.place.path / "log.txt")
         self._runs = Runs(self.place, self.held.identity)
         self.account = Account(self.place, self.held.identity, self.policy)
+        self._spending = Spending(self.held)
         self._later = later_for is not None
         people = None if approve is None else self._ask_people
         self._statement = StatementSide(self.held, self.policy, key, people, later_for)
@@ -153,6 +155,7 @@ class SiteWork:
         try:
             message = wire.read(kind, record, p=len(self.card.columns))
             run = message.run
+            before = self._spending.entries() if isinstance(message, Stating | Opening | Asking) else None
             out, words = self._answered(message)
         except Exhausted as error:
             return self._refuse(run, kind, error.owner, str(error))
@@ -163,7 +166,9 @@ class SiteWork:
         except Exception as error:  # a defect of ours must not become an answer, nor end the site
             return self._refuse(run, kind, f"a defect of fedperi, {type(error).__name__}: {error}", IN_THE_LOG)
         if words:
-            self._write(run, f"{words} Sent {wire.size(out)} bytes.")
+            priced = kind in ("state", "open", "ask", "close") and out != wire.pending()
+            price = f" {self._spending.words(before)}" if priced else ""
+            self._write(run, f"{words}{price} Sent {wire.size(out)} bytes.")
         return out
 
     def dry_run(self) -> list[str]:
@@ -202,14 +207,17 @@ class SiteWork:
         welcome = respondent.open(settings, names)
         if questions and self.held.pays_per_answer:  # what is new, and so what it costs, is known now
             self._ask_to_answer(message.run, with_it, respondent, questions)
+        again = " again, as before," if self._runs.known(message.run) else ""
         self._run = (message.run, respondent)
         self._runs.opened(message)
-        answers = self._answers(message, respondent, questions) if questions else None
+        answers, sent = None, ""
+        if questions:
+            answers, said = self._answers(message, message, respondent)
+            sent = f"; {said}"
         noisy = " (noisy)" if self.card.promise else ""
-        sent = f"; round {message.number}: sent {asked_words(questions)}" if questions else ""
         return wire.write_welcome(welcome, answers), (
-            f"opened with masking {settings.masking!r}{drawn}; told the number of rows{noisy} and declared "
-            f"targets{sent}. {spent_words(respondent.privacy)}"
+            f"opened{again} with masking {settings.masking!r}{drawn}; told the number of rows{noisy} and declared "
+            f"targets{sent}."
         )
 
     def _check_opening(self, message: Opening) -> None:
@@ -227,11 +235,8 @@ class SiteWork:
         self.account.check(opening, message.questions)
         respondent = self._respondent_of(opening)
         self._ask_to_answer(message.run, f"answer round {message.number}", respondent, message.questions)
-        answers = self._answers(opening, respondent, message.questions)
-        return (
-            write_answers(answers),
-            f"round {message.number}: sent {asked_words(message.questions)}. {spent_words(respondent.privacy)}",
-        )
+        answers, said = self._answers(opening, message, respondent)
+        return write_answers(answers), f"{said}."
 
     def _closed(self, message: Closing) -> tuple[Record, str]:
         if self.stated and not message.without:
@@ -242,19 +247,20 @@ class SiteWork:
         if not message.complete and not self._runs.known(message.run):
             return wire.write_farewell(), f"closed ({message.why}); it was not opened here."
         numbers = self._runs.state(message.run)["numbers"]
-        known = self._run is not None and self._run[0] == message.run
-        privacy = self._run[1].privacy if known and self._run is not None else None
         self._run = None
         self._steps.close(message.run)
-        # A new process has no run in memory, and the line about the last answers says what they cost.
-        spent = f" {spent_words(privacy)}" if known or self.held.bare else ""
-        return wire.write_farewell(), f"closed ({message.why}), after {numbers} numbers in all.{spent}"
+        return wire.write_farewell(), f"closed ({message.why}), after {numbers} numbers in all."
 
-    def _answers(self, opening: Opening, respondent: Respondent, questions: Sequence[Question]) -> Answers:
+    def _answers(self, opening: Opening, message: Opening | Asking, respondent: Respondent) -> tuple[Answers, str]:
+        """Answer a round; return what the log says of it, too."""
+        questions = message.questions
         # Counted before they are computed: a crash in between costs a count, and lets no number out uncounted.
         self.account.enter(opening, questions)
-        self._runs.count(opening.run, sum(question.answers for question in questions))
-        return Answers([respondent.answer(question) for question in questions], respondent.privacy)
+        again = self._runs.count(opening.run, sum(question.answers for question in questions), message.number)
+        once_more = " once more (the coordinator began again, or did not get the answer)"
+        said = f"round {message.number}{once_more * again}"
+        answers = Answers([respondent.answer(question) for question in questions], respondent.privacy)
+        return answers, f"{said}: sent {asked_words(questions)}"
 
     def _respondent_of(self, opening: Opening) -> Respondent:
         """Return the site as it was opened for a run: from memory, or opened again from what the disk holds."""

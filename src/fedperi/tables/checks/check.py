@@ -95,7 +95,9 @@ def check(
     found += same_content([(table.name, table.columns, reading.hashes) for table, reading in tables])
     odd = odd_columns([(table.name, reading) for table, reading in known], agreed.schema, given, accept)
     at_sites = _sites(known, agreed.schema, strict or len(known) < 2, tell)  # one table is all sites together
+    named = {name for one in odd if one.problem == "identifier" for name in one.columns}  # identifiers are often sorted
     alone = sorted_alone(at_sites.statistics, {table.name: reading.looks for table, reading in known})
+    alone = [one for one in alone if not named.issuperset(one.columns)]
     odd = [*unless_accepted(alone, accept), *(one for one in odd if not said_better(one, alone))]
     found += unless_accepted(at_sites.findings, accept, {"determined"})
     found = [*(one for one in one_per_problem(found) if not explained(one, odd)), *odd]

@@ -13,6 +13,8 @@ from .findings import Finding, quoted
 if TYPE_CHECKING:
     import pandas as pd
 
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no bit of a hash is lost
+
 REMEMBERED = 2_000_000  # rows whose hashes are kept to find copies: 16 MB; later rows are not looked at
 
 
@@ -47,11 +49,15 @@ class RowHashes:
         """Take in the next rows."""
         import pandas as pd
 
-        self.incomplete += int(frame.isna().any(axis=1).sum())
+        hashes, lacking = np.zeros(len(frame), dtype=np.uint64), np.zeros(len(frame), dtype=bool)
         # By name, so that the order of the columns does not matter; numbers as floats, because whether a chunk was
-        # read as integers depends on its other rows.
-        plain = {name: _plain(frame[name]) for name in sorted(frame.columns)}
-        hashes = pd.util.hash_pandas_object(pd.DataFrame(plain), index=False).to_numpy(dtype=np.uint64)
+        # read as integers depends on its other rows. Column by column: pandas' hash of rows would copy them first.
+        for name in sorted(frame.columns):
+            values, gaps = _plain(frame[name])
+            hashes *= _FACTOR
+            hashes += pd.util.hash_array(values)
+            lacking |= gaps
+        self.incomplete += int(lacking.sum())
         self._distinct = None
         self._rows += len(hashes)
         self._sum = (self._sum + int(hashes.sum())) % 2**64
@@ -125,9 +131,11 @@ def same_content(sites: Sequence[tuple[str, Sequence[str], RowHashes]]) -> list[
     ]
 
 
-def _plain(column: pd.Series[Any]) -> object:
+def _plain(column: pd.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return values in a form that does not depend on how they are stored, and which of them are missing."""
     from pandas.api import types
 
     if types.is_numeric_dtype(column.dtype) and not types.is_complex_dtype(column.dtype):
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return column.astype(str).to_numpy(dtype=object)
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return values, np.isnan(values)
+    return column.astype(str).to_numpy(dtype=object), column.isna().to_numpy(dtype=bool)

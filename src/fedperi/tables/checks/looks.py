@@ -103,13 +103,15 @@ class _Scan:
         self.n += len(values)
         self.low.add(values)
         self.high.add(-values)
-        self.whole = self.whole and bool((values == np.floor(values)).all())
-        self._count_codes(values)
+        whole = values == np.floor(values)
+        self.whole = self.whole and bool(whole.all())
+        self._count_codes(values, whole)
         self._follow(values)
         self._keep(values)
 
-    def _count_codes(self, values: Floats) -> None:
-        coded = np.isin(values, CODES)
+    def _count_codes(self, values: Floats, whole: NDArray[np.bool_]) -> None:
+        coded = whole
+        coded[whole] = np.isin(values[whole], CODES)
         if coded.any():
             for code, rows in zip(*np.unique(values[coded], return_counts=True), strict=True):
                 self.codes[int(code)] = self.codes.get(int(code), 0) + int(rows)
@@ -177,9 +179,10 @@ class Looks:
 
         for name in frame.columns:
             series = frame[name]
-            if name in self._words or series.isna().all():
+            plain = is_plain(series.dtype, "fiu")
+            if name in self._words or (not plain and series.isna().all()):
                 continue
-            number = is_plain(series.dtype, "fiu") or (
+            number = plain or (
                 types.is_numeric_dtype(series.dtype)
                 and not types.is_bool_dtype(series.dtype)
                 and not types.is_complex_dtype(series.dtype)

@@ -217,7 +217,8 @@ def _findings(report: CheckReport) -> RenderableType:
     for sites, finding in _merged(report.findings):
         where = [] if not sites else [quoted(sites)]
         where += [f"column{'s' if len(finding.columns) > 1 else ''} {quoted(finding.columns)}"] * bool(finding.columns)
-        text = Text(f"{', '.join(where) or 'all sites'}: ", style="bold").append(finding.message, style="not bold")
+        place = f"{', '.join(where)}: " if where else ""
+        text = Text(place, style="bold").append(finding.message, style="not bold")
         remedy = [Padding(Text(finding.remedy, style="dim"), (0, 0, 0, 2))] if finding.remedy else []
         grid.add_row(Text(finding.level, style=_COLOURS[finding.level]), Group(text, *remedy))
     return grid

@@ -82,7 +82,8 @@ class Connection:
         terms, part = _sums(q), [*keys, *names]
         asked = ", ".join(f"{terms.get(name, name)} AS {name}" for name in part)
         group = f" GROUP BY {', '.join(keys)} LIMIT {most}" if keys else ""
-        query = f"SELECT {asked} FROM ({self._backend.compile(rows)}) AS embedded{group}"
+        once = _ONCE.get(self._backend.name, "")
+        query = f"SELECT {asked} FROM ({self._backend.compile(rows)}{once}) AS embedded{group}"
         return [dict(zip(part, found, strict=True)) for found in _FETCH[self._backend.name](self._backend, query)]
 
     def _ask_by_ibis(self, rows: Any, keys: list[str], names: list[str], q: int, most: int) -> list[dict[str, Any]]:
@@ -194,6 +195,9 @@ _FETCH: dict[str, Callable[[Any, str], list[Any]]] = {
     "pyspark": lambda backend, query: list(backend.raw_sql(query).collect()),
 }
 """How engines, as Ibis names them, answer a query in SQL. Others are asked through Ibis."""
+
+_ONCE = {"postgres": " OFFSET 0"}
+"""What makes an engine compute the embedded columns of a row once. Without it, PostgreSQL does so for each product."""
 
 
 def _query_types(backend: Any, address: Address) -> Any:

@@ -42,10 +42,10 @@ class Engine:
     address: Address
     preparations: tuple[Preparation, ...] = ()
 
-    def looks(self, table: Table) -> dict[str, NumberLook]:
+    def looks(self, table: Table, profile: TableProfile) -> dict[str, NumberLook]:
         """Take a closer look at the columns of numbers, as `fedperi.tables.checks.looks.Looks` does."""
         with self._asked(table) as connection:
-            return looks_of(connection, table.columns)
+            return looks_of(connection, table.columns, profile)
 
     def repeats(self, table: Table, profile: TableProfile) -> RowHashes:
         """Say how many rows repeat and how many lack a value, as `fedperi.tables.checks.duplicates.RowHashes` does."""

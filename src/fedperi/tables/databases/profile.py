@@ -26,32 +26,40 @@ def profile_of(
     """
     source = connection.rows
     columns = stored_columns(source, names)
-    everything = cleaned(source, columns, drop=False)
-    gaps = {f"missing_{c.place}": everything[c.place].isnull().sum() for c in columns}
-    counted = connection.numbers(everything, {"total": everything.count(), **gaps})
-    total = int(counted["total"])
-    rows = cleaned(source, columns, drop=missing == "drop")
-    kept = connection.numbers(rows, {"kept": rows.count()})["kept"] if missing == "drop" else total
-    facts = _ranges(connection, rows, columns)
+    rows, facts = cleaned(source, columns, drop=missing == "drop"), dict[str, Any]()
+    if missing == "drop":
+        facts |= connection.numbers(*_counts(cleaned(source, columns, drop=False), columns))
+        facts |= connection.numbers(rows, {"kept": rows.count()} | _ranges(rows, columns))
+    else:  # one question instead of two
+        facts |= connection.numbers(rows, _counts(rows, columns)[1] | _ranges(rows, columns))
+    facts |= _spreads(connection, rows, columns, facts)
+    total = int(facts["total"])
+    kept = int(facts.get("kept", total))
     profiles = {}
     for column in columns:
         own = {key.partition("_")[0]: value for key, value in facts.items() if key.endswith(f"_{column.place}")}
-        own["missing"] = int(counted[f"missing_{column.place}"] or 0)
+        own["missing"] = total - int(own["present"])
         levels, many = _levels(connection, rows, column, own, schema)
         profiles[column.name] = _profile(column, own, levels, many)
-    return TableProfile(site, total, total - int(kept), MappingProxyType(profiles))
+    return TableProfile(site, total, total - kept, MappingProxyType(profiles))
 
 
-def _ranges(connection: Connection, rows: Any, columns: Sequence[Stored]) -> dict[str, Any]:
-    """Find ranges and means in one pass, and spreads around the means in a second, so that no digits are lost."""
-    numeric = [column for column in columns if column.numeric]
-    first: dict[str, Any] = {}
-    for column in numeric:
+def _counts(rows: Any, columns: Sequence[Stored]) -> tuple[Any, dict[str, Any]]:
+    """Count all rows, and the values of each column."""
+    return rows, {"total": rows.count(), **{f"present_{c.place}": rows[c.place].count() for c in columns}}
+
+
+def _ranges(rows: Any, columns: Sequence[Stored]) -> dict[str, Any]:
+    """Ask for ranges and means."""
+    asked: dict[str, Any] = {}
+    for column in columns:
+        if not column.numeric:
+            continue
         value = rows[column.place]
         finite = value.isinf().ifelse(None, value)
         inside = (finite.abs() < _EXACT).ifelse(finite, 0.0)
         whole = (inside == inside.floor()).ifelse(1, 0)
-        first |= {
+        asked |= {
             f"infinite_{column.place}": value.isinf().ifelse(1, 0).sum(),
             f"count_{column.place}": finite.count(),
             f"low_{column.place}": finite.min(),
@@ -59,13 +67,19 @@ def _ranges(connection: Connection, rows: Any, columns: Sequence[Stored]) -> dic
             f"whole_{column.place}": whole.min(),
             f"origin_{column.place}": finite.mean(),
         }
-    facts = connection.numbers(rows, first) if first else {}
-    second: dict[str, Any] = {}
-    for column in numeric:
+    return asked
+
+
+def _spreads(connection: Connection, rows: Any, columns: Sequence[Stored], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Find spreads around the means, in a pass of its own so that no digits are lost."""
+    asked: dict[str, Any] = {}
+    for column in columns:
+        if not column.numeric:
+            continue
         centred = rows[column.place] - (facts[f"origin_{column.place}"] or 0.0)
-        centred = centred.isinf().ifelse(None, centred)
-        second |= {f"offset_{column.place}": centred.mean(), f"square_{column.place}": (centred * centred).mean()}
-    return facts | (connection.numbers(rows, second) if second else {})
+        centred = centred.isinf().ifelse(None, centred) if facts[f"infinite_{column.place}"] else centred
+        asked |= {f"offset_{column.place}": centred.mean(), f"square_{column.place}": (centred * centred).mean()}
+    return connection.numbers(rows, asked) if asked else {}
 
 
 def _levels(

@@ -85,17 +85,17 @@ def leave_out(profiles: Sequence[TableProfile], limit: float = MOST_MISSING) -> 
     rows = {one.site: one.total for one in profiles}
     columns, sites = list(names), list(rows)
     found: list[Finding] = []
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[tuple[str, bool], list[str]] = {}
     while over := {(site, name) for site in sites for name in columns if lacking[site, name] > limit}:
         column, site = _cheapest(over, columns, {site: rows[site] for site in sites}, lacking)
         if column is not None:
             columns.remove(column)
-            why = _why(column, [one for one in profiles if (one.site, column) in over])
-            reasons.setdefault(why, []).append(column)
+            here = [one for one in profiles if (one.site, column) in over]
+            reasons.setdefault((_why(column, here), len(here) == len(sites)), []).append(column)
         else:
             sites.remove(site)
             found.append(_site(site, [name for name in columns if (site, name) in over], lacking))
-    found = [_columns(lost, why) for why, lost in reasons.items()] + found
+    found = [_columns(lost, why, everywhere) for (why, everywhere), lost in reasons.items()] + found
     if len(columns) < min(2, len(names)) or not sites:
         remedy = "give all sites the same columns, or leave out those that lack the most values"
         return LeftOut(findings=tuple(replace(one, level="error", remedy=remedy) for one in found))
@@ -136,12 +136,10 @@ def _why(name: str, over: Sequence[TableProfile]) -> str:
     return ", and ".join(words)
 
 
-def _columns(names: Sequence[str], why: str) -> Finding:
-    remedy = (
-        "the column is left out; to keep it, leave out these sites"
-        if len(names) == 1
-        else "the columns are left out; to keep them, leave out these sites"
-    )
+def _columns(names: Sequence[str], why: str, everywhere: bool) -> Finding:
+    """Say which columns are left out; leaving out sites keeps them, unless all sites lack them."""
+    what, it = ("the column is", "it") if len(names) == 1 else ("the columns are", "them")
+    remedy = f"{what} left out{'' if everywhere else f'; to keep {it}, leave out these sites'}"
     return Finding("warning", None, tuple(names), why, remedy, "missing")
 
 

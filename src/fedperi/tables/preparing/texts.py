@@ -62,6 +62,18 @@ def text_kind(levels: Mapping[str, int], many: bool) -> TextKind | None:
     return "own text" if many or own else None
 
 
+def partly_numbers(levels: Mapping[str, int]) -> bool:
+    """Whether most of the different texts of a column are numbers, and some are not.
+
+    Examples
+    --------
+    >>> partly_numbers({"0.5": 1, "1.5": 2, "<0.1": 7}), partly_numbers({"1": 3, "2": 4}), partly_numbers({"low": 2})
+    (True, False, False)
+    """
+    words = sum(number_of(level) is None for level in levels)
+    return 0 < words < len(levels) - words
+
+
 def may_be_shown(levels: Mapping[str, int]) -> list[str]:
     """Return the texts that are names of categories, not the words of a single row.
 

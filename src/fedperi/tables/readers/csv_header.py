@@ -26,6 +26,7 @@ BROKEN = (OSError, EOFError, zlib.error, LZMAError)
 _FOREIGN = {b"PK\x03\x04": "an Excel or zip file", b"\xd0\xcf\x11\xe0": "an old Excel file", b"%PDF": "a PDF file"}
 _BINARY = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"7z\xbc\xaf")
 _MARK = b"\xef\xbb\xbf"  # the byte order mark that Excel puts before UTF-8
+_WIDE = b"\xff\xfe", b"\xfe\xff"  # the same mark before UTF-16
 _LONGEST = 1 << 20  # bytes of a header line; a file without line ends is not read into memory to see its start
 
 
@@ -42,7 +43,8 @@ class Header:
 def read_header(path: Path, encoding: str | None = None) -> Header:
     r"""Read the first line that is not blank; refuse what cannot be a table's.
 
-    The encoding is UTF-8, or UTF-16 if the file begins with its mark, unless it is given.
+    The encoding is UTF-8, or UTF-16 if the file begins with its mark. One that is given counts for files that do not
+    show theirs: other sites may write otherwise.
 
     Examples
     --------
@@ -60,7 +62,7 @@ def read_header(path: Path, encoding: str | None = None) -> Header:
     except BROKEN as error:
         raise unreadable(path, error) from None
     detected = _encoding(path, start)
-    encoding = detected if encoding is None or is_utf8(encoding) else encoding
+    encoding = detected if encoding is None or is_utf8(encoding) or _is_marked(start) else encoding
     try:
         # Only the first line matters here: what follows may be damaged, and is cut off where the start ends.
         wide = start.decode(encoding, "replace").splitlines() if encoding != "utf-8-sig" else ()
@@ -110,11 +112,20 @@ def unreadable(path: Path, error: Exception, encoding: str | None = None) -> Inp
     return InputError(f"{str(path)!r} cannot be read as a table: {reason}; check that line, or export the file again")
 
 
+def _is_marked(start: bytes) -> bool:
+    """Whether a file shows its encoding: by a byte order mark, or by names that are UTF-8 and not merely ASCII."""
+    first = next(records(start), b"")
+    try:
+        return start.startswith((_MARK, *_WIDE)) or (not first.isascii() and bool(first.decode("utf-8")))
+    except UnicodeError:
+        return False
+
+
 def _encoding(path: Path, start: bytes) -> str:
     for mark, what in _FOREIGN.items():
         if start.startswith(mark):
             raise InputError(f"{str(path)!r} is {what}, not a table; export it as CSV or Parquet")
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if start.startswith(_WIDE):
         return "utf-16"
     if start.startswith(_BINARY) or b"\0" in next(records(start), b""):
         raise InputError(f"{str(path)!r} is a binary file, not a table; give a CSV or Parquet file")

@@ -39,22 +39,24 @@ def _while_it_runs() -> Iterator[None]:
         raise
 
 
-@dataclass(frozen=True)
+@dataclass
 class FleetNode:
     """A connection that is registered with the SuperLink."""
 
     client: Any
     node: Any
+    _whole: bool = True  # how the last message came: who sends parts expects parts
 
     def receive(self) -> Any:
-        """Return the next message, whole, or None."""
+        """Return the next message, or None."""
         with _while_it_runs():
-            return inner.pull_message(self.client, self.node)
+            message, self._whole = inner.pull_message(self.client, self.node)
+            return message
 
     def send(self, reply: Any, seconds: float) -> None:
-        """Send a reply, whole."""
+        """Send the reply to the message that came last."""
         with _while_it_runs():
-            inner.push_reply(self.client, self.node, reply, seconds)
+            inner.push_reply(self.client, self.node, reply, seconds, self._whole)
 
 
 @contextmanager
@@ -64,13 +66,17 @@ def connected(address: Address, key: Any) -> Iterator[FleetNode]:
 
     ca = None if address.ca is None else str(address.ca)
     private = inner.new_key() if key is None else key
-    with inner.fleet_client(address.coordinator, ca, address.insecure, private) as client:
+
+    def client_of() -> Any:
+        return inner.fleet_client(address.coordinator, ca, address.insecure, private)
+
+    with client_of() as client:
         try:
             try:
                 node = inner.activate_node(client, private, HEARTBEAT, register=key is None)
             except httpx.HTTPStatusError as error:
                 _explain(error, address, key is not None)
-            with inner.kept_alive(client, node, HEARTBEAT, unregister=key is None):
+            with inner.kept_alive(client, client_of(), node, HEARTBEAT, unregister=key is None):
                 yield FleetNode(client, node)
         except httpx.HTTPError as error:
             raise Away(f"the connection to {address.coordinator} was lost ({error})") from None

@@ -11,7 +11,6 @@ the memory of the coordinator's machine.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import ipaddress
 import os
 import sys
@@ -24,6 +23,7 @@ from typing import Any
 from ...protocol.fields import MAX_TEXT
 from .door import Client, Door, serve
 from .inner.superlink import KEY_HEADER, run_superlink
+from .live.output import refused_line
 from .records import PIECE
 
 FOR_SITES = "/v1/fleet/"
@@ -47,9 +47,6 @@ LAST_WORD = 0.2
 """Seconds that a stranger gets to read why it is refused."""
 
 CONNECT = FOR_SITES + "activate-node"
-
-REFUSED_KEY = "fedperi refused a key: "
-"""How a line of the output begins that the coordinator repeats to its people."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -151,9 +148,12 @@ class _Request:
 
     async def _answer(self, message: Any) -> None:
         status = message.get("status")
+        connecting = self._scope["path"] == CONNECT
         if status == 401 and str(self._scope["path"]).startswith(FOR_SITES):
-            _tell_of_key(self._scope)
-        if status == 200 and self._scope["path"] == CONNECT:
+            _tell_of_key(self._scope, connecting=False)
+        elif connecting and status == 412:  # a good signature by a key that is not registered
+            _tell_of_key(self._scope, connecting=True)
+        elif connecting and status == 200:
             self._known.add(_key(self._scope))
         if not self._refused:
             if status == 200:
@@ -178,12 +178,10 @@ def _key(scope: Scope) -> bytes:
     return next((value for name, value in scope.get("headers", ()) if name.lower() == KEY_HEADER.encode()), b"")
 
 
-def _tell_of_key(scope: Scope) -> None:
-    """Write a line about a key that was not accepted, for the coordinator's log: whose it may be, never the key."""
-    key = _key(scope)
-    mark = hashlib.sha256(key).hexdigest()[:16] if key else "none"
+def _tell_of_key(scope: Scope, connecting: bool) -> None:
+    """Write a line about a key that was not accepted, for the coordinator's log."""
     client = scope.get("client") or ("an unknown address",)
-    sys.stdout.write(f"{REFUSED_KEY}{mark} from {client[0]}\n")
+    sys.stdout.write(f"{refused_line(_key(scope), client[0], connecting)}\n")
     sys.stdout.flush()
 
 

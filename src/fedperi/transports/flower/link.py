@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...errors import InputError
-from ...names import visible
 from ...pki.certificates import (
     check_not_ended,
     check_unshared,
@@ -36,20 +35,16 @@ from . import QUIET, need_flower
 from .address import Own, check_free
 from .bundle import FILES
 from .exchange import LinkLost
-from .guard import REFUSED_KEY
 from .inner import control
 from .inner.control import error_text
 from .inner.grid import open_grid
-from .live.certificate import RENEWED
+from .live.output import follow
 from .live.site_keys import followed
 
 T = TypeVar("T")
 
 RESTARTS = 5
 """How often a lost SuperLink is started again within one run."""
-
-MOST_TOLD = 100
-"""Number of lines about refused keys that are shown: more would only fill a log."""
 
 START = 60.0
 """Seconds within which a SuperLink must be up."""
@@ -120,7 +115,7 @@ def superlink(
         home, secret = Path(folder), secrets.token_bytes(32)
         output = log or home / "superlink.log"
         process = _start(host, port, certificates, secret, home)
-        follower = threading.Thread(target=_follow, args=(process, output, note), daemon=True)
+        follower = threading.Thread(target=follow, args=(process.stdout, output, note, site_keys), daemon=True)
         follower.start()
         try:
             at = f"[{here}]:{port}" if ":" in here else f"{here}:{port}"
@@ -145,25 +140,6 @@ def surviving(attempt: Callable[[], T], note: Callable[[str], None]) -> T:
         except LinkLost as error:
             note(f"{error}; starting it again, and continuing with what is known ({left} attempts left).")
     return attempt()
-
-
-def _follow(process: subprocess.Popen[bytes], output: Path, note: Callable[[str], None]) -> None:
-    """Keep what a SuperLink prints, and repeat what people should know; each line once."""
-    told: set[bytes] = set()
-    assert process.stdout is not None
-    with output.open("ab") as sink:
-        for line in process.stdout:
-            sink.write(line)
-            sink.flush()
-            if line.startswith(REFUSED_KEY.encode()) and line not in told and len(told) < MOST_TOLD:
-                told.add(line)
-                note(f"{_plain(line)}: not one of --keys, or a wrong clock.")
-            elif line.startswith(RENEWED.encode()):
-                note(f"{_plain(line)}; new connections get it.")
-
-
-def _plain(line: bytes) -> str:
-    return " ".join(visible(line.decode(errors="replace")).split())
 
 
 def _start(

@@ -9,13 +9,14 @@ scores of the families plus the entropy of the hidden cause never exceed the sco
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....scores import _kernel as kernel
 from ....scores.mechanisms import CONSTANT, Mechanisms
-from ....tables.summary.summary import Summary
 from .versions import columns_of
 
 Floats = NDArray[np.float64]
@@ -73,6 +74,8 @@ def _one_factor(correlation: Floats) -> Floats:
     signs = np.where(np.linalg.eigh(correlation)[1][:, -1] < 0, -1.0, 1.0)
     shared = np.abs(correlation - np.eye(others + 1)).sum(axis=1) / others
     out = np.sqrt(np.clip(shared, WEAKEST**2, STRONGEST**2)) * signs
+    if kernel.loops.one_factor(correlation, STRONGEST, REFINED, out):
+        return np.asarray(np.where(np.abs(out) < CONSTANT, CONSTANT, out))
     for _ in range(REFINED):
         noise = 1 - out**2
         precision = 1 + float((out**2 / noise).sum())
@@ -88,31 +91,46 @@ def _weighted_median(values: Floats, weights: Floats) -> float:
     return float(values[order][np.searchsorted(up_to, up_to[-1] / 2)])
 
 
-def completed(parts: Sequence[Summary], mechanisms: Mechanisms, cause: Cause) -> tuple[Mechanisms, float]:
-    """Add the hidden cause to the summaries, as the last variable; also what its entropy counts, in nats."""
+def completed(mechanisms: Mechanisms, cause: Cause) -> tuple[Mechanisms, float]:
+    """Add the hidden cause to the sites, as the last variable; also what its entropy counts, in nats."""
     slopes = cause.weights[:, 1:] / mechanisms.unit
     levels = cause.weights[:, 0] - slopes @ mechanisms.origin
-    q = len(mechanisms.unit)
-    out = []
-    for part, level, slope, variance in zip(parts, levels, slopes, cause.variance, strict=True):
-        across = part.covariance @ slope
-        covariance = np.empty((q + 1, q + 1))
-        covariance[:q, :q], covariance[q, :q], covariance[:q, q] = part.covariance, across, across
-        covariance[q, q] = slope @ across + variance
-        out.append(
-            Summary(
-                part.site,
-                (*part.names, "hidden cause"),
-                (*part.blocks, (q,)),
-                part.n,
-                np.append(part.mean, level + slope @ part.mean),
-                covariance,
-                kinds=(*part.kinds, "continuous"),
-                targets=part.targets,
-            )
-        )
-    whole = Mechanisms(out)
+    means = np.stack([part.mean for part in mechanisms.summaries])
+    covariances = np.stack([part.covariance for part in mechanisms.summaries])
+    across = (covariances @ slopes[:, :, None])[:, :, 0]
+    variance = (slopes[:, None, :] @ across[:, :, None])[:, 0, 0] + cause.variance
+    mean = levels + (slopes[:, None, :] @ means[:, :, None])[:, 0, 0]
+    whole = mechanisms.joined(means, covariances, mean, across, variance)
     return whole, float((whole.n * (1 + np.log(cause.variance / whole.unit[-1] ** 2))).sum()) / 2
+
+
+def refined(
+    mechanisms: Mechanisms,
+    cause: Cause,
+    families: Mapping[int, tuple[Sequence[int], Sequence[int]]],
+    own: Sequence[int],
+    steps: int,
+) -> Cause:
+    """Some steps of EM: `improved` as often as `steps` says."""
+    before = [[0, *columns_of(mechanisms, some)] for some in (own, *(others for others, _ in families.values()))]
+    groups = np.array([of_sites for _, of_sites in families.values()], dtype=np.int64)
+    groups[mechanisms.constant[:, list(families)].T] = -1
+    weights, variance = cause.weights.copy(), cause.variance.copy()
+    if kernel.loops.latent_steps(
+        mechanisms.moments.reshape(-1, mechanisms.moments.shape[2]),
+        mechanisms.n,
+        np.array(list(chain.from_iterable(before)), dtype=np.int64),
+        np.cumsum([0, *map(len, before)]),
+        mechanisms.first[list(families)],
+        groups,
+        weights,
+        variance,
+        steps,
+    ):
+        return Cause(weights, variance)
+    for _ in range(steps):
+        cause = improved(mechanisms, cause, families, own)
+    return cause
 
 
 def improved(

@@ -18,7 +18,7 @@ from ....graph import bits
 from ....graph.order import descendants
 from ....scores.mechanisms import Mechanisms
 from ....tables.summary.summary import Summary
-from .latent import completed, first_guess, improved
+from .latent import completed, first_guess, refined
 from .versions import Versions, best_families, best_within
 
 Floats = NDArray[np.float64]
@@ -212,15 +212,14 @@ class Comparison:
         cause = first_guess(self.mechanisms, self.three, self.versions.choices(others)[-1])
         best = -np.inf
         for turn in range(ROUNDS):
-            whole, entropy = completed(self.versions.parts, self.mechanisms, cause)
+            whole, entropy = completed(self.mechanisms, cause)
             score, families, own = self._with(whole)
             best = max(best, score + entropy)
             if turn == ROUNDS - 1 or (turn and best < self.found + HOPELESS):
                 break
             last = len(self.mechanisms.names)
             grouped = {v: (causes, whole.groups(v, (*causes, last))[0].tolist()) for v, causes in families.items()}
-            for _ in range(STEPS):
-                cause = improved(self.mechanisms, cause, grouped, own)
+            cause = refined(self.mechanisms, cause, grouped, own, STEPS)
         return best
 
     def _with(self, whole: Mechanisms) -> tuple[float, dict[int, list[int]], list[int]]:

@@ -15,18 +15,20 @@ from .reach import untold_changes
 from .sign import Sign
 from .three import common_cause_of_three
 from .together import changing_together
+from .unexplained import unexplained
 
 MOST_NAMED = 5
 
 
 def hidden_causes(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) -> list[str]:
-    """List the sentences about hidden causes, the strongest signs of each kind first.
+    """List the sentences about hidden causes, the strongest signs of each kind first, and what the graph leaves open.
 
     Thresholds are those of exact summaries: under privacy noise nothing is said.
     """
     if not all(part.exact for part in said):
         return []
-    return [sign.words for sign in find_signs(said, dag, groups)]
+    signs = [sign.words for sign in find_signs(said, dag, groups)]
+    return [*signs, *unexplained(said, dag.reordered(said[0].names))]
 
 
 def find_signs(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) -> list[Sign]:

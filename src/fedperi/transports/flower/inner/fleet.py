@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from ..live.repeat import AT_ONCE, at_once, meanwhile, quietly, repeated
-from .messages import names_of, push_parts, put_together, taken_apart
+from ..live.repeat import at_once, quietly, repeated
+from .messages import is_whole, names_of, push_parts, put_together, taken_apart
 from .superlink import KEPT
 
 MOST_WAIT = 60.0
@@ -56,16 +56,14 @@ def activate_node(client: Any, key: Any, interval: float, register: bool) -> Any
 
 
 @contextmanager
-def kept_alive(client: Any, node: Any, interval: float, unregister: bool) -> Iterator[None]:
-    """Send heartbeats of an active node in the background, and deactivate it at the end."""
+def kept_alive(client: Any, beats: Any, node: Any, interval: float, unregister: bool) -> Iterator[None]:
+    """Send heartbeats of an active node in the background, by a client of their own; deactivate the node at the end."""
     from flwr.proto.fleet_pb2 import DeactivateNodeRequest, UnregisterNodeFleetRequest
     from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest
 
     beat = SendNodeHeartbeatRequest(node=node, heartbeat_interval=interval)
-    for _ in range(AT_ONCE - 1):  # the connections for the parts of the first message, set up before it comes
-        meanwhile(lambda: client.SendNodeHeartbeat(beat))
     try:
-        with repeated(interval / 3, lambda: client.SendNodeHeartbeat(beat)):
+        with repeated(interval / 3, lambda: beats.SendNodeHeartbeat(beat), beats):
             yield
     finally:
         quietly(lambda: client.DeactivateNode(DeactivateNodeRequest(node_id=node.node_id)))
@@ -73,8 +71,8 @@ def kept_alive(client: Any, node: Any, interval: float, unregister: bool) -> Ite
             quietly(lambda: client.UnregisterNode(UnregisterNodeFleetRequest(node_id=node.node_id)))
 
 
-def pull_message(client: Any, node: Any) -> Any:
-    """Return the next message for a node, whole, or None; also None if its run ended while it was on the way."""
+def pull_message(client: Any, node: Any) -> tuple[Any, bool]:
+    """Return the next message for a node, and whether it came whole; None if there is none, or its run has ended."""
     from flwr.common.serde import message_from_proto
     from flwr.proto.fleet_pb2 import PullMessagesRequest
     from flwr.supercore.inflatable.inflatable_protobuf_utils import (
@@ -85,8 +83,10 @@ def pull_message(client: Any, node: Any) -> Any:
 
     found = client.PullMessages(PullMessagesRequest(node=node))
     if not found.messages_list:
-        return None
+        return None, True
     header, tree = message_from_proto(found.messages_list[0]), found.message_object_trees[0]
+    if is_whole(header):
+        return header, True
     run = header.metadata.run_id
     pull = make_pull_object_fn_protobuf(client.PullObject, node, run)
     try:
@@ -95,18 +95,17 @@ def pull_message(client: Any, node: Any) -> Any:
             lambda name: pull_objects([name], pull, initial_backoff=0.1, max_time=MOST_WAIT), names_of(tree)
         )
     except ObjectPullError:
-        return None
-    # Meanwhile, not before: it only frees memory at the other end, and would cost a round trip.
+        return None, False
     confirm = make_confirm_message_received_fn_protobuf(client.ConfirmMessageReceived, node, run)
-    meanwhile(lambda: confirm(header.metadata.message_id))
-    return put_together(tree, {name: content for part in pulled for name, content in part.items()})
+    quietly(lambda: confirm(header.metadata.message_id))  # it frees memory at the other end
+    return put_together(tree, {name: content for part in pulled for name, content in part.items()}), False
 
 
-def push_reply(client: Any, node: Any, reply: Any, seconds: float) -> None:
-    """Send a node's reply, whole, and how long it took."""
+def push_reply(client: Any, node: Any, reply: Any, seconds: float, whole: bool) -> None:
+    """Send a node's reply, and how long it took; in one request if it is small and the question came whole."""
     from flwr.proto.fleet_pb2 import PushMessagesRequest
 
-    heads, trees, parts = taken_apart([reply])
+    heads, trees, parts = taken_apart([reply], lambda message: not whole)
     request = PushMessagesRequest(
         node=node, messages_list=heads, message_object_trees=trees, clientapp_runtime_list=[seconds]
     )

@@ -15,7 +15,7 @@ from typing import Any
 from ..address import Own
 from ..live.repeat import at_once, repeated
 from .control import client_of
-from .messages import names_of, push_parts, put_together, taken_apart
+from .messages import is_whole, names_of, push_parts, put_together, taken_apart
 
 TASK_HEARTBEAT = 5.0
 """Seconds between two signs of life of a run."""
@@ -26,7 +26,7 @@ LOOK = 1.0
 
 @dataclass
 class _Arriving:
-    """A reply whose head has arrived, and the parts of it that have."""
+    """A reply whose head has arrived, which may be all of it, and the parts that have."""
 
     head: Any
     tree: Any
@@ -34,7 +34,7 @@ class _Arriving:
     lost: bool = False
 
     def __post_init__(self) -> None:
-        self.missing = names_of(self.tree)
+        self.missing = [] if is_whole(self.head) else names_of(self.tree)
 
 
 class RunGrid:
@@ -55,6 +55,7 @@ class RunGrid:
         self._client, self._run, self._own = client, run, Node(node_id=SUPERLINK_NODE_ID)
         self._arriving: dict[str, _Arriving] = {}  # by the message that is replied to
         self._looked = 0.0
+        self._taking_whole: set[int] = set()  # nodes that have replied in one request; others may expect parts
 
     def get_nodes(self) -> Iterable[Any]:
         """Return the nodes that are connected."""
@@ -66,7 +67,9 @@ class RunGrid:
         """Send messages, and return their identifiers."""
         from flwr.proto.runtime_pb2 import PushAppMessagesRequest
 
-        heads, trees, parts = taken_apart(list(messages))
+        heads, trees, parts = taken_apart(
+            list(messages), lambda message: message.metadata.dst_node_id not in self._taking_whole
+        )
         taken = self._client.PushMessages(PushAppMessagesRequest(messages_list=heads, message_object_trees=trees))
         push_parts(self._client, self._own, self._run, taken, parts)
         return list(taken.message_ids)
@@ -96,7 +99,9 @@ class RunGrid:
             return
         found = self._client.PullMessages(PullAppMessagesRequest(message_ids=sorted(wanted)))
         for head, tree in zip(found.messages_list, found.message_object_trees, strict=True):
-            self._arriving[head.metadata.reply_to_message_id] = _Arriving(message_from_proto(head), tree)
+            self._arriving[head.metadata.reply_to_message_id] = arriving = _Arriving(message_from_proto(head), tree)
+            if not tree.children:
+                self._taking_whole.add(arriving.head.metadata.src_node_id)
 
     def _take(self, reply: _Arriving, part: str) -> None:
         from flwr.proto.message_pb2 import PullObjectRequest
@@ -125,6 +130,8 @@ class RunGrid:
         if reply.lost:
             reason = "Node unavailable: it was cut off while it replied."
             return make_message(metadata=reply.head.metadata, error=Error(ErrorCode.NODE_UNAVAILABLE, reason))
+        if is_whole(reply.head):
+            return reply.head
         name = reply.tree.object_id
         self._client.ConfirmMessageReceived(
             ConfirmMessageReceivedRequest(node=self._own, run_id=self._run, message_object_id=name)
@@ -147,12 +154,13 @@ def open_grid(own: Own, token: str) -> Iterator[RunGrid]:
     retries = RetryInvoker(lambda: exponential(max_delay=2), httpx.TransportError, max_tries=None, max_time=10)
     by_token = RuntimeTokenHttpInterceptor(token=token)
     client = client_of(RuntimeHttpClient, own, "flwr-serverapp", by_token, retry_invoker=retries)
+    beats = client_of(RuntimeHttpClient, own, "flwr-serverapp", by_token)
     task = client.PullTaskInput(PullTaskInputRequest())
     TaskIdentity.task_id, TaskIdentity.run_id = task.task_id, task.run.run_id
     TaskIdentity.node_id = task.context.node_id
     grid = RunGrid(client, task.run.run_id)
     status, details = SubStatus.FAILED, "stopped"
-    with repeated(TASK_HEARTBEAT, lambda: client.SendTaskHeartbeat(SendTaskHeartbeatRequest())):
+    with repeated(TASK_HEARTBEAT, lambda: beats.SendTaskHeartbeat(SendTaskHeartbeatRequest()), beats):
         try:
             yield grid
             status, details = SubStatus.COMPLETED, ""

@@ -1,16 +1,31 @@
-"""Messages in parts: Flower sends the head of a message first, and each part of it in a request of its own."""
+"""Messages on their way: a small one travels whole, in one request; of a large one first the head, then each part.
+
+Flower's own clients always send parts: a message without arrays has three, so that it and its reply cost nine requests
+of a site, and four round trips. Its SuperLink takes and gives the content with the head as well.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..live.repeat import at_once
 
+WHOLE = 1 << 20
+"""Bytes of a message that travels whole, at most: all that wait for the coordinator reach it in one answer."""
 
-def taken_apart(messages: list[Any]) -> tuple[list[Any], list[Any], dict[str, bytes]]:
-    """Return heads, trees of parts, and the parts by their names; parts that messages share are there once."""
+
+def taken_apart(
+    messages: list[Any], parts_too: Callable[[Any], bool] = lambda message: False
+) -> tuple[list[Any], list[Any], dict[str, bytes]]:
+    """Return heads, trees of parts, and the parts by their names; parts that messages share are there once.
+
+    The head of a small message has its content, and its tree is a name without parts; unless `parts_too` says that
+    its receiver may expect parts.
+    """
     from flwr.app.message import remove_content_from_message
     from flwr.common.serde import message_to_proto
+    from flwr.proto.message_pb2 import ObjectTree
     from flwr.supercore.inflatable.inflatable_object import (
         get_all_nested_objects,
         get_object_tree,
@@ -22,10 +37,20 @@ def taken_apart(messages: list[Any]) -> tuple[list[Any], list[Any], dict[str, by
     with no_object_id_recompute():
         for message in messages:
             message.metadata.__dict__["_message_id"] = message.object_id
-            heads.append(message_to_proto(remove_content_from_message(message)))
-            trees.append(get_object_tree(message))
-            parts |= {name: part.deflate() for name, part in get_all_nested_objects(message).items()}
+            head = message_to_proto(message)
+            small = head.ByteSize() <= WHOLE
+            heads.append(head if small else message_to_proto(remove_content_from_message(message)))
+            if small and not parts_too(message):
+                trees.append(ObjectTree(object_id=message.object_id))
+            else:
+                trees.append(get_object_tree(message))
+                parts |= {name: part.deflate() for name, part in get_all_nested_objects(message).items()}
     return heads, trees, parts
+
+
+def is_whole(head: Any) -> bool:
+    """Whether a head is all there is of a message: it has the content, or an error in its place."""
+    return bool(head.has_error() or head.content)
 
 
 def push_parts(client: Any, node: Any, run: int, taken: Any, parts: dict[str, bytes]) -> None:
@@ -33,7 +58,7 @@ def push_parts(client: Any, node: Any, run: int, taken: Any, parts: dict[str, by
     from flwr.supercore.inflatable.inflatable_protobuf_utils import make_push_object_fn_protobuf
 
     push = make_push_object_fn_protobuf(client.PushObject, node, run, taken.session_id)
-    at_once(lambda name: push(name, parts[name]), taken.objects_to_push)
+    at_once(lambda name: push(name, parts[name]), [name for name in taken.objects_to_push if name in parts])
 
 
 def names_of(tree: Any) -> list[str]:
