@@ -134,9 +134,7 @@ def test_a_coordinator_killed_and_restarted_asks_nothing_again_and_costs_no_priv
     log = pilot.log_of("west", again, "west-store")
     assert (log.count("sent 1024 regrets"), log.count("numbers on directions of edges")) == (1, 2), log
     lost = log.splitlines()[-2]
-    assert "once more" in lost and "Paid: nothing" in lost, (
-        log
-    )
+    assert "once more" in lost and "Paid: nothing" in lost, log
     assert pilot.result("crash").sites == (*NAMES, "west")
 
 
