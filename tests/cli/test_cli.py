@@ -1,12 +1,14 @@
 """The command line as a user meets it: exit codes, what is printed where; each command in a real process once."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from helpers.command import fedperi, fedperi_here
+from helpers.command import fedperi, fedperi_here, start
+from helpers.forked import can_fork
 
 import fedperi as fp
 from fedperi.cli.demo import HOSPITALS
@@ -137,6 +139,33 @@ def test_import_is_quick() -> None:
     code = f"import sys, fedperi, fedperi.cli; print([m for m in {slow} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.skipif(not can_fork(), reason="commands are not forked here")
+def test_a_forked_command_does_what_one_of_a_user_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`helpers/forked.py` saves the imports of a command, and changes nothing else."""
+    for name, table in zip("ab", fp.simulate(3, clients=2, samples=100, seed=1).sites, strict=True):
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    for arguments in (["check", "a.csv", "b.csv", "--json"], ["run", "missing.csv"], ["run", "--magic"]):
+        monkeypatch.delenv("FEDPERI_TESTS_FORK", raising=False)
+        forked = fedperi(*arguments, cwd=tmp_path)
+        monkeypatch.setenv("FEDPERI_TESTS_FORK", "0")
+        assert fedperi(*arguments, cwd=tmp_path) == forked
+        assert forked.returncode == (0 if "--json" in arguments else 2)
+
+
+@pytest.mark.skipif(not can_fork(), reason="commands are not forked here")
+def test_how_a_forked_command_ended_is_known(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as log:
+        started = start(["site", "--help"], tmp_path, log, log)
+        assert (started.wait(60), started.poll(), started.wait(1)) == (0, 0, 0)
+        waiting = start(["check", "-"], tmp_path, log, log, talking=True)
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(0.2)
+        assert waiting.poll() is None
+        waiting.kill()
+        assert waiting.wait(60) == -signal.SIGKILL
+    assert "site [OPTIONS] [FILE]" in (tmp_path / "log").read_text(encoding="utf-8")
 
 
 def test_the_old_spelling_of_a_site_still_works_and_says_what_to_write(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ So the first command of a test process starts a server: a Python that imports wh
 is asked to. What is forked is a process like any other: it has its own memory, signals and streams, and ends by itself.
 
 Where systems cannot fork, and if ``FEDPERI_TESTS_FORK=0``, commands are started as users start them. A few tests always
-do that: those of imports, and those that follow pages in a shell.
+do that: those of imports, of memory, of standard input, and of networks that can be cut.
 """
 
 from __future__ import annotations

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
+from math import factorial
+from typing import TypeVar
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -15,26 +20,46 @@ def random_dag(rng: np.random.Generator, p: int, edges: float) -> fp.PDAG:
     return fp.PDAG(upper[np.ix_(shuffle, shuffle)])
 
 
+Thing = TypeVar("Thing")
+
+
+def some_of(draw: st.DrawFn, things: Sequence[Thing]) -> list[Thing]:
+    """Draw any of some things, with one number for 20 of them: a draw for each takes longer than most tests.
+
+    Of numbers with more than 24 bits hypothesis prefers the small ones.
+    """
+    out: list[Thing] = []
+    for first in range(0, len(things), 20):
+        part = things[first : first + 20]
+        chosen = draw(st.integers(0, 2 ** len(part) - 1))
+        out += [thing for k, thing in enumerate(part) if chosen >> k & 1]
+    return out
+
+
+def any_order(draw: st.DrawFn, count: int) -> list[int]:
+    """Draw an order of the first numbers, with one draw."""
+    number, left, out = draw(st.integers(0, factorial(count) - 1)), list(range(count)), []
+    for size in range(count, 0, -1):
+        number, at = divmod(number, size)
+        out.append(left.pop(at))
+    return out
+
+
 @st.composite
 def dags(draw: st.DrawFn, min_nodes: int = 1, max_nodes: int = 7) -> fp.PDAG:
     """A DAG with any edges, in any topological order."""
     p = draw(st.integers(min_nodes, max_nodes))
-    pairs = [(i, j) for i in range(p) for j in range(i + 1, p)]
-    chosen = draw(st.lists(st.booleans(), min_size=len(pairs), max_size=len(pairs)))
-    order = draw(st.permutations(range(p)))
     matrix = np.zeros((p, p), dtype=bool)
-    for (i, j), keep in zip(pairs, chosen, strict=True):
-        matrix[order[i], order[j]] = keep
+    for i, j in some_of(draw, list(combinations(any_order(draw, p), 2))):
+        matrix[i, j] = True
     return fp.PDAG(matrix)
 
 
 @st.composite
 def subdags(draw: st.DrawFn, dag: fp.PDAG) -> fp.PDAG:
-    """DAGs that can remain after structural interventions, full or partial, on any targets."""
-    edges = sorted(dag.directed)
-    removed = draw(st.lists(st.sampled_from(edges), unique=True)) if edges else []
+    """What structural interventions, full or partial, on any targets can leave of a DAG."""
     lost: dict[str, list[str]] = {}
-    for tail, head in removed:
+    for tail, head in some_of(draw, sorted(dag.directed)):
         lost.setdefault(head, []).append(tail)
     return fp.mutilate(dag, lost)
 
@@ -52,14 +77,14 @@ def pdags(draw: st.DrawFn, max_nodes: int = 7) -> fp.PDAG:
     """Any PDAG: a DAG with some edges made undirected. It need not have a consistent extension."""
     dag = draw(dags(1, max_nodes))
     edges = sorted(dag.directed)
-    blurred = set(draw(st.lists(st.sampled_from(edges), unique=True))) if edges else set()
+    blurred = set(some_of(draw, edges))
     return fp.PDAG.from_edges([e for e in edges if e not in blurred], blurred, dag.names)
 
 
 @st.composite
 def relabellings(draw: st.DrawFn, names: tuple[str, ...]) -> list[str]:
     """A permutation of the names."""
-    return list(draw(st.permutations(names)))
+    return [names[i] for i in any_order(draw, len(names))]
 
 
 def permuted(graph: fp.PDAG, order: list[str]) -> fp.PDAG:
