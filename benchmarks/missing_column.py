@@ -10,7 +10,9 @@ parents) in three ways:
 
 Directions right and wrong (reversed, or no edge there), edges that do not exist, and edges that are missed, per run.
 
-Run: python benchmarks/missing_column.py [--seeds 0 50]
+With ``--mperi K``: M-PERI itself, eight variables, K sites of 500 rows with policies of all kinds; the first two ways.
+
+Run: python benchmarks/missing_column.py [--seeds 0 50] [--mperi 5]
 """
 
 from __future__ import annotations
@@ -97,27 +99,49 @@ def best_dag(local: Local, names: tuple[int, ...]) -> list[tuple[int, int]]:
     return found[frozenset(names)][1]
 
 
-def compared(edges: list[tuple[int, int]], truth: fp.PDAG) -> list[int]:
+def compared(graph: fp.PDAG, truth: fp.PDAG) -> list[int]:
     """Directions right and wrong, edges that do not exist, and edges that are missed."""
-    names = truth.names
-    graph = fp.cpdag(fp.PDAG.from_edges([(names[a], names[b]) for a, b in edges], names=names))
     real = {frozenset(edge) for edge in truth.directed}
     seen = {frozenset(edge) for edge in (*graph.directed, *graph.undirected)}
     right = len(graph.directed & truth.directed)
     return [right, len(graph.directed) - right, len(seen - real), len(real - seen)]
 
 
+def by_bic(seed: int) -> dict[str, list[int]]:
+    """All ways on one data set."""
+    world = fp.simulate(P, clients=SITES, samples=ROWS, intervention="none", seed=seed)
+    tables, names = [table.to_numpy(dtype=np.float64) for table in world.sites], world.dag.names
+    found = {}
+    for way, (local, some) in ways(tables, seed % P).items():
+        edges = [(names[a], names[b]) for a, b in best_dag(local, some)]
+        found[way] = compared(fp.cpdag(fp.PDAG.from_edges(edges, names=names)), world.dag)
+    return found
+
+
+def by_mperi(seed: int, sites: int) -> dict[str, list[int]]:
+    """M-PERI on the tables that are left."""
+    world = fp.simulate(8, clients=sites, samples=ROWS, intervention="varied", seed=seed)
+    lost, every = world.dag.names[seed % 8], {f"s{k}": table for k, table in enumerate(world.sites)}
+    given = {
+        "no column is missing": every,
+        "the site is left out": {name: table for name, table in every.items() if name != "s0"},
+        "the column is left out": {name: table.drop(columns=lost) for name, table in every.items()},
+    }
+    method = fp.MPERI(progress=False)
+    return {way: compared(method.fit(tables).graph, world.dag) for way, tables in given.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs=2, default=[0, 50], metavar=("FIRST", "COUNT"))
-    first, count = parser.parse_args().seeds
+    parser.add_argument("--mperi", type=int, metavar="SITES")
+    given = parser.parse_args()
+    first, count = given.seeds
     records: dict[str, list[Any]] = {}
     for seed in range(first, first + count):
-        world = fp.simulate(P, clients=SITES, samples=ROWS, intervention="none", seed=seed)
-        tables = [table.to_numpy(dtype=np.float64) for table in world.sites]
-        for name, (local, names) in ways(tables, seed % P).items():
-            records.setdefault(name, []).append(compared(best_dag(local, names), world.dag))
-    head = ("one column is missing at one of five sites", "right", "wrong", "edges that do not exist", "missed")
+        for name, found in (by_mperi(seed, given.mperi) if given.mperi else by_bic(seed)).items():
+            records.setdefault(name, []).append(found)
+    head = ("one column is missing at one site", "right", "wrong", "edges that do not exist", "missed")
     rows = [(name, *np.mean(found, axis=0)) for name, found in records.items()]
     markdown(f"Per run, seeds {first} to {first + count - 1}", head, rows)
 

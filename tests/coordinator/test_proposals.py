@@ -41,7 +41,8 @@ def test_sites_that_say_the_same_agree_without_a_word() -> None:
 
 def test_conflicts_name_the_sites_and_the_remedy() -> None:
     assert conflict(east=Schema((AGE, SEX)), north=Schema((AGE,)), west=Schema((AGE, SEX))) == (
-        "column 'sex': proposed by east, west, not by north; add it there, or leave it out everywhere (--leave-out)"
+        "column 'sex': proposed by east, west, not by north; add it there, or leave it out everywhere "
+        "(fedperi schema merge --leave-out)"
     )
     ignoring = Schema((AGE,), (Preparation("sex", ignore=True),))
     assert "not by north (north leaves it out); add it there" in conflict(east=Schema((AGE, SEX)), north=ignoring)

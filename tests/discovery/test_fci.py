@@ -275,7 +275,7 @@ def test_no_rule_uses_an_unclear_triple() -> None:
 
 def test_a_curve_is_no_change() -> None:
     """Older patients at one site, and a risk that grows with the square of age: nothing points at age."""
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(3)
     tables = []
     for mean in (0.0, 0.8):
         age = rng.normal(mean, 1, 3000)

@@ -20,6 +20,15 @@ from helpers.command import fedperi_here
 pytestmark = pytest.mark.skipif(os.environ.get("FEDPERI_CONTAINERS") != "1", reason="FEDPERI_CONTAINERS is not 1")
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SHUT_IN = ("--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
+CONTROL = """
+import ssl, urllib.error, urllib.request
+url = "https://coordinator:9092/v1/control/list-runs"
+try:
+    urllib.request.urlopen(urllib.request.Request(url, b""), context=ssl.create_default_context(cafile="/keys/ca.pem"))
+except urllib.error.HTTPError as error:
+    print(error.code)
+"""
+"""Asks for what only the coordinator's own machine may ask (docs/guides/deployment.md)."""
 SITES = ("east", "north", "south")
 LIMIT = 300.0
 SAME = ("graph.csv", "graph.dot", "graph.gml", "edges.csv", "summaries.json")
@@ -49,7 +58,7 @@ def process_of(container: str) -> int:
 def signal(container: str, number: int) -> None:
     """Send a signal as if the process had died by itself: after `docker kill` no engine starts a container again."""
     code = f"import os; os.kill({process_of(container)}, {number})"
-    python(code, "--user", "0", "--privileged", "--pid", "host", "--network", "none")
+    python(code, "--user", "0", "--cap-add", "KILL", "--pid", "host", "--network", "none")
 
 
 def give(folder: Path, owner: int) -> None:
@@ -179,6 +188,7 @@ def test_health_and_stopping(pilot: Pilot) -> None:
     until(lambda: "1 of 3 sites connected" in pilot.log("coordinator"), "north did not connect")
     docker(*health)
     docker("exec", pilot.of("coordinator"), "python", "/opt/fedperi/healthcheck.py")
+    assert "403" in docker("exec", pilot.of("north"), "python", "-c", CONTROL), "a site controls the SuperLink"
     signal(pilot.of("north"), 19)
     with pytest.raises(AssertionError, match="timed out"):
         docker(*health)

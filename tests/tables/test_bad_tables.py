@@ -332,7 +332,7 @@ CATALOGUE = [
     Bad(
         "numbers with a word",
         put("lyon", "chol", "see letter", 3),
-        "",
+        "text",
         "error",
         "chol",
         "numbers, but also text; numbers only at 'metz', 'nice'",

@@ -57,15 +57,17 @@ LOSSY = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("loss", [0.0, pytest.param(0.1, marks=LOSSY)])
-def test_a_network_that_loses_packets_and_is_cut_for_a_while(pilot: Pilot, loss: float) -> None:
-    """All sites are on the other side of a cable that may lose packets, and is pulled while one is asked.
+@pytest.mark.parametrize(
+    ("loss", "delay"), [(0.0, 0.0), (0.0, 0.2), pytest.param(0.1, 0.0, marks=LOSSY)], ids=["cut", "far", "lossy"]
+)
+def test_a_network_that_is_far_loses_packets_and_is_cut_for_a_while(pilot: Pilot, loss: float, delay: float) -> None:
+    """All sites are on the other side of a cable that may be long or lose packets, and is pulled while one is asked.
 
     The coordinator's last word may be lost: a site that does not hear it waits for the next run.
     """
     with another_network() as away:
         make_keys(pilot.folder / "far", addresses=[away.here], sites=NAMES)
-        away.loss = loss  # each way: with 0.1 one of five round trips is hit
+        away.loss, away.delay = loss, delay  # each way: with 0.1 one of five round trips is hit, 0.2 makes it 400 ms
         address = ["--address", f"0.0.0.0:{pilot.port}", "--keys", "far/coordinator"]
         coordinator = pilot.start("coordinate", "coordinate", *address, "--out", "results", "--timeout", 110)
         south = far_site(pilot, away, "south", talking=True)

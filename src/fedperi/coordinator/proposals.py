@@ -131,7 +131,7 @@ class _Settled:
             why = f" ({_list(ignoring)} leave it out)" if len(ignoring) > 1 else f" ({_list(ignoring)} leaves it out)"
             self.conflicts.append(
                 f"{self._of}: proposed by {_list(told)}, not by {_list(absent)}{why * bool(ignoring)}; add it there, "
-                f"or leave it out everywhere (--leave-out)"
+                "or leave it out everywhere (fedperi schema merge --leave-out)"
             )
             return
         kinds = _by(told, lambda column: column.kind)

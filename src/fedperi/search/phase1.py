@@ -66,12 +66,9 @@ def find_common_dag(
     first: Sequence[int] | None = None,
     thorough: bool = False,
 ) -> Found:
-    """Minimise the aggregated regret over DAGs.
+    """Minimise the aggregated regret over DAGs; exactly with up to `FULL` variables.
 
-    With up to `FULL` variables all parent sets are asked for, and the best order is found exactly. With more,
-    candidates come from a screening, unless `first` is given. The search uses their subsets, and every following round
-    asks whether another variable could still improve the DAG found. A `thorough` search continues for longer, since
-    its rounds need no messages.
+    With more, candidates come from a screening or `first`, and rounds add others; a `thorough` search takes longer.
     """
     p = len(oracle.names)
     thorough = thorough and p >= THOROUGH_FROM

@@ -108,21 +108,22 @@ def open_sets(
     for left in range(int(sizes.max(initial=0)), -1, -1):
         fresh = np.flatnonzero(sizes == left)
         if len(fresh):
-            new = _started(correlations, fresh, [pairs[n] for n in fresh], [candidates[n] for n in fresh], order, out)
+            ends, inside = [pairs[int(n)] for n in fresh], [candidates[int(n)] for n in fresh]
+            new = _started(correlations, fresh, ends, inside, order, out)
             live = new if live is None else live.joined(new)
         if live is None:
             continue
         live = live.take(~_depends(live, rows, threshold))
         crowded = np.bincount(live.pair, minlength=len(pairs)) > MOST_OPEN
-        for n in np.flatnonzero(crowded):
+        for n in np.flatnonzero(crowded).tolist():
             out[n] = None
         live = live.take(~crowded[live.pair])
         if left:
             live = live.split(np.array([1 << order[n][-left] for n in live.pair.tolist()], dtype=object))
-    for n, inside in zip(live.pair.tolist(), live.inside.tolist(), strict=True) if live is not None else ():
+    for n, members in zip(live.pair.tolist(), live.inside.tolist(), strict=True) if live is not None else ():
         kept = out[n]
         if kept is not None:
-            kept.append(inside)
+            kept.append(members)
     return out
 
 
@@ -138,12 +139,12 @@ def _started(
     columns = np.array([[*pair, *bits.members(inside)] for pair, inside in zip(pairs, candidates, strict=True)])
     given = correlations[:, columns[:, :, None], columns[:, None, :]].swapaxes(0, 1)
     try:
-        precision: Floats = np.linalg.inv(given)
+        precision = np.asarray(np.linalg.inv(given), dtype=np.float64)
     except np.linalg.LinAlgError:
         precision = np.zeros_like(given)
     own = np.diagonal(precision, axis1=2, axis2=3)
     sound = ((own > 0) & (own < 1 / NEARLY_SINGULAR)).all(axis=(1, 2))
-    for n in numbers[~sound]:
+    for n in numbers[~sound].tolist():
         out[n] = None
     columns, given, precision, own, numbers = columns[sound], given[sound], precision[sound], own[sound], numbers[sound]
     partial = precision[:, :, :2, 2:] ** 2 / (own[:, :, :2, None] * own[:, :, None, 2:])

@@ -22,7 +22,7 @@ from ..parameters import Parameters
 from .result import FCIResult, Pair
 
 DATA = ("auto", "linear", "discrete", "mixed")
-"""How columns are taken. Tests are on straight lines, so that there is nothing to do for "nonlinear"."""
+"""How columns are taken. With "auto", dependences that give directions must hold with curves, too."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,9 @@ class FCI(Parameters):
     Independence is tested within every site, and the tests are combined: nothing is pooled, so that differences between
     sites make no false edges. Pairs of sites are contexts: where a variable differs between two sites, whatever the
     difference comes from is no effect of the variable. That gives arrowheads which no single table has.
+
+    Directions are drawn only where tests are clear: where they leave open what a variable is between two others, circles
+    stay.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ def _level(moments: Floats, before: list[int], own: list[int], strengths: Floats
 
 
 def _left(moments: Floats, before: list[int], own: list[int], strengths: Floats, level: Floats) -> Floats:
-    """Sums of squares around what given strengths and a given level predict."""
+    """Sums of squares around the prediction from given strengths and a given level."""
     weights = np.vstack([level, strengths])
     inside = [0, *before]
     cross = moments[np.ix_(own, inside)] @ weights

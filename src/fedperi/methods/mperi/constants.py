@@ -8,10 +8,10 @@ from ...scores.mechanisms import USUAL, Mechanisms
 
 
 def constant_evidence(mechanisms: Mechanisms, node: int, site: int) -> float:
-    """Return how much worse the other sites' shares explain that all rows of a site have one value, in nats.
+    """Return the evidence, in nats, that a constant column at a site is not due to chance, given the other sites.
 
-    A number that never varies is never chance. A site of 30 rows without a single stroke may well be: with strokes in 5
-    of 100 rows elsewhere, one such site of five has none.
+    A number that never varies is never due to chance. A site of 30 rows without a stroke may be: with strokes in 5 of
+    100 rows elsewhere, one of five such sites has none.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def constant_evidence(mechanisms: Mechanisms, node: int, site: int) -> float:
         return np.inf
     block = list(mechanisms.summaries[site].blocks[node])
     here = mechanisms.summaries[site].mean[block]
-    # Whether a row has the value that all rows have here is one column, or all of them together for the first level.
+    # The indicator of the value that all rows have here is one column; for the first level it is all columns together.
     weights = (here > 0.5).astype(float) if len(block) > 1 and (here > 0.5).any() else np.ones(len(block))
     others = [k for k in range(len(mechanisms.n)) if k != site]
     rows = mechanisms.n[others]
@@ -45,9 +45,9 @@ def constant_evidence(mechanisms: Mechanisms, node: int, site: int) -> float:
     variances = [weights @ mechanisms.summaries[k].covariance[np.ix_(block, block)] @ weights for k in others]
     apart = float(rows @ means) / rows.sum() - float(weights @ here)
     variance = float(rows @ (np.array(variances) + means**2)) / rows.sum() - (float(rows @ means) / rows.sum()) ** 2
-    if variance <= 0:  # the others have one value only as well, and another one
+    if variance <= 0:  # the others are constant too, with another value
         return np.inf
-    # Of two values, the mean's distance from one and the variance tell its share.
+    # With two values, the share follows from the variance and the distance between the mean and this value.
     share = variance / (variance + apart**2)
     n = float(mechanisms.n[site])
     return float(-n * np.log(share) - 0.5 * len(block) * np.log(n) - USUAL.own)

@@ -73,8 +73,7 @@ class MPERI(Seeded):
     knowledge : Knowledge or path, optional
         Edges that must or must not be there, and tiers.
     privacy : Privacy, optional
-        Differential privacy: every site releases its summary with noise, at a price that its ledger records. If not
-        given, summaries are exact, unless releases are given.
+        Every site releases its summary with noise, at a price in its ledger. If not given, only releases have noise.
     schema : Schema or path, optional
         Types of columns, where they should not be inferred.
     missing : {"auto", "em", "error", "drop"}
@@ -93,8 +92,7 @@ class MPERI(Seeded):
     progress : bool, optional
         Whether to show progress on standard error; if not given, only in a terminal.
     bootstrap : int
-        Number of bootstrap runs with summaries drawn around those of the sites, for `result.stability`. No rows are
-        needed. With private releases the draws include the noise.
+        Number of bootstrap runs, from summaries drawn around those of the sites (`result.stability`); no rows needed.
 
     Examples
     --------

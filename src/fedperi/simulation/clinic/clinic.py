@@ -145,9 +145,8 @@ def clinic(
 ) -> Clinic:
     """Make hospital-like tables whose truth is known.
 
-    Ten or twelve variables, among them yes/no (0 and 1), a count and skewed laboratory values. There are curved
-    effects, log odds and products of two causes, so that linear models are misspecified as with real tables. All
-    numbers are invented.
+    Ten or twelve variables, among them yes/no (0 and 1), a count and skewed laboratory values. Curved effects, log odds
+    and products of two causes make linear models as wrong as with real tables. All numbers are invented.
 
     Parameters
     ----------
@@ -162,9 +161,8 @@ def clinic(
         How much every coefficient differs by site: sizes and spreads are multiplied by exp(drift N), levels move by
         drift N units of noise, with standard normal draws N.
     policies : int
-        Number of hospitals with a policy, one each, at different variables as long as there are enough. Hospitals,
-        variables and kinds are drawn at random; age, sex and outcomes have no policies. See
-        `fedperi.simulation.clinic.policies`.
+        Number of hospitals with a policy (`fedperi.simulation.clinic.policies`), one each, at different variables as
+        long as there are enough. Hospitals, variables and kinds are random; age, sex and outcomes have no policies.
     case_mix, log : bool
         Whether ages and the share of men differ by hospital; whether skewed laboratory values come as their logarithms.
     seed : int

@@ -25,6 +25,13 @@ ROOM = 7 << 26
 PLAIN = 1 << 26
 """Bytes among these for rows as they are. Small tables need no more; packing takes an eighth of the time of parsing."""
 
+WORTH = 0.75
+"""Rows are packed if they are smaller by this factor at least; what is not packed would be copied for nothing."""
+
+UNPACKED = 1.75
+"""How much more room other rows take, so that there are at most 256 MiB of them. Their file holds numbers with all
+digits; a large part of it may be in memory while it is read, such as the groups of rows of a Parquet file."""
+
 PACKED = 4
 """A table is kept if it may fit into the room when it is packed to one part in so many."""
 
@@ -115,7 +122,8 @@ class KeptRows:
         if self._memory.take_plain(size):
             return frame, size
         packed = PackedFrame.of(frame)
-        return (packed, packed.size) if self._memory.take(packed.size) else (None, 0)
+        kept, size = (packed, packed.size) if packed.size < WORTH * size else (frame, round(UNPACKED * size))
+        return (kept, size) if self._memory.take(size) else (None, 0)
 
     def _is_text(self, name: str) -> bool:
         """Whether a column is stored as text, so that it does not matter that it was read without saying so."""

@@ -109,7 +109,8 @@ class Roster:
                 f"the run that is resumed continued without {', '.join(self._journal.lost)}, and {self.least} sites "
                 "are needed: allow fewer (--min-sites), or begin a new run (--journal)"
             )
-        self.note(f"{len(self.net.peers)} sites take part: {', '.join(self.net.peers)}.")
+        who = "1 site takes part" if len(self.net.peers) == 1 else f"{len(self.net.peers)} sites take part"
+        self.note(f"{who}: {', '.join(self.net.peers)}.")
         self.columns = columns
         return columns
 

@@ -68,8 +68,8 @@ def unexplained(said: Sequence[Summary], dag: PDAG) -> list[str]:
         )
     more = f", and {len(clearest) - MOST_NAMED} more," if len(clearest) > MOST_NAMED else ""
     return [
-        f"The graph leaves correlations that it does not explain: {'; '.join(shown)}{more}. An edge near them is missing "
-        "or wrong, or a cause of both is not in the tables."
+        f"The graph leaves correlations that it does not explain: {'; '.join(shown)}{more}. An edge near them is "
+        "missing or wrong, or a cause of both is not in the tables."
     ]
 
 
