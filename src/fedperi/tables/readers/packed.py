@@ -43,7 +43,7 @@ class PackedFrame:
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"age": [41.5, None, 37.25] * 1000, "sex": ["f", "m", "m"] * 1000})
     >>> packed = PackedFrame.of(rows)
-    >>> packed.unpacked().equals(rows), packed.size < rows.memory_usage(deep=True).sum() / 4
+    >>> packed.unpacked().equals(rows), packed.size < int(rows.memory_usage(deep=True).sum()) / 4
     (True, True)
     """
 
