@@ -92,41 +92,64 @@ def weigh_triples(
         With the best separators of these pairs.
     """
     pairs = sorted({(a, c) for a, _, c in unshielded(found)})
-    best = _p_values(test, limit, pairs, found, usable)
+    near = {(a, c): (found.adjacent[a] | found.adjacent[c]) & usable for a, c in pairs}
+    contexts = len(found.adjacent) - usable.bit_count()
+    levels = {(a, c): alpha if usable >> c & 1 else alpha / contexts for a, c in pairs}
+    best = _p_values(test, limit, found, usable, near, levels)
     made = sum(len(sets) for sets in best.values())
     separators = found.separators | {
         pair: min(sets, key=lambda code: (-sets[code], code.bit_count(), code)) for pair, sets in best.items()
     }
-    contexts = len(found.adjacent) - usable.bit_count()
-    levels = {(a, c): alpha if usable >> c & 1 else alpha / contexts for a, c in pairs}
     clearly = max(alpha, SEPARATED)
     if stricter is not None:
-        again = [(*pair, code) for pair, sets in best.items() for code, p in sets.items() if p <= clearly]
+        open_pairs = [pair for pair in pairs if _open(best[pair], near[pair], levels[pair])]
+        again = [(*pair, code) for pair in open_pairs for code, p in best[pair].items() if p <= clearly]
         made += len(again)
         for a, c, code, p in _asked(stricter, again):
             best[a, c][code] = max(p, best[a, c][code])
     colliders, unclear = set(), set()
     for (a, c), sets in best.items():
-        near = (found.adjacent[a] | found.adjacent[c]) & usable
-        middle, other = _judged(sets, near, levels[a, c], clearly)
+        middle, other = _judged(sets, near[a, c], levels[a, c], clearly)
         colliders |= {(a, b, c) for b in bits.members(middle & found.adjacent[a] & found.adjacent[c])}
-        unclear |= {(a, b, c) for b in bits.members(near & ~middle & ~other)}
+        unclear |= {(a, b, c) for b in bits.members(near[a, c] & ~middle & ~other)}
     separated = Separated(found.adjacent, separators, found.tests + made, found.complete)
     return Triples(frozenset(colliders), frozenset(unclear)), separated
 
 
 def _p_values(
-    test: IndependenceTest, limit: int, pairs: Sequence[Pair], found: Separated, usable: int
+    test: IndependenceTest,
+    limit: int,
+    found: Separated,
+    usable: int,
+    near: Mapping[Pair, int],
+    levels: Mapping[Pair, float],
 ) -> dict[Pair, dict[int, float]]:
-    """For every pair the p-values of sets of neighbours, and of the separator of the search, which may be larger."""
-    out: dict[Pair, dict[int, float]] = {pair: {} for pair in pairs}
-    for a, c, code, p in _asked(test, ((*pair, found.separators[pair]) for pair in pairs)):
+    """For every pair the p-values of the separator of the search and of sets of neighbours.
+
+    Larger sets are left out once smaller ones leave every neighbour unclear.
+    """
+    out: dict[Pair, dict[int, float]] = {pair: {} for pair in near}
+    for a, c, code, p in _asked(test, ((*pair, found.separators[pair]) for pair in near)):
         out[a, c][code] = p
+    pairs = list(near)
     for size in range(min(LARGEST, limit) + 1):
+        pairs = [pair for pair in pairs if _open(out[pair], near[pair], levels[pair])]
         for x, y, given in batched(_questions(pairs, found.adjacent, usable, size)):
-            for a, c, code, p in zip(*_listed(x, y), codes(given), test.p_values(x, y, given).tolist(), strict=True):
+            p_values = test.p_values(x, y, given).tolist()
+            for a, c, code, p in zip(x.tolist(), y.tolist(), codes(given), p_values, strict=True):
                 out[a, c][code] = p
     return out
+
+
+def _open(sets: Mapping[int, float], near: int, level: float) -> bool:
+    """Whether a node is left for which sets with it, or those without it, all show dependence so far."""
+    with_it = without = near
+    for code, p in sets.items():
+        if p > level:
+            with_it, without = with_it & ~code, without & code
+            if not with_it | without:
+                return False
+    return True
 
 
 def _asked(test: IndependenceTest, questions: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, float]]:
@@ -134,11 +157,8 @@ def _asked(test: IndependenceTest, questions: Iterable[tuple[int, int, int]]) ->
     by_size = sorted(questions, key=lambda question: question[2].bit_count())
     for _, some in groupby(by_size, key=lambda question: question[2].bit_count()):
         for x, y, given in batched((a, c, members(code)[None, :]) for a, c, code in some):
-            yield from zip(*_listed(x, y), codes(given), test.p_values(x, y, given).tolist(), strict=True)
-
-
-def _listed(x: Indices, y: Indices) -> tuple[list[int], list[int]]:
-    return x.tolist(), y.tolist()
+            p_values = test.p_values(x, y, given).tolist()
+            yield from zip(x.tolist(), y.tolist(), codes(given), p_values, strict=True)
 
 
 def _judged(sets: Mapping[int, float], near: int, level: float, clearly: float) -> tuple[int, int]:

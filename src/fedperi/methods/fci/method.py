@@ -33,8 +33,8 @@ class FCI(Parameters):
     sites make no false edges. Pairs of sites are contexts: where a variable differs between two sites, whatever the
     difference comes from is no effect of the variable. That gives arrowheads which no single table has.
 
-    Directions are drawn only where tests are clear: where they leave open what a variable is between two others, circles
-    stay.
+    Directions are drawn only where tests are clear: where they leave open what a variable is between two others,
+    circles stay.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Signs of hidden common causes in a run of M-PERI, each with its evidence, as sentences that name the variables.
 
 M-PERI assumes that there are none. Three things should then not happen. Each has a threshold that was set on
-simulations without hidden causes (docs/guides/hidden-causes.md), so that all together are seldom a false alarm. What the
-graph does not explain at all is said besides: that may be a hidden cause or a missing edge.
+simulations without hidden causes (docs/guides/hidden-causes.md), so that all together are seldom a false alarm. What
+the graph does not explain at all is said besides: that may be a hidden cause or a missing edge.
 """
 
 from __future__ import annotations
