@@ -100,12 +100,14 @@ def fci_search(
     triples, found = weigh_triples(test, alpha, limit, found, usable, stricter)
     ends = _oriented(found, known, triples, variables)
     orient(ends, found, triples, selection)
-    names = test.names
-    separators = {
+    return FCISearch(PAG(ends.marks(), test.names), _named(found, test.names), found.tests, found.complete)
+
+
+def _named(found: Separated, names: Sequence[str]) -> dict[tuple[str, str], tuple[str, ...]]:
+    return {
         (names[x], names[y]): tuple(names[z] for z in bits.members(inside))
         for (x, y), inside in sorted(found.separators.items())
     }
-    return FCISearch(PAG(ends.marks(), names), separators, found.tests, found.complete)
 
 
 def _allowed(known: Constraints, p: int) -> Bools:
