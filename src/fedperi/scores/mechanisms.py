@@ -268,9 +268,7 @@ def _common_units(summaries: Sequence[Summary], means: Floats, variances: Floats
     return origin, np.sqrt(np.where(variance > 0, variance, 1.0))
 
 
-def _moments(
-    means: Floats, covariances: Floats | Sequence[Floats], origin: Floats, unit: Floats, n: Floats
-) -> Floats:
+def _moments(means: Floats, covariances: Floats | Sequence[Floats], origin: Floats, unit: Floats, n: Floats) -> Floats:
     """Sums of products of (1, columns) at every site, in common units."""
     q = means.shape[1]
     moments, areas = np.empty((len(n), q + 1, q + 1)), np.outer(unit, unit)
