@@ -226,8 +226,8 @@ class Mechanisms:
             from .mechanisms_numpy import score_families
 
             out, groups, tolerances = score_families(self, node, parents, len(fixed), wanted, without)
-            for at in range(0 if others is None else len(others)):
-                others[at] = score_families(self, node, parents, len(fixed), wanted, None, self.others[at : at + 1])[0]
+            for row, tolerance in zip(others if others is not None else (), self.others, strict=False):
+                row[:] = score_families(self, node, parents, len(fixed), wanted, None, np.array([tolerance]))[0]
         return out, groups, tolerances
 
     def _constant(self, variances: Floats) -> Bools:
