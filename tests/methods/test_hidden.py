@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import fedperi as fp
-from fedperi.methods.mperi.hidden.latent import completed, first_guess, improved
+from fedperi.methods.mperi.hidden.latent import completed, first_guess, improved, refined
 from fedperi.methods.mperi.hidden.reach import PARTNERS, compared, untold_changes
 from fedperi.methods.mperi.hidden.three import common_cause_of_three
 from fedperi.methods.mperi.hidden.together import changing_together
 from fedperi.methods.mperi.hidden.unexplained import failed_independences, unexplained
 from fedperi.methods.mperi.hidden.versions import Versions
 from fedperi.methods.parts import Groups
+from fedperi.scores import _kernel as kernel
 from fedperi.scores.mechanisms import Mechanisms
 from fedperi.tables.summary.summaries import summaries
 from fedperi.tables.summary.summary import Summary
@@ -186,3 +188,47 @@ def test_true_graphs_leave_no_correlations() -> None:
 def test_a_run_of_mperi_tells() -> None:
     result = fp.MPERI(progress=False).fit(confounded([(0, 0), (1, 0), (0, 1), (0, 0)]))
     assert any("a and b may have a hidden common cause" in words for words in result.warnings)
+
+
+@pytest.mark.skipif(kernel.kind() == "numpy", reason="no compiled loops here")
+@pytest.mark.parametrize("seed", range(6))
+def test_loops_refine_a_hidden_cause_as_numpy_does(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With groups that differ by effect, a site that set an effect, and other causes."""
+    tables = three_effects(0.0, 0.5, seed)
+    tables[3]["b"] = 1.0
+    versions = Versions.of(summaries(tables), [2, 3, 4, 0, 1])
+    mechanisms = Mechanisms(versions.parts)
+    families = {0: ([3], [0, 0, 1, 1]), 1: ([], [0, 1, 1, 0]), 2: ([3, 4], [0, 1, 2, 0])}
+    ours = refined(mechanisms, first_guess(mechanisms, [0, 1, 2], [3, 4]), families, [3, 4], 10)
+    monkeypatch.setattr(kernel, "loops", kernel.NoLoops())
+    theirs = refined(mechanisms, first_guess(mechanisms, [0, 1, 2], [3, 4]), families, [3, 4], 10)
+    np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(ours.variance, theirs.variance, rtol=1e-8)
+
+
+@pytest.mark.skipif(kernel.kind() == "numpy", reason="no compiled loops here")
+def test_nearly_collinear_columns_are_left_to_numpy() -> None:
+    tables = [table.assign(z=table["y"] * (1 + 1e-9)) for table in three_effects(0.0, 0.5)]
+    mechanisms = Mechanisms(Versions.of(summaries(tables), [2, 3, 4, 0, 1]).parts)
+    cause = first_guess(mechanisms, [0, 1, 2], [3])
+    families = {v: ([3, 4], [0] * 4) for v in range(3)}
+    ours = refined(mechanisms, cause, families, [3, 4], 1)
+    theirs = improved(mechanisms, cause, families, [3, 4])
+    np.testing.assert_array_equal(ours.weights, theirs.weights)
+    np.testing.assert_array_equal(ours.variance, theirs.variance)
+
+
+def test_a_joined_hidden_cause_is_like_a_column_of_the_summaries() -> None:
+    """A column that is left out, and joined by its moments, gives the same scores."""
+    parts = [part.straight() for part in summaries(three_effects(0.0, 0.5))]
+    whole, some = Mechanisms(Versions.of(parts, [2, 3, 4, 0]).parts), Mechanisms(Versions.of(parts, [2, 3, 4]).parts)
+    means, covariances = (
+        np.stack(one)
+        for one in zip(*((p.mean, p.covariance) for p in Versions.of(parts, [2, 3, 4, 0]).parts), strict=True)
+    )
+    joined = some.joined(means[:, :3], covariances[:, :3, :3], means[:, 3], covariances[:, 3, :3], covariances[:, 3, 3])
+    for node in range(4):
+        others = [v for v in range(4) if v != node]
+        np.testing.assert_allclose(
+            joined.lattice(node, (), others), whole.lattice(node, (), others), rtol=1e-12, atol=1e-8
+        )

@@ -146,7 +146,7 @@ def test_leaving_a_site_out_is_nearly_a_run_without_it(kind: str) -> None:
     whole, gaps = Mechanisms(given), []
     for node in range(6):
         free = tuple(j for j in range(6) if j != node)[:4]
-        without = whole.lattices_without(node, free)
+        without, _ = whole.lattices_changed(node, free)
         for k in range(5):
             alone = Mechanisms([part for at, part in enumerate(given) if at != k]).lattice(node, (), free)
             gap = (alone - alone[0]) - (without[k] - without[k][0])  # units differ, which moves all scores alike
@@ -208,3 +208,29 @@ def test_units_do_not_matter() -> None:
     one, other = Mechanisms(summaries(plain)), Mechanisms(summaries(stretched))
     free = (0, 2, 4)
     np.testing.assert_allclose(one.lattice(1, (), free), other.lattice(1, (), free), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["cut", "drift", "clinic"])
+def test_other_tolerances_are_tried_alone(kind: str) -> None:
+    """In the pass without each site: the same scores as with that tolerance only, to the last bit."""
+    parts = summaries(tables(kind, 5, seed=3))
+    both = Mechanisms(parts, others=(0.0, 0.2))
+    for node in range(3):
+        free = [v for v in range(6) if v != node][:3]
+        without, others = both.lattices_changed(node, free)
+        np.testing.assert_array_equal(without, Mechanisms(parts).lattices_changed(node, free)[0])
+        for tolerance, found in zip((0.0, 0.2), others, strict=True):
+            np.testing.assert_array_equal(found, Mechanisms(parts, tolerances=(tolerance,)).lattice(node, (), free))
+
+
+@pytest.mark.skipif(kernel.kind() == "numpy", reason="no compiled loops here")
+@pytest.mark.parametrize("kind", ["cut", "drift", "nothing"])
+def test_tolerances_that_are_passed_over_could_not_pay(kind: str) -> None:
+    """The loops skip a tolerance that a bound excludes; tried alone, it never scores more than what was taken."""
+    parts = summaries(tables(kind, 7, seed=11))
+    mechanisms = Mechanisms(parts, others=(0.03, 0.1))
+    for node in range(6):
+        free = [v for v in range(6) if v != node][:4]
+        best = mechanisms.lattice(node, (), free)
+        _, others = mechanisms.lattices_changed(node, free)
+        assert (others <= best + 1e-9).all()

@@ -226,8 +226,8 @@ class Mechanisms:
             from .mechanisms_numpy import score_families
 
             out, groups, tolerances = score_families(self, node, parents, len(fixed), wanted, without)
-            for at in range(0 if others is None else len(others)):
-                others[at] = score_families(self, node, parents, len(fixed), wanted, None, self.others[at : at + 1])[0]
+            for row, tolerance in zip(others if others is not None else (), self.others, strict=False):
+                row[:] = score_families(self, node, parents, len(fixed), wanted, None, np.array([tolerance]))[0]
         return out, groups, tolerances
 
     def _constant(self, variances: Floats) -> Bools:
@@ -268,9 +268,7 @@ def _common_units(summaries: Sequence[Summary], means: Floats, variances: Floats
     return origin, np.sqrt(np.where(variance > 0, variance, 1.0))
 
 
-def _moments(
-    means: Floats, covariances: Floats | Sequence[Floats], origin: Floats, unit: Floats, n: Floats
-) -> Floats:
+def _moments(means: Floats, covariances: Floats | Sequence[Floats], origin: Floats, unit: Floats, n: Floats) -> Floats:
     """Sums of products of (1, columns) at every site, in common units."""
     q = means.shape[1]
     moments, areas = np.empty((len(n), q + 1, q + 1)), np.outer(unit, unit)

@@ -45,7 +45,8 @@ def score_families(
     """Score a node for its first `fixed` parents joined with every subset of the others.
 
     Returns the scores, the group of every site (named by its lowest member) and the tolerance, for each set. The scores
-    without each site are written to `without`, if it is given. Tried are the tolerances of `mechanisms`, or those given.
+    without each site are written to `without`, if it is given. Tried are the tolerances of `mechanisms`, unless others
+    are given.
     """
     tried = mechanisms.tolerances if tolerances_tried is None else tolerances_tried
     sites, count, subsets = range(len(mechanisms.n)), len(parents), 1 << len(parents)

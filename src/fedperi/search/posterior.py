@@ -145,10 +145,10 @@ def sampled_posterior(
     if sweeps < 1 or threads < 1 or seed < 0:
         raise InputError(f"sweeps {sweeps}, threads {threads}, seed {seed}: at least 1, 1 and 0 are needed")
     _check_starts(starts, len(lattices))
-    first = [best_under(lattices, start) for start in starts]
+    best = {start: best_under(lattices, start) for start in {tuple(start) for start in starts}}
     made = tables([free for free, _ in lattices], [scores for _, scores in lattices])
     seeds = np.random.SeedSequence(seed).spawn(len(starts))
-    chains = [Chain(made, dag, own) for dag, own in zip(first, seeds, strict=True)]
+    chains = [Chain(made, best[tuple(start)], own) for start, own in zip(starts, seeds, strict=True)]
 
     def run(chain: Chain) -> tuple[Floats, float]:
         chain.run(int(np.ceil(BURN_IN * sweeps)))

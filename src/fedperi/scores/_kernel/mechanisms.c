@@ -515,7 +515,8 @@ static double most_cut(const Work *work, const double *row, ptrdiff_t lanes, ptr
         return -HUGE_VAL;
     if (rank < work->regressors) /* the row says nothing of columns that were dropped */
         return HUGE_VAL;
-    double price = parents ? work->sites->price_some : work->sites->price_cut, free = 0.5 * parameters(work, columns_of(work, parents));
+    double price = parents ? work->sites->price_some : work->sites->price_cut;
+    double free = 0.5 * parameters(work, columns_of(work, parents));
     for (ptrdiff_t j = work->regressors - 1; j > last_column(work, parents); j--)
         left += row[j * lanes] * row[j * lanes];
     return -0.5 * rows * (log(larger(left / rows, TINY)) + 1.0) - free * log(rows) - price + ROUNDING;

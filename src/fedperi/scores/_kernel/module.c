@@ -532,8 +532,8 @@ static int take_sites(Lent *lent, PyObject **objects)
     return 1;
 }
 
-/* (moments, first, n, floor, spread, constant, declared, tolerances, how many of them are only tried alone, price of an own mechanism, cut, some cut, tolerance,
-   whether sites may share mechanisms) */
+/* (moments, first, n, floor, spread, constant, declared, tolerances, how many of them are only tried alone, price of an own
+   mechanism, cut, some cut, tolerance, margin, whether sites may share mechanisms) */
 static PyObject *py_mechanisms(PyObject *self, PyObject *args)
 {
     PyObject *o[8];
