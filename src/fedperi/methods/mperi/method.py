@@ -45,6 +45,15 @@ from .statements import named_entries, privacy_of, statements
 Floats = NDArray[np.float64]
 
 
+class Weighed(NamedTuple):
+    """What the summaries say, before a confidence is applied to it."""
+
+    mechanisms: Mechanisms
+    bent: Mechanisms | None
+    found: Found
+    runs: Runs
+
+
 class _Stages(NamedTuple):
     """What each step after the summaries found."""
 
@@ -168,6 +177,15 @@ class MPERI(Seeded):
 
     def _stages(self, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]) -> _Stages:
         """Everything after the summaries, step by step."""
+        mechanisms, bent, found, runs = self._weigh(said, constraints, show)
+        chances = stated(runs)
+        graph, robust = find_graph(constraints, runs, chances, self.confidence)
+        dag = member_of(graph, found.parents)
+        groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent, graph)
+        return _Stages(found, runs, chances, graph, dag, robust, groups, differences)
+
+    def _weigh(self, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]) -> Weighed:
+        """Score, search, and compute all probabilities; the confidence plays no part in it."""
         # Scores are of straight lines, unless curves were requested; then there is nothing to check them with.
         parts = said if self.data == "nonlinear" else [part.straight() for part in said]
         curved = said if said[0].curved and self.data != "nonlinear" else []
@@ -180,11 +198,7 @@ class MPERI(Seeded):
         runs = posterior_runs(
             parts, found.sets, found.parents, comparison=comparison, seed=self.seed, curved=curved, note=_noting(show)
         )
-        chances = stated(runs)
-        graph, robust = find_graph(constraints, runs, chances, self.confidence)
-        dag = member_of(graph, found.parents)
-        groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent, graph)
-        return _Stages(found, runs, chances, graph, dag, robust, groups, differences)
+        return Weighed(mechanisms, bent, found, runs)
 
     def _with_stability(
         self, result: Result, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]
