@@ -37,6 +37,11 @@ class _Memory:
 _LAST = _Memory()
 
 
+def forget() -> None:
+    """Weigh the next tables anew, whichever they are."""
+    _LAST.sites, _LAST.weighed = None, None
+
+
 def fit_once(sites: object, named: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[Result, float]:
     """Fit, and return the CPU seconds of what was not computed again; `sites` tells whether tables are the same.
 

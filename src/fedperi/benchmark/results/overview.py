@@ -14,7 +14,8 @@ from ..survey.conclusions import difference, overall, run
 from ..survey.numbers import calibration, named
 from ..survey.places import Place, Rival, odds, places
 from .plan import not_run, progress
-from .reasons import REASONS, reason
+from .reasons import ratio_reason, reason
+from .short import in_short
 
 Found = Mapping[str, Sequence[Place]]
 
@@ -27,15 +28,15 @@ def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> st
     found = {first: places(fits, first) for first in run(fits)}
     settings = len({row["setting"] for row in fits})
     return (
-        "# Results: where M-PERI is first, and where not\n\n"
-        f"{len(fits):,} fits in {settings} settings, on simulated sites whose truth is known. No method or option was "
-        "tuned on these seeds, no seed was left out, and [the plan](#what-was-run) was written down before the run. "
-        "A *place* is a setting with a number of variables. Methods are compared on the same simulations only. "
-        "Every number with the command that makes it again: [settings-rows.md](settings-rows.md).\n\n"
+        f"# Results: where M-PERI is first, and where not\n\n{in_short(found)}\n"
+        f"These are {len(fits):,} fits in {settings} settings, on simulated sites whose truth is known. No method or "
+        "option was tuned on these seeds, no seed was left out, and [the plan](#what-was-run) was written down before "
+        "the run. A *place* is a setting with a number of variables. Methods are compared on the same simulations "
+        "only. Every number with the command that makes it again: [settings-rows.md](settings-rows.md).\n\n"
         f"{_by_size(found)}\n{_missing(fits)}{_also(fits)}\n"
         f"## Against each method\n\n{_ABOUT_METHODS}\n\n{overall(fits)}\n"
         f"## Place by place\n\n{_ABOUT_PLACES}\n\n{_matrix(found)}\n"
-        f"## Where it is not first, and what would change it\n\n{_behind(found)}\n{_worse_ratio(found)}"
+        f"## Where it is not first\n\n{_behind(found)}\n{_worse_ratio(found)}"
         f"## How to read this\n\n{_HOW}\n\n"
         f"## What was run\n\n{words}{progress(every)}"
     )
@@ -44,7 +45,7 @@ def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> st
 def verdict(fits: Sequence[Cell]) -> str:
     """Say for each number of variables in how many places M-PERI is first, and list the others."""
     found = {first: places(fits, first) for first in run(fits)}
-    return f"{_by_size(found)}\n{_behind(found)}\n{_worse_ratio(found)}"
+    return f"{in_short(found)}\n{_by_size(found)}\n{_behind(found)}\n{_worse_ratio(found)}"
 
 
 def _size(p: int) -> str:
@@ -145,25 +146,23 @@ def _behind(found: Found) -> str:
     heads = ["setting", "p", "ahead is", "runs", "its SHD"]
     heads += [*(f"{CONTENDERS[first].label} behind by" for first in found), "why"]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    named: set[str] = set()
     for (name, p, other), ones in rows.items():
         worst = min(ones.values(), key=lambda rival: rival.lead)
         why = reason(name, p, worst)
-        named.add(why)
         entries = [_mine(ones.get(first)) for first in found]
         lines.append(
             f"| {name} | {p} | {CONTENDERS[other].label} | {worst.pair.runs} | {worst.pair.other:.2f} "
             f"| {' | '.join(entries)} | {why} |"
         )
-    reasons = [f"- **{one.name}.** {one.text}" for one in REASONS if one.name in named]
-    if "may be chance" in named:
-        reasons.append("- **may be chance.** The difference is within two standard errors, or there is one run only.")
-    return f"{_ABOUT_BEHIND}\n\n" + "\n".join(lines) + "\n\n" + "\n".join(reasons) + "\n"
+    return f"{_ABOUT_BEHIND}\n\n" + "\n".join(lines) + "\n"
 
 
 def _worse_ratio(found: Found) -> str:
     """A row for each place where another method has a better ratio of right to wrong directions."""
-    lines = ["| setting | p | M-PERI at | its right : wrong | better is | right : wrong | runs |", "|" + "---|" * 7]
+    lines = [
+        "| setting | p | M-PERI at | its right : wrong | better is | right : wrong | runs | why |",
+        "|" + "---|" * 8,
+    ]
     for first, some in found.items():
         for one in some:
             worse = [rival for rival in one.rivals if rival.better_ratio]
@@ -171,7 +170,7 @@ def _worse_ratio(found: Found) -> str:
                 ours, theirs = (f"{right} : {wrong}" for right, wrong in (rival.ours, rival.theirs))
                 lines.append(
                     f"| {one.setting} | {one.p} | {_AT[first]} | {ours} | {CONTENDERS[rival.name].label} | {theirs} "
-                    f"| {rival.pair.runs} |"
+                    f"| {rival.pair.runs} | {ratio_reason(one.setting, one.p, rival)} |"
                 )
     if len(lines) == 2:
         return ""
@@ -204,7 +203,10 @@ _ABOUT_PLACES = (
     "behind, it is by so much at the better of its two confidences (± standard error)."
 )
 
-_ABOUT_BEHIND = "In mean SHD, ± the standard error of the mean difference. A dash: not run."
+_ABOUT_BEHIND = (
+    "In mean SHD, ± the standard error of the mean difference. A dash: not run. What the reasons mean, and what would "
+    "change it, is at the top of this page."
+)
 
 _ABOUT_RATIO = (
     "Where another federated method (the best one is shown) has more right directions for each wrong one, in all runs "

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ..comparisons import COMPARISONS
 from ..contenders import CONTENDERS, PEERS
+from ..experiments import experiment
 from ..fitting import filter_cells, fit_cells
 from ..grid import Cell
 from ..page import Request
@@ -128,6 +129,21 @@ STEPS = (
 """The plan, in the order in which it runs."""
 
 
+ALSO = {"exactness": 1, "ablation": 10, "privacy": 3, "scale": 3}
+"""Experiments about the paper's methods alone, after the plan, with so many seeds."""
+
+
+def also(name: str) -> list[Cell]:
+    """List the cells of an experiment about the paper's methods.
+
+    Examples
+    --------
+    >>> also("privacy")[0]["seed"]
+    41000
+    """
+    return experiment(name).cells(Request(seeds=range(FIRST, FIRST + ALSO[name])))
+
+
 def cells(request: Request) -> list[Cell]:
     """List all fits in the order of the plan, each once; the plan has its own seeds, whatever is asked for.
 
@@ -141,7 +157,7 @@ def cells(request: Request) -> list[Cell]:
         fits = step.cells()
         for cell in [*(filter_cells(fits) if step.of in COMPARISONS else ()), *fits]:
             out.setdefault(tuple(cell.values()), cell)
-    return list(out.values())
+    return [*out.values(), *(cell for name in ALSO for cell in also(name))]
 
 
 def not_run(found: Sequence[Cell], experiment: str) -> str:
@@ -149,11 +165,11 @@ def not_run(found: Sequence[Cell], experiment: str) -> str:
 
     Examples
     --------
-    >>> not_run([{"method": "mperi", "p": 5}], "table1")
+    >>> not_run([{"task": "fit", "method": "mperi", "p": 5}], "table1")
     '3, 4, 8, 10, 20 variables; M-PERI .75, ...'
     """
     steps = [step for step in STEPS if step.of == experiment]
-    there = {(row["method"], row["p"]) for row in found if "method" in row}
+    there = {(row["method"], row["p"]) for row in found if row["task"] == "fit"}
     sizes = sorted({p for step in steps for p in step.p} - {p for _, p in there})
     asked = dict.fromkeys(name for step in steps for name in step.methods)
     methods = [CONTENDERS[name].label for name in asked if name not in {method for method, _ in there}]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..contenders import CONTENDERS
 from ..grid import Cell
-from ..paired import OURS, SAME, Pair, Simulated, by_simulation, pair, ratio
+from ..paired import OURS, SAME, Pair, Simulated, by_simulation, pair
 from ..settings import SETTINGS
 
 CLEAR = 2.0
@@ -20,7 +20,7 @@ CLEAR = 2.0
 Solved = Mapping[str, Mapping[Simulated, Cell]]
 
 
-def odds(counts: tuple[int, int]) -> float:
+def odds(counts: tuple[float, float]) -> float:
     """Right directions for each wrong one; no wrong one counts as a half.
 
     Examples
@@ -43,12 +43,15 @@ class Rival(NamedTuple):
         Mean SHD: `first` is M-PERI's.
     ours, theirs : tuple of int
         Right and wrong directions.
+    odds_error : float
+        The standard error of the logarithm of the quotient of both odds (jackknife over simulations).
     """
 
     name: str
     pair: Pair
     ours: tuple[int, int]
     theirs: tuple[int, int]
+    odds_error: float = math.nan
 
     @property
     def lead(self) -> float:
@@ -69,6 +72,11 @@ class Rival(NamedTuple):
     def better_ratio(self) -> bool:
         """Whether this method has more right directions for each wrong one; no wrong one counts as a half."""
         return self.theirs[0] > 0 and odds(self.theirs) > odds(self.ours)
+
+    @property
+    def clear_ratio(self) -> bool:
+        """Whether its better ratio is more than chance would easily give."""
+        return self.better_ratio and _log_quotient(self.ours, self.theirs) > CLEAR * self.odds_error
 
 
 class Place(NamedTuple):
@@ -142,6 +150,38 @@ def _rival(found: Solved, first: str, other: str) -> Rival | None:
     both = pair(found, first, other, "shd")
     if both is None:
         return None
-    common = found[first].keys() & found[other].keys()
-    ours, theirs = (ratio([found[name][key] for key in common], name) for name in (first, other))
-    return Rival(other, both, ours, theirs)
+    common = [key for key in found[first] if key in found[other]]
+    each = [tuple(_counts(found[name][key]) for name in (first, other)) for key in common]
+    ours, theirs = (_added([one[k] for one in each]) for k in (0, 1))
+    return Rival(other, both, ours, theirs, _jackknife(each))
+
+
+Counts = tuple[int, int]
+
+
+def _counts(row: Cell) -> Counts:
+    return row["right"], row["wrong"]
+
+
+def _added(some: Sequence[Counts]) -> Counts:
+    return sum(right for right, _ in some), sum(wrong for _, wrong in some)
+
+
+def _log_quotient(ours: Counts, theirs: Counts) -> float:
+    """The logarithm of their odds divided by ours; who states nothing counts as if half a direction were right."""
+    a, b = (math.log(odds((max(right, 0.5), wrong))) for right, wrong in (ours, theirs))
+    return b - a
+
+
+def _jackknife(each: Sequence[tuple[Counts, Counts]]) -> float:
+    """The standard error of the logarithm of the quotient, from leaving out each simulation once."""
+    if len(each) < 2:
+        return math.nan
+    ours, theirs = (_added([one[k] for one in each]) for k in (0, 1))
+    left = [_log_quotient(_less(ours, a), _less(theirs, b)) for a, b in each]
+    mean = math.fsum(left) / len(left)
+    return math.sqrt((len(left) - 1) / len(left) * math.fsum((one - mean) ** 2 for one in left))
+
+
+def _less(every: Counts, one: Counts) -> Counts:
+    return every[0] - one[0], every[1] - one[1]
