@@ -14,8 +14,8 @@ from ..survey.conclusions import difference, overall, run
 from ..survey.numbers import calibration, named
 from ..survey.places import Place, Rival, odds, places
 from .plan import not_run, progress
-from .reasons import ratio_reason, reason
-from .short import in_short
+from .reasons import reason
+from .short import against, in_short
 
 Found = Mapping[str, Sequence[Place]]
 
@@ -135,12 +135,7 @@ def _runs(count: int) -> str:
 
 def _behind(found: Found) -> str:
     """A row for each method that is ahead of M-PERI at some place, at either confidence, with the reason."""
-    rows: dict[tuple[str, int, str], dict[str, Rival]] = {}
-    for first, some in found.items():
-        for one in some:
-            for rival in one.rivals:
-                rows.setdefault((one.setting, one.p, rival.name), {})[first] = rival
-    rows = {key: ones for key, ones in rows.items() if any(rival.behind for rival in ones.values())}
+    rows = {key: ones for key, ones in against(found).items() if any(rival.behind for rival in ones.values())}
     if not rows:
         return "There is no such place.\n"
     heads = ["setting", "p", "ahead is", "runs", "its SHD"]
@@ -148,11 +143,11 @@ def _behind(found: Found) -> str:
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for (name, p, other), ones in rows.items():
         worst = min(ones.values(), key=lambda rival: rival.lead)
-        why = reason(name, p, worst)
+        why = reason(name, p, ones)
         entries = [_mine(ones.get(first)) for first in found]
         lines.append(
             f"| {name} | {p} | {CONTENDERS[other].label} | {worst.pair.runs} | {worst.pair.other:.2f} "
-            f"| {' | '.join(entries)} | {why} |"
+            f"| {' | '.join(entries)} | {why.name if why else '-'} |"
         )
     return f"{_ABOUT_BEHIND}\n\n" + "\n".join(lines) + "\n"
 
@@ -163,14 +158,16 @@ def _worse_ratio(found: Found) -> str:
         "| setting | p | M-PERI at | its right : wrong | better is | right : wrong | runs | why |",
         "|" + "---|" * 8,
     ]
+    every = against(found)
     for first, some in found.items():
         for one in some:
             worse = [rival for rival in one.rivals if rival.better_ratio]
             for rival in sorted(worse, key=lambda rival: -odds(rival.theirs))[:1]:
+                why = reason(one.setting, one.p, every[one.setting, one.p, rival.name], ratio=True)
                 ours, theirs = (f"{right} : {wrong}" for right, wrong in (rival.ours, rival.theirs))
                 lines.append(
                     f"| {one.setting} | {one.p} | {_AT[first]} | {ours} | {CONTENDERS[rival.name].label} | {theirs} "
-                    f"| {rival.pair.runs} | {ratio_reason(one.setting, one.p, rival)} |"
+                    f"| {rival.pair.runs} | {why.name if why else '-'} |"
                 )
     if len(lines) == 2:
         return ""

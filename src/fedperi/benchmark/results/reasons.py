@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from ..paired import OURS
 from ..survey.places import Rival
 
 
@@ -32,7 +34,21 @@ class Reason(NamedTuple):
         return here and (not self.rivals or rival in self.rivals) and p >= self.least
 
 
-UNEXPLAINED, CHANCE = "not explained", "may be chance"
+LEFT_OPEN = Reason(
+    "left open",
+    "Only the default is behind; M-PERI .75 is not. The default leaves a direction open unless it is nearly sure, and "
+    "an open edge costs 1 in SHD. What would change it: `confidence=0.75`, at the price of more wrong directions.",
+)
+GUESSED = Reason(
+    "wrong at .75",
+    "Only M-PERI .75 is behind: it directs more, and is wrong more often. What would change it: the default "
+    "confidence.",
+)
+UNEXPLAINED = Reason("not explained", "We do not know why. What would change it: we do not know that either.")
+CHANCE = Reason(
+    "may be chance",
+    "The difference is within two standard errors, or there is one run only. What would change it: more seeds.",
+)
 
 REASONS = (
     Reason(
@@ -74,33 +90,31 @@ REASONS = (
 """The first that holds explains a place."""
 
 
-def reason(setting: str, p: int, rival: Rival) -> str:
-    """Name why a method is ahead; a difference within two standard errors without a reason may be chance.
+EVERY = (LEFT_OPEN, *REASONS, GUESSED, UNEXPLAINED, CHANCE)
+"""All reasons that a page may give, in the order in which it does."""
+
+
+def reason(setting: str, p: int, rivals: Mapping[str, Rival], *, ratio: bool = False) -> Reason | None:
+    """Say why a method is ahead of M-PERI in SHD (or in the ratio of directions); None if it is not.
+
+    `rivals` has the method against M-PERI at each of its confidences. A difference within two standard errors that no
+    reason explains may be chance.
 
     Examples
     --------
     >>> from fedperi.benchmark.paired import Pair
-    >>> reason("no policy", 5, Rival("peri", Pair(9, 2.0, 1.0, 0.2), (1, 1), (1, 1)))
-    'no policy'
-    >>> reason("cut", 5, Rival("peri", Pair(9, 2.0, 1.9, 0.2), (1, 1), (1, 1)))
-    'may be chance'
-    >>> reason("cut", 5, Rival("peri", Pair(9, 2.0, 1.0, 0.2), (1, 1), (1, 1)))
-    'not explained'
+    >>> far, near, not_ahead = (Rival("peri", Pair(9, 2.0, x, 0.2), (9, 1), (9, 1)) for x in (1.0, 1.9, 3.0))
+    >>> [reason("no policy", 5, {"mperi": a, "mperi-75": b}).name for a, b in ((far, far), (far, not_ahead))]
+    ['no policy', 'left open']
+    >>> [reason("cut", 5, {"mperi": one, "mperi-75": one}).name for one in (near, far)]
+    ['may be chance', 'not explained']
     """
-    return _known(setting, p, rival) or (UNEXPLAINED if rival.clear else CHANCE)
-
-
-def ratio_reason(setting: str, p: int, rival: Rival) -> str:
-    """Name why a method has the better ratio of directions, in the same way.
-
-    Examples
-    --------
-    >>> from fedperi.benchmark.paired import Pair
-    >>> ratio_reason("cut", 5, Rival("peri", Pair(9, 2.0, 3.0, 0.2), (100, 1), (77, 0), 0.6))
-    'may be chance'
-    """
-    return _known(setting, p, rival) or (UNEXPLAINED if rival.clear_ratio else CHANCE)
-
-
-def _known(setting: str, p: int, rival: Rival) -> str | None:
-    return next((one.name for one in REASONS if one.holds(setting, p, rival.name)), None)
+    ahead = {first: one for first, one in rivals.items() if (one.better_ratio if ratio else one.behind)}
+    if not ahead:
+        return None
+    if len(rivals) == len(OURS) > len(ahead):
+        return LEFT_OPEN if OURS[0] in ahead else GUESSED
+    name = next(iter(ahead.values())).name
+    known = next((one for one in REASONS if one.holds(setting, p, name)), None)
+    clear = any(one.clear_ratio if ratio else one.clear for one in ahead.values())
+    return known or (UNEXPLAINED if clear else CHANCE)

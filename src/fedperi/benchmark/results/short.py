@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..contenders import CONTENDERS
 from ..survey.places import Place, Rival
-from .reasons import CHANCE, REASONS, UNEXPLAINED, ratio_reason, reason
+from .reasons import EVERY, reason
 
 Found = Mapping[str, Sequence[Place]]
+At = tuple[str, int]
+
+FEW = 4
+"""So many settings are named; of more their number is told."""
 
 
 def in_short(found: Found) -> str:
     """Write a sentence with the counts for each confidence, and an item for each reason why M-PERI is not first."""
-    lines = [_counts(first, some) for first, some in found.items()]
-    why: dict[str, dict[tuple[str, int], None]] = {}
-    for some in found.values():
-        for place in some:
-            for name in _why(place):
-                why.setdefault(name, {})[place.setting, place.p] = None
-    if not why:
-        return "".join(lines)
-    lines.append("\nWhere it is not first at one of its confidences, why, and what would change it:\n\n")
-    for one in REASONS:
-        if one.name in why:
-            lines.append(f"- **{one.name.capitalize()}** ({_listed(why[one.name])}). {one.text}\n")
-    if UNEXPLAINED in why:
-        lines.append(f"- **Not explained** ({_listed(why[UNEXPLAINED])}).\n")
-    if CHANCE in why:
-        lines.append(f"- **May be chance** ({_listed(why[CHANCE])}): differences within two standard errors.\n")
-    return "".join(lines)
+    text = "".join(_counts(first, some) for first, some in found.items())
+    shd, ratio = (_why(found, ratio=which) for which in (False, True))
+    if not shd and not ratio:
+        return text
+    text += "\nWhere it is not first, why, and what would change it:\n\n"
+    sizes: dict[int, int] = {}
+    for one in next(iter(found.values())):
+        sizes[one.p] = sizes.get(one.p, 0) + 1
+    for one in EVERY:
+        told = [
+            f"in {what}: {_listed(where[one.name], sizes)}"
+            for what, where in (("SHD", shd), ("directions", ratio))
+            if one.name in where
+        ]
+        if told:
+            text += f"- **{one.name.capitalize()}** ({'; '.join(told)}). {one.text}\n"
+    return text
+
+
+def against(found: Found) -> dict[tuple[str, int, str], dict[str, Rival]]:
+    """Sort rivals by place and method; each has those against M-PERI at its confidences."""
+    out: dict[tuple[str, int, str], dict[str, Rival]] = {}
+    for first, some in found.items():
+        for one in some:
+            for rival in one.rivals:
+                out.setdefault((one.setting, one.p, rival.name), {})[first] = rival
+    return out
 
 
 def _counts(first: str, some: Sequence[Place]) -> str:
@@ -42,16 +56,23 @@ def _counts(first: str, some: Sequence[Place]) -> str:
     )
 
 
-def _why(place: Place) -> list[str]:
-    """The reasons why others are ahead, in SHD or in directions."""
-    behind = [reason(place.setting, place.p, rival) for rival in place.rivals if rival.behind]
-    worse: list[Rival] = [rival for rival in place.rivals if rival.better_ratio]
-    return [*behind, *(ratio_reason(place.setting, place.p, rival) for rival in worse)]
+def _why(found: Found, *, ratio: bool) -> dict[str, list[At]]:
+    """The places of each reason."""
+    out: dict[str, dict[At, None]] = {}
+    for (setting, p, _), rivals in against(found).items():
+        why = reason(setting, p, rivals, ratio=ratio)
+        if why is not None:
+            out.setdefault(why.name, {})[setting, p] = None
+    return {name: list(some) for name, some in out.items()}
 
 
-def _listed(places: Mapping[tuple[str, int], None]) -> str:
-    """Settings with their numbers of variables."""
-    sizes: dict[str, list[int]] = {}
+def _listed(places: Iterable[At], sizes: Mapping[int, int]) -> str:
+    """Settings by their numbers of variables; of many the number alone."""
+    by_size: dict[int, list[str]] = {}
     for setting, p in places:
-        sizes.setdefault(setting, []).append(p)
-    return "; ".join(f"{setting}, p = {', '.join(map(str, sorted(some)))}" for setting, some in sizes.items())
+        by_size.setdefault(p, []).append(setting)
+    told = [
+        f"{', '.join(some) if len(some) <= FEW else f'{len(some)} of {sizes[p]} settings'} with {p} variables"
+        for p, some in sorted(by_size.items())
+    ]
+    return "; ".join(told)
