@@ -12,15 +12,12 @@ from ..settings import POLICIES, SETTINGS
 from ..survey.cells import CLINIC_SIZE
 from ..survey.conclusions import difference, overall, run
 from ..survey.numbers import calibration, named
-from ..survey.places import Place, Rival, odds, places
+from ..survey.places import ENOUGH, Place, Rival, odds, places
 from .plan import not_run, progress
 from .reasons import reason
 from .short import against, in_short
 
 Found = Mapping[str, Sequence[Place]]
-
-ENOUGH = 5
-"""With fewer runs in common nothing is said to be clear."""
 
 
 def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> str:

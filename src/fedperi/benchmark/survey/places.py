@@ -15,7 +15,10 @@ from ..paired import OURS, SAME, Pair, Simulated, by_simulation, pair
 from ..settings import SETTINGS
 
 CLEAR = 2.0
-"""A mean difference is clear beyond so many of its standard errors."""
+"""A mean difference is clear beyond so many of its standard errors,"""
+
+ENOUGH = 5
+"""if there are at least so many runs in common."""
 
 Solved = Mapping[str, Mapping[Simulated, Cell]]
 
@@ -66,7 +69,7 @@ class Rival(NamedTuple):
     @property
     def clear(self) -> bool:
         """Whether the difference is more than chance would easily give."""
-        return not math.isnan(self.pair.error) and abs(self.lead) > CLEAR * self.pair.error
+        return self.pair.runs >= ENOUGH and abs(self.lead) > CLEAR * self.pair.error
 
     @property
     def better_ratio(self) -> bool:
@@ -76,7 +79,8 @@ class Rival(NamedTuple):
     @property
     def clear_ratio(self) -> bool:
         """Whether its better ratio is more than chance would easily give."""
-        return self.better_ratio and _log_quotient(self.ours, self.theirs) > CLEAR * self.odds_error
+        lead = _log_quotient(self.ours, self.theirs)
+        return self.pair.runs >= ENOUGH and self.better_ratio and lead > CLEAR * self.odds_error
 
 
 class Place(NamedTuple):
