@@ -63,7 +63,10 @@ def _order(version: str) -> tuple[int, ...]:
 
 
 def _surveyed(row: Cell) -> bool:
-    return row["task"] == "fit" and row["clients"] == (CLINIC_SITES if SETTINGS[row["setting"]].clinic else SITES)
+    if row["task"] != "fit":
+        return False
+    sites = CLINIC_SITES if SETTINGS[row["setting"]].clinic else SITES
+    return int(row["clients"]) == sites
 
 
 def _paper(name: str, found: Sequence[Cell], out: Path, request: Request) -> Page | None:

@@ -47,7 +47,8 @@ GUESSED = Reason(
 UNEXPLAINED = Reason("not explained", "We do not know why. What would change it: we do not know that either.")
 CHANCE = Reason(
     "may be chance",
-    "The difference is within two standard errors, or there are fewer than five runs. What would change it: more seeds.",
+    "The difference is within two standard errors, or there are fewer than five runs. What would change it: more "
+    "seeds.",
 )
 
 REASONS = (

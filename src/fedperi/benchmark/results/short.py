@@ -23,8 +23,8 @@ def in_short(found: Found) -> str:
         return text
     text += "\nWhere it is not first, why, and what would change it:\n\n"
     sizes: dict[int, int] = {}
-    for one in next(iter(found.values())):
-        sizes[one.p] = sizes.get(one.p, 0) + 1
+    for place in next(iter(found.values())):
+        sizes[place.p] = sizes.get(place.p, 0) + 1
     for one in EVERY:
         told = [
             f"in {what}: {_listed(where[one.name], sizes)}"

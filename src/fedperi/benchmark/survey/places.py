@@ -155,7 +155,7 @@ def _rival(found: Solved, first: str, other: str) -> Rival | None:
     if both is None:
         return None
     common = [key for key in found[first] if key in found[other]]
-    each = [tuple(_counts(found[name][key]) for name in (first, other)) for key in common]
+    each = [(_counts(found[first][key]), _counts(found[other][key])) for key in common]
     ours, theirs = (_added([one[k] for one in each]) for k in (0, 1))
     return Rival(other, both, ours, theirs, _jackknife(each))
 
