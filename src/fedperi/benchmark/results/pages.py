@@ -73,8 +73,10 @@ def _paper(name: str, found: Sequence[Cell], out: Path, request: Request) -> Pag
     """The page of an experiment of the paper, if the plan got there."""
     one = COMPARISONS[name]
     mine = [row for row in found if _belongs(row, one)]
-    several = len({row[one.axis] for row in mine if row["task"] == "fit"}) > 1  # one value is no comparison over it
-    return one.write(mine, out, request) if several else None
+    fits = [row for row in mine if row["task"] == "fit"]
+    several = len({row[one.axis] for row in fits}) > 1  # one value is no comparison over it
+    own = {method for step in STEPS if step.of == name for method in step.methods}
+    return one.write(mine, out, request) if several and own & {row["method"] for row in fits} else None
 
 
 def _belongs(row: Cell, one: Comparison) -> bool:
