@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..contenders import CONTENDERS
-from ..survey.places import Place, Rival
+from ..survey.places import ENOUGH, Place, Rival
 from .reasons import EVERY, reason
 
 Found = Mapping[str, Sequence[Place]]
@@ -18,6 +18,9 @@ FEW = 4
 def in_short(found: Found) -> str:
     """Write a sentence with the counts for each confidence, and an item for each reason why M-PERI is not first."""
     text = "".join(_counts(first, some) for first, some in found.items())
+    few = {(one.setting, one.p) for some in found.values() for one in some if one.runs < ENOUGH}
+    if few:
+        text += f"- {len(few)} of these places have fewer than {ENOUGH} runs: take differences there for hints.\n"
     shd, ratio = (_why(found, ratio=which) for which in (False, True))
     if not shd and not ratio:
         return text
