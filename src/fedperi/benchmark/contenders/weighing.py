@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...graph.knowledge import Constraints
-from ...methods.mperi.method import MPERI, Weighed
+from ...methods.mperi.method import MPERI
+from ...methods.mperi.oracle import Weighed
 from ...methods.result import Result
 from ...search.phase1 import Step
 from ...tables.summary.summary import Summary
