@@ -81,6 +81,14 @@ REASONS = (
         settings=("nothing shared",),
     ),
     Reason(
+        "own strengths",
+        "Strengths differ everywhere, and policies cut arrows. I-PERI uses missing arrows alone, states less, and is "
+        "hardly ever wrong; M-PERI also compares levels and noise, and is wrong in 1 to 2 of 100 directions. What "
+        'would change it: `sharing="none"`, with which M-PERI uses missing arrows alone too.',
+        settings=("own strengths",),
+        rivals=("iperi",),
+    ),
+    Reason(
         "curves untold",
         "Straight lines through curves differ between sites, and look like policies. What would change it: "
         '`data="nonlinear"`. M-PERI warns where directions depend on it.',
