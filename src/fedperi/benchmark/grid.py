@@ -1,12 +1,14 @@
 """Run a grid of cells: in parallel, resumable, one failing cell at a time.
 
 A cell is a dictionary with a configuration and a seed; a worker turns it into a dictionary of numbers. Each finished
-cell is a line of ``cells.jsonl``, so that a stopped run can be resumed, and every number has its cell. Work is
-distributed by joblib: within ``joblib.parallel_config(backend=...)`` the same grid runs on a cluster.
+cell is a line of ``cells.jsonl``, so that a stopped run can be resumed, and every number has its cell. What is published
+is the same file, packed (``gzip -9n cells.jsonl``). Work is distributed by joblib: within
+``joblib.parallel_config(backend=...)`` the same grid runs on a cluster.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
@@ -21,6 +23,9 @@ from ..names import guarded
 
 Cell = dict[str, Any]
 Worker = Callable[[Cell], Mapping[str, Any]]
+
+CELLS, PACKED = "cells.jsonl", "cells.jsonl.gz"
+"""Finished cells of a folder; those that are packed come before the others."""
 
 
 def run_grid(
@@ -63,8 +68,7 @@ def run_grid(
 
     if jobs < 1:
         raise InputError(f"--jobs must be a positive number of processes, not {jobs}")
-    file = _folder(out) / "cells.jsonl"
-    done = _read(file)
+    file, done = _folder(out) / CELLS, _read(out)
     if saved:
         return _saved(cells, done)
     cells = [{**cell, "version": __version__} for cell in cells]
@@ -130,14 +134,15 @@ def write_table(rows: Sequence[Cell], file: Path) -> None:
 
 def saved_cells(out: Path) -> list[Cell]:
     """List the cells that a folder has, finished or failed."""
-    return [json.loads(key) for key in _read(out / "cells.jsonl")]
+    return [json.loads(key) for key in _read(out)]
 
 
 def forget(out: Path, task: str) -> None:
     """Remove the cells of a task from a folder, since their input may have changed."""
-    file = out / "cells.jsonl"
-    kept = {key: found for key, found in _read(file).items() if json.loads(key)["task"] != task}
-    if file.exists():
+    file, every = out / CELLS, _read(out)
+    kept = {key: found for key, found in every.items() if json.loads(key)["task"] != task}
+    if every:
+        (out / PACKED).unlink(missing_ok=True)
         lines = [json.dumps({"cell": json.loads(key), "found": found}) + "\n" for key, found in kept.items()]
         file.write_text("".join(lines), encoding="utf-8")
 
@@ -173,11 +178,12 @@ def _folder(out: Path) -> Path:
     return out
 
 
-def _read(file: Path) -> dict[str, dict[str, Any]]:
-    if not file.exists():
-        return {}
+def _read(out: Path) -> dict[str, dict[str, Any]]:
+    packed, file = out / PACKED, out / CELLS
+    text = gzip.decompress(packed.read_bytes()) if packed.exists() else b""
+    text += b"\n" + (file.read_bytes() if file.exists() else b"")
     done: dict[str, dict[str, Any]] = {}
-    for line in file.read_text(encoding="utf-8").splitlines():
+    for line in text.decode("utf-8", "replace").splitlines():
         try:
             entry = json.loads(line)
             key = _key(entry["cell"])

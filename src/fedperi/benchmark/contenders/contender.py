@@ -71,6 +71,8 @@ class Found:
         Which variables differ between sites, for methods that do not say where.
     result : Result, optional
         The whole result, if the method is one of this package.
+    before : float
+        CPU seconds of what the method needed and had computed already, for an earlier fit of the same tables.
     """
 
     graph: PDAG
@@ -78,6 +80,7 @@ class Found:
     named: frozenset[tuple[int, str]] | None = None
     changing: frozenset[str] | None = None
     result: Result | None = None
+    before: float = 0.0
 
 
 Fit = Callable[[Problem], Found]

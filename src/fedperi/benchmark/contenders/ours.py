@@ -16,15 +16,30 @@ def method(name: str, **options: Any) -> Fit:
         more: dict[str, Any] = {}
         if problem.curved and name == "NotearsADMM":
             more = {"model": "mlp"}
-        elif problem.curved and name in ("MPERI", "IPERI", "PERI"):
-            more = {"data": "nonlinear"}
-        sites = problem.named
-        result = getattr(fp, name)(progress=False, **options, **more).fit(sites)
-        places = {site: k for k, site in enumerate(sites)}
-        named = frozenset((places[one.site], one.variable) for one in result.differences or ())
-        return Found(result.graph, result.rounds, named=named if name == "MPERI" else None, result=result)
+        elif name in ("IPERI", "PERI"):
+            more = _told(problem)
+        result = getattr(fp, name)(progress=False, **options, **more).fit(problem.named)
+        return Found(result.graph, result.rounds, result=result)
 
     return fit
+
+
+def mperi(**options: Any) -> Fit:
+    """M-PERI, with the differences that it names; at a further confidence it weighs the same tables only once."""
+
+    def fit(problem: Problem) -> Found:
+        from .weighing import fit_once
+
+        result, before = fit_once(problem.sites, problem.named, options | _told(problem))
+        places = {site: k for k, site in enumerate(problem.named)}
+        named = frozenset((places[one.site], one.variable) for one in result.differences or ())
+        return Found(result.graph, result.rounds, named=named, result=result, before=before)
+
+    return fit
+
+
+def _told(problem: Problem) -> dict[str, Any]:
+    return {"data": "nonlinear"} if problem.curved else {}
 
 
 def best_alone(local: str) -> Fit:

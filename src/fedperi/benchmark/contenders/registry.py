@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from ...errors import InputError
 from . import peers
 from .contender import Contender
-from .ours import best_alone, method, oracle_cpdag, oracle_phi, oracle_targets, pooled_ges
+from .ours import best_alone, method, mperi, oracle_cpdag, oracle_phi, oracle_targets, pooled_ges
 
 _PAPER = {"masking": "consensus", "aggregate": "worst"}
 _CAUSAL_LEARN = "causallearn.search"
 
 CONTENDERS: dict[str, Contender] = {
-    "mperi": Contender("M-PERI", "#0b5394", "federated", method("MPERI")),
-    "mperi-75": Contender("M-PERI .75", "#45a7d8", "federated", method("MPERI", confidence=0.75)),
+    "mperi": Contender("M-PERI", "#0b5394", "federated", mperi()),
+    "mperi-75": Contender("M-PERI .75", "#45a7d8", "federated", mperi(confidence=0.75)),
     "iperi": Contender("I-PERI (ours)", "#1b9e77", "federated", method("IPERI")),
     "iperi-paper": Contender("I-PERI (paper)", "#7fc6a4", "federated", method("IPERI", local="pc", **_PAPER)),
     "peri": Contender("PERI", "#a3b83c", "federated", method("PERI")),

@@ -53,10 +53,11 @@ def heart_tables(files: Mapping[str, Path]) -> dict[str, Any]:
 HEART = Recipe(
     "Heart disease at four hospitals",
     "UCI Heart Disease (A. Janosi, W. Steinbrunn, M. Pfisterer, R. Detrano; CC BY 4.0). In `chol`, 0 means not "
-    "measured. A column that lacks more than half of its values at some hospital is left out at all; then rows that "
-    "lack a value are left out. `num`, a grade from 0 to 4 that hospitals recorded differently, becomes `disease`: 1 "
-    "if it is above 0. For methods of this package chest pain (`cp`) and electrocardiogram (`restecg`) are categories; "
-    "other packages get the numbers of the files. There is no truth, but nothing in the table causes age or sex.",
+    "measured. A column that lacks more than half of its values at some hospital is left out everywhere; then rows "
+    "that lack a value are left out. `num`, a grade from 0 to 4 that hospitals recorded differently, becomes "
+    "`disease`: 1 if it is above 0. For methods of this package chest pain (`cp`) and electrocardiogram (`restecg`) "
+    "are categories; other packages get the numbers of the files. There is no truth, but nothing in the table causes "
+    "age or sex.",
     heart_tables,
     ("age", "sex"),
 )

@@ -12,14 +12,12 @@ from ..settings import POLICIES, SETTINGS
 from ..survey.cells import CLINIC_SIZE
 from ..survey.conclusions import difference, overall, run
 from ..survey.numbers import calibration, named
-from ..survey.places import Place, Rival, odds, places
-from .plan import not_run, progress, unseen
-from .reasons import REASONS, reason
+from ..survey.places import ENOUGH, Place, Rival, odds, places
+from .plan import not_run, progress
+from .reasons import reason
+from .short import against, in_short
 
 Found = Mapping[str, Sequence[Place]]
-
-ENOUGH = 5
-"""With fewer common runs no difference is called clear."""
 
 
 def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> str:
@@ -27,15 +25,15 @@ def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> st
     found = {first: places(fits, first) for first in run(fits)}
     settings = len({row["setting"] for row in fits})
     return (
-        "# Results: where M-PERI is first, and where not\n\n"
-        f"{len(fits):,} fits in {settings} settings, on simulated sites whose truth is known. No method or option was "
-        "tuned on these seeds, no seed was left out, and [the plan](#what-was-run) was written down before the run. "
-        "A *place* is a setting with a number of variables. Methods are compared on the same simulations only. "
-        "Every number with the command that makes it again: [settings-rows.md](settings-rows.md).\n\n"
-        f"{_by_size(found)}\n{_missing(fits)}{_fresh(fits)}{_also(fits)}\n"
+        f"# Results: where M-PERI is first, and where not\n\n{in_short(found)}\n"
+        f"These are {len(fits):,} fits in {settings} settings, on simulated sites whose truth is known. No method or "
+        "option was tuned on these seeds, no seed was left out, and [the plan](#what-was-run) was written down before "
+        "the run. A *place* is a setting with a number of variables. Methods are compared on the same simulations "
+        "only. Every number with the command that makes it again: [settings-rows.md](settings-rows.md).\n\n"
+        f"{_by_size(found)}\n{_missing(fits)}{_also(fits)}\n"
         f"## Against each method\n\n{_ABOUT_METHODS}\n\n{overall(fits)}\n"
         f"## Place by place\n\n{_ABOUT_PLACES}\n\n{_matrix(found)}\n"
-        f"## Where it is not first, and what would change it\n\n{_behind(found)}\n{_worse_ratio(found)}"
+        f"## Where it is not first\n\n{_behind(found)}\n{_worse_ratio(found)}"
         f"## How to read this\n\n{_HOW}\n\n"
         f"## What was run\n\n{words}{progress(every)}"
     )
@@ -44,7 +42,7 @@ def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> st
 def verdict(fits: Sequence[Cell]) -> str:
     """Say for each number of variables in how many places M-PERI is first, and list the others."""
     found = {first: places(fits, first) for first in run(fits)}
-    return f"{_by_size(found)}\n{_behind(found)}\n{_worse_ratio(found)}"
+    return f"{in_short(found)}\n{_by_size(found)}\n{_behind(found)}\n{_worse_ratio(found)}"
 
 
 def _size(p: int) -> str:
@@ -65,20 +63,6 @@ def _by_size(found: Found) -> str:
         span = str(runs[0]) if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
         lines.append(f"| {group} | {span} | {' | '.join(entries)} |")
     return "\n".join(lines) + "\n"
-
-
-def _fresh(fits: Sequence[Cell]) -> str:
-    """The same counts on seeds that had not been looked at before."""
-    some = unseen(fits)
-    found = {first: places(some, first) for first in run(some)}
-    if not any(found.values()) or len(some) == len(fits):
-        return ""
-    rivals = dict.fromkeys(rival.name for ones in found.values() for one in ones for rival in one.rivals)
-    against = ", ".join(CONTENDERS[name].label for name in rivals)
-    return (
-        "Some of these seeds had been used before, in an earlier run whose results had been seen when the plan was "
-        f"written. On the other seeds alone, against {against}:\n\n{_by_size(found)}\n"
-    )
 
 
 def _missing(fits: Sequence[Cell]) -> str:
@@ -148,44 +132,39 @@ def _runs(count: int) -> str:
 
 def _behind(found: Found) -> str:
     """A row for each method that is ahead of M-PERI at some place, at either confidence, with the reason."""
-    rows: dict[tuple[str, int, str], dict[str, Rival]] = {}
-    for first, some in found.items():
-        for one in some:
-            for rival in one.rivals:
-                rows.setdefault((one.setting, one.p, rival.name), {})[first] = rival
-    rows = {key: ones for key, ones in rows.items() if any(rival.behind for rival in ones.values())}
+    rows = {key: ones for key, ones in against(found).items() if any(rival.behind for rival in ones.values())}
     if not rows:
         return "There is no such place.\n"
     heads = ["setting", "p", "ahead is", "runs", "its SHD"]
     heads += [*(f"{CONTENDERS[first].label} behind by" for first in found), "why"]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    named: set[str] = set()
     for (name, p, other), ones in rows.items():
         worst = min(ones.values(), key=lambda rival: rival.lead)
-        why = reason(name, p, worst)
-        named.add(why)
+        why = reason(name, p, ones)
         entries = [_mine(ones.get(first)) for first in found]
         lines.append(
             f"| {name} | {p} | {CONTENDERS[other].label} | {worst.pair.runs} | {worst.pair.other:.2f} "
-            f"| {' | '.join(entries)} | {why} |"
+            f"| {' | '.join(entries)} | {why.name if why else '-'} |"
         )
-    reasons = [f"- **{one.name}.** {one.text}" for one in REASONS if one.name in named]
-    if "may be chance" in named:
-        reasons.append("- **may be chance.** The difference is within two standard errors, or there is one run only.")
-    return f"{_ABOUT_BEHIND}\n\n" + "\n".join(lines) + "\n\n" + "\n".join(reasons) + "\n"
+    return f"{_ABOUT_BEHIND}\n\n" + "\n".join(lines) + "\n"
 
 
 def _worse_ratio(found: Found) -> str:
     """A row for each place where another method has a better ratio of right to wrong directions."""
-    lines = ["| setting | p | M-PERI at | its right : wrong | better is | right : wrong | runs |", "|" + "---|" * 7]
+    lines = [
+        "| setting | p | M-PERI at | its right : wrong | better is | right : wrong | runs | why |",
+        "|" + "---|" * 8,
+    ]
+    every = against(found)
     for first, some in found.items():
         for one in some:
             worse = [rival for rival in one.rivals if rival.better_ratio]
             for rival in sorted(worse, key=lambda rival: -odds(rival.theirs))[:1]:
+                why = reason(one.setting, one.p, every[one.setting, one.p, rival.name], ratio=True)
                 ours, theirs = (f"{right} : {wrong}" for right, wrong in (rival.ours, rival.theirs))
                 lines.append(
                     f"| {one.setting} | {one.p} | {_AT[first]} | {ours} | {CONTENDERS[rival.name].label} | {theirs} "
-                    f"| {rival.pair.runs} |"
+                    f"| {rival.pair.runs} | {why.name if why else '-'} |"
                 )
     if len(lines) == 2:
         return ""
@@ -218,7 +197,10 @@ _ABOUT_PLACES = (
     "behind, it is by so much at the better of its two confidences (± standard error)."
 )
 
-_ABOUT_BEHIND = "In mean SHD, ± the standard error of the mean difference. A dash: not run."
+_ABOUT_BEHIND = (
+    "In mean SHD, ± the standard error of the mean difference. A dash: not run. What the reasons mean, and what would "
+    "change it, is at the top of this page."
+)
 
 _ABOUT_RATIO = (
     "Where another federated method (the best one is shown) has more right directions for each wrong one, in all runs "

@@ -6,14 +6,15 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..comparisons import COMPARISONS
+from ..comparisons import COMPARISONS, Comparison
+from ..experiments import experiment
 from ..grid import Cell
 from ..page import Page, Request
 from ..settings import SETTINGS
 from ..survey import write as write_survey
 from ..survey.cells import CLINIC_SITES, SITES
 from .overview import overview, verdict
-from .plan import STEPS, progress
+from .plan import ALSO, STEPS, also, progress
 
 TABLES = tuple(dict.fromkeys(step.of for step in STEPS if step.of in COMPARISONS))
 """The paper's experiments that are in the plan."""
@@ -26,8 +27,11 @@ def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
     _page(out, "overview.md", overview(surveyed, found, _words(out, "notes.md")))
     survey = write_survey(surveyed, out, request)
     _page(out, "settings.md", f"{_words(out, 'notes-settings.md')}{survey.markdown()}{_made(surveyed)}")
-    papers = [page for page in (_paper(name, found, out, request) for name in TABLES) if page is not None]
-    text = "\n".join(page.markdown() for page in papers)
+    papers = [
+        *(_paper(name, found, out, request) for name in TABLES),
+        *(_also(name, found, out, request) for name in ALSO),
+    ]
+    text = "\n".join(page.markdown() for page in papers if page is not None)
     _page(out, "paper-tables.md", f"{_words(out, 'notes-paper.md')}{text}{_made(found)}")
     return Page("Where M-PERI is first", f"{verdict(surveyed)}\n## The plan\n\n{progress(found)}", ())
 
@@ -44,10 +48,12 @@ def timed(found: Sequence[Cell]) -> list[Cell]:
     """
     newest: dict[tuple[object, ...], tuple[int, ...]] = {}
     for row in found:
-        group = (row.get("method"), row["p"])
+        group = (row.get("method"), row.get("p"))
         newest[group] = max(newest.get(group, ()), _order(row["version"]))
     return [
-        {**row, "cpu_s": None} if "cpu_s" in row and _order(row["version"]) < newest[row["method"], row["p"]] else row
+        {**row, "cpu_s": None}
+        if "cpu_s" in row and _order(row["version"]) < newest[row.get("method"), row.get("p")]
+        else row
         for row in found
     ]
 
@@ -57,27 +63,41 @@ def _order(version: str) -> tuple[int, ...]:
 
 
 def _surveyed(row: Cell) -> bool:
+    if row["task"] != "fit":
+        return False
     sites = CLINIC_SITES if SETTINGS[row["setting"]].clinic else SITES
-    return bool(row["task"] == "fit" and row["clients"] == sites)
+    return int(row["clients"]) == sites
 
 
 def _paper(name: str, found: Sequence[Cell], out: Path, request: Request) -> Page | None:
     """The page of an experiment of the paper, if the plan has reached it."""
-    steps = [step for step in STEPS if step.of == name]
-    mine = [
-        row
-        for row in found
-        if any(
-            row["setting"] in step.settings
-            and row["p"] in step.p
-            and row["clients"] in step.clients
-            and row["samples"] in step.samples
-            for step in steps
-        )
-    ]
     one = COMPARISONS[name]
-    several = len({row[one.axis] for row in mine if row["task"] == "fit"}) > 1  # one value is no comparison over it
-    return one.write(mine, out, request) if several else None
+    mine = [row for row in found if _belongs(row, one)]
+    fits = [row for row in mine if row["task"] == "fit"]
+    several = len({row[one.axis] for row in fits}) > 1  # one value is no comparison over it
+    own = {method for step in STEPS if step.of == name for method in step.methods}
+    return one.write(mine, out, request) if several and own & {row["method"] for row in fits} else None
+
+
+def _belongs(row: Cell, one: Comparison) -> bool:
+    """Whether an experiment of the paper shows a cell; steps of others may have made it."""
+    if row["task"] not in ("fit", "filter") or row.get("method", one.methods[0]) not in one.methods:
+        return False
+    steps = [step for step in STEPS if step.of == one.name]
+    return any(
+        row["setting"] in step.settings
+        and row["p"] in step.p
+        and row["clients"] in step.clients
+        and row["samples"] in step.samples
+        for step in steps
+    )
+
+
+def _also(name: str, found: Sequence[Cell], out: Path, request: Request) -> Page | None:
+    """The page of an experiment about the paper's methods, if it was run."""
+    task = also(name)[0]["task"]
+    mine = [row for row in found if row["task"] == task]
+    return experiment(name).write(mine, out, request) if mine else None
 
 
 def _words(out: Path, name: str) -> str:

@@ -11,18 +11,15 @@ from dataclasses import dataclass
 
 from ..comparisons import COMPARISONS
 from ..contenders import CONTENDERS, PEERS
+from ..experiments import experiment
 from ..fitting import filter_cells, fit_cells
 from ..grid import Cell
 from ..page import Request
 from ..settings import MIXED, SETTINGS
 from ..survey.cells import CLINIC_SITES, CLINIC_SIZE, SITES, SURVEYED
 
-FIRST = 9500
-"""The first seed: no method or option was tuned on this seed or a later one."""
-
-UNSEEN = {5: 9510, 10: 9507, 12: 9507, 20: 9501}
-"""First seed, by number of variables, whose results had not been looked at when the plan was written; for other numbers
-of variables none had been."""
+FIRST = 41_000
+"""The first seed: no seed from here on was used for anything before, neither in development nor in an earlier run."""
 
 LIMIT = 60.0
 """Limit of CPU seconds for one fit."""
@@ -34,6 +31,12 @@ QUICK = (*OURS, *(name for name in PEERS if name != "gnies"), *ORACLES)
 
 PAPER = (*OURS, "iperi-paper", *(name for name in PEERS if name != "gnies"), "alone", "oracle-cpdag", "oracle-phi")
 """The rows of the paper's tables, without the methods that are slow."""
+
+AT_50 = (*OURS, "ut-igsp", "cd-nod", "pc", *ORACLES)
+"""Of these those that take at most a few seconds with 50 variables."""
+
+SLOWER = ("notears-admm", "fedcdh")
+"""Federated methods for which a few seeds must be enough."""
 
 CORE = ("cut", "some cut", "strengths", "shift", "scale", "mixed", "no policy", "own strengths")
 """Settings for methods and sizes that are too expensive for all settings."""
@@ -74,7 +77,7 @@ class Step:
         Examples
         --------
         >>> [cell["seed"] for cell in Step("settings", ("peri",), ("cut", "shift"), (5,), 2).cells()]
-        [9500, 9500, 9501, 9501]
+        [41000, 41000, 41001, 41001]
         """
         found = fit_cells(
             self.methods,
@@ -90,32 +93,55 @@ class Step:
 
 
 _SITES = (4,)
-_LEAST = ("mperi", "mperi-75", "iperi", "peri", "pc", "ut-igsp", *ORACLES)
 _OWN = ("own strengths",)
+_UNITS = ("own strengths, standard units",)
+_CURVED = ("own strengths, curved",)
 
 STEPS = (
     Step("settings", QUICK, EVERYWHERE, (5,), 20),
-    Step("settings", QUICK, EVERYWHERE, (10,), 20),
+    Step("settings", QUICK, EVERYWHERE, (10,), 10),
     Step("settings", QUICK, CLINIC, (CLINIC_SIZE,), 20, (CLINIC_SITES,)),
-    Step("settings", ("notears-admm", "fedcdh", "gnies"), EVERYWHERE, (5,), 20),
+    Step("settings", (*SLOWER, "gnies"), EVERYWHERE, (5,), 3),
     Step("settings", QUICK, EVERYWHERE, (20,), 5),
-    Step("settings", ("notears-admm",), EVERYWHERE, (10,), 20),
-    Step("settings", ("fedcdh",), EVERYWHERE, (10,), 10),
-    Step("settings", _LEAST, CORE, (50,), 3),
-    Step("table1", PAPER, _OWN, (3, 4, 8, 10, 20), 20, _SITES),
-    Step("table1", ("notears-admm", "fedcdh"), _OWN, (3, 4, 8, 10), 20, _SITES),
+    Step("settings", AT_50, EVERYWHERE, (50,), 1),
+    Step("settings", QUICK, EVERYWHERE, (10,), 20),
     Step("settings", ("feddag",), CORE, (5,), 3),
-    Step("settings", ("gnies",), EVERYWHERE, (10,), 3),
-    Step("settings", ("notears-admm",), EVERYWHERE, (20,), 2),
-    Step("settings", ("fedcdh",), EVERYWHERE, (20,), 1),
+    Step("settings", SLOWER, CORE, (10,), 3),
+    Step("table1", PAPER, _OWN, (3, 4, 8, 10, 20), 20, _SITES),
+    Step("settings", QUICK, EVERYWHERE, (20,), 10),
+    Step("table2", PAPER, _CURVED, (3, 4, 8, 10), 20, _SITES),
     Step("shared", PAPER, ("cut",), (3, 4, 8, 10), 20, _SITES),
-    Step("standardized", PAPER, ("own strengths, standard units",), (3, 4, 8, 10), 20, _SITES),
-    Step("clients", PAPER, _OWN, (8,), 20, (2, 4, 8, 10), (1000, MIXED)),
+    Step("standardized", PAPER, _UNITS, (3, 4, 8, 10), 20, _SITES),
     Step("samples", PAPER, _OWN, (8,), 20, _SITES, (500, 1000, 2000)),
-    Step("table2", PAPER, ("own strengths, curved",), (3, 4, 8, 10), 20, _SITES),
+    Step("clients", PAPER, _OWN, (8,), 20, (2, 4, 8, 10), (1000, MIXED)),
+    Step("local", ("iperi-paper-ges", "alone-pc"), _OWN, (3, 4, 8, 10, 20), 20, _SITES),
+    Step("table1", SLOWER, _OWN, (3, 4, 8, 10), 3, _SITES),
+    Step("standardized", SLOWER, _UNITS, (3, 4, 8, 10), 3, _SITES),
+    Step("settings", AT_50, EVERYWHERE, (50,), 3),
     Step("settings", QUICK, EVERYWHERE, (20,), 20),
+    Step("published", ("notears-admm-published", "fedcdh-published"), _OWN, (3, 4, 8), 3, _SITES),
+    Step("settings", SLOWER, EVERYWHERE, (10,), 3),
+    Step("settings", ("gnies",), CORE, (10,), 3),
+    Step("settings", SLOWER, CORE, (20,), 1),
+    Step("settings", ("feddag",), CORE, (10,), 1),
+    Step("settings", AT_50, EVERYWHERE, (50,), 20),
 )
 """The plan, in the order in which it runs."""
+
+
+ALSO = {"exactness": 1, "ablation": 10, "privacy": 3, "scale": 3}
+"""Experiments about the paper's methods alone, after the plan, and their numbers of seeds."""
+
+
+def also(name: str) -> list[Cell]:
+    """List the cells of an experiment about the paper's methods.
+
+    Examples
+    --------
+    >>> also("privacy")[0]["seed"]
+    41000
+    """
+    return experiment(name).cells(Request(seeds=range(FIRST, FIRST + ALSO[name])))
 
 
 def cells(request: Request) -> list[Cell]:
@@ -131,18 +157,7 @@ def cells(request: Request) -> list[Cell]:
         fits = step.cells()
         for cell in [*(filter_cells(fits) if step.of in COMPARISONS else ()), *fits]:
             out.setdefault(tuple(cell.values()), cell)
-    return list(out.values())
-
-
-def unseen(found: Sequence[Cell]) -> list[Cell]:
-    """Leave out the seeds of an earlier run, whose results had been seen.
-
-    Examples
-    --------
-    >>> [row["seed"] for row in unseen([{"p": 5, "seed": 9509}, {"p": 5, "seed": 9510}])]
-    [9510]
-    """
-    return [row for row in found if row["seed"] >= UNSEEN.get(row["p"], FIRST)]
+    return [*out.values(), *(cell for name in ALSO for cell in also(name))]
 
 
 def not_run(found: Sequence[Cell], experiment: str) -> str:
@@ -150,11 +165,11 @@ def not_run(found: Sequence[Cell], experiment: str) -> str:
 
     Examples
     --------
-    >>> not_run([{"method": "mperi", "p": 5}], "table1")
+    >>> not_run([{"task": "fit", "method": "mperi", "p": 5}], "table1")
     '3, 4, 8, 10, 20 variables; M-PERI .75, ...'
     """
     steps = [step for step in STEPS if step.of == experiment]
-    there = {(row["method"], row["p"]) for row in found if "method" in row}
+    there = {(row["method"], row["p"]) for row in found if row["task"] == "fit"}
     sizes = sorted({p for step in steps for p in step.p} - {p for _, p in there})
     asked = dict.fromkeys(name for step in steps for name in step.methods)
     methods = [CONTENDERS[name].label for name in asked if name not in {method for method, _ in there}]

@@ -11,16 +11,19 @@ from typing import NamedTuple
 
 from ..contenders import CONTENDERS
 from ..grid import Cell
-from ..paired import OURS, SAME, Pair, Simulated, by_simulation, pair, ratio
+from ..paired import OURS, SAME, Pair, Simulated, by_simulation, pair
 from ..settings import SETTINGS
 
 CLEAR = 2.0
-"""A mean difference is clear if it exceeds this number of standard errors."""
+"""A mean difference is clear if it exceeds this number of standard errors,"""
+
+ENOUGH = 5
+"""and if there are at least this many runs in common."""
 
 Solved = Mapping[str, Mapping[Simulated, Cell]]
 
 
-def odds(counts: tuple[int, int]) -> float:
+def odds(counts: tuple[float, float]) -> float:
     """Right directions per wrong one; zero wrong ones count as one half.
 
     Examples
@@ -43,12 +46,15 @@ class Rival(NamedTuple):
         Mean SHD: `first` is M-PERI's.
     ours, theirs : tuple of int
         Right and wrong directions.
+    odds_error : float
+        The standard error of the logarithm of the quotient of both odds (jackknife over simulations).
     """
 
     name: str
     pair: Pair
     ours: tuple[int, int]
     theirs: tuple[int, int]
+    odds_error: float = math.nan
 
     @property
     def lead(self) -> float:
@@ -62,13 +68,19 @@ class Rival(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """Whether the difference is larger than chance would explain."""
-        return not math.isnan(self.pair.error) and abs(self.lead) > CLEAR * self.pair.error
+        """Whether the difference is more than chance would easily give."""
+        return self.pair.runs >= ENOUGH and abs(self.lead) > CLEAR * self.pair.error
 
     @property
     def better_ratio(self) -> bool:
         """Whether this method has more right directions per wrong one; zero wrong ones count as one half."""
         return self.theirs[0] > 0 and odds(self.theirs) > odds(self.ours)
+
+    @property
+    def clear_ratio(self) -> bool:
+        """Whether its better ratio is more than chance would easily give."""
+        lead = _log_quotient(self.ours, self.theirs)
+        return self.pair.runs >= ENOUGH and self.better_ratio and lead > CLEAR * self.odds_error
 
 
 class Place(NamedTuple):
@@ -142,6 +154,38 @@ def _rival(found: Solved, first: str, other: str) -> Rival | None:
     both = pair(found, first, other, "shd")
     if both is None:
         return None
-    common = found[first].keys() & found[other].keys()
-    ours, theirs = (ratio([found[name][key] for key in common], name) for name in (first, other))
-    return Rival(other, both, ours, theirs)
+    common = [key for key in found[first] if key in found[other]]
+    each = [(_counts(found[first][key]), _counts(found[other][key])) for key in common]
+    ours, theirs = (_added([one[k] for one in each]) for k in (0, 1))
+    return Rival(other, both, ours, theirs, _jackknife(each))
+
+
+Counts = tuple[int, int]
+
+
+def _counts(row: Cell) -> Counts:
+    return row["right"], row["wrong"]
+
+
+def _added(some: Sequence[Counts]) -> Counts:
+    return sum(right for right, _ in some), sum(wrong for _, wrong in some)
+
+
+def _log_quotient(ours: Counts, theirs: Counts) -> float:
+    """The logarithm of their odds divided by ours; who states nothing counts as if half a direction were right."""
+    a, b = (math.log(odds((max(right, 0.5), wrong))) for right, wrong in (ours, theirs))
+    return b - a
+
+
+def _jackknife(each: Sequence[tuple[Counts, Counts]]) -> float:
+    """The standard error of the logarithm of the quotient, from leaving out each simulation once."""
+    if len(each) < 2:
+        return math.nan
+    ours, theirs = (_added([one[k] for one in each]) for k in (0, 1))
+    left = [_log_quotient(_less(ours, a), _less(theirs, b)) for a, b in each]
+    mean = math.fsum(left) / len(left)
+    return math.sqrt((len(left) - 1) / len(left) * math.fsum((one - mean) ** 2 for one in left))
+
+
+def _less(every: Counts, one: Counts) -> Counts:
+    return every[0] - one[0], every[1] - one[1]

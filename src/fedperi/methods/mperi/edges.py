@@ -1,8 +1,9 @@
-"""A result's statements about every pair of variables, and the evidence for edges."""
+"""What a result is made of: what each step found, what it says about every pair, and why there is an edge."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,23 @@ from ...graph import bits
 from ...graph.pdag import PDAG
 from ...search.phase1 import Found
 from ..evidence import EdgeEvidence
-from ..parts import Difference, PairProbability, Robustness
+from ..parts import Difference, Groups, PairProbability, Robustness
+from .runs import Runs
 
 Floats = NDArray[np.float64]
+
+
+class Stages(NamedTuple):
+    """The results of the steps after the summaries."""
+
+    found: Found
+    runs: Runs
+    chances: Floats
+    graph: PDAG
+    dag: PDAG
+    robust: list[Robustness]
+    groups: list[Groups]
+    differences: list[Difference]
 
 
 def probable_pairs(names: Sequence[str], chances: Floats) -> list[PairProbability]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from math import inf
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,27 +35,14 @@ from ..stability import edge_stability
 from .cautions import cautions, shares_little
 from .differences import find_differences
 from .directions import find_graph, member_of, stated
-from .edges import edge_evidence, probable_pairs
+from .edges import Stages, edge_evidence, probable_pairs
 from .hidden import hidden_causes
-from .oracle import MOST_CANDIDATES, ScoreOracle, best_dag, edge_price
+from .oracle import MOST_CANDIDATES, ScoreOracle, Weighed, best_dag, edge_price
 from .redraw import redrawn_summary
 from .runs import MARGIN, MechanismComparison, Runs, posterior_runs
 from .statements import named_entries, privacy_of, statements
 
 Floats = NDArray[np.float64]
-
-
-class _Stages(NamedTuple):
-    """The results of the steps after the summaries."""
-
-    found: Found
-    runs: Runs
-    chances: Floats
-    graph: PDAG
-    dag: PDAG
-    robust: list[Robustness]
-    groups: list[Groups]
-    differences: list[Difference]
 
 
 @dataclass(frozen=True)
@@ -165,8 +152,17 @@ class MPERI(Seeded):
                 result = replace(self._result(said, *stage), privacy=privacy_of(entries, said))
                 return self._with_stability(result, said, constraints, show) if self.bootstrap else result
 
-    def _stages(self, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]) -> _Stages:
+    def _stages(self, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]) -> Stages:
         """Everything after the summaries, step by step."""
+        mechanisms, bent, found, runs = self._weigh(said, constraints, show)
+        chances = stated(runs)
+        graph, robust = find_graph(constraints, runs, chances, self.confidence)
+        dag = member_of(graph, found.parents)
+        groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent, graph)
+        return Stages(found, runs, chances, graph, dag, robust, groups, differences)
+
+    def _weigh(self, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]) -> Weighed:
+        """Score, search, and compute all probabilities; the confidence plays no part in it."""
         # Scores are of straight lines, unless curves were requested; then there is nothing to check them with.
         parts = said if self.data == "nonlinear" else [part.straight() for part in said]
         curved = said if said[0].curved and self.data != "nonlinear" else []
@@ -177,13 +173,15 @@ class MPERI(Seeded):
             comparison = comparison._replace(prices=SKEPTICAL)
             mechanisms, bent, found = self._look(comparison, parts, curved, constraints, show)
         runs = posterior_runs(
-            parts, found.sets, found.parents, comparison=comparison, seed=self.seed, curved=curved, note=_noting(show)
+            parts,
+            found.sets,
+            found.parents,
+            comparison=comparison,
+            seed=self.seed,
+            curved=curved,
+            note=lambda what: show(Step(what, 1, 0.0)),
         )
-        chances = stated(runs)
-        graph, robust = find_graph(constraints, runs, chances, self.confidence)
-        dag = member_of(graph, found.parents)
-        groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent, graph)
-        return _Stages(found, runs, chances, graph, dag, robust, groups, differences)
+        return Weighed(mechanisms, bent, found, runs)
 
     def _with_stability(
         self, result: Result, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]
@@ -293,7 +291,3 @@ class MPERI(Seeded):
                 value = str(value)
             options[option.name] = value
         return {"name": self._name, **options}
-
-
-def _noting(show: Callable[[Step], None]) -> Callable[[str], None]:
-    return lambda what: show(Step(what, 1, 0.0))

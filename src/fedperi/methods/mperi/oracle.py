@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from ...scores.mechanisms import Mechanisms
 from ...search.phase1 import Found
 from ...search.posterior import MOST_EXACT
 from ...tables.summary.summary import Summary
-from .runs import candidates
+from .runs import Runs, candidates
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,6 +46,15 @@ def edge_price(p: int) -> float:
 
 FEWEST_REMEMBERED = 5
 """With at least this number of candidates the scores of all their subsets are cached. Pairs are asked for only once."""
+
+
+class Weighed(NamedTuple):
+    """What the summaries say, before a confidence is applied to it."""
+
+    mechanisms: Mechanisms
+    bent: Mechanisms | None
+    found: Found
+    runs: Runs
 
 
 @dataclass(frozen=True)
