@@ -1,8 +1,8 @@
 """Run a grid of cells: in parallel, resumable, one failing cell at a time.
 
 A cell is a dictionary with a configuration and a seed; a worker turns it into a dictionary of numbers. Each finished
-cell is a line of ``cells.jsonl``, so that a stopped run can be resumed, and every number has its cell. What is published
-is the same file, packed (``gzip -9n cells.jsonl``). Work is distributed by joblib: within
+cell is a line of ``cells.jsonl``, so that a stopped run can be resumed, and every number has its cell. The published
+file is the same, packed (``gzip -9n cells.jsonl``). Work is distributed by joblib: within
 ``joblib.parallel_config(backend=...)`` the same grid runs on a cluster.
 """
 
