@@ -161,7 +161,7 @@ def _decimal(values: Floats) -> tuple[Unpack, int] | None:
         low, high = float(scaled.min()), float(scaled.max())
         if max(-low, high) >= LARGEST or _width(high - low + 1) > BYTES:
             return None
-        if _same(scaled / unit, there):
+        if _same(scaled / unit + 0.0, there):  # a whole number has no -0, so that such a column is not packed
             scaled -= low
             gap = int(high - low) + 1 if there is not values else None
             if gap is not None:
