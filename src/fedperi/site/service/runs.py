@@ -37,8 +37,8 @@ class Runs:
     >>> from fedperi.privacy.store import Store
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     runs = Runs(Store(folder).place("north", "0" * 64), "0" * 64)
-    ...     _ = runs.opened(Beginning("r1", "fedcdh", ()))
-    ...     runs.count("r1", 12)
+    ...     runs.opened(Beginning("r1", "fedcdh", ()))
+    ...     _ = runs.count("r1", 12)
     ...     runs.state("r1")["numbers"]
     12
     """
