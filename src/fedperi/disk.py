@@ -19,7 +19,8 @@ class Busy(Exception):
 def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
     """Write a file: after a crash at any moment it has its old content or the new one, whole.
 
-    By default only its owner can read it.
+    By default only its owner can read it. A file that is replaced keeps its owner, where the system allows it: root may
+    write for the account of a service.
 
     Examples
     --------
@@ -32,11 +33,21 @@ def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
     new = path.with_name(f".new-{secrets.token_hex(8)}")
     write_new(new, content, mode)
     try:
+        _keep_owner(path, new)
         new.replace(path)
     except BaseException:
         new.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def _keep_owner(old: Path, new: Path) -> None:
+    if os.name != "posix":
+        return
+    with contextlib.suppress(FileNotFoundError, PermissionError):
+        was, now = old.stat(), new.stat()
+        if (was.st_uid, was.st_gid) != (now.st_uid, now.st_gid):
+            os.chown(new, was.st_uid, was.st_gid)
 
 
 def write_new(path: Path, content: bytes, mode: int = 0o600) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -48,6 +49,20 @@ def test_an_encrypted_key_is_the_same_key_with_its_passphrase_and_none_without(k
     passphrase.write_text("another passphrase\n")
     wrong = f"the key {str(key)!r} cannot be decrypted: the passphrase is not that of this key"
     assert_refused(lambda: read_site_key(key, passphrase), wrong)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_root_encrypts_a_key_for_the_account_of_a_service(key: Path, passphrase: Path) -> None:
+    os.chown(key, 10001, 10001)
+    encrypt_key(key, passphrase)
+    assert (key.stat().st_uid, key.stat().st_gid, key.stat().st_mode & 0o777) == (10001, 10001, 0o600)
+
+
+def test_a_credential_that_cannot_be_looked_at_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = "x" * 300  # no system has names as long
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", folder)
+    message = f"the credential {folder + '/' + CREDENTIAL!r} cannot be read: File name too long"
+    assert_refused(lambda: find_passphrase(None), message)
 
 
 def test_openssl_decrypts_it(key: Path, passphrase: Path) -> None:

@@ -108,8 +108,11 @@ def find_passphrase(file: Path | None) -> bytes | None:
     if file is None and named:
         file = Path(named)
     credential = None if handed is None else Path(handed) / CREDENTIAL
-    if file is None and credential is not None and credential.is_file():
-        file = credential
+    try:
+        if file is None and credential is not None and credential.is_file():
+            file = credential
+    except OSError as error:
+        raise InputError(f"the credential {str(credential)!r} cannot be read: {error.strerror or error}") from None
     if file is None:
         return None
     try:
