@@ -96,7 +96,7 @@ def benchmarks(session: nox.Session) -> None:
 def coverage(session: nox.Session) -> None:
     """Measure which lines and branches the tests reach; slower than the tests, and so not part of CI."""
     session.install("-e", ".[test]", "pytest-cov")
-    session.run("pytest", "--cov", "--cov-report=term", *session.posargs, env=ENVIRONMENT)
+    session.run("pytest", "-n", "4", "--cov", "--cov-report=term", *session.posargs, env=ENVIRONMENT)
 
 
 @nox.session

@@ -27,7 +27,8 @@ def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> st
     return (
         f"# Results: where M-PERI is first, and where not\n\n{in_short(found)}\n"
         f"These are {len(fits):,} fits in {settings} settings, on simulated sites whose truth is known. No method or "
-        "option was tuned on these seeds, no seed was left out, and [the plan](#what-was-run) was written down before "
+        "option was tuned on these seeds ([one exception](#what-was-run)), no fit was left out because of its result, "
+        "and [the plan](#what-was-run) was written down before "
         "the run. A *place* is a setting with a number of variables. Methods are compared on the same simulations "
         "only. Every number with the command that makes it again: [settings-rows.md](settings-rows.md).\n\n"
         f"{_by_size(found)}\n{_missing(fits)}{_also(fits)}\n"

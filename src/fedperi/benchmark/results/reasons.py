@@ -54,10 +54,10 @@ CHANCE = Reason(
 REASONS = (
     Reason(
         "local optimum",
-        "With 50 variables the search for the best graph often ends in a local optimum, and the probabilities, sampled "
-        "around it, do not show it: 5 of 9 searches (`python benchmarks/mperi_optimum.py`) ended at a graph with a "
-        "lower score than the true one. What would change it: several searches from different starts, of which the "
-        "best is taken. Today a user can compare several values of `seed`.",
+        "With 50 variables the search for the best graph may end in a local optimum, and the probabilities, sampled "
+        "around it, do not show it: 3 of 27 searches ended at a graph with a lower score than the true one (11 before "
+        "the search was made longer; `python benchmarks/mperi_optimum.py`). What would change it: room for more "
+        "candidate parents of variables with many neighbours. A user can compare several values of `seed`.",
         least=50,
     ),
     Reason(
