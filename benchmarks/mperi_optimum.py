@@ -19,7 +19,7 @@ from fedperi.benchmark.settings import draw, setting
 from fedperi.graph import bits
 from fedperi.graph.knowledge import unconstrained
 from fedperi.methods.mperi.method import MPERI
-from fedperi.methods.mperi.runs import Comparison
+from fedperi.methods.mperi.runs import MechanismComparison
 from fedperi.methods.mperi.statements import named_entries, statements
 from fedperi.tables.reading import Reading
 
@@ -31,7 +31,9 @@ def lead(p: int, name: str, seed: int, search: int) -> float:
     said = statements(named_entries(world.sites, None, reading), reading)
     straight, curved = [part.straight() for part in said], [part for part in said if part.curved]
     method = MPERI(progress=False, seed=search)
-    _, _, found = method._look(Comparison.of("auto"), straight, curved, unconstrained(said[0].names), lambda step: None)
+    _, _, found = method._look(
+        MechanismComparison.of("auto"), straight, curved, unconstrained(said[0].names), lambda step: None
+    )
     truth = bits.columns(fp.PDAG.reordered(world.dag, said[0].names).adjacency)
     graphs = [list(enumerate(parents)) for parents in (found.parents, truth)]
     found.sets.fetch((i, some, 0) for graph in graphs for i, some in graph if not found.sets.knows(i, some))
