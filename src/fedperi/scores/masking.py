@@ -21,7 +21,7 @@ INTERVENTION_PRICE = 1.0
 PARTIAL_PRICE = 3.0
 """The same for an intervention that has cut off some parents and left others.
 
-Without a price, every weak edge that a site's BIC happens to miss passes for an intervention; with ten sites there are
+Without a price, every weak edge that a site's BIC happens to miss looks like an intervention; with ten sites there are
 several such in every run, and each can invent a v-structure. The prices are prior odds of about 1 to 3 and 1 to 20, and
 do not grow with n, while the gain from a true removal is half the logarithm of n an edge: in the limit they change
 nothing. docs/explanation/paper-methods.md has the experiment that chose them.

@@ -23,7 +23,7 @@ MOST_TOGETHER = 12
 """Groups of sites that are compared with each other at a time."""
 
 MANY, AT_ONCE = 128, 16
-"""In a group of so many sites several leave at a time: one of so many."""
+"""From this size of a group on several sites leave it at a time: one of this number."""
 
 LEAST_GAIN = 1e-7
 """Nats by which moving a site must gain."""

@@ -128,7 +128,7 @@ class Respondent(ABC):
         The discrepancy is fit(A_nu or A_k) - fit(A_nu and A_k), the fit without penalty: zero iff the sets agree, and
         smaller whenever one edge is directed as the site directs it, for any other edges. The paper's difference
         of penalised scores, fit(A_nu) - fit(A_k), has neither property: a parent that is missing can make up for a
-        child too many, and then a false direction passes for an improvement.
+        child too many, and then a false direction looks like an improvement.
         """
         return self._gaps(orientations.nodes, self._compared(orientations))
 

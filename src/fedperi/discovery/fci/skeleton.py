@@ -120,7 +120,7 @@ def prune_further(
 def _needed(
     test: Certain, alpha: float, max_depth: int, found: Separated, candidates: Candidates, tried: Candidates
 ) -> dict[Pair, list[int]]:
-    """Sets that need a test, for the pairs with so many that it is faster to find out which do."""
+    """Sets that need a test, for pairs with enough sets that finding those first is faster."""
     sizes, depth = _sizes(found.adjacent, candidates), 0
     while depth <= min(max_depth, max(sizes, default=-1)) and _count(sizes, depth) <= MOST_QUESTIONS:
         depth += 1
@@ -144,7 +144,7 @@ def _sizes(adjacent: Sequence[int], candidates: Candidates) -> Counter[int]:
 
 
 def _count(sizes: Counter[int], *depths: int) -> int:
-    """How many subsets with so many members they have."""
+    """How many subsets of a given size they have."""
     return sum(number * comb(size, depth) for size, number in sizes.items() for depth in depths)
 
 
@@ -221,7 +221,7 @@ def _questions(
 
 
 def _listed(sets: list[int], inside: int, masks: list[int], depth: int) -> Indices:
-    """The sets with so many members, all of them inside and not all in one of the masks."""
+    """The sets of a given size, all of them inside and not all in one of the masks."""
     some = [code for code in sets if code.bit_count() == depth and not code & ~inside]
     rows = sorted(members(code).tolist() for code in some if all(code & ~mask for mask in masks))
     return np.array(rows, dtype=np.intp).reshape(-1, depth)

@@ -48,7 +48,7 @@ def draw_release(
     exact = bounded_moments(table, embedding, plan.limit, missing, plan.decimal)
     rows, columns = np.triu_indices(len(exact.total))
     weights = np.where(rows == columns, DIAGONAL, BESIDE)
-    # Sums beyond 8 bytes are set to the largest sum: a refusal would reveal that there are so many rows, and this
+    # Sums beyond 8 bytes are set to the largest sum: a refusal would reveal how many rows there are, and this
     # never increases the difference of two sums.
     held = np.clip(exact.total[rows, columns], -MOST, MOST)
     noisy = noise.gaussian(held * weights, plan.sensitivity, price.gaussian)

@@ -33,7 +33,7 @@ UNPACKED = 1.75
 digits; a large part of it may be in memory while it is read, such as the groups of rows of a Parquet file."""
 
 PACKED = 4
-"""A table is kept if it may fit into the room when it is packed to one part in so many."""
+"""How many times smaller packing may make a table, when it is judged whether it fits into the room."""
 
 
 class Memory:
@@ -52,7 +52,7 @@ class Memory:
         self._lock = Lock()
 
     def holds(self, size: int) -> bool:
-        """Whether there is room for so many bytes."""
+        """Whether there is room for a number of bytes."""
         return size <= self._left
 
     def take(self, size: int) -> bool:

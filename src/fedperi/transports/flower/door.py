@@ -1,4 +1,4 @@
-"""The SuperLink's door: strangers get few and small connections, whoever has shown a key may stay.
+"""The SuperLink's door: strangers get few and small connections; those who have shown a key may stay.
 
 A connection costs memory before it has said anything: 50 kB for TLS, and as much as it sends at once. So each address
 may keep connections without a key only as long as there is room, its oldest goes first, and they receive little at a

@@ -131,7 +131,7 @@ class Roster:
     def farewell(self, run: str, why: str) -> None:
         """Tell all sites that are connected why the run is over; those that it has left out, why they were."""
         taking = {peer.node for peer in self.net.peers.values()}
-        # A site that is told the bare reason takes it that its statement is here, and goes.
+        # A site that is told only the reason would assume that its statement is here, and leave.
         ends = {site: WITHOUT + why if site in self.owed else why for site in self.net.peers}
         lost = {entry["site"]: entry["why"] for entry in self.dropped}
         with suppress(LinkLost):  # then nobody can be told

@@ -38,7 +38,7 @@ def changing_together(parts: Sequence[Summary], groups: Sequence[Groups]) -> Ite
 
 @cache
 def chance_of(both: int, sites: int, first: int, second: int) -> float:
-    """Probability that two random sets of so many sites have at least so many in common.
+    """Probability that two random sets of sites of given sizes have at least a given number in common.
 
     Integers are exact, and `scipy.stats` would take a second to import.
 
