@@ -1,6 +1,6 @@
-"""Under privacy every cell is read alone, and nothing that rows hold is refused (issue 20, items 3 and 4).
+"""Under privacy every cell is read alone, and nothing that rows hold is refused.
 
-Figures in the docstrings: what the code before this issue did. All tests here are deterministic, or draw random files
+Figures in the docstrings: what version 0.1 did. All tests here are deterministic, or draw random files
 that must hold without exception: none can raise a false alarm.
 """
 

@@ -9,8 +9,8 @@ The rules, in order:
 - a schema given as override has the last word on the columns that it names.
 
 The levels of a category are those found at any site. If one site shows them all and another lacks some, that is a
-rare level and a warning. If no site shows them all (``f, m`` against ``0, 1``, or ``0, 1`` against ``1, 2``), sites
-probably code the column differently; that is an error until a schema declares the levels.
+rare level and a warning. If no site shows them all (``f, m`` against ``0, 1``), sites probably code the column
+differently; that is an error until a schema declares the levels.
 """
 
 from __future__ import annotations
