@@ -1,4 +1,4 @@
-"""One schema for all sites: types from the data, differences between sites caught, overrides obeyed. In order:
+"""One schema for all sites: types from the data, differences between sites caught, overrides obeyed.
 
 - text, truth values and pandas categoricals are categorical;
 - whole numbers are categorical (codes) if at most `MAX_CODES` different ones occur across all sites, each by
