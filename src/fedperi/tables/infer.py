@@ -1,5 +1,6 @@
 """One schema for all sites: types from the data, differences between sites caught, overrides obeyed.
 
+The rules, in this order:
 - text, truth values and pandas categoricals are categorical;
 - whole numbers are categorical (codes) if at most `MAX_CODES` different ones occur across all sites, each by
   `ROWS_PER_CODE` rows on average, and one site at least stores them as integers; integers with missing values count;
