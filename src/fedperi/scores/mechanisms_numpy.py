@@ -103,7 +103,7 @@ MOST_KEPT = 1 << 24
 
 def group_score(mechanisms: Mechanisms, node: int, parents: Sequence[int], sites: Sequence[int], tau: float) -> float:
     """Score of some sites that share one mechanism, before any price."""
-    columns = [0, *_columns(mechanisms, parents)], own_columns(mechanisms, node)
+    columns = [0, *columns_of(mechanisms, parents)], own_columns(mechanisms, node)
     family = (node, tuple(parents), tau)
     if family not in mechanisms.single:  # many groups are compared, and each site is in most of them
         size = len(mechanisms.n) * len(columns[1]) * (len(columns[0]) + len(columns[1])) ** 2
@@ -156,18 +156,19 @@ def _residual_squares(moments: Floats, last: int, least: Floats) -> tuple[Floats
     return squares, rank
 
 
-def _columns(mechanisms: Mechanisms, variables: Sequence[int]) -> list[int]:
+def columns_of(mechanisms: Mechanisms, variables: Sequence[int]) -> list[int]:
+    """Columns of some variables among the moments, of which the first is the constant."""
     return [c for v in variables for c in range(int(mechanisms.first[v]), int(mechanisms.first[v + 1]))]
 
 
 def own_columns(mechanisms: Mechanisms, node: int) -> list[int]:
     """Columns of a node that its parents explain: of a number the first, which is itself; its powers follow from it."""
-    columns = _columns(mechanisms, [node])
+    columns = columns_of(mechanisms, [node])
     return columns[:1] if mechanisms.spread[node] else columns
 
 
 def _alone(mechanisms: Mechanisms, node: int, parents: Sequence[int], site: int) -> Alone:
-    before, own = [0, *_columns(mechanisms, parents)], own_columns(mechanisms, node)
+    before, own = [0, *columns_of(mechanisms, parents)], own_columns(mechanisms, node)
     n = float(mechanisms.n[site])
     moments = mechanisms.moments[site][np.ix_(before + own, before + own)]
     squares, rank = residual_squares(moments, len(own), CONSTANT * n)
@@ -197,7 +198,7 @@ def _score(
     tau: float,
     without: bool,
 ) -> tuple[float, Ints, Floats]:
-    columns = [0, *_columns(mechanisms, parents)], own_columns(mechanisms, node)
+    columns = [0, *columns_of(mechanisms, parents)], own_columns(mechanisms, node)
     spread = bool(mechanisms.spread[node])
     told, groups = dict[int, float](), list[Group]()
     for k, fit in alone.items():
@@ -205,7 +206,7 @@ def _score(
             told[k] = max(fit.score, cuts[k] + mechanisms.prices.cut)
         else:
             groups.append(_single(mechanisms, k, columns, fit, cuts[k], tau, spread, left[k]))
-    shapes = [len(_columns(mechanisms, [parent])) for parent in parents]
+    shapes = [len(columns_of(mechanisms, [parent])) for parent in parents]
     score = Scorer(len(columns[0]), len(columns[1]), spread, tuple(parents), tuple(shapes), tau == 0, mechanisms.prices)
     found = find_groups(groups, score) if mechanisms.share else groups
     labels, declared = np.arange(len(mechanisms.n)), sum(told.values())

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...phrases import listed
 from ...tables.checks.units import unit_findings
@@ -14,6 +15,8 @@ from ..gaps import gap_sentences
 from ..parts import Groups, Robustness
 from .curved import inverted
 from .runs import Runs
+
+Bools = NDArray[np.bool_]
 
 LITTLE_SHARED = 0.6
 """A result warns if the mean share of sites with the common mechanism is below this."""
@@ -33,7 +36,9 @@ NOT_CONVERGED = 0.1
 MOST_NAMED = 5
 
 
-def cautions(parts: Sequence[Summary], groups: Sequence[Groups], runs: Runs, robust: Sequence[Robustness]) -> list[str]:
+def cautions(
+    parts: Sequence[Summary], groups: Sequence[Groups], runs: Runs, robust: Sequence[Robustness], weak: Bools
+) -> list[str]:
     """List the warnings of a run, the most serious first."""
     return [
         *_one_site(parts),
@@ -46,6 +51,7 @@ def cautions(parts: Sequence[Summary], groups: Sequence[Groups], runs: Runs, rob
         *_resting(robust),
         *_straight(robust),
         *_open_for_curves(parts[0].names, runs, robust),
+        *_very_weak(parts[0].names, robust, weak),
         *_two_ways(groups),
         *_constants(groups),
         *_hidden(parts),
@@ -185,6 +191,17 @@ def _open_for_curves(names: Sequence[str], runs: Runs, robust: Sequence[Robustne
     return [
         f"Straight lines give {_named(found)}, and curves the opposite direction{'s' * (len(found) > 1)}, so "
         f"{'they are' if len(found) > 1 else 'it is'} left open. Look at the variables in a plot."
+    ]
+
+
+def _very_weak(names: Sequence[str], robust: Sequence[Robustness], weak: Bools) -> list[str]:
+    found = [f"{edge.a} - {edge.b}" for edge in robust if weak[names.index(edge.a), names.index(edge.b)]]
+    if not found:
+        return []
+    return [
+        f"Very weak: {_named(found)}. The cause explains less than 0.1 % of the variance of the effect, given its "
+        "other causes. With this many rows, a slight curve or a product of two causes looks like such an edge, so no "
+        "direction is found for it, and there may be no edge. If you know which variable comes first, give tiers."
     ]
 
 

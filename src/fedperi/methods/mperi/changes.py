@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import chain, combinations, islice, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...scores.mechanisms import CONSTANT, USUAL, Mechanisms
-from ...scores.mechanisms_numpy import own_columns
+from ...scores.mechanisms_numpy import columns_of, own_columns
 from ..parts import Kind
 from .wording import Change
 
@@ -24,7 +23,7 @@ def simplest_change(
     Coefficients stay, become zero for some parents, or change; level and spread stay or change. The usual mechanism is
     treated as known.
     """
-    before, own = _columns(mechanisms, parents), own_columns(mechanisms, node)
+    before, own = columns_of(mechanisms, parents), own_columns(mechanisms, node)
     usual_moments, rows = mechanisms.moments[list(usual)].sum(axis=0), float(mechanisms.n[list(usual)].sum())
     moments, n = mechanisms.moments[list(others)].sum(axis=0), float(mechanisms.n[list(others)].sum())
     strengths, level, spread = _regression(usual_moments, before, own)
@@ -39,7 +38,7 @@ def simplest_change(
                 continue
             used = _regression(moments, before, own)[0]
         else:
-            gone = [before.index(c) for c in _columns(mechanisms, how)]
+            gone = [before.index(c) for c in columns_of(mechanisms, how)]
             used = strengths.copy()
             used[gone] = 0.0
         own_level = _level(moments, before, own, used) if new_level or how else level
@@ -89,7 +88,7 @@ def _change(
     kind: Kind = "strengths" if how is None else "cut" if how else "shifted" if new_level else "spread"
     named = tuple(mechanisms.names[j] for j in (parents if how is None else how))
     slopes = None
-    if how is None and single and len(parents) == 1 and len(_columns(mechanisms, parents)) == 1:
+    if how is None and single and len(parents) == 1 and len(columns_of(mechanisms, parents)) == 1:
         per = unit / float(mechanisms.unit[int(mechanisms.first[parents[0]]) - 1])
         slopes = float(used[0, 0]) * per, float(strengths[0, 0]) * per
     return Change(
@@ -101,10 +100,6 @@ def _change(
         slopes,
         not bool(mechanisms.spread[node]),
     )
-
-
-def _columns(mechanisms: Mechanisms, variables: Sequence[int]) -> list[int]:
-    return [c for v in variables for c in range(int(mechanisms.first[v]), int(mechanisms.first[v + 1]))]
 
 
 def _regression(moments: Floats, before: list[int], own: list[int]) -> tuple[Floats, Floats, Floats]:

@@ -85,15 +85,15 @@ def allowed_doubt(confidence: float) -> float:
 
 
 def find_graph(
-    constraints: Constraints, runs: Runs, chances: Floats, confidence: float
+    constraints: Constraints, runs: Runs, chances: Floats, confidence: float, weak: Bools | bool = False
 ) -> tuple[PDAG, list[Robustness]]:
     """Find the graph: edges between pairs that are probably adjacent, with directions that are known or robust.
 
     A direction is robust if its doubt with all sites is at most `allowed_doubt`; if its doubt when rows count for a
     third is at most twice that of `confidence`; and if it needs at most one site, or several but with nearly no doubt.
     If little is shared it must also be more probable with the usual penalties, or have nearly no doubt. Curves must not
-    invert it (`inverted`). Directions are added in the order of their probability, except those that would close a
-    cycle. Finally, edges are directed if the other direction would close a cycle.
+    invert it (`inverted`), and the edge must not be very weak. Directions are added in the order of their probability,
+    except those that would close a cycle. Finally, edges are directed if the other direction would close a cycle.
     """
     names, whole = constraints.names, runs.all.edges
     p = len(names)
@@ -105,7 +105,7 @@ def find_graph(
     holds = adjacent & sure & ((losses <= 1) | beyond_doubt)
     for run in runs.of("prices"):
         holds &= (share(run.edges) >= KEPT) | beyond_doubt
-    holds &= ~inverted(runs)
+    holds &= ~inverted(runs) & np.logical_not(weak)
     known = adjacent & known_directions(constraints)
     arrows = _acyclic(known, holds & ~known.T, whole)
     arrows = _acyclic(arrows, _implied(adjacent, arrows) & (chances > 0.5), whole)

@@ -16,6 +16,7 @@ from ..parts import Difference, Groups, PairProbability, Robustness
 from .runs import Runs
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 class Stages(NamedTuple):
@@ -24,6 +25,7 @@ class Stages(NamedTuple):
     found: Found
     runs: Runs
     chances: Floats
+    weak: Bools
     graph: PDAG
     dag: PDAG
     robust: list[Robustness]

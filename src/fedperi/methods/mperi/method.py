@@ -14,8 +14,7 @@ from ...errors import InputError
 from ...graph import bits
 from ...graph.equivalence import cpdag
 from ...graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
-from ...graph.pdag import PDAG
-from ...option_values import DATA, MISSING, check_between, check_one_of, check_whole
+from ...option_values import DATA, MISSING, check_between, check_finite, check_one_of, check_whole
 from ...privacy import Privacy
 from ...scores.mechanisms import SKEPTICAL, Mechanisms
 from ...search.phase1 import Found, Step, find_common_dag
@@ -27,22 +26,23 @@ from ..federate import Sites
 from ..interruption import respecting_interrupts
 from ..manifest import manifest_of_summaries
 from ..parameters import Seeded
-from ..parts import Difference, Groups, Robustness
 from ..progress import watching
 from ..remarks import against_time, many_yes_no
 from ..result import Result
 from ..stability import edge_stability
 from .cautions import cautions, shares_little
 from .differences import find_differences
-from .directions import find_graph, member_of, stated
+from .directions import find_graph, known_directions, member_of, stated
 from .edges import Stages, edge_evidence, probable_pairs
 from .hidden import hidden_causes
 from .oracle import MOST_CANDIDATES, ScoreOracle, Weighed, best_dag, edge_price
 from .redraw import redrawn_summary
-from .runs import MARGIN, MechanismComparison, Runs, posterior_runs
+from .runs import MARGIN, MechanismComparison, posterior_runs
 from .statements import named_entries, privacy_of, statements
+from .weak import undirected, very_weak
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,9 @@ class MPERI(Seeded):
         The graph shows a direction only if its probability in the run with all sites is at least this (between 0.5 and
         1), and if it holds in further runs. The probabilities in a result are more cautious: they include these runs,
         and allow for rows that do not quite follow the model (docs/explanation/method.md).
+    weakest : float
+        The graph shows no direction, unless it is known, for an edge that explains less than this share of the variance
+        of its effect: with many rows, a small departure from the model is enough for such an edge. 0 trusts the model.
     seed : int
         Random seed for the search, for samples beyond 12 variables, and for the bootstrap.
     progress : bool, optional
@@ -105,6 +108,7 @@ class MPERI(Seeded):
     missing: Literal["auto", "em", "error", "drop"] = "auto"
     sharing: Literal["auto", "exact", "none"] = "auto"
     confidence: float = 0.95
+    weakest: float = 1e-3
     seed: int = 0
     progress: bool | None = None
     bootstrap: int = 0
@@ -117,6 +121,7 @@ class MPERI(Seeded):
         check_one_of("missing", self.missing, MISSING)
         check_one_of("sharing", self.sharing, ("auto", "exact", "none"))
         check_between("confidence", self.confidence, 0.5, 1)
+        check_finite("weakest", self.weakest)
         check_whole("seed", self.seed)
         check_whole("bootstrap", self.bootstrap)
         if self.privacy is not None and not isinstance(self.privacy, Privacy):
@@ -148,18 +153,20 @@ class MPERI(Seeded):
             known: Knowledge | None = self.knowledge and self.knowledge.without(said[0].left_out)
             constraints = known.constraints(names) if known is not None else unconstrained(names)
             with watching(self.progress, self._name) as show:
-                stage = self._stages(said, constraints, show)
-                result = replace(self._result(said, *stage), privacy=privacy_of(entries, said))
+                stages = self._stages(said, constraints, show)
+                result = replace(self._result(said, stages), privacy=privacy_of(entries, said))
                 return self._with_stability(result, said, constraints, show) if self.bootstrap else result
 
     def _stages(self, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]) -> Stages:
         """Everything after the summaries, step by step."""
         mechanisms, bent, found, runs = self._weigh(said, constraints, show)
         chances = stated(runs)
-        graph, robust = find_graph(constraints, runs, chances, self.confidence)
+        weak = very_weak(mechanisms, found.parents, runs.all.edges, chances + chances.T >= 0.5, self.weakest)
+        chances = undirected(chances, weak, known_directions(constraints))
+        graph, robust = find_graph(constraints, runs, chances, self.confidence, weak)
         dag = member_of(graph, found.parents)
         groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent, graph)
-        return Stages(found, runs, chances, graph, dag, robust, groups, differences)
+        return Stages(found, runs, chances, weak, graph, dag, robust, groups, differences)
 
     def _weigh(self, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]) -> Weighed:
         """Score, search, and compute all probabilities; the confidence plays no part in it."""
@@ -238,19 +245,10 @@ class MPERI(Seeded):
             thorough=True,  # a site has said all that it will say: rounds cost no message
         )
 
-    def _result(
-        self,
-        parts: Sequence[Summary],
-        found: Found,
-        runs: Runs,
-        chances: Floats,
-        graph: PDAG,
-        dag: PDAG,
-        robust: list[Robustness],
-        groups: list[Groups],
-        differences: list[Difference],
-    ) -> Result:
+    def _result(self, parts: Sequence[Summary], stages: Stages) -> Result:
         options, moments = self._described(), Moments.of(parts)
+        found, runs, graph, dag = stages.found, stages.runs, stages.graph, stages.dag
+        robust, groups, differences = stages.robust, stages.groups, stages.differences
         known: Knowledge | None = self.knowledge
         return Result(
             graph=graph,
@@ -265,13 +263,13 @@ class MPERI(Seeded):
             edges=tuple(edge_evidence(graph, dag, found, robust, differences, len(parts))),
             method=options,
             manifest=manifest_of_summaries(options, parts),
-            probable=tuple(probable_pairs(graph.names, chances)),
+            probable=tuple(probable_pairs(graph.names, stages.chances)),
             differences=tuple(differences),
             groups=tuple(groups),
             robustness=tuple(robust),
             warnings=(
                 *against_time(graph, known),
-                *cautions(parts, groups, runs, robust),
+                *cautions(parts, groups, runs, robust, stages.weak),
                 *many_yes_no(moments, known),
                 *hidden_causes(parts, dag, groups),
             ),
