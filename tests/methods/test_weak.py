@@ -16,6 +16,10 @@ CURVED = fp.clinic(rows=20_000, graph="diabetes", seed=50_000)
 """Age acts on hba1c only through others, and through curves."""
 
 
+def straight(tables: list[pd.DataFrame]) -> Mechanisms:
+    return Mechanisms([part.straight() for part in summaries(tables)])
+
+
 def test_an_edge_that_only_the_wrong_model_needs_has_no_direction() -> None:
     parts = summaries(CURVED.sites)
     trusting, careful = (fp.MPERI(weakest=weakest).fit(parts) for weakest in (0, 1e-3))
@@ -58,19 +62,20 @@ def test_explained_share_is_that_of_regressions() -> None:
         whole, without_a, without_group = ((one**2).sum() for one in residual)
         shares.append((1 - whole / without_a - 1 / n, 1 - whole / without_group - 2 / n))
         rows.append(n)
-    mechanisms = Mechanisms([part.straight() for part in summaries(tables)])
-    group, a, b = (mechanisms.names.index(name) for name in ("group", "a", "b"))
+    mechanisms = straight(tables)
+    at = [mechanisms.names.index(name) for name in ("group", "a", "b")]
     of_a, of_group = np.average(shares, axis=0, weights=rows)
-    assert explained_share(mechanisms, a, b, [group]) == pytest.approx(of_a, abs=1e-9)
-    assert explained_share(mechanisms, group, b, [a]) == pytest.approx(of_group, abs=1e-9)
+    assert explained_share(mechanisms, at[1], at[2], [at[0]]) == pytest.approx(of_a, abs=1e-9)
+    assert explained_share(mechanisms, at[0], at[2], [at[1]]) == pytest.approx(of_group, abs=1e-9)
 
 
 def test_a_site_without_variation_says_nothing_about_an_edge() -> None:
     sim = fp.simulate(fp.PDAG.from_edges([("A", "B")]), clients=2, samples=500, weights=(0.5, 0.5), seed=1)
     constant = sim.sites[0].assign(A=3.0)
-    alone, both = (Mechanisms(summaries(tables)) for tables in ([sim.sites[1]], [constant, sim.sites[1]]))
+    alone, both = (straight(tables) for tables in ([sim.sites[1]], [constant, sim.sites[1]]))
     assert explained_share(both, 0, 1, []) == pytest.approx(explained_share(alone, 0, 1, []))
-    assert explained_share(Mechanisms(summaries([constant, constant])), 0, 1, []) == 0
+    other = constant.assign(A=4.0)
+    assert explained_share(straight([constant, other]), 0, 1, []) == 0
 
 
 def test_probabilities_of_weak_edges_are_the_same_both_ways_unless_one_is_known() -> None:
