@@ -313,7 +313,7 @@ def test_all_missing(values: Any) -> None:
     assert_refused(lambda: north(frame), "site 'north', column 'b': all values are missing; drop the column")
     assert_refused(
         lambda: north(frame, missing="drop"),
-        "site 'north', column 'b': every row has a missing value, in this column 100 % of them; "
+        "site 'north', column 'b': no row is complete, and in this column 100 % of the values are missing; "
         "drop the columns that are mostly missing",
     )
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from os import PathLike
 
 from ..errors import InputError
-from .checks.findings import Finding, percent, quoted, raise_errors
+from .checks.findings import Finding, leave_out, percent, quoted, raise_errors
 from .checks.profile import ColumnProfile, TableProfile, scan
 from .levels import lacking_by_chance, level_text, number_of, sorted_levels, style_of
 from .preparing.prepared import prepared
@@ -187,7 +187,6 @@ def _odd_text(site: str, profile: ColumnProfile) -> list[Finding]:
     words = [level for level in profile.levels if number_of(level) is None]
     numbers = len(profile.levels) - len(words)
     what = text_kind(profile.levels, profile.many)
-    leave_out = f'leave it out: --exclude {profile.name}, or kind = "ignore" in the schema'
     if profile.storage == "text" and partly_numbers(profile.levels):
         message = "numbers, but also text"
         if not profile.many:
@@ -198,12 +197,12 @@ def _odd_text(site: str, profile: ColumnProfile) -> list[Finding]:
     elif profile.storage == "text" and numbers > MAX_CODES and not words:
         message, remedy = "numbers stored as text", "store them as numbers, or declare the column in a schema"
     elif what == "dates":
-        message, remedy = "dates or times", f"convert them to days since a fixed date, or {leave_out}"
+        message, remedy = "dates or times", f"convert them to days since a fixed date, or {leave_out(profile.name)}"
     elif what == "free text":
-        message, remedy = "free text", leave_out
+        message, remedy = "free text", leave_out(profile.name)
     elif what == "own text":
         message = "text with many different values: names, identifiers or free text"
-        remedy = f"{leave_out}; or group its values into fewer categories"
+        remedy = f"{leave_out(profile.name)}; or group its values into fewer categories"
     else:
         return []
     return [Finding("error", site, (profile.name,), message, remedy, "text")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -72,30 +72,25 @@ def prepared(table: Table, schema: Schema | None) -> Table:
     return replace(changed, preparations=wanted)
 
 
-def without_codes(table: Table, codes: Mapping[str, float]) -> Table:
-    """Return a table in which one more number per column is taken as missing, after what a schema declared.
+def zeros_missing(table: Table, names: Iterable[str]) -> Table:
+    """Return a table in which the zeros of some columns are also taken as missing, after what a schema declared.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from fedperi.tables import open_table
-    >>> table = without_codes(open_table(pd.DataFrame({"chol": [0, 212]}), "north"), {"chol": 0})
+    >>> table = zeros_missing(open_table(pd.DataFrame({"chol": [0, 212]}), "north"), ["chol"])
     >>> next(table.chunks()).to_dict("list")
     {'chol': [nan, 212.0]}
     """
-    new = [Preparation(name, missing_values=[code]) for name, code in codes.items() if name in table.columns]
-    if not new:
-        return table
     if table.engine is None:
-        return _changed(table, new)
-    known = {one.name: one for one in table.engine.preparations}
-    joined = [_with_codes(known[one.name], one.missing_values) if one.name in known else one for one in new]
-    done = tuple({**known, **{one.name: one for one in joined}}.values())
-    return replace(table, engine=replace(table.engine, preparations=done), first_reading=None)
-
-
-def _with_codes(how: Preparation, codes: Iterable[str]) -> Preparation:
-    return Preparation(how.name, missing_values=[*how.missing_values, *codes], rename=how.rename, scale=how.scale)
+        return _changed(table, [Preparation(name, missing_values=[0]) for name in names])
+    done = {one.name: one for one in table.engine.preparations}
+    for name in names:
+        known = done.get(name, Preparation(name))
+        codes = [*known.missing_values, 0]
+        done[name] = Preparation(name, missing_values=codes, rename=known.rename, scale=known.scale)
+    return _changed(table, tuple(done.values()))
 
 
 def refuse_under_noise(schema: Schema | None) -> None:

@@ -77,9 +77,10 @@ def _summaries(
     read = [one for one in read if one[0].name not in left.sites]
     profiles = left.profiles([reading.profile for _, reading in read])
     agreed, findings = unify(profiles, left.schema(given))
-    found = [finding for profile in profiles for finding in faults(profile, agreed, missing, constants=False)]
-    # A site alone cannot know whether a column is constant everywhere; of a category it needs to be told all levels.
-    raise_errors([*findings, *found] or (_single_levels if alone else constant_everywhere)(profiles, agreed))
+    found = [finding for profile in profiles for finding in faults(profile, agreed, missing, constants="warning")]
+    raise_errors([*findings, *found])
+    # A site alone cannot know whether a column is constant everywhere. A category with one level here needs a schema.
+    raise_errors((_single_levels if alone else constant_everywhere)(profiles, agreed))
     if not agreed.columns:
         raise InputError("the tables have no columns that could be analysed")
     kind: Data = "nonlinear" if curves else "mixed" if data == "discrete" else data
@@ -99,7 +100,7 @@ def _summaries(
             moments = table.engine.moments(table, embedding, reading.profile, missing)
         if moments is None:
             rows = (embedding.embed(frame, table.name) for frame in read_rows(table, agreed, CHUNK, missing))
-            moments = _withown_columns(rows, own_columns(embedding, profile)) if alone else stream_moments(rows)
+            moments = _with_own_columns(rows, own_columns(embedding, profile)) if alone else stream_moments(rows)
         return _summary(table.name, agreed, embedding, Incomplete(moments, None, profile.dropped), kinds)
 
     made = for_each_table(jobs, opened, summarise, read)
@@ -107,7 +108,7 @@ def _summaries(
     return [replace(made[0], remarks=tuple(map(str, left.findings))), *made[1:]]
 
 
-def _withown_columns(chunks: Iterable[NDArray[np.float64]], own: Sequence[int]) -> Moments:
+def _with_own_columns(chunks: Iterable[NDArray[np.float64]], own: Sequence[int]) -> Moments:
     """Return the moments of all columns; those of the site's own columns as its own statistics have them.
 
     How a sum is rounded depends on the columns beside it. Scores of this site alone (`statistics_of`) use its own
