@@ -93,19 +93,20 @@ def check(
     found += damaged + zeros + agreed.findings
     found += same_content([(table.name, table.columns, reading.hashes) for table, reading in tables])
     odd = odd_columns([(table.name, reading) for table, reading in known], agreed.schema, given, accept)
-    at_sites = _check_sites(known, agreed.schema, strict or len(known) < 2, tell)  # one table is all sites together
+    together = strict or len(known) < 2  # one table is all sites together
+    at_sites, statistics, embedded = _check_sites(known, agreed.schema, together, tell)
     identifiers = {name for one in odd if one.problem == "identifier" for name in one.columns}  # often sorted
-    alone = sorted_alone(at_sites.statistics, {table.name: reading.looks for table, reading in known})
+    alone = sorted_alone(statistics, {table.name: reading.looks for table, reading in known})
     alone = [one for one in alone if not identifiers.issuperset(one.columns)]
     errors = {one.columns for one in alone}  # these replace the notes that the same columns are sorted
     odd = [one for one in odd if not (one.problem == "sorted" and one.columns in errors)]
     odd = [*unless_accepted(alone, accept), *odd]
-    found += unless_accepted(at_sites.findings, accept, {"determined"})
+    found += unless_accepted(at_sites, accept, {"determined"})
     found = [*(one for one in one_per_problem(found) if not explained(one, odd)), *odd]
+    # A run need not compute again what is known about its tables.
+    kept = (replace(table, first_reading=replace(r, embedded=embedded.get(table.name))) for table, r in tables)
     ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
-    return CheckReport(
-        _site_summaries(tables, known), agreed.schema, tuple(ranked), tuple(map(at_sites.enriched, tables))
-    )
+    return CheckReport(_site_summaries(tables, known), agreed.schema, tuple(ranked), tuple(kept))
 
 
 def _site_summaries(tables: list[Surveyed], known: list[Surveyed]) -> tuple[SiteSummary, ...]:
@@ -190,21 +191,13 @@ def _agree(tables: list[Surveyed], given: Schema | None, missing: Missing) -> _A
     return _Agreed(schema, [*left.findings, *(one for one in differing if not refused.issuperset(one.columns))], known)
 
 
-class _Sites(NamedTuple):
-    """Findings at single sites, and the statistics and moments that were computed for them, by site."""
+def _check_sites(
+    tables: list[Surveyed], schema: Schema, strict: bool, tell: Tell | None
+) -> tuple[list[Finding], dict[str, Statistics], dict[str, tuple[Embedding, Moments]]]:
+    """List what is wrong or doubtful at single sites, and at all of them together.
 
-    findings: list[Finding]
-    statistics: dict[str, Statistics]
-    embedded: dict[str, tuple[Embedding, Moments]]
-
-    def enriched(self, one: Surveyed) -> Table:
-        """Return a table with what is known about it, so that a run need not compute it again."""
-        table, reading = one
-        return replace(table, first_reading=replace(reading, embedded=self.embedded.get(table.name)))
-
-
-def _check_sites(tables: list[Surveyed], schema: Schema, strict: bool, tell: Tell | None) -> _Sites:
-    """List what is wrong or doubtful at single sites, and at all of them together."""
+    Also return the statistics and the moments that were computed for it, by site.
+    """
     found: list[Finding] = []
     statistics: dict[str, Statistics] = {}
     embedded: dict[str, tuple[Embedding, Moments]] = {}
@@ -224,8 +217,7 @@ def _check_sites(tables: list[Surveyed], schema: Schema, strict: bool, tell: Tel
         if here.moments is not None and common is not None:
             embedded[table.name] = (common, here.moments)
         faulty |= {name for one in unusable if one.level == "error" for name in one.columns}
-    found = _check_together(found, tables, schema, faulty, strict=strict, tied=tied)
-    return _Sites(found, statistics, embedded)
+    return _check_together(found, tables, schema, faulty, strict=strict, tied=tied), statistics, embedded
 
 
 def _embedding_of_a_run(tables: list[Surveyed], schema: Schema) -> Embedding | None:

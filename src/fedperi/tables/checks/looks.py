@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..readers.plain import is_plain
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -178,17 +176,10 @@ class Looks:
 
         for name in frame.columns:
             series = frame[name]
-            plain = is_plain(series.dtype, "fiu")
-            if name in self._words or (not plain and series.isna().all()):
-                continue
-            number = plain or (
-                types.is_numeric_dtype(series.dtype)
-                and not types.is_bool_dtype(series.dtype)
-                and not types.is_complex_dtype(series.dtype)
-            )
-            if number:
+            other = types.is_bool_dtype(series.dtype) or types.is_complex_dtype(series.dtype)
+            if types.is_numeric_dtype(series.dtype) and not other:
                 self._scans.setdefault(name, _Scan()).add(series.to_numpy(dtype=np.float64, na_value=np.nan))
-            else:
+            elif name not in self._words and not series.isna().all():
                 self._words.add(name)
 
     def result(self) -> dict[str, NumberLook]:

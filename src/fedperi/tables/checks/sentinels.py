@@ -31,15 +31,7 @@ Looked = Mapping[str, NumberLook]
 
 
 def codes_of(looks: Looked, levels: Sequence[str] | None = None) -> tuple[int, ...]:
-    """Return the well-known codes that lie apart from all other values of a column, at all sites together.
-
-    Parameters
-    ----------
-    looks : mapping of str to NumberLook
-        The column at every site.
-    levels : sequence of str, optional
-        If the column is categorical, its levels.
-    """
+    """Return the well-known codes that lie apart from all other values or levels of a column, at all sites together."""
     repeated = [code for code in CODES if any(_repeats(look, look.codes.get(code, 0)) for look in looks.values())]
     if levels is not None:
         return tuple(code for code in repeated if _odd_level(code, levels))

@@ -115,13 +115,7 @@ def sorted_alone(statistics: Mapping[str, Statistics], looks: Mapping[str, Mappi
     """Find single columns that are in order at a site, and unrelated to all others there but not elsewhere.
 
     If whole rows are sorted, columns stay related. A column that was sorted by itself is unrelated to all others.
-
-    Parameters
-    ----------
-    statistics : mapping of str to Statistics
-        By site, where rows are complete.
-    looks : mapping of str to mapping of str to NumberLook
-        By site and column.
+    `statistics` are by site, for sites with complete rows; `looks` are by site and column.
     """
     found = []
     for site, here in statistics.items():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from os import PathLike
 from typing import Any
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ..checks.profile import Missing
 from ..embedding import Data
+from ..encode import positions_of
 from ..frozen import frozen
 from ..infer import SchemaLike, as_schema
 from ..schema import Kind, Schema
@@ -178,7 +178,6 @@ class Summary:
         (((0,), (1, 2)), ((0,), (1,)))
         """
         columns = [column for block in kept for column in block]
-        ends = np.cumsum([0, *map(len, kept)]).tolist()
         units = []
         for unit, block, some in zip(self.units, self.blocks, kept, strict=True):
             levels = unit_levels(unit)
@@ -187,7 +186,7 @@ class Summary:
         return replace(
             self,
             units=tuple(units),
-            blocks=tuple(tuple(range(start, end)) for start, end in pairwise(ends)),
+            blocks=positions_of([len(block) for block in kept]),
             mean=self.mean[columns],
             covariance=self.covariance[np.ix_(columns, columns)],
             scatter=None if self.scatter is None else self.scatter[np.ix_(columns, columns)],
