@@ -1,4 +1,4 @@
-"""Columns whose names the sites spell differently: the same column, which would otherwise count as missing."""
+"""Find columns whose names the sites spell differently, so that they would count as missing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ..preparing.texts import folded
 
 
 def other_spellings(profiles: Sequence[TableProfile]) -> list[Finding]:
-    """Name columns that some sites spell differently: other capitals, spaces or punctuation.
+    """List columns that some sites spell differently: other capitals, spaces or punctuation.
 
-    Two names are spellings of one if no site has both, and each is absent somewhere.
+    Two names are spellings of one name if no site has both.
 
     Examples
     --------
@@ -29,15 +29,11 @@ def other_spellings(profiles: Sequence[TableProfile]) -> list[Finding]:
             spelled.setdefault(folded(name), {}).setdefault(name, []).append(profile.site)
     columns: dict[str, list[str]] = {}
     for names in spelled.values():
-        if len(names) > 1 and _at_one_site_each(list(names.values())):
+        sites = [site for some in names.values() for site in some]
+        if len(names) > 1 and len(sites) == len(set(sites)):
             ways = ", another at ".join(map(quoted, names.values()))
             columns.setdefault(f"one way at {ways}", []).extend(names)
     remedy = "rename them so that all sites agree; if these are different columns, leave them out with --exclude"
     return [
         Finding("error", None, tuple(names), f"spelled {ways}", remedy, "spelling") for ways, names in columns.items()
     ]
-
-
-def _at_one_site_each(sites: Sequence[Sequence[str]]) -> bool:
-    everywhere = [site for some in sites for site in some]
-    return len(everywhere) == len(set(everywhere))

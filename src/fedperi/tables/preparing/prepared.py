@@ -1,4 +1,4 @@
-"""Tables with columns left out, and with cells changed as a schema says, before anything else reads them."""
+"""Leave out columns and change cells as a schema says, before anything else reads a table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def selected(table: Table, names: Sequence[str]) -> Table:
 
 
 def prepared(table: Table, schema: Schema | None) -> Table:
-    """Return a table prepared as a schema says; one that was so prepared before stays as it is.
+    """Return a table prepared as a schema says; a table that was prepared so before is returned unchanged.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def prepared(table: Table, schema: Schema | None) -> Table:
     """
     wanted = schema.preparations if schema is not None else ()
     done = table.preparations
-    if wanted == done or not wanted:  # the schema that sites agreed on says nothing of what was done before
+    if wanted == done or not wanted:  # the agreed schema of all sites holds no preparations
         return table
     if done:
         raise InputError(
@@ -94,7 +94,7 @@ def zeros_missing(table: Table, names: Iterable[str]) -> Table:
 
 
 def refuse_under_noise(schema: Schema | None) -> None:
-    """Raise if a schema changes cells: with noise, each cell is read by the public bounds and by nothing else.
+    """Raise if a schema changes cells: with noise, cells are read by the public bounds only.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def refuse_under_noise(schema: Schema | None) -> None:
     if names:
         raise InputError(
             f"column {names[0]!r}: missing_values, rename and scale are for runs without noise; change the file "
-            "itself, or (for codes outside the bounds) leave the bounds to it"
+            "itself, or let the bounds clip codes that lie outside"
         )
 
 
@@ -127,7 +127,7 @@ def _changed(table: Table, preparations: Sequence[Preparation]) -> Table:
 
 
 def prepared_column(series: pd.Series[Any], how: Preparation, site: str) -> pd.Series[Any]:
-    """Return some cells of a column as a preparation changes them.
+    """Return the cells of a column as a preparation changes them.
 
     Examples
     --------
@@ -140,10 +140,11 @@ def prepared_column(series: pd.Series[Any], how: Preparation, site: str) -> pd.S
 
     plain = types.is_numeric_dtype(series.dtype) and not types.is_bool_dtype(series.dtype)
     if how.missing_values:
-        codes = [number_of(code) for code in how.missing_values]
-        known = set(how.missing_values)
-        gone = series.isin([code for code in codes if code is not None]) if plain else _is_one_of(series, known)
-        series = series.mask(gone)
+        if plain:
+            known = [code for code in map(number_of, how.missing_values) if code is not None]
+        else:
+            known = [value for value in series.dropna().unique().tolist() if canonical(value) in how.missing_values]
+        series = series.mask(series.isin(known))
         if not plain and not how.rename:
             series = _as_numbers(series)
             plain = types.is_numeric_dtype(series.dtype)
@@ -159,14 +160,9 @@ def prepared_column(series: pd.Series[Any], how: Preparation, site: str) -> pd.S
 
 
 def _as_numbers(series: pd.Series[Any]) -> pd.Series[Any]:
-    """Return text as numbers, if it was the code among them that made it text."""
+    """Turn text into numbers, if all that remains without the codes are numbers."""
     import pandas as pd
 
     values = series.dropna().unique().tolist()
     numbers = all(isinstance(value, str) and number_of(value) is not None for value in values)
     return pd.to_numeric(series) if values and numbers else series
-
-
-def _is_one_of(series: pd.Series[Any], codes: Iterable[str]) -> Any:
-    known = {value for value in series.dropna().unique().tolist() if canonical(value) in codes}
-    return series.isin(known)

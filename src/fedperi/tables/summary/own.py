@@ -1,4 +1,4 @@
-"""Which columns of the embedding that all sites share a site would have by itself."""
+"""Find the columns of the shared embedding that a site alone would use."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..embedding import Embedding, OneHot
 
 
 def own_columns(embedding: Embedding, profile: TableProfile, names: Container[str] | None = None) -> list[int]:
-    """Columns that `fit_embedding` would choose at a site: its own levels without the first, and no curves.
+    """Return the columns that `fit_embedding` would choose at a site: its own levels except the first, and no curves.
 
-    Of the variables `names`, if they are given.
+    If `names` is given, only columns of these variables are returned.
     """
     own: list[int] = []
     for block, columns in zip(embedding.blocks, embedding.positions, strict=True):

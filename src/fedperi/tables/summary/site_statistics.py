@@ -1,4 +1,4 @@
-"""From a summary in common units to the statistics of one site alone, bit by bit those that `summarize` gives."""
+"""Turn a summary in common units into the statistics of one site, equal to the last bit to those of `summarize`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .summary import Summary
 
 
 def statistics_of(summary: Summary) -> Statistics:
-    """Return the statistics that a site's scores need: its own levels only, without curves, whatever the units.
+    """Return the statistics that a site's scores need: only its own levels, without curves.
 
     Raises
     ------
     InputError
-        If a variable is constant at the site: scores of one site alone cannot use it.
+        If a variable is constant at the site, because scores of one site cannot use it.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def statistics_of(summary: Summary) -> Statistics:
 
 
 def _own_columns(summary: Summary, at: int) -> list[int]:
-    """Indicators of the levels that the site has, without the first of them; other columns as they are."""
+    """Return indicators of the levels that the site has, except the first; return other columns as they are."""
     block = list(summary.blocks[at])
     if not summary.units[at].startswith("OneHot"):
         return block

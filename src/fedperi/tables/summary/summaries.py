@@ -1,4 +1,4 @@
-"""From the tables of all sites to one summary per site, in units that they share."""
+"""Compute one summary per site from the tables of all sites, in units that they share."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def summaries(
 
 
 def summarise_alone(table: Table, schema: Schema | None, data: Data, missing: Missing) -> Summary:
-    """Summarise one table whose other sites are elsewhere: by what the schema declares, not by what all tables hold."""
-    # One table does not tell the range of all: without public bounds, curves of two summaries cannot be compared.
+    """Summarise one table without those of the other sites, so that levels and ranges come from the schema alone."""
+    # One table does not show the range at all sites: without public bounds, curves of two summaries cannot be compared.
     if data == "auto" and not (schema is not None and _bounded(schema, table.columns)):
         data = "mixed"
     return _summaries([table], schema, data, missing, 1, alone=True)[0]
@@ -109,10 +109,10 @@ def _summaries(
 
 
 def _with_own_columns(chunks: Iterable[NDArray[np.float64]], own: Sequence[int]) -> Moments:
-    """Return the moments of all columns; those of the site's own columns as its own statistics have them.
+    """Return the moments of all columns, computing those of the site's own columns separately.
 
-    How a sum is rounded depends on the columns beside it. Scores of this site alone (`statistics_of`) use its own
-    columns only, and must not differ from those of its table in the last bit.
+    How a sum is rounded depends on the columns beside it. Scores of this site alone (`statistics_of`) use only its own
+    columns, and must be equal to those from its table to the last bit.
     """
     every, some = MomentStream(), MomentStream()
     for rows in chunks:
@@ -125,7 +125,7 @@ def _with_own_columns(chunks: Iterable[NDArray[np.float64]], own: Sequence[int])
 
 
 def _left_out(profiles: Sequence[TableProfile], missing: Missing, alone: bool) -> LeftOut:
-    """Find what to leave out. A site alone cannot decide it for the others: it refuses."""
+    """Find what to leave out. A site alone refuses, because it cannot decide for the others."""
     if missing != "auto":
         return NOTHING
     if alone:
@@ -155,7 +155,7 @@ def _summary(site: str, schema: Schema, embedding: Embedding, found: Incomplete,
 
 
 def _unit(block: Block) -> str:
-    """Say how a variable was embedded, so that two sites' columns can be told apart."""
+    """Describe how a variable was embedded, so that summaries embedded in other ways are noticed."""
     if isinstance(block, Curve):
         return f"Curve {block.basis.origin!r} {block.basis.reach!r}"
     if isinstance(block, OneHot):
@@ -164,18 +164,17 @@ def _unit(block: Block) -> str:
 
 
 def _kinds(schema: Schema, profiles: Sequence[TableProfile]) -> tuple[Kind, ...]:
-    """Say which variables have a spread of their own: not categories, and not numbers of which there are only two."""
-
-    def kind(name: str) -> Kind:
-        return "categorical" if two_values([profile.columns[name] for profile in profiles]) else schema[name].kind
-
-    return tuple(kind(name) for name in schema.names)
+    """Return the kinds of the variables; a number with only two values counts as categorical."""
+    return tuple(
+        "categorical" if two_values([profile.columns[column.name] for profile in profiles]) else column.kind
+        for column in schema.columns
+    )
 
 
 def _single_levels(profiles: Sequence[TableProfile], schema: Schema) -> list[Finding]:
     names = tuple(column.name for column in schema.columns if column.levels is not None and len(column.levels) < 2)
     remedy = "declare all levels that sites may have in a schema"
-    return [Finding("error", profiles[0].site, names, "one level only", remedy)] if names else []
+    return [Finding("error", profiles[0].site, names, "only one level", remedy)] if names else []
 
 
 def _bounded(schema: Schema, columns: Iterable[str]) -> bool:

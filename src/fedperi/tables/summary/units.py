@@ -1,4 +1,4 @@
-"""How a variable was embedded, as a text: summaries can be compared only where these texts agree."""
+"""Describe how a variable was embedded: summaries can be compared only if these texts are equal."""
 
 from __future__ import annotations
 
