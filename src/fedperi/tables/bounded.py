@@ -104,12 +104,7 @@ class PublicEmbedding:
 
 
 def cell_counts(
-    table: Table,
-    schema: Schema,
-    data: Data,
-    missing: Missing,
-    cells: int,
-    decimal: str | None = None,
+    table: Table, schema: Schema, data: Data, missing: Missing, cells: int, decimal: str | None = None
 ) -> tuple[dict[str, Integers], int]:
     """Count the rows in equal cells between the bounds of each column of numbers; a row is in one cell per column.
 

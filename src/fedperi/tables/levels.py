@@ -48,14 +48,12 @@ def level_text(value: Any, style: Style = "text") -> str:
         return text if number is None else _number_text(number)
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return str(bool(value))
-    return _number_text(_float(value)) if isinstance(value, (Real, Decimal)) else str(value)
-
-
-def _float(value: Any) -> float:
+    if not isinstance(value, (Real, Decimal)):
+        return str(value)
     try:
-        return float(value)
+        return _number_text(float(value))
     except OverflowError:  # an integer of more than 308 digits
-        return math.inf if value > 0 else -math.inf
+        return "inf" if value > 0 else "-inf"
 
 
 def _number_text(number: float) -> str:

@@ -116,7 +116,9 @@ def read_once(
     table = prepared(table, schema)
     wanted, known = frozenset(parts), table.first_reading
     if known is not None and (known.schema, known.missing) == (schema, missing) and wanted <= known.parts:
-        return table, _under_name(known, table.name)
+        if known.profile.site != table.name:  # the site was renamed
+            known = replace(known, profile=replace(known.profile, site=table.name))
+        return table, known
     tell = tell or (lambda words: None)
     if table.engine is None:
         table = keep_rows(table, memory or Memory())
@@ -163,11 +165,6 @@ def _ask(
         tell(f"asking {table.origin} for quartiles and edges")
         looks = engine.looks(table, profile)
     return FirstReading(schema, missing, wanted, profile, None, hashes, looks)
-
-
-def _under_name(found: FirstReading, name: str) -> FirstReading:
-    """Return the result under the present name of the site."""
-    return found if found.profile.site == name else replace(found, profile=replace(found.profile, site=name))
 
 
 def read_all(

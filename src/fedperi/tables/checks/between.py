@@ -76,7 +76,7 @@ def swap_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> l
         sites = [site for site in middles[a] if site in middles[b]]
         for site in sites if len(sites) > 2 else ():
             others = [other for other in sites if other != site]
-            usual = {name: _usual([middles[name][other] for other in others]) for name in (a, b)}
+            usual = {name: np.median([middles[name][other] for other in others], axis=0).tolist() for name in (a, b)}
             if any(not usual[name][1] > 0 for name in (a, b)):
                 continue
             pairs = [(middles[one][site], usual[one], usual[other]) for one, other in ((a, b), (b, a))]
@@ -88,12 +88,8 @@ def swap_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> l
     return found
 
 
-def _usual(sites: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    return float(np.median([middle for middle, _ in sites])), float(np.median([spread for _, spread in sites]))
-
-
 def _distance(here: Sequence[float], usual: Sequence[float]) -> float:
-    """Return how far a column is from the usual one, in standard deviations of the latter."""
+    """Return how far the median of a column is from the usual median, in units of the usual spread."""
     return abs(here[0] - usual[0]) / usual[1] if here[1] > 0 else np.inf
 
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from ...errors import InputError
 from ..embedding import CURVES, Embedding, common_embedding
 from ..infer import SchemaLike, as_schema, unify
-from ..missing.leaving import LeftOut, gaps_here, leave_out
-from ..missing.spelled import other_spellings
+from ..missing.leaving import LeftOut, gaps_here, leave_out, other_spellings
 from ..moments import Moments
 from ..preparing.opening import Opening, failed
 from ..preparing.prepared import zeros_missing
@@ -20,15 +19,7 @@ from ..statistics import Statistics
 from ..survey import FirstReading, Part, Tell, read_once
 from ..table import Source, Table
 from .determined import determined_everywhere, determined_here
-from .doubts import (
-    copies,
-    doubts,
-    explained,
-    odd_columns,
-    one_per_problem,
-    unless_accepted,
-    zeros_apart,
-)
+from .doubts import copies, doubts, explained, odd_columns, one_per_problem, unless_accepted, zeros_apart
 from .duplicates import same_content
 from .faults import constant_everywhere, faults
 from .findings import Finding
@@ -67,7 +58,7 @@ def check(
     tell : callable, optional
         Called with a sentence for each step.
     how : Opening, optional
-        Which columns count, which are accepted as they are, and how text files are encoded.
+        Which columns are used, which are accepted as they are, and how text files are encoded.
 
     Examples
     --------
@@ -92,7 +83,7 @@ def check(
     known, accept = agreed.tables, how.accept
     found += damaged + zeros + agreed.findings
     found += same_content([(table.name, table.columns, reading.hashes) for table, reading in tables])
-    odd = odd_columns([(table.name, reading) for table, reading in known], agreed.schema, given, accept)
+    odd = odd_columns([reading for _, reading in known], agreed.schema, given, accept)
     together = strict or len(known) < 2  # one table is all sites together
     at_sites, statistics, embedded = _check_sites(known, agreed.schema, together, tell)
     identifiers = {name for one in odd if one.problem == "identifier" for name in one.columns}  # often sorted
@@ -112,15 +103,8 @@ def check(
 def _site_summaries(tables: list[Surveyed], known: list[Surveyed]) -> tuple[SiteSummary, ...]:
     used = {table.name for table, _ in known}
     return tuple(
-        SiteSummary(
-            table.name,
-            table.origin,
-            reading.profile.total,
-            reading.hashes.incomplete,
-            len(table.columns),
-            table.name not in used,
-        )
-        for table, reading in tables
+        SiteSummary(t.name, t.origin, r.profile.total, r.hashes.incomplete, len(t.columns), t.name not in used)
+        for t, r in tables
     )
 
 
@@ -157,7 +141,7 @@ def _zeros_as_missing(
     if missing == "error":
         return tables, []
     agreed = _agree(tables, given, missing)
-    found = zeros_apart([(table.name, reading) for table, reading in agreed.tables], agreed.schema, given, accepted)
+    found = zeros_apart([reading for _, reading in agreed.tables], agreed.schema, given, accepted)
     names = {name for one in found for name in one.columns}
     again: list[Surveyed] = []
     for table, reading in tables:

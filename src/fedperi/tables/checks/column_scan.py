@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import compress
 from types import MappingProxyType
 from typing import Any, Literal
@@ -77,7 +76,7 @@ class ColumnScan:
     count: bool | None = None
     spread: bool = True
     storages: set[Storage] = field(default_factory=set)
-    dtype: str = ""
+    dtype: object = ""
     missing: int = 0
     infinite: int = 0
     n: int = 0
@@ -97,10 +96,10 @@ class ColumnScan:
         kinds = {"number" if storage == "integer" else storage for storage in self.storages}
         return "other" not in kinds and (len(kinds) > 1 or "mixed" in kinds)
 
-    def see(self, storage: Storage, dtype: Hashable) -> None:
+    def see(self, storage: Storage, dtype: object) -> None:
         """Note the type in which the next values are stored."""
         self.storages.add(storage)
-        self.dtype = _type_name(dtype)
+        self.dtype = dtype
 
     def add_levels(self, counts: Iterable[tuple[Any, int]]) -> None:
         """Count values that are not numbers."""
@@ -139,7 +138,7 @@ class ColumnScan:
         return ColumnProfile(
             name,
             self._storage(),
-            self.dtype,
+            str(self.dtype),
             self.missing,
             self.infinite,
             numeric and self.whole,
@@ -166,12 +165,6 @@ class ColumnScan:
             integer = self.n > 0 and self.whole and ("integer" in self.storages or self.missing > 0)
             return "integer" if integer else "number"
         return next(iter(self.storages)) if len(self.storages) == 1 else "text"
-
-
-@lru_cache(maxsize=64)
-def _type_name(dtype: Hashable) -> str:
-    """Name a type; numpy is slow at this, so names are kept."""
-    return str(dtype)
 
 
 def add_numbers(columns: Sequence[ColumnScan], block: Floats, codes: bool = True) -> None:

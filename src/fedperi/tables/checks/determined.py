@@ -14,7 +14,7 @@ from ..encode import read_rows
 from ..moments import Moments, merge, stream_moments
 from ..schema import Schema
 from ..statistics import Statistics, embedded_statistics
-from ..summary.own import own_columns
+from ..summary.site_statistics import own_columns
 from ..survey import FirstReading, Tell
 from ..table import CHUNK, Table
 from .collinear import Dependence, dependences

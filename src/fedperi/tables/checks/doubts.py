@@ -24,7 +24,7 @@ COPIES = 0.01  # share of repeated rows from which on a warning is given
 
 
 def odd_columns(
-    readings: Sequence[tuple[str, FirstReading]], schema: Schema, given: Schema | None, accepted: Collection[str] = ()
+    readings: Sequence[FirstReading], schema: Schema, given: Schema | None, accepted: Collection[str] = ()
 ) -> list[Finding]:
     """List what is odd in the columns of all sites together: codes, typing errors, identifiers, units, order.
 
@@ -48,13 +48,13 @@ def odd_columns(
     found += [one for one in unit_errors(middles) if (one.site, one.columns[0]) not in swapped]
     ordered = order_findings(looks, measured)
     found += [one for one in ordered if one.level == "error"]
-    found += shared_rows([(site, reading.hashes) for site, reading in readings], measured)
+    found += shared_rows([(reading.profile.site, reading.hashes) for reading in readings], measured)
     found = unless_accepted(found, accepted) + codes_taken(schema, given) + number_notes(measured, given, looks)
     return found + [one for one in ordered if one.level == "note"]
 
 
 def zeros_apart(
-    readings: Sequence[tuple[str, FirstReading]], schema: Schema, given: Schema | None, accepted: Collection[str]
+    readings: Sequence[FirstReading], schema: Schema, given: Schema | None, accepted: Collection[str]
 ) -> list[Finding]:
     """List the columns of amounts in which zeros lie apart from all other values, unless somebody accepted them."""
     looks = _by_column(readings)
@@ -91,9 +91,8 @@ def unless_accepted(
             return finding
         if all(name in accepted for name in finding.columns):
             return replace(finding, level="warning")
-        return replace(
-            finding, remedy=f"{finding.remedy}; if the values are right, use --accept {','.join(finding.columns)}"
-        )
+        names = ",".join(finding.columns)
+        return replace(finding, remedy=f"{finding.remedy}; if the values are right, use --accept {names}")
 
     return [accept(finding) for finding in found]
 
@@ -131,11 +130,11 @@ def _joined(group: Sequence[Finding]) -> Finding:
     return replace(group[0], site=None, message=f"{what}: {shown}")
 
 
-def _by_column(readings: Sequence[tuple[str, FirstReading]]) -> Mapping[str, Looked]:
+def _by_column(readings: Sequence[FirstReading]) -> Mapping[str, Looked]:
     looks: dict[str, dict[str, NumberLook]] = {}
-    for site, reading in readings:
+    for reading in readings:
         for name, look in reading.looks.items():
-            looks.setdefault(name, {})[site] = look
+            looks.setdefault(name, {})[reading.profile.site] = look
     return looks
 
 
@@ -162,15 +161,13 @@ def doubts(profile: TableProfile, schema: Schema, missing: Missing, strict: bool
         refused = REFUSED if n < p and not strict else ""
         found.append(Finding(level, site, (), message, f"drop variables, or collect more rows{refused}", "few"))
     elif 1 < n < ROWS_PER_VARIABLE * p:
-        message = f"{n} rows are few for {p} variables"
-        found.append(
-            Finding("warning", site, (), message, f"{ROWS_PER_VARIABLE} rows per variable are a usual minimum")
-        )
+        remedy = f"{ROWS_PER_VARIABLE} rows per variable are a usual minimum"
+        found.append(Finding("warning", site, (), f"{n} rows are few for {p} variables", remedy))
     for column in schema.columns:
         held = profile.columns[column.name]
         if column.levels is not None and n >= FEW_ROWS:
-            rare = [(level, rows) for level, rows in zip(column.levels, held.counts(column.levels), strict=True)]
-            rare = [(level, rows) for level, rows in rare if 0 < rows < FEW_ROWS]
+            counts = zip(column.levels, held.counts(column.levels), strict=True)
+            rare = [(level, rows) for level, rows in counts if 0 < rows < FEW_ROWS]
             if rare:
                 shown = ", ".join(f"{level!r} ({rows})" for level, rows in rare[:5])
                 more = f" and {len(rare) - 5} more" if len(rare) > 5 else ""
@@ -178,9 +175,8 @@ def doubts(profile: TableProfile, schema: Schema, missing: Missing, strict: bool
                 found.append(Finding("warning", site, (column.name,), message, RARE, "rare"))
         if column.bounds is not None and n and (held.low < column.bounds[0] or held.high > column.bounds[1]):
             message = f"values from {held.low:g} to {held.high:g} exceed the declared bounds {column.bounds}"
-            found.append(
-                Finding("warning", site, (column.name,), message, "they will be clipped where bounds are used")
-            )
+            remedy = "they will be clipped where bounds are used"
+            found.append(Finding("warning", site, (column.name,), message, remedy))
     return found
 
 

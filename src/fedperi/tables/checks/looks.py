@@ -55,9 +55,9 @@ class NumberLook:
     rising: bool
     falling: bool
 
-    def inner(self, codes: tuple[float, ...] = ()) -> Floats:
+    def inner(self, codes: tuple[float, ...]) -> Floats:
         """Return the sample without some codes."""
-        return self.sample[~np.isin(self.sample, codes)] if codes else self.sample
+        return self.sample[~np.isin(self.sample, codes)]
 
 
 @dataclass

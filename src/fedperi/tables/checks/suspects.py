@@ -57,7 +57,9 @@ def date_findings(name: str, looks: Looked) -> list[Finding]:
     >>> print(date_findings("visit", {"lyon": looks.result()["visit"]})[0])
     column 'visit': dates written as whole numbers, so that differences are not days; ...
     """
-    if not looks or not all(look.whole and _dates(look) for look in looks.values()):
+    if not looks or not all(look.whole and look.dates and look.n >= 10 for look in looks.values()):
+        return []
+    if any(len(np.unique(look.sample)) <= 2 for look in looks.values()):
         return []
     message = "dates written as whole numbers, so that differences are not days"
     remedy = f"convert them to days since a fixed date, or {leave_out(name)}"
@@ -69,18 +71,16 @@ def number_notes(schema: Schema, given: Schema | None, looks: Mapping[str, Looke
 
     Columns with two values are not listed, because for them it makes no difference.
     """
-    names = tuple(
-        column.name
-        for column in schema.columns
-        if column.kind == "continuous"
-        and (given is None or column.name not in given)
-        and looks.get(column.name)
-        and all(look.whole for look in looks[column.name].values())
-        and 2 < len(np.unique(np.concatenate([look.sample for look in looks[column.name].values()]))) <= MAX_CODES
-    )
+    names = []
+    for column in schema.columns:
+        seen = looks.get(column.name, {}).values()
+        if column.kind == "continuous" and (given is None or column.name not in given) and seen:
+            different = np.unique(np.concatenate([look.sample for look in seen]))
+            if all(look.whole for look in seen) and 2 < len(different) <= MAX_CODES:
+                names.append(column.name)
     message = "few different whole numbers, stored as decimals and taken as amounts"
     remedy = 'if they are codes, declare kind = "categorical" in the schema'
-    return [Finding("note", None, names, message, remedy, "codes")] if names else []
+    return [Finding("note", None, tuple(names), message, remedy, "codes")] if names else []
 
 
 def order_findings(looks: Mapping[str, Looked], schema: Schema) -> list[Finding]:
@@ -104,9 +104,8 @@ def order_findings(looks: Mapping[str, Looked], schema: Schema) -> list[Finding]
             found.append(Finding("note", None, columns, f"sorted at {quoted(sites)}", remedy, "sorted"))
             continue
         place, where = (sites[0], "") if len(sites) == 1 else (None, f" at {quoted(sites)}")
-        message = (
-            f"all of them are sorted{where}: perhaps each was sorted by itself, so that rows no longer belong together"
-        )
+        doubt = "perhaps each was sorted by itself, so that rows no longer belong together"
+        message = f"all of them are sorted{where}: {doubt}"
         found.append(Finding("error", place, columns, message, "compare with the source", "sorted"))
     return found
 
@@ -162,7 +161,3 @@ def _should_repeat(looks: Looked) -> bool:
     with np.errstate(over="ignore"):  # the spread of numbers too large to be squared is infinite: none would repeat
         spreads = [(len(look.sample), float(look.sample.std())) for look in looks.values()]
     return sum(0.14 * n * n / max(spread, 0.14) for n, spread in spreads) > COLLISIONS
-
-
-def _dates(look: NumberLook) -> bool:
-    return look.dates and look.n >= 10 and len(np.unique(look.sample)) > 2

@@ -96,10 +96,11 @@ def other_units(
 def _other_unit(mean: float, spread: float, usual_mean: float, usual_spread: float, word: str) -> tuple[str, float]:
     """Describe the other unit that a column seems to have, or return no text; also the factor between the two units."""
     by_mean, by_spread = mean / usual_mean, spread / usual_spread
-    scales = ((True, "degrees Fahrenheit instead of Celsius"), (False, "degrees Celsius instead of Fahrenheit"))
-    for warm, words in scales:
-        expected = 1.8 * usual_mean + 32 if warm else (usual_mean - 32) / 1.8
-        factor = 1.8 if warm else 1 / 1.8
+    scales = (
+        (1.8 * usual_mean + 32, 1.8, "degrees Fahrenheit instead of Celsius"),
+        ((usual_mean - 32) / 1.8, 1 / 1.8, "degrees Celsius instead of Fahrenheit"),
+    )
+    for expected, factor, words in scales:
         # A temperature of the body varies by a degree, so the mean must fit closely: half a standard deviation.
         if abs(mean - expected) < 0.5 * spread and _near(by_spread, factor) and 30 <= min(mean, usual_mean) <= 45:
             return f"{word} and spread are as if it were in {words}", 0.0

@@ -35,10 +35,9 @@ TINY = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """The result of EM: moments as if all rows were complete, the number of steps, and whether it converged."""
+    """The result of EM: moments as if all rows were complete, and whether it converged."""
 
     moments: Moments
-    steps: int
     converged: bool
 
 
@@ -69,7 +68,7 @@ def em(patterns: Patterns) -> Estimate:
     mean, covariance = two
     rows, unit = int(counts.sum()), patterns.unit
     found = Moments(rows, patterns.origin + unit * mean, rows * covariance * np.outer(unit, unit))
-    return Estimate(found, steps, change <= CONVERGED)
+    return Estimate(found, change <= CONVERGED)
 
 
 def _jump(start: State, one: State, two: State) -> State:

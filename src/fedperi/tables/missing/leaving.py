@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 from ..checks.findings import Finding, percent, quoted
 from ..checks.profile import TableProfile
+from ..preparing.texts import folded
 from ..schema import Schema
-from .spelled import other_spellings
 
 MOST_MISSING = 0.5
 """Share of missing values in a column of a site up to which EM estimates its moments. With more, they would be more
@@ -188,3 +188,33 @@ def gaps_here(profile: TableProfile) -> list[Finding]:
     remedy = "means and covariances are estimated by EM, which assumes that values are missing at random"
     columns = tuple(column.name for column in lacking)
     return [Finding("warning", profile.site, columns, f"values are missing: {', '.join(shares)}", remedy, "missing")]
+
+
+def other_spellings(profiles: Sequence[TableProfile]) -> list[Finding]:
+    """List columns that some sites spell differently: other capitals, spaces or punctuation.
+
+    Two names are spellings of one name if no site has both.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import open_table
+    >>> from fedperi.tables.checks.profile import scan
+    >>> tables = {"north": pd.DataFrame({"Heart rate": [60, 70]}), "south": pd.DataFrame({"heart_rate": [60, 70]})}
+    >>> print(other_spellings([scan(open_table(table, name), "auto") for name, table in tables.items()])[0])
+    columns 'Heart rate', 'heart_rate': spelled one way at 'north', another at 'south'; rename them so that all ...
+    """
+    spelled: dict[str, dict[str, list[str]]] = {}
+    for profile in profiles:
+        for name in profile.columns:
+            spelled.setdefault(folded(name), {}).setdefault(name, []).append(profile.site)
+    columns: dict[str, list[str]] = {}
+    for names in spelled.values():
+        sites = [site for some in names.values() for site in some]
+        if len(names) > 1 and len(sites) == len(set(sites)):
+            ways = ", another at ".join(map(quoted, names.values()))
+            columns.setdefault(f"one way at {ways}", []).extend(names)
+    remedy = "rename them so that all sites agree; if these are different columns, leave them out with --exclude"
+    return [
+        Finding("error", None, tuple(names), f"spelled {ways}", remedy, "spelling") for ways, names in columns.items()
+    ]

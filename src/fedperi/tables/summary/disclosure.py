@@ -65,7 +65,9 @@ def disclosure_findings(summary: Summary, two_values: Mapping[str, tuple[float, 
     few = (counts >= 1) & (counts < FEWEST)
     rare = [at for at in range(len(levels)) if few[at, at]]
     for at in rare:
-        found.append(_rare_level(summary.site, levels, counts, at))
+        (variable, level), merging = levels[at], _merging(levels, counts, at)
+        remedy = f"{merging}, or leave the column out" if merging else "leave the column out, or release with noise"
+        found.append(Finding("error", summary.site, (variable,), f"level {level!r} has 1 to {FEWEST - 1} rows", remedy))
     for i in range(len(levels)):
         for j in range(i):
             if few[i, j] and levels[i][0] != levels[j][0] and i not in rare and j not in rare:
@@ -92,16 +94,17 @@ def level_counts(
         raise InputError(f"site {summary.site!r}: the summary names no levels; make it with `Summary.of`")
     size = len(summary.mean)
     levels: list[Level] = []
+    unit = np.eye(size + 1)
     rows: list[Floats] = []  # each level's indicator as a linear function of (1, embedded columns)
-    for column, block, unit in zip(summary.schema.columns, summary.blocks, summary.units, strict=True):
-        if column.levels is not None and unit.startswith("OneHot"):
-            parts = [_unit(size, 1 + at) for at in block]
-            rows += [_unit(size, 0) - sum(parts, np.zeros(size + 1)), *parts]
+    for column, block, embedded in zip(summary.schema.columns, summary.blocks, summary.units, strict=True):
+        if column.levels is not None and embedded.startswith("OneHot"):
+            parts = unit[[1 + at for at in block]]
+            rows += [unit[0] - parts.sum(axis=0), *parts]
             levels += [(column.name, level) for level in column.levels]
         elif column.name in two_values:
             low, high = two_values[column.name]
-            upper = (_unit(size, 1 + block[0]) - low * _unit(size, 0)) / (high - low)
-            rows += [_unit(size, 0) - upper, upper]
+            upper = (unit[1 + block[0]] - low * unit[0]) / (high - low)
+            rows += [unit[0] - upper, upper]
             levels += [(column.name, f"{low:g}"), (column.name, f"{high:g}")]
     indicators = np.array(rows).reshape(len(rows), size + 1)
     sums = np.empty((size + 1, size + 1))
@@ -123,19 +126,6 @@ def _uncounted(summary: Summary, two_values: Mapping[str, tuple[float, float]]) 
     message = "a category that is taken as a number, so that the rows of its levels cannot be checked"
     remedy = "declare it as a category in the schema, and leave --data linear out; or release with noise"
     return [Finding("error", summary.site, names, message, remedy)]
-
-
-def _unit(size: int, at: int) -> Floats:
-    out = np.zeros(size + 1)
-    out[at] = 1.0
-    return out
-
-
-def _rare_level(site: str, levels: list[Level], counts: NDArray[np.int64], at: int) -> Finding:
-    variable, level = levels[at]
-    remedy = _merging(levels, counts, at)
-    remedy = f"{remedy}, or leave the column out" if remedy else "leave the column out, or release with noise"
-    return Finding("error", site, (variable,), f"level {level!r} has 1 to {FEWEST - 1} rows", remedy)
 
 
 def _rare_pair(site: str, levels: list[Level], counts: NDArray[np.int64], i: int, j: int) -> Finding:

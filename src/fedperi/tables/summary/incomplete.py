@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,8 +43,14 @@ def incomplete_moments(table: Table, schema: Schema, embedding: Embedding, profi
     if table.engine is not None:
         patterns = table.engine.patterns(table, embedding, profile)
     else:
-        chunks = (embedding.embed_incomplete(frame, table.name) for frame in read_rows(table, schema, CHUNK, "auto"))
-        patterns = _patterns(chunks)
+        stream: PatternStream | None = None
+        for frame in read_rows(table, schema, CHUNK, "auto"):
+            values = embedding.embed_incomplete(frame, table.name)
+            stream = stream or PatternStream(*_middle_and_spread(values))
+            stream.add(values)
+        if stream is None:
+            raise InputError("the table has no rows")
+        patterns = stream.result()
     rows = least_shared(patterns, schema, embedding, table.name)
     found = em(patterns)
     whole = found.moments
@@ -75,18 +80,7 @@ def least_shared(patterns: Patterns, schema: Schema, embedding: Embedding, site:
     return least
 
 
-def _patterns(chunks: Iterator[Floats]) -> Patterns:
-    stream: PatternStream | None = None
-    for rows in chunks:
-        if stream is None:
-            stream = PatternStream(*_units(rows))
-        stream.add(rows)
-    if stream is None:
-        raise InputError("the table has no rows")
-    return stream.result()
-
-
-def _units(rows: Floats) -> tuple[Floats, Floats]:
+def _middle_and_spread(rows: Floats) -> tuple[Floats, Floats]:
     """Return a value in the middle of each column, and its spread, from the first rows, to limit rounding errors."""
     seen = ~np.isnan(rows)
     count = np.maximum(seen.sum(axis=0), 1)

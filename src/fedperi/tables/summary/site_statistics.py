@@ -1,17 +1,21 @@
-"""Turn a summary in common units into the statistics of one site, equal to the last bit to those of `summarize`."""
+"""Find what a site alone would use of the embedding that all sites share, and its statistics to the last bit."""
 
 from __future__ import annotations
+
+from collections.abc import Container
 
 import numpy as np
 
 from ...errors import InputError
+from ..checks.profile import TableProfile
+from ..embedding import Embedding, OneHot
 from ..moments import correlation_of
 from ..statistics import Statistics
 from .summary import Summary
 
 
 def statistics_of(summary: Summary) -> Statistics:
-    """Return the statistics that a site's scores need: only its own levels, without curves.
+    """Return the statistics that `summarize` gives: only the site's own levels, without curves.
 
     Raises
     ------
@@ -59,3 +63,21 @@ def _own_columns(summary: Summary, at: int) -> list[int]:
     present = [column for column in block if summary.mean[column] > 0]
     base = summary.n * (1 - summary.mean[block].sum()) > 0.5
     return (present if base else present[1:]) or block[:1]
+
+
+def own_columns(embedding: Embedding, profile: TableProfile, names: Container[str] | None = None) -> list[int]:
+    """Return the columns that `fit_embedding` would choose at a site: its own levels except the first, and no curves.
+
+    If `names` is given, only columns of these variables are returned.
+    """
+    own: list[int] = []
+    for block, columns in zip(embedding.blocks, embedding.positions, strict=True):
+        if names is not None and block.column.name not in names:
+            continue
+        if isinstance(block, OneHot):
+            counts = profile.columns[block.column.name].counts(block.column.levels or ())
+            present = [level for level, count in enumerate(counts) if count][1:]
+            own += [column for column, level in zip(columns, block.shown, strict=True) if level in present]
+        else:
+            own.append(columns[0])
+    return own

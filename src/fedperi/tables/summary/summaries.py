@@ -24,8 +24,8 @@ from ..survey import FirstReading, for_each_table, read_all
 from ..table import CHUNK, Source, Table, open_tables
 from .alike import present_levels
 from .incomplete import Incomplete, incomplete_moments
-from .own import own_columns
 from .qualities import covariance_of
+from .site_statistics import own_columns
 from .summary import Summary
 from .units import one_hot_unit
 
@@ -62,7 +62,9 @@ def summaries(
 def summarise_alone(table: Table, schema: Schema | None, data: Data, missing: Missing) -> Summary:
     """Summarise one table without those of the other sites, so that levels and ranges come from the schema alone."""
     # One table does not show the range at all sites: without public bounds, curves of two summaries cannot be compared.
-    if data == "auto" and not (schema is not None and _bounded(schema, table.columns)):
+    declared = [schema[name] for name in table.columns if name in schema] if schema is not None else []
+    bounded = all(column.kind == "categorical" or column.bounds for column in declared)
+    if data == "auto" and not (bounded and len(declared) == len(table.columns)):
         data = "mixed"
     return _summaries([table], schema, data, missing, 1, alone=True)[0]
 
@@ -175,8 +177,3 @@ def _single_levels(profiles: Sequence[TableProfile], schema: Schema) -> list[Fin
     names = tuple(column.name for column in schema.columns if column.levels is not None and len(column.levels) < 2)
     remedy = "declare all levels that sites may have in a schema"
     return [Finding("error", profiles[0].site, names, "only one level", remedy)] if names else []
-
-
-def _bounded(schema: Schema, columns: Iterable[str]) -> bool:
-    """Whether a schema declares all columns, with bounds for every column of numbers."""
-    return all(name in schema and (schema[name].kind == "categorical" or schema[name].bounds) for name in columns)
