@@ -134,19 +134,11 @@ def cell_counts(
 
 @dataclass(frozen=True, eq=False)
 class BoundedMoments:
-    """The sum of the outer products of all clipped rows, in steps of ``1 / GRID^2``. It leaves a site only with noise.
+    """The sum of the outer products of all clipped rows, in steps of ``1 / GRID^2``. It may leave only with noise."""
 
-    Parameters
-    ----------
-    total : int array, shape (q + 1, q + 1)
-    rows : int
-    clipped : int
-        Rows that were longer than the limit.
-    """
-
-    total: Integers
+    total: Integers  # shape (q + 1, q + 1)
     rows: int
-    clipped: int
+    clipped: int  # rows that were longer than the limit
 
 
 def bounded_moments(

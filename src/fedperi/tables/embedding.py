@@ -240,19 +240,10 @@ def common_embedding(schema: Schema, profiles: Sequence[TableProfile], data: Dat
 
 
 def fit_embedding(schema: Schema, profile: TableProfile, data: Data, degree: int) -> Embedding:
-    """Choose the block of every column of one site.
+    """Choose the block of every column of one site, from the levels that occur, the means and standard deviations.
 
-    Parameters
-    ----------
-    schema : Schema
-        The shared schema.
-    profile : TableProfile
-        What the site's table holds: levels that occur, means and standard deviations.
-    data : {"linear", "nonlinear", "mixed"}
-        Linear takes codes and truth values as numbers and refuses text; the others take them as categories. Nonlinear
-        turns numbers into a basis; the others leave them as they are.
-    degree : int
-        The highest degree of a basis.
+    Linear data take codes and truth values as numbers and refuse text; otherwise they are categories. Nonlinear data
+    turn numbers into a basis up to `degree`; otherwise numbers stay as they are.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from dataclasses import replace
 from os import PathLike
 
 from ..errors import InputError
-from .checks.findings import Finding, leave_out, percent, quoted, raise_errors
+from .checks.findings import Finding, how_to_leave_out, percent, quoted, raise_errors
 from .checks.profile import ColumnProfile, TableProfile, scan
 from .levels import lacking_by_chance, level_text, number_of, sorted_levels, style_of
 from .preparing.prepared import prepared
@@ -187,7 +187,7 @@ def _odd_text(site: str, profile: ColumnProfile) -> list[Finding]:
         return []
     words = [level for level in profile.levels if number_of(level) is None]
     numbers = len(profile.levels) - len(words)
-    what = text_kind(profile.levels, profile.many)
+    what, leave_out = text_kind(profile.levels, profile.many), how_to_leave_out(profile.name)
     if profile.storage == "text" and partly_numbers(profile.levels):
         message = "numbers, but also text"
         if not profile.many:
@@ -198,12 +198,12 @@ def _odd_text(site: str, profile: ColumnProfile) -> list[Finding]:
     elif profile.storage == "text" and numbers > MAX_CODES and not words:
         message, remedy = "numbers stored as text", "store them as numbers, or declare the column in a schema"
     elif what == "dates":
-        message, remedy = "dates or times", f"convert them to days since a fixed date, or {leave_out(profile.name)}"
+        message, remedy = "dates or times", f"convert them to days since a fixed date, or {leave_out}"
     elif what == "free text":
-        message, remedy = "free text", leave_out(profile.name)
+        message, remedy = "free text", leave_out
     elif what == "own text":
         message = "text with many different values: names, identifiers or free text"
-        remedy = f"{leave_out(profile.name)}; or group its values into fewer categories"
+        remedy = f"{leave_out}; or group its values into fewer categories"
     else:
         return []
     return [Finding("error", site, (profile.name,), message, remedy, "text")]
@@ -284,9 +284,9 @@ def _declared(column: Column, sites: Mapping[str, ColumnProfile]) -> tuple[Colum
         return (None, found) if found or not filled else _join_levels(column.name, filled)
     style = style_of(column.levels)
     for site, profile in sites.items():
-        strange = {level_text(level, style) for level in profile.levels} - set(column.levels)
-        if strange:
-            shown = sorted_levels(strange.intersection(may_be_shown(profile.levels)))
+        unknown = {level_text(level, style) for level in profile.levels} - set(column.levels)
+        if unknown:
+            shown = sorted_levels(unknown.intersection(may_be_shown(profile.levels)))
             some = f"values {quoted(shown)}" if shown else "some values"
             message = f"{some} are not among the declared levels"
             remedy = f"the levels are {quoted(column.levels)}; correct the values or the schema"

@@ -48,7 +48,8 @@ def level_text(value: Any, style: Style = "text") -> str:
         return text if number is None else _number_text(number)
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return str(bool(value))
-    if not isinstance(value, (Real, Decimal)):
+    is_number = isinstance(value, (Real, Decimal))
+    if not is_number:
         return str(value)
     try:
         return _number_text(float(value))

@@ -91,19 +91,15 @@ class Statistics:
         q = len(self.mean)
         if sorted(column for block in self.blocks for column in block) != list(range(q)) or not all(self.blocks):
             raise InputError(f"blocks must hold each of the columns 0 to {q - 1} once, and none may be empty")
-        if not len(self.names) == len(self.blocks) == len(self.kinds):
-            raise InputError(
-                f"{len(self.names)} names, {len(self.blocks)} blocks and {len(self.kinds)} kinds do not fit"
-            )
-        if self.scale.shape != (q,) or self.correlation.shape != (q, q):
-            raise InputError(
-                f"{q} means, scales of shape {self.scale.shape} and correlations of {self.correlation.shape}"
-            )
+        names, blocks, kinds = len(self.names), len(self.blocks), len(self.kinds)
+        if not names == blocks == kinds:
+            raise InputError(f"{names} names, {blocks} blocks and {kinds} kinds do not fit")
+        shapes = self.scale.shape, self.correlation.shape
+        if shapes != ((q,), (q, q)):
+            raise InputError(f"{q} means, scales of shape {shapes[0]} and correlations of {shapes[1]}")
         finite = all(np.isfinite(array).all() for array in (self.mean, self.scale, self.correlation))
         if not finite or self.n < 1 or (self.scale <= 0).any() or (np.diag(self.correlation) != 1).any():
-            raise InputError(
-                "statistics must be finite, with n and scales above 0 and correlations of 1 on the diagonal"
-            )
+            raise InputError("statistics must be finite, with n and scales above 0 and a diagonal of ones")
 
     @property
     def covariance(self) -> Floats:

@@ -88,20 +88,9 @@ def read_once(
 ) -> tuple[Table, FirstReading]:
     """Read a table, unless it was read in the same way before; return it with the result.
 
-    Parameters
-    ----------
-    table : Table
-        A table.
-    schema : Schema, optional
-        Declared columns; it may name only some of them.
-    missing : {"error", "drop"}
-        What to do with rows in which a value is missing.
-    parts : iterable of {"spread", "moments", "hashes", "looks"}
-        What is needed besides types and ranges; see `FirstReading`.
-    memory : Memory, optional
-        Room for the rows, shared with other tables.
-    tell : callable, optional
-        Called with a sentence before the first rows, and after every chunk.
+    The schema may declare only some of the columns. `parts` is what is needed besides types and ranges, see
+    `FirstReading`. `memory` is room for the rows, shared with other tables. `tell` is called before the first rows, and
+    after every chunk.
 
     Examples
     --------

@@ -51,9 +51,8 @@ def unit_errors(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> lis
     """
     found = []
     for name, sites in middles.items():
-        for site, words, factor in other_units(
-            list(sites), np.array([m for m, _ in sites.values()]), np.array([s for _, s in sites.values()]), "median"
-        ):
+        medians, spreads = np.array(list(sites.values())).reshape(-1, 2).T
+        for site, words, factor in other_units(list(sites), medians, spreads, "median"):
             how = f"declare scale = {{ '{site}' = {factor:.4g} }} for {name} in the schema, or " if factor else ""
             remedy = f"{how}convert the column at this site; ask it which unit it uses"
             found.append(Finding("error", site, (name,), words, remedy, "unit"))

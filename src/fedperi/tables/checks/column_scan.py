@@ -60,21 +60,11 @@ class ColumnProfile:
 
 @dataclass
 class ColumnScan:
-    """What is known about a column so far.
+    """What is known about a column so far."""
 
-    Parameters
-    ----------
-    limit : int
-        The number of different values to remember.
-    count : bool, optional
-        Whether to count numbers; if not given, as long as all are whole.
-    spread : bool
-        Whether to find mean and standard deviation.
-    """
-
-    limit: int
-    count: bool | None = None
-    spread: bool = True
+    limit: int  # the number of different values to remember
+    count: bool | None = None  # whether to count numbers; if None, as long as all are whole
+    spread: bool = True  # whether to find mean and standard deviation
     storages: set[Storage] = field(default_factory=set)
     dtype: object = ""
     missing: int = 0

@@ -52,7 +52,7 @@ def determined_here(
     sound = Schema(tuple(column for column in schema.columns if column.name not in faulty))
     discrete = all(column.kind == "categorical" for column in sound.columns)
     if len(sound.columns) < 2 or _gaps(reading, sound):
-        return Determined()  # of incomplete rows the run estimates moments, and looks at all sites together
+        return Determined()  # the run estimates the moments of incomplete rows, and checks all sites together
     try:
         embedding, whole = fit_embedding(sound, reading.profile, "mixed", 1), None
         moments = _known(reading, sound)
@@ -68,7 +68,7 @@ def determined_here(
         return Determined()
     found = []
     for item in dependent:
-        # A residual variance of zero has no logarithm: scores and tests refuse it. Counts of categories can bear it.
+        # Scores and tests need the logarithm of a residual variance, which must not be zero. Counts do not need it.
         refused = item.exact and not discrete
         level: Level = "error" if refused and strict else "warning"
         found.append(_finding(level, table.name, item, remedy=REFUSED if refused and not strict else ""))
@@ -128,9 +128,8 @@ def _moments(
         tell(f"{what} {table.origin} for moments, now that the types and ranges of all sites are known")
     if table.engine is not None:
         return table.engine.moments(table, embedding, reading.profile, reading.missing)
-    return stream_moments(
-        embedding.embed(frame, table.name) for frame in read_rows(table, schema, CHUNK, reading.missing)
-    )
+    frames = read_rows(table, schema, CHUNK, reading.missing)
+    return stream_moments(embedding.embed(frame, table.name) for frame in frames)
 
 
 def _finding(level: Level, site: str | None, item: Dependence, where: str = "", remedy: str = "") -> Finding:

@@ -82,12 +82,12 @@ def percent(part: int, whole: int) -> str:
     return f"{share:.0f} %" if share in (0, 100) else f"{share:.1f} %"
 
 
-def leave_out(name: str) -> str:
+def how_to_leave_out(name: str) -> str:
     """Say how to leave a column out.
 
     Examples
     --------
-    >>> leave_out("case")
+    >>> how_to_leave_out("case")
     'leave it out: --exclude case, or kind = "ignore" in the schema'
     """
     return f'leave it out: --exclude {name}, or kind = "ignore" in the schema'

@@ -83,7 +83,6 @@ class _Scan:
     low: _Edge = field(default_factory=_Edge)
     high: _Edge = field(default_factory=_Edge)  # of the values with their sign changed
     n: int = 0
-    seen: int = 0
     stride: int = 1
     sample: Floats = field(default_factory=lambda: np.empty(0))
     codes: dict[int, int] = field(default_factory=dict)
@@ -97,7 +96,6 @@ class _Scan:
         values = column[np.isfinite(column)]
         if not len(values):
             return
-        self.n += len(values)
         self.low.add(values)
         self.high.add(-values)
         whole = values == np.floor(values)
@@ -105,6 +103,7 @@ class _Scan:
         self._count_codes(values, whole)
         self._follow(values)
         self._keep(values)
+        self.n += len(values)
 
     def _count_codes(self, values: Floats, whole: NDArray[np.bool_]) -> None:
         coded = whole
@@ -126,8 +125,7 @@ class _Scan:
 
     def _keep(self, values: Floats) -> None:
         """Keep every value whose number is a multiple of the stride, which doubles when there are too many."""
-        first = -self.seen % self.stride
-        self.seen += len(values)
+        first = -self.n % self.stride
         self.sample = np.concatenate([self.sample, values[first :: self.stride]])
         while len(self.sample) > SAMPLE:
             self.sample, self.stride = self.sample[::2], 2 * self.stride

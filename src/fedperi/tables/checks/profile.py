@@ -53,16 +53,12 @@ def scan(
     tap: Callable[[pd.DataFrame], None] | None = None,
     spread: bool = True,
 ) -> TableProfile:
-    """Read a table once and describe its columns.
+    """Read a table once, `chunk` rows at a time, and describe its columns.
 
     Parameters
     ----------
-    table : Table
-        The site's table.
     missing : {"auto", "em", "error", "drop"}
         With ``"drop"``, rows with a missing value are counted and then left out.
-    chunk : int
-        Rows in memory at a time; the result does not depend on it.
     schema : Schema, optional
         Its longest list of levels is the number of values to remember, if that is more than `MAX_LEVELS`. It also says
         of which columns numbers are counted; see `ColumnProfile`.

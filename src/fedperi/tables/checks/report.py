@@ -10,7 +10,7 @@ from ...names import visible
 from ...phrases import with_noun
 from ..schema import Schema
 from ..table import Table
-from .findings import Finding, percent, quoted
+from .findings import Finding, Level, percent, quoted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -223,8 +223,8 @@ def _merged(findings: tuple[Finding, ...]) -> list[tuple[list[str], Finding]]:
         by_columns[key] = finding if known is None else replace(known, columns=known.columns + finding.columns)
     by_sites: dict[tuple[object, ...], tuple[list[str], Finding]] = {}
     for finding in by_columns.values():
-        key = (finding.level, finding.columns, finding.message, finding.remedy)
-        sites, _ = by_sites.setdefault(key, ([], finding))
+        shared = (finding.level, finding.columns, finding.message, finding.remedy)
+        sites, _ = by_sites.setdefault(shared, ([], finding))
         sites.extend([finding.site] if finding.site is not None else [])
     return list(by_sites.values())
 
@@ -239,5 +239,5 @@ def _conclusion(report: CheckReport) -> RenderableType:
     return Text(f"No errors{f', {words}' if words else ''}: a run would start.", style="green")
 
 
-def _counted(count: Counter[str]) -> list[str]:
+def _counted(count: Counter[Level]) -> list[str]:
     return [with_noun(count[level], level) for level in ("error", "warning") if count[level]]

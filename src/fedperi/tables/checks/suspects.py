@@ -10,7 +10,7 @@ from ..infer import MAX_CODES
 from ..preparing.obvious import names_an_identifier
 from ..schema import Schema
 from ..statistics import Statistics
-from .findings import Finding, leave_out, quoted
+from .findings import Finding, how_to_leave_out, quoted
 from .looks import NumberLook
 from .sentinels import Looked
 
@@ -42,7 +42,7 @@ def identifier_findings(name: str, looks: Looked) -> list[Finding]:
         message = "whole numbers that never repeat: probably an identifier"
     else:
         return []
-    return [Finding("warning", None, (name,), message, leave_out(name), "identifier")]
+    return [Finding("warning", None, (name,), message, how_to_leave_out(name), "identifier")]
 
 
 def date_findings(name: str, looks: Looked) -> list[Finding]:
@@ -62,7 +62,7 @@ def date_findings(name: str, looks: Looked) -> list[Finding]:
     if any(len(np.unique(look.sample)) <= 2 for look in looks.values()):
         return []
     message = "dates written as whole numbers, so that differences are not days"
-    remedy = f"convert them to days since a fixed date, or {leave_out(name)}"
+    remedy = f"convert them to days since a fixed date, or {how_to_leave_out(name)}"
     return [Finding("warning", None, (name,), message, remedy, "date")]
 
 

@@ -54,8 +54,8 @@ class LeftOut:
 NOTHING = LeftOut()
 
 
-def leave_out(profiles: Sequence[TableProfile], limit: float = MOST_MISSING) -> LeftOut:
-    """Find columns and sites to leave out, until no column of a site lacks more than the share `limit` of its values.
+def leave_out(profiles: Sequence[TableProfile]) -> LeftOut:
+    """Find columns and sites to leave out, until no column of a site lacks more than `MOST_MISSING` of its values.
 
     A site without a column lacks all its values. Each step leaves out either a column or a site: the one that loses the
     fewest values for each column of a site with too few values that it removes. If sites only spell a name differently,
@@ -86,7 +86,7 @@ def leave_out(profiles: Sequence[TableProfile], limit: float = MOST_MISSING) -> 
     columns, sites = list(names), list(rows)
     found: list[Finding] = []
     reasons: dict[tuple[str, bool], list[str]] = {}
-    while over := {(site, name) for site in sites for name in columns if lacking[site, name] > limit}:
+    while over := {(site, name) for site in sites for name in columns if lacking[site, name] > MOST_MISSING}:
         column, site = _fewest_lost(over, columns, {site: rows[site] for site in sites}, lacking)
         if column is not None:
             columns.remove(column)

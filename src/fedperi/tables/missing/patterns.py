@@ -49,12 +49,7 @@ class Patterns:
 class PatternStream:
     """The patterns of rows that are added in chunks; missing values are NaN.
 
-    Parameters
-    ----------
-    origin, unit : arrays, shape (q,)
-        See `Patterns`.
-    most : int, optional
-        The number of patterns that are kept; as many as `HELD` allows if not given. Rows with others are left out.
+    At most `most` patterns are kept, or as many as `HELD` allows. Rows with other patterns are left out.
 
     Examples
     --------

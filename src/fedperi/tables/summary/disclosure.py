@@ -35,12 +35,8 @@ Level = tuple[str, str]
 def disclosure_findings(summary: Summary, two_values: Mapping[str, tuple[float, float]] | None = None) -> list[Finding]:
     """List why an exact summary may not leave the site, as errors with remedies. They show no count and no cell.
 
-    Parameters
-    ----------
-    summary : Summary
-        With its schema, which names the levels.
-    two_values : mapping of str to (float, float), optional
-        Columns of numbers that have only two values at the site, with these values: they are indicators too.
+    The summary needs its schema, which names the levels. `two_values` are the columns of numbers that have only two
+    values at the site, with these values: they are indicators too.
 
     Examples
     --------

@@ -22,15 +22,15 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Incomplete:
-    """Moments, what is known about missing values if there are any, and how many rows were left out."""
+class TableMoments:
+    """The moments of one site, what is known about missing values if there are any, and how many rows were left out."""
 
     moments: Moments
     gaps: Gaps | None
     left_out: int
 
 
-def incomplete_moments(table: Table, schema: Schema, embedding: Embedding, profile: TableProfile) -> Incomplete:
+def incomplete_moments(table: Table, schema: Schema, embedding: Embedding, profile: TableProfile) -> TableMoments:
     """Estimate the moments of a table with missing values by EM, reading its rows once.
 
     They count for as many rows as the pair of variables with the fewest common values has (`least_shared`).
@@ -57,7 +57,7 @@ def incomplete_moments(table: Table, schema: Schema, embedding: Embedding, profi
     lacking = {name: profile.columns[name].missing for name in schema.names if profile.columns[name].missing}
     shares = tuple((name, missing / profile.total) for name, missing in lacking.items())
     gaps = Gaps(profile.total, shares, found.converged)
-    return Incomplete(Moments(rows, whole.mean, whole.scatter * (rows / whole.n)), gaps, patterns.left_out)
+    return TableMoments(Moments(rows, whole.mean, whole.scatter * (rows / whole.n)), gaps, patterns.left_out)
 
 
 def least_shared(patterns: Patterns, schema: Schema, embedding: Embedding, site: str) -> int:

@@ -23,7 +23,7 @@ from ..schema import Kind, Schema
 from ..survey import FirstReading, for_each_table, read_all
 from ..table import CHUNK, Source, Table, open_tables
 from .alike import present_levels
-from .incomplete import Incomplete, incomplete_moments
+from .incomplete import TableMoments, incomplete_moments
 from .qualities import covariance_of
 from .site_statistics import own_columns
 from .summary import Summary
@@ -103,7 +103,7 @@ def _summaries(
         if moments is None:
             rows = (embedding.embed(frame, table.name) for frame in read_rows(table, agreed, CHUNK, missing))
             moments = _with_own_columns(rows, own_columns(embedding, profile)) if alone else stream_moments(rows)
-        return _summary(table.name, agreed, embedding, Incomplete(moments, None, profile.dropped), kinds)
+        return _summary(table.name, agreed, embedding, TableMoments(moments, None, profile.dropped), kinds)
 
     made = for_each_table(jobs, opened, summarise, read)
     made = [replace(summary, left_out=left.columns) for summary in made]
@@ -138,7 +138,7 @@ def _left_out(profiles: Sequence[TableProfile], missing: Missing, alone: bool) -
     return left
 
 
-def _summary(site: str, schema: Schema, embedding: Embedding, found: Incomplete, kinds: tuple[Kind, ...]) -> Summary:
+def _summary(site: str, schema: Schema, embedding: Embedding, found: TableMoments, kinds: tuple[Kind, ...]) -> Summary:
     moments = found.moments
     return Summary(
         site,
