@@ -7,7 +7,7 @@
   rescales by its own mean plus or minus `REACH` standard deviations. So its answer does not depend on its units or on
   other sites, and no constant has to be exchanged. If the schema declares bounds, these are used instead: then the
   embedding does not depend on the data.
-- `Curve`: the column itself, and polynomials of degree 2 to d beside it.
+- `Curve`: the column itself, followed by polynomials of degree 2 to d.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REACH = 3.0  # standard deviations that fill [-1, 1]: 99.7 % of a normal variable, and outliers cannot dominate
-CURVES = 2  # degree of the curves beside numbers for ``data="auto"``: they show which results need straight lines
+CURVES = (
+    2  # degree of the curves beside numbers for ``data="auto"``: they show which results hold only for straight lines
+)
 MAX_DEGREE = 10  # polynomials of a higher degree fit noise, and their moments lose digits
 
 Data = Literal["auto", "linear", "nonlinear", "discrete", "mixed"]
@@ -121,7 +123,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class Curve:
-    """A number as it is, and beside it the Legendre polynomials of degree 2 to `width` of a `Basis`.
+    """A number as it is, followed by the Legendre polynomials of degree 2 to `width` of a `Basis`.
 
     As an effect the variable is the number itself, not clipped; as a cause it may have a curved effect.
 

@@ -1,4 +1,4 @@
-"""The names of categories: one spelling per level, whatever type a file or a DataFrame uses to store it."""
+"""The names of categories: one spelling per level, in whatever type a file or a DataFrame stores it."""
 
 from __future__ import annotations
 

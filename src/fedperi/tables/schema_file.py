@@ -130,7 +130,7 @@ def _column(name: str, entry: Any) -> Column | None:
             )
     levels, bounds, kind = entry.get("levels"), entry.get("bounds"), entry.get("kind")
     if kind is None and (levels is not None or bounds is not None):
-        raise InputError(f"column {name!r} needs a kind, 'continuous' or 'categorical', beside levels or bounds")
+        raise InputError(f"column {name!r} with levels or bounds needs a kind, 'continuous' or 'categorical'")
     if kind is None:
         return None
     if kind == "ignore":

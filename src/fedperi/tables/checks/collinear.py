@@ -18,7 +18,7 @@ _NEGLIGIBLE = (0.01, 1e-4, 1e-6)  # standardised weights below which columns may
 
 @dataclass(frozen=True)
 class Dependence:
-    """Variables of which one is determined by the others, and the multiple correlation. It may be any of them."""
+    """Variables that determine one of them, which may be any of them, and the multiple correlation."""
 
     names: tuple[str, ...]
     correlation: float

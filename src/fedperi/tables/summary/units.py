@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def one_hot_unit(levels: Sequence[str]) -> str:
-    """Describe a category by its levels, the first of which has no column.
+    """Describe a category by its levels; the first level has no column.
 
     Examples
     --------
