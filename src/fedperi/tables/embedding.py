@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REACH = 3.0  # standard deviations that fill [-1, 1]: 99.7 % of a normal variable, and outliers cannot dominate
-CURVES = (
-    2  # degree of the curves beside numbers for ``data="auto"``: they show which results hold only for straight lines
-)
+CURVES = 2  # degree of the curves of numbers for ``data="auto"``: they show which results need straight lines
 MAX_DEGREE = 10  # polynomials of a higher degree fit noise, and their moments lose digits
 
 Data = Literal["auto", "linear", "nonlinear", "discrete", "mixed"]
