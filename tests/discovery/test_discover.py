@@ -362,7 +362,7 @@ def test_fewer_rows_than_columns(n: int, p: int) -> None:
     assert fp.is_cpdag(ges(frame))
     assert check([frame]).ok == (n >= p)
     assert (
-        f"site 'site 1': {n} rows are not more than the {p} variables: most edges found would be chance; "
+        f"site 'site 1': {n} rows are not more than the {p} variables: most edges would be found by chance; "
         "drop variables, or collect more rows"
     ) in map(str, check([frame]).findings)
 
@@ -427,11 +427,11 @@ def test_all_values_missing() -> None:
     assert_refused_everywhere(collider(100).assign(b=np.nan), "column 'b': all values are missing; drop the column")
     assert_refused_everywhere(collider(100) * np.nan, "column 'a': all values are missing; drop the column")
     frame = collider(100).assign(b=np.nan)
-    assert "every row has a missing value, in this column 100 % of them" in str(
+    assert "no row is complete, and in this column 100 % of the values are missing" in str(
         check([frame], missing="drop").findings[0]
     )
     for method in (pc, ges):
-        with pytest.raises(fp.InputError, match="column 'b': every row has a missing value"):
+        with pytest.raises(fp.InputError, match="column 'b': no row is complete"):
             method(frame, missing="drop")
 
 

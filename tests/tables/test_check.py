@@ -18,6 +18,7 @@ from fedperi.tables.checks.collinear import dependences
 from fedperi.tables.checks.faults import CONSTANT, MISSING
 from fedperi.tables.checks.findings import percent
 from fedperi.tables.preparing.opening import Opening
+from fedperi.tables.summary.summaries import summaries
 
 
 def site(n: Any = 300, seed: Any = 0) -> Any:
@@ -190,7 +191,7 @@ def test_few_rows() -> None:
     ]
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 8)))
     assert findings([wide]) == [
-        "site 'site 1': 5 rows are not more than the 8 variables: most edges found would be chance; "
+        "site 'site 1': 5 rows are not more than the 8 variables: most edges would be found by chance; "
         "drop variables, or collect more rows"
     ]
     assert findings([site(1)[["a", "b"]]], "error") == [
@@ -217,6 +218,12 @@ def test_a_column_that_is_constant_at_one_site_is_a_warning_and_everywhere_an_er
     assert findings({"north": north}, "error") == [
         f"site 'north', column 'a': all values are the same (1.5); {CONSTANT}"
     ]
+
+
+def test_a_warning_about_levels_does_not_hide_a_column_that_is_constant_everywhere() -> None:
+    north, south = site().assign(a=1.5), site(seed=1).assign(a=1.5)
+    with pytest.raises(InputError, match="column 'a': all values are the same at every site; drop the column"):
+        summaries({"north": north, "south": south[south["g"] != "w"]})
 
 
 def test_columns_that_determine_each_other_at_one_site_only_are_a_warning() -> None:

@@ -207,7 +207,7 @@ def test_columns_that_are_never_there_together() -> None:
     table.loc[:199, "dose"], table.loc[200:, "pulse"] = None, None
     assert_refused(
         lambda: fp.MPERI().fit({"Brest": table, "Lyon": hospitals()["Lyon"]}),
-        "site 'Brest', columns 'dose', 'pulse': no row has both, so that nothing tells how they go together; leave one "
+        "site 'Brest', columns 'dose', 'pulse': no row has both, so that their covariance is unknown; leave one "
         "of them out",
     )
 

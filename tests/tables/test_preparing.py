@@ -78,7 +78,7 @@ def test_a_schema_file_keeps_preparations(tmp_path: Path) -> None:
         ("scale = { lyon = 0 }", "column 'a': the factor for site 'lyon' must be a positive number, not 0"),
         ("scale = { lyon = 2 }\nrename = { m = 'f' }", "rename is for categories and scale for numbers; give one"),
         ('kind = "ignore"\nmissing_values = [0]', "column 'a' is ignored; leave out everything but its kind"),
-        ('levels = ["a", "b"]', "column 'a' needs a kind, 'continuous' or 'categorical', beside levels or bounds"),
+        ('levels = ["a", "b"]', "column 'a' with levels or bounds needs a kind, 'continuous' or 'categorical'"),
     ],
 )
 def test_bad_preparations_are_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -313,7 +313,7 @@ def test_all_missing(values: Any) -> None:
     assert_refused(lambda: north(frame), "site 'north', column 'b': all values are missing; drop the column")
     assert_refused(
         lambda: north(frame, missing="drop"),
-        "site 'north', column 'b': every row has a missing value, in this column 100 % of them; "
+        "site 'north', column 'b': no row is complete, and in this column 100 % of the values are missing; "
         "drop the columns that are mostly missing",
     )
 
@@ -429,7 +429,7 @@ def test_statistics_made_by_hand_are_checked() -> None:
     one = np.eye(2)
     assert Statistics(("a", "b"), ((0,), (1,)), 9, [0, 0], [1, 2], one).kinds == ("continuous", "continuous")
     for arguments, message in [
-        ((("a", "b"), ((0,), (0,)), 9, [0, 0], [1, 2], one), "blocks must share out the columns 0 to 1, each once"),
+        ((("a", "b"), ((0,), (0,)), 9, [0, 0], [1, 2], one), "blocks must hold each of the columns 0 to 1 once"),
         ((("a",), ((0,), (1,)), 9, [0, 0], [1, 2], one), "1 names, 2 blocks and 1 kinds do not fit"),
         ((("a", "b"), ((0,), (1,)), 9, [0, 0], [1], one), r"2 means, scales of shape \(1,\) and correlations of"),
         ((("a", "b"), ((0,), (1,)), 9, [0, 0], [1, 0], one), "statistics must be finite, with n and scales above 0"),

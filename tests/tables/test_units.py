@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import fedperi as fp
-from fedperi.tables.checks.units import unit_findings
+from fedperi.tables.checks.units import unit_warnings
 
 
 def sites(
@@ -23,7 +23,7 @@ def sites(
 
 
 def found(tables: dict[str, pd.DataFrame]) -> list[str]:
-    return [str(finding) for finding in unit_findings([fp.Summary.of(t, name=name) for name, t in tables.items()])]
+    return [str(finding) for finding in unit_warnings([fp.Summary.of(t, name=name) for name, t in tables.items()])]
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""Rows that public limits bound, so that one person can change what is kept of a table by a known amount only.
+"""Sums over rows that are clipped to public limits, so that one person can change them only by a known amount.
 
-Everything here is a function of one row and of public constants: bounds and levels from the schema, centres and scales
+All functions of a row use only that row and public constants: bounds and levels from the schema, centres and scales
 that were chosen privately. `fedperi.tables.readers.private` reads the rows, and refuses none. Sums are kept in whole
-numbers: the sensitivity is then exact, and no rounding error can give a row away.
+numbers: the sensitivity is then exact, and no rounding error can reveal a row.
 
-A standardised row is ``(CONSTANT, z)``, ``z`` clipped to norm `limit`; its outer product has the Frobenius norm
-``CONSTANT^2 + limit^2`` at most, which is the sensitivity of the sum under adding or removing a row.
+A standardised row is ``(CONSTANT, z)``, with ``z`` clipped to norm `limit`. The Frobenius norm of its outer product is
+at most ``CONSTANT^2 + limit^2``, which is the sensitivity of the sum if a row is added or removed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,10 +20,11 @@ from numpy.typing import NDArray
 
 from .checks.profile import Missing
 from .embedding import MAX_DEGREE, REACH, Data
+from .encode import positions_of
 from .levels import level_text
 from .readers.private import is_number, limits, private_rows
 from .schema import Column, Schema
-from .table import CHUNK, Cells, Table
+from .table import CHUNK, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,13 +33,13 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 GRID = 4096
-"""Steps of a standardised unit to which rows are rounded, towards zero: far below any noise, and sums are exact."""
+"""Steps per standardised unit to which rows are rounded, towards zero: far finer than any noise, and sums are exact."""
 
 CONSTANT = 0.5
-"""The coordinate that all rows share, in standard units. Its square counts the rows, its products are the means."""
+"""The coordinate that all rows share, in standard units. Its square gives the count of rows, its products the means."""
 
 SPREAD = 0.5
-"""Standard deviation that an indicator is taken to have, the largest possible: no look at the data is needed."""
+"""Standard deviation assumed for an indicator: the largest possible one, so that the data are not needed."""
 
 Units = Mapping[str, tuple[float, float]]
 """Centre and scale of every column of numbers, in the column's own units."""
@@ -77,14 +77,13 @@ class PublicEmbedding:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Columns of every variable."""
+        """The number of columns of every variable."""
         return tuple(self._width(column) for column in self.schema.columns)
 
     @property
     def positions(self) -> tuple[tuple[int, ...], ...]:
         """For every variable, its columns in the embedded table."""
-        ends = list(accumulate(self.widths))
-        return tuple(tuple(range(end - width, end)) for width, end in zip(self.widths, ends, strict=True))
+        return positions_of(self.widths)
 
     def embed(self, rows: Floats) -> Floats:
         """Return rows of `fedperi.tables.readers.private.private_rows` in standard units, not yet clipped."""
@@ -105,17 +104,11 @@ class PublicEmbedding:
 
 
 def cell_counts(
-    table: Table,
-    schema: Schema,
-    data: Data,
-    missing: Missing,
-    cells: int,
-    decimal: str | None = None,
-    chunk: int = CHUNK,
+    table: Table, schema: Schema, data: Data, missing: Missing, cells: int, decimal: str | None = None
 ) -> tuple[dict[str, Integers], int]:
-    """Count a table's rows in equal cells between the bounds, for every column of numbers. A row is in one cell each.
+    """Count the rows in equal cells between the bounds of each column of numbers; a row is in one cell per column.
 
-    Also return the number of rows, which stays here.
+    Also return the number of rows, which must not leave the site.
 
     Examples
     --------
@@ -130,7 +123,7 @@ def cell_counts(
     numeric = {at: column for at, column in enumerate(schema.columns) if is_number(column, data)}
     counts = {column.name: np.zeros(cells, dtype=np.int64) for column in numeric.values()}
     total = 0
-    for rows in private_rows(table, schema, data, missing, decimal, chunk):
+    for rows in private_rows(table, schema, data, missing, decimal):
         total += len(rows)
         for at, column in numeric.items():
             low, high = limits(column)
@@ -141,19 +134,11 @@ def cell_counts(
 
 @dataclass(frozen=True, eq=False)
 class BoundedMoments:
-    """The sum of the outer products of all clipped rows, in steps of ``1 / GRID^2``. It never leaves a site as it is.
+    """The sum of the outer products of all clipped rows, in steps of ``1 / GRID^2``. It may leave only with noise."""
 
-    Parameters
-    ----------
-    total : int array, shape (q + 1, q + 1)
-    rows : int
-    clipped : int
-        Rows that were longer than the limit.
-    """
-
-    total: Integers
+    total: Integers  # shape (q + 1, q + 1)
     rows: int
-    clipped: int
+    clipped: int  # rows that were longer than the limit
 
 
 def bounded_moments(
@@ -182,14 +167,14 @@ def bounded_moments(
     for rows in private_rows(table, embedding.schema, embedding.data, missing, decimal, chunk):
         z, long = clipped_rows(embedding.embed(rows), limit)
         augmented = np.column_stack([np.full(len(z), GRID * CONSTANT), z])
-        # Whole numbers below 2^53: the product of doubles is exact, whatever the order of summation.
+        # Whole numbers below 2^53: products and sums of doubles are exact, in any order.
         total += (augmented.T @ augmented).astype(np.int64)
         count, clipped = count + len(z), clipped + long
     return BoundedMoments(total, count, clipped)
 
 
 def clipped_rows(z: Floats, limit: float) -> tuple[Floats, int]:
-    """Clip rows to a norm, in whole steps; also say how many were longer.
+    """Clip rows to a norm, and round them to whole steps; also return how many were longer.
 
     Examples
     --------
@@ -199,16 +184,16 @@ def clipped_rows(z: Floats, limit: float) -> tuple[Floats, int]:
     """
     norm = np.linalg.norm(z, axis=1)
     long = norm > limit
-    # Rounding the factor could lengthen a row by 1e-16 of its norm; rounding towards zero then takes a step away
-    # unless the row lies on the grid, where the factor is 1 and nothing was rounded.
+    # Rounding the factor could lengthen a row by 1e-16 of its norm, so the factor is slightly smaller. A row that is
+    # still too long becomes zero.
     shrunk = np.where(long, limit * (1 - 1e-12) / np.where(long, norm, 1.0), 1.0)
     steps = np.trunc(z * shrunk[:, None] * GRID)
     steps[(steps**2).sum(axis=1) > (limit * GRID) ** 2] = 0.0
     return steps, int(long.sum())
 
 
-def fingerprint(table: Table, chunk: int = CHUNK) -> str:
-    """Identify the content of a table, whatever the order of its rows and columns. It stays at the site.
+def fingerprint(table: Table) -> str:
+    """Identify the content of a table, in any order of its rows and columns. It must not leave the site.
 
     Examples
     --------
@@ -218,11 +203,15 @@ def fingerprint(table: Table, chunk: int = CHUNK) -> str:
     >>> fingerprint(open_table(a)) == fingerprint(open_table(b))
     True
     """
+    import pandas as pd
+
     names = sorted(table.columns)
     try:
-        return _digest(names, (_plain_frame(frame, names) for frame in table.chunks(chunk)))
-    except Exception:  # rows that only a private reading takes as they are: pandas and Arrow refuse in many ways
-        return _digest(names, (_text_frame(part, names) for part in table.cells(chunk)))
+        frames = (pd.DataFrame({name: _plain(frame[name]) for name in names}) for frame in table.chunks())
+        return _digest(names, frames)
+    except Exception:  # rows that only a private reading accepts: pandas and Arrow refuse them in many ways
+        cells = ({name: [_text(cell) for cell in part.columns[name]] for name in names} for part in table.cells())
+        return _digest(names, (pd.DataFrame(part, dtype=object) for part in cells))
 
 
 def _digest(names: list[str], frames: Iterable[pd.DataFrame]) -> str:
@@ -235,34 +224,22 @@ def _digest(names: list[str], frames: Iterable[pd.DataFrame]) -> str:
     return hashlib.sha256(repr((names, rows, first % (1 << 64), second % (1 << 64))).encode()).hexdigest()
 
 
-def _plain_frame(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame({name: _plain(frame[name]) for name in names})
-
-
 def _plain(series: pd.Series[Any]) -> pd.Series[Any]:
-    """Values that do not depend on how they happen to be stored: 1 and 1.0 are one number, True is a word."""
+    """Return values in a form that does not depend on their storage: 1 and 1.0 are the same number, True is text."""
     if series.dtype.kind in "iuf":
         return series.astype(np.float64) + 0.0  # -0.0 and 0.0 are one number
     return series.map(level_text, na_action="ignore").astype(object).fillna("").astype(str)
 
 
-def _text_frame(part: Cells, names: list[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame({name: [_text(cell) for cell in part.columns[name]] for name in names}, dtype=object)
-
-
 def _text(cell: Any) -> str:
     try:
         return level_text(cell).encode("utf-8", "backslashreplace").decode()
-    except Exception:  # a whole number of thousands of digits, or an object that has no text
+    except Exception:  # a whole number of thousands of digits, or an object that cannot be written as text
         return f"{cell:x}" if isinstance(cell, int) else type(cell).__name__
 
 
 def _polynomials(z: Floats, degree: int) -> Floats:
-    """Legendre polynomials of z / REACH, each in units of its spread for a normal variable."""
+    """Return Legendre polynomials of z / REACH, each in units of its spread for a normal variable."""
     values = np.polynomial.legendre.legvander(np.clip(z / REACH, -1, 1), degree)[:, 1:]
     centre, spread = _NORMAL[0][:degree], _NORMAL[1][:degree]
     out: Floats = (values - centre) / spread
@@ -270,6 +247,7 @@ def _polynomials(z: Floats, degree: int) -> Floats:
 
 
 def _normal_moments() -> tuple[Floats, Floats]:
+    """Return mean and spread of each Legendre polynomial of a normal variable."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     weights = weights / weights.sum()
     values = np.polynomial.legendre.legvander(np.clip(nodes / REACH, -1, 1), MAX_DEGREE)[:, 1:]

@@ -1,4 +1,4 @@
-"""Counts: the sufficient statistic of a table of categories, the distinct rows and how often each occurs."""
+"""The sufficient statistic of a table of categories: the distinct rows, and how often each occurs."""
 
 from __future__ import annotations
 
@@ -64,25 +64,15 @@ class Counts:
             raise InputError("codes must be positions among the levels, from 0 to the number of levels minus 1")
         if self.n != counts.sum() or (counts < 1).any():
             raise InputError(f"counts must be positive and add up to n = {self.n}, not {counts.sum()}")
-        for name, value in (
-            ("names", names),
-            ("levels", levels),
-            ("codes", codes),
-            ("counts", counts),
-            ("n", int(self.n)),
-        ):
+        values = {"names": names, "levels": levels, "codes": codes, "counts": counts, "n": int(self.n)}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
 
 def stream_counts(chunks: Iterable[Ints], sizes: tuple[int, ...]) -> tuple[Ints, Ints]:
     """Return the distinct rows of a stream of coded rows, in lexicographic order, and their counts.
 
-    Parameters
-    ----------
-    chunks : iterable of int arrays, shape (rows, p)
-        Codes.
-    sizes : tuple of int
-        The number of levels of every column.
+    `sizes` holds the number of levels of every column.
 
     Examples
     --------
@@ -96,7 +86,7 @@ def stream_counts(chunks: Iterable[Ints], sizes: tuple[int, ...]) -> tuple[Ints,
     for chunk in chunks:
         waiting.append(distinct_rows(chunk, np.ones(len(chunk), np.int64), sizes))
         held += len(waiting[-1][1])
-        # Merge only when what waits has grown to the size of the total: the work stays n log n.
+        # Merge only when the waiting rows are as many as those of the total, so that the work stays n log n.
         if held >= len(total[1]):
             total, waiting, held = _merge([total, *waiting], sizes), [], 0
     return _merge([total, *waiting], sizes)
@@ -111,7 +101,7 @@ def distinct_rows(codes: Ints, weights: ArrayLike, sizes: tuple[int, ...]) -> tu
     >>> rows.tolist(), counts.tolist()
     ([[0, 1], [1, 0]], [1, 6])
     """
-    # One number per row, digit by digit; when the next digit would overflow, ranks replace the numbers.
+    # One number per row, built digit by digit; when the next digit would overflow, ranks replace the numbers.
     keys, bound = np.zeros(len(codes), np.int64), 1
     for column, size in zip(codes.T, sizes, strict=True):
         if bound * size >= 2**62:

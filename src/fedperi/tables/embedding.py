@@ -1,19 +1,19 @@
-"""How a variable becomes a block of columns, so that one matrix of second moments serves every kind of data.
+"""Turn each variable into a block of columns, so that one matrix of second moments serves all kinds of data.
 
 - `Linear`: the column itself; codes and truth values as numbers.
-- `OneHot`: one indicator per level that occurs at the site, without the first of them. A level that never occurs would
-  be a constant column; leaving it out changes no likelihood, and the site's own block is what its scores count.
-- `Basis`: Legendre polynomials of degree 1 to d of the column, rescaled to [-1, 1] and clipped there. The rescaling is
-  the site's own (its mean plus or minus `REACH` standard deviations), so a site's answer does not depend on its units
-  or on other sites, and no constant has to be exchanged. Where the schema declares bounds these are used instead: then
-  the embedding depends on nothing in the data.
+- `OneHot`: one indicator per level that occurs at the site, except the first. A level that never occurs would be a
+  constant column. Leaving it out changes no likelihood, and the scores of a site count only its own levels.
+- `Basis`: Legendre polynomials of degree 1 to d of the column, rescaled to [-1, 1] and clipped there. Each site
+  rescales by its own mean plus or minus `REACH` standard deviations. So its answer does not depend on its units or on
+  other sites, and no constant has to be exchanged. If the schema declares bounds, these are used instead: then the
+  embedding does not depend on the data.
+- `Curve`: the column itself, followed by polynomials of degree 2 to d.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,16 +23,16 @@ from ..errors import InputError
 from .checks.column_scan import two_values
 from .checks.findings import quoted
 from .checks.profile import TableProfile
-from .encode import codes, numbers, side_by_side
+from .encode import codes, numbers, positions_of, side_by_side
 from .levels import number_of, style_of
 from .schema import Column, Schema
 
 if TYPE_CHECKING:
     import pandas as pd
 
-REACH = 3.0  # standard deviations that fill [-1, 1]: 99.7 % of a normal variable, and outliers cannot take over
-CURVES = 2  # degree of the curves beside numbers for ``data="auto"``: they only show what rests on straight lines
-MAX_DEGREE = 10  # beyond this the polynomials fit noise, and their moments lose digits
+REACH = 3.0  # standard deviations that fill [-1, 1]: 99.7 % of a normal variable, and outliers cannot dominate
+CURVES = 2  # degree of the curves of numbers for ``data="auto"``: they show which results need straight lines
+MAX_DEGREE = 10  # polynomials of a higher degree fit noise, and their moments lose digits
 
 Data = Literal["auto", "linear", "nonlinear", "discrete", "mixed"]
 Values = NDArray[np.float64]
@@ -121,9 +121,9 @@ class Basis:
 
 @dataclass(frozen=True)
 class Curve:
-    """A number as it is, and beside it Legendre polynomials of degree 2 to `width` of `Basis`.
+    """A number as it is, followed by the Legendre polynomials of degree 2 to `width` of a `Basis`.
 
-    As an effect it is itself, without any clipping; as a cause it may have a curved effect.
+    As an effect the variable is the number itself, not clipped; as a cause it may have a curved effect.
 
     Examples
     --------
@@ -174,8 +174,7 @@ class Embedding:
     @property
     def positions(self) -> tuple[tuple[int, ...], ...]:
         """For every variable, its columns in the embedded table."""
-        ends = list(accumulate(block.width for block in self.blocks))
-        return tuple(tuple(range(end - block.width, end)) for block, end in zip(self.blocks, ends, strict=True))
+        return positions_of([block.width for block in self.blocks])
 
     def embed(self, rows: pd.DataFrame, site: str) -> Values:
         """Return the embedded rows, one column per position."""
@@ -205,8 +204,8 @@ class Embedding:
 def common_embedding(schema: Schema, profiles: Sequence[TableProfile], data: Data, degree: int) -> Embedding:
     """Choose the block of every column, the same for all sites.
 
-    Indicators are those of all levels in the schema, without the first. A curve reaches over all sites together; a
-    number that has two values has none.
+    A category has indicators of all levels in the schema, except the first. The range of a curve covers all sites; a
+    number with only two values has no curve.
 
     Examples
     --------
@@ -229,12 +228,11 @@ def common_embedding(schema: Schema, profiles: Sequence[TableProfile], data: Dat
         if column.bounds is not None:
             low, high = column.bounds
         else:
-            rows = np.array([profile.rows for profile in profiles]) / sum(profile.rows for profile in profiles)
+            shares = np.array([profile.rows for profile in profiles]) / sum(profile.rows for profile in profiles)
             means = np.array([part.origin + part.offset for part in parts])
-            middle = float(rows @ means)
-            reach = REACH * float(
-                np.sqrt(rows @ (np.array([part.scale for part in parts]) ** 2 + (means - middle) ** 2))
-            )
+            scales = np.array([part.scale for part in parts])
+            middle = float(shares @ means)
+            reach = REACH * float(np.sqrt(shares @ (scales**2 + (means - middle) ** 2)))
             low, high = middle - reach, middle + reach
         return Curve(Basis(column, (low + high) / 2, 0.0, (high - low) / 2, degree))
 
@@ -242,19 +240,10 @@ def common_embedding(schema: Schema, profiles: Sequence[TableProfile], data: Dat
 
 
 def fit_embedding(schema: Schema, profile: TableProfile, data: Data, degree: int) -> Embedding:
-    """Choose the block of every column of one site.
+    """Choose the block of every column of one site, from the levels that occur, the means and standard deviations.
 
-    Parameters
-    ----------
-    schema : Schema
-        The shared schema.
-    profile : TableProfile
-        What the site's table holds: levels that occur, means and standard deviations.
-    data : {"linear", "nonlinear", "mixed"}
-        Linear takes codes and truth values as numbers and refuses words; the others take them as categories.
-        Nonlinear takes numbers to a basis, the others leave them as they are.
-    degree : int
-        The highest degree of a basis.
+    Linear data take codes and truth values as numbers and refuse text; otherwise they are categories. Nonlinear data
+    turn numbers into a basis up to `degree`; otherwise numbers stay as they are.
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""The second pass over a table: rows as the schema says they are, numbers and codes. Nothing here is kept."""
+"""Read a table a second time: rows as numbers and codes, as the schema declares them. No row is kept."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def read_rows(table: Table, schema: Schema, chunk: int, missing: Missing) -> Iterator[pd.DataFrame]:
-    """Yield the schema's columns in chunks; under ``missing="drop"`` without the rows of the table that lack a value.
+    """Yield the schema's columns in chunks; with ``missing="drop"``, without the rows of the table that lack a value.
 
     Examples
     --------
@@ -31,7 +32,7 @@ def read_rows(table: Table, schema: Schema, chunk: int, missing: Missing) -> Ite
     ...     print(frame.to_dict("list"))
     {'b': [3, 4], 'a': [1.0, 2.0]}
     """
-    # A code with leading zeros among words must stay a word; where all levels are numbers it does not matter.
+    # If some levels are text, a code with leading zeros must stay text; if all are numbers, it does not matter.
     text = [c.name for c in schema.columns if c.levels is not None and style_of(c.levels) == "text"]
     for frame in table.chunks(chunk, text):
         rows = frame.dropna() if missing == "drop" else frame
@@ -55,9 +56,9 @@ def numbers(series: pd.Series[Any], column: Column, site: str) -> NDArray[np.flo
     try:
         values: NDArray[np.float64] = series.to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
-        strange = next((value for value in series if isinstance(value, str)), series.iloc[0])
+        wrong = next((value for value in series if isinstance(value, str)), series.iloc[0])
         raise InputError(
-            f"site {site!r}, column {column.name!r}: {strange!r} is not a number; "
+            f"site {site!r}, column {column.name!r}: {wrong!r} is not a number; "
             "correct it, or make the column categorical"
         ) from None
     return values
@@ -84,20 +85,20 @@ def codes(series: pd.Series[Any], column: Column, site: str) -> NDArray[np.int64
     labels, values = pd.factorize(series)
     found = [positions.get(level_text(value, style), -1) for value in values.tolist()]
     if -1 in found:
-        strange = level_text(values.tolist()[found.index(-1)], style)
+        wrong = level_text(values.tolist()[found.index(-1)], style)
         raise InputError(
-            f"site {site!r}, column {column.name!r}: value {strange!r} is not among the levels {quoted(levels)}; "
+            f"site {site!r}, column {column.name!r}: value {wrong!r} is not among the levels {quoted(levels)}; "
             "correct the value, or add the level to the schema"
         )
     result: NDArray[np.int64] = np.asarray(found, dtype=np.int64)[labels]
     return result
 
 
-SLAB = 2048  # rows put side by side at a time: a megabyte, which stays in the processor's cache
+SLAB = 2048  # rows joined at a time: a megabyte, which stays in the processor's cache
 
 
 def side_by_side(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Join blocks of columns, as `numpy.hstack` does, but in a fifth of its time for many narrow blocks of many rows.
+    """Join blocks of columns, as `numpy.hstack` does, but five times faster for many narrow blocks of many rows.
 
     Examples
     --------
@@ -109,3 +110,14 @@ def side_by_side(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     for start in range(0, rows, SLAB):
         np.concatenate([part[start : start + SLAB] for part in parts], axis=1, out=joined[start : start + SLAB])
     return joined
+
+
+def positions_of(widths: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Number the columns of blocks that stand side by side.
+
+    Examples
+    --------
+    >>> positions_of([1, 2])
+    ((0,), (1, 2))
+    """
+    return tuple(tuple(range(end - width, end)) for width, end in zip(widths, accumulate(widths), strict=True))

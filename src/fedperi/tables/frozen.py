@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 
 def frozen(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
-    """Return a copy over an immutable buffer; unlike a flag, this cannot be switched back to writeable.
+    """Return a copy in an immutable buffer. Unlike numpy's flag, this cannot be switched back to writeable.
 
     Examples
     --------

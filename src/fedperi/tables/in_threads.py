@@ -1,4 +1,4 @@
-"""Work for several tables at the same time, in threads, where it pays."""
+"""Process several tables in parallel, in threads, if this saves time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 
 QUICK = 0.004
-"""Seconds for one table below which the others are taken in turn: threads that are done at once wait for each other
-longer than they work, since Python itself runs in one of them at a time."""
+"""Seconds for one table below which the others are processed one after the other. Python runs in one thread at a time,
+so threads with little work wait for each other longer than they work."""
 
 UNTHREADED = 2
-"""Items that `ahead` makes without a thread: chunks of 65,536 rows, read in tenths of a second."""
+"""Items that `ahead` makes without a thread: chunks of 65,536 rows, which are read in tenths of a second."""
 
-LOOK_UP = 0.5
-"""Seconds after which a wait looks up whether it was interrupted."""
+POLL = 0.5
+"""Seconds after which a wait checks whether it was interrupted."""
 
 
 def cores() -> int:
@@ -38,9 +38,9 @@ def cores() -> int:
 def spread(
     threads: ThreadPoolExecutor | None, jobs: int, work: Callable[[Item], Made], items: Sequence[Item]
 ) -> Iterator[Made]:
-    """Do some work for each item, `jobs` of them at a time, and give the results in the order of the items.
+    """Apply `work` to each item, `jobs` of them in parallel, and yield the results in the order of the items.
 
-    The first ones tell how long it takes; if that is next to nothing, the rest are not handed to threads.
+    The first items show how long it takes. If they are quick, the rest is processed without threads.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def spread(
 
 
 def ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield items while a thread makes the next one: what a reader gets and what is computed from it use two cores.
+    """Yield items while a thread makes the next one, so that reading and computing use two cores.
 
     The first items are made without a thread, so that short files do not pay for one.
 
@@ -79,18 +79,18 @@ def ahead(items: Iterator[Item]) -> Iterator[Item]:
 
 
 def in_turn(futures: Sequence[Future[Any]]) -> Iterator[Any]:
-    """Wait for all, in their order: the first one's error is the one that is raised, and at once."""
-    waiting = deque(futures)  # what has come is not held here as well
+    """Yield results in order. The first error is raised at once, and ends the rest."""
+    waiting = deque(futures)  # a result that was yielded is not kept in memory here
     try:
         while waiting:
             yield _result(waiting.popleft())
     finally:
-        for future in waiting:  # what has not begun does not begin
+        for future in waiting:  # cancel work that has not begun
             future.cancel()
 
 
 def _result(future: Future[Any]) -> Any:
-    """Wait for one. An interruption just before a wait is noticed only when the wait ends, so that none is endless."""
+    """Wait for one result. No wait is endless, because an interruption just before it is noticed only when it ends."""
     while not future.done():
-        wait([future], timeout=LOOK_UP)
+        wait([future], timeout=POLL)
     return future.result()

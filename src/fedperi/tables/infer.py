@@ -1,25 +1,26 @@
-"""One schema for all sites: types from the data, differences between sites caught, overrides obeyed.
+"""Find one schema for all sites: infer types from the data, and report differences between sites.
 
 The rules, in this order:
 - text, truth values and pandas categoricals are categorical;
-- whole numbers are categorical (codes) if at most `MAX_CODES` different ones occur across all sites, each by
-  `ROWS_PER_CODE` rows on average, and one site at least stores them as integers; integers with missing values count;
+- whole numbers are categorical (codes) if at most `MAX_CODES` different ones occur across all sites, each in
+  `ROWS_PER_CODE` rows on average, and at least one site stores them as integers; integers with missing values count;
 - all other numbers are continuous;
-- a schema given as override has the last word on the columns that it names.
+- columns that a given schema declares are taken as declared.
 
-The levels of a category are those found at any site. If one site shows them all and another lacks some, that is a
-rare level and a warning. If no site shows them all (``f, m`` against ``0, 1``), sites probably code the column
-differently; that is an error until a schema declares the levels.
+The levels of a category are those found at any site. If one site has them all and another lacks some, these levels are
+rare, which is a warning. If no site has them all (``f, m`` at one, ``0, 1`` at another), sites probably code the column
+differently. This is an error until a schema declares the levels.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 
 from ..errors import InputError
-from .checks.findings import Finding, percent, quoted, raise_errors
+from .checks.findings import Finding, how_to_leave_out, percent, quoted, raise_errors
 from .checks.profile import ColumnProfile, TableProfile, scan
 from .levels import lacking_by_chance, level_text, number_of, sorted_levels, style_of
 from .preparing.prepared import prepared
@@ -27,21 +28,21 @@ from .preparing.texts import may_be_shown, partly_numbers, rename_of, spellings,
 from .schema import Column, Schema
 from .table import Source, open_tables
 
-MAX_CODES = 10  # different whole numbers up to which they are taken for codes
-ROWS_PER_CODE = 10  # rows per code, on average, below which they are taken for measurements
+MAX_CODES = 10  # more different whole numbers are taken for measurements, not for codes
+ROWS_PER_CODE = 10  # with fewer rows per code, on average, whole numbers are taken for measurements
 
 SchemaLike = Schema | str | PathLike[str]
 
 
 def infer_schema(tables: Mapping[str, Source] | Iterable[Source], overrides: SchemaLike | None = None) -> Schema:
-    """Find the one schema that the tables of all sites follow. Reads every table once.
+    """Find the schema that the tables of all sites share, reading every table once.
 
     Parameters
     ----------
     tables : mapping of names to sources, or iterable of sources
         One table per site; see `fedperi.tables.open_table`.
     overrides : Schema or path of a schema file, optional
-        Columns whose type, levels or bounds are given rather than inferred. It may name only some of the columns.
+        Columns whose type, levels or bounds are declared instead of inferred. It may name only some of the columns.
 
     Raises
     ------
@@ -81,9 +82,9 @@ def as_schema(schema: SchemaLike | None) -> Schema | None:
 
 
 def unify(profiles: Sequence[TableProfile], overrides: Schema | None = None) -> tuple[Schema, list[Finding]]:
-    """Find the schema of profiled tables, and everything that stands against it.
+    """Find the schema of profiled tables, and all problems with it.
 
-    The schema holds the columns that all sites have and whose type is clear; the findings tell about the others.
+    The schema holds the columns that all sites have and whose type is clear; the findings describe the others.
 
     Examples
     --------
@@ -131,7 +132,7 @@ _WORDS = {"integer": "numbers", "number": "numbers", "boolean": "truth values", 
 def _infer_column(name: str, sites: Mapping[str, ColumnProfile], rows: int) -> tuple[Column | None, list[Finding]]:
     found = _unsupported(name, sites)
     filled = {site: profile for site, profile in sites.items() if profile.storage != "empty"}
-    if found or not filled:  # a column that is missing throughout is reported as missing, not here
+    if found or not filled:  # a column without any values is reported as missing, not here
         return None, found
     words = {site: _WORDS[profile.storage] for site, profile in filled.items()}
     if len(set(words.values())) > 1:
@@ -152,7 +153,7 @@ def _infer_column(name: str, sites: Mapping[str, ColumnProfile], rows: int) -> t
 
 
 def _examples(profiles: Iterable[ColumnProfile]) -> str:
-    """Show some of the text in a column if it is the name of a category, and not the words of a single row."""
+    """Show some of the text in a column, if it is the name of a category and not the text of a single row."""
     words = [profile for profile in profiles if profile.storage in ("text", "category")]
     texts = {text for profile in words if not profile.many for text in may_be_shown(profile.levels)}
     shown = sorted(texts, key=lambda text: (number_of(text) is not None, text))[:3]
@@ -181,13 +182,12 @@ def _unsupported(name: str, sites: Mapping[str, ColumnProfile]) -> list[Finding]
 
 
 def _odd_text(site: str, profile: ColumnProfile) -> list[Finding]:
-    """Text that is not a category: dates, free text, identifiers, and numbers with a word among them. None is shown."""
+    """Find text that is not a category: dates, free text, identifiers, and numbers with some text among them."""
     if profile.storage not in ("text", "category"):
         return []
     words = [level for level in profile.levels if number_of(level) is None]
     numbers = len(profile.levels) - len(words)
-    what = text_kind(profile.levels, profile.many)
-    leave_out = f'leave it out: --exclude {profile.name}, or kind = "ignore" in the schema'
+    what, leave_out = text_kind(profile.levels, profile.many), how_to_leave_out(profile.name)
     if profile.storage == "text" and partly_numbers(profile.levels):
         message = "numbers, but also text"
         if not profile.many:
@@ -229,19 +229,17 @@ def _join_levels(name: str, sites: Mapping[str, ColumnProfile]) -> tuple[Column 
 
 
 def _one_spelling(name: str, groups: Sequence[tuple[str, ...]], sites: Mapping[str, ColumnProfile]) -> Finding:
-    rows: dict[str, int] = {}
+    rows: Counter[str] = Counter()
     for profile in sites.values():
-        for level, count in profile.levels.items():
-            rows[level] = rows.get(level, 0) + count
+        rows.update(profile.levels)
     shown = "; ".join(quoted(group) for group in groups)
-    remedy = (
-        f"declare {rename_of(groups, rows)} for {name} in the schema; if they differ in meaning, declare its levels"
-    )
+    rename = rename_of(groups, rows)
+    remedy = f"declare {rename} for {name} in the schema; if they differ in meaning, declare its levels"
     return Finding("error", None, (name,), f"different spellings of the same level: {shown}", remedy, "spelling")
 
 
 def _absent_levels(name: str, sites: Mapping[str, ColumnProfile], union: set[str]) -> list[Finding]:
-    """Say which levels only one site has, and which some sites lack: one finding each."""
+    """Report levels that only one site has, and levels that some sites lack, with one finding each."""
     sites = {site: profile for site, profile in sites.items() if sum(profile.levels.values()) > 1}
     where = {level: [site for site, profile in sites.items() if level in profile.levels] for level in union}
     alone = [level for level in sorted_levels(union) if len(where[level]) == 1 and len(sites) > 2]
@@ -254,14 +252,13 @@ def _absent_levels(name: str, sites: Mapping[str, ColumnProfile], union: set[str
     if lacking:
         absent = {one: [site for site in sites if site not in where[one]] for one in lacking}
         remedy = "fine if they are rare; otherwise check that all sites use the same codes"
-        found.append(
-            Finding("warning", None, (name,), f"levels that do not occur: {_levels_by_site(absent)}", remedy, "levels")
-        )
+        message = f"levels that do not occur: {_levels_by_site(absent)}"
+        found.append(Finding("warning", None, (name,), message, remedy, "levels"))
     return found
 
 
 def _levels_by_site(places: Mapping[str, list[str]]) -> str:
-    """Write levels and their sites, those of the same sites together."""
+    """Write levels with their sites; levels of the same sites are written together."""
     levels: dict[tuple[str, ...], list[str]] = {}
     for level, sites in places.items():
         levels.setdefault(tuple(sites), []).append(level)
@@ -275,10 +272,8 @@ def _declared(column: Column, sites: Mapping[str, ColumnProfile]) -> tuple[Colum
     if column.kind == "continuous":
         for site, profile in sites.items():
             if profile.levels and profile.storage in ("text", "category"):
-                message = f"declared continuous, but holds text{_examples([profile])}"
-                found.append(
-                    Finding("error", site, (column.name,), message, "store numbers, or declare it categorical")
-                )
+                message, remedy = f"holds text{_examples([profile])}", "store numbers, or declare it categorical"
+                found.append(Finding("error", site, (column.name,), f"declared continuous, but {message}", remedy))
         return (None if found else column), found
     if column.levels is None:
         for site, profile in sites.items():
@@ -289,9 +284,9 @@ def _declared(column: Column, sites: Mapping[str, ColumnProfile]) -> tuple[Colum
         return (None, found) if found or not filled else _join_levels(column.name, filled)
     style = style_of(column.levels)
     for site, profile in sites.items():
-        strange = {level_text(level, style) for level in profile.levels} - set(column.levels)
-        if strange:
-            shown = sorted_levels(strange.intersection(may_be_shown(profile.levels)))
+        unknown = {level_text(level, style) for level in profile.levels} - set(column.levels)
+        if unknown:
+            shown = sorted_levels(unknown.intersection(may_be_shown(profile.levels)))
             some = f"values {quoted(shown)}" if shown else "some values"
             message = f"{some} are not among the declared levels"
             remedy = f"the levels are {quoted(column.levels)}; correct the values or the schema"

@@ -1,4 +1,4 @@
-"""The names of categories: one spelling per level, whatever type a file or a frame stores it in."""
+"""The names of categories: one spelling per level, in whatever type a file or a DataFrame stores it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from typing import Any, Literal
 
 Style = Literal["number", "boolean", "text"]
 
-# float() also takes "nan", "inf" and "1_000"; as levels of a category those are words, not numbers.
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")  # one way to match: no long cell takes long
+# float() also accepts "nan", "inf" and "1_000"; as levels of a category these are words, not numbers.
+_NUMBER = re.compile(
+    r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?"
+)  # only one way to match, so that long cells are quick
 _TRUTH = {"true": "True", "false": "False"}
 
 
 def number_of(text: str) -> float | None:
-    """Return the finite number a text spells, or None.
+    """Return the finite number that a text stands for, or None.
 
     Examples
     --------
@@ -46,14 +48,13 @@ def level_text(value: Any, style: Style = "text") -> str:
         return text if number is None else _number_text(number)
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return str(bool(value))
-    return _number_text(_float(value)) if isinstance(value, (Real, Decimal)) else str(value)
-
-
-def _float(value: Any) -> float:
+    is_number = isinstance(value, (Real, Decimal))
+    if not is_number:
+        return str(value)
     try:
-        return float(value)
+        return _number_text(float(value))
     except OverflowError:  # an integer of more than 308 digits
-        return math.inf if value > 0 else -math.inf
+        return "inf" if value > 0 else "-inf"
 
 
 def _number_text(number: float) -> str:
@@ -89,17 +90,14 @@ def sorted_levels(levels: Iterable[str]) -> tuple[str, ...]:
 
 
 CHANCE, RARE = 7.0, 0.1
-"""Rows expected at a site from which on it does not lack a level by chance: the probability is below 0.001. And the
-share of rows at the other sites from which on the levels that it lacks are not rare."""
+"""If a site should have this number of rows of a level, it does not lack it by chance: the probability is below 0.001.
+And the share of rows at the other sites from which on the levels that a site lacks are not rare."""
 
 
 def lacking_by_chance(sites: Sequence[Mapping[str, int]]) -> bool:
-    """Whether every site may lack the levels it lacks by chance, because they are rare at the others.
+    """Whether every site may lack levels by chance, because these are rare at the other sites.
 
-    Parameters
-    ----------
-    sites : sequence of mappings
-        The rows of each level, by site.
+    Each site is given by the number of rows of each of its levels.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Means and second moments of a stream of rows, in one pass, to full precision.
 
 Chan, Golub and LeVeque (1983): each chunk is centred by its own mean before it is squared, and two parts are merged by
-their counts, means and scatters. All is done relative to the first chunk's mean, so that a column around 1e8 loses no
-digits: neither step ever subtracts two large sums.
+their counts, means and scatters. All numbers are taken relative to the first chunk's mean, so that no step subtracts
+two large sums, and a column around 1e8 loses no digits.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def moments_of(rows: Floats) -> Moments:
     >>> moments_of(np.array([[1.0, 0.0], [3.0, 2.0]]))
     Moments(n=2, mean=array([2., 1.]), scatter=array([[2., 2.], [2., 2.]]))
     """
-    return _moments_within(np.array(rows, dtype=np.float64))
+    return _centre(np.array(rows, dtype=np.float64))
 
 
-def _moments_within(rows: Floats) -> Moments:
-    """Return the moments of rows that nobody else needs: they are centred in place."""
+def _centre(rows: Floats) -> Moments:
+    """Return the moments of rows, and centre the rows in place to save memory."""
     mean = rows.mean(axis=0)
     rows -= mean
     return Moments(len(rows), mean, rows.T @ rows)
@@ -72,7 +72,7 @@ def stream_moments(chunks: Iterable[Floats]) -> Moments:
 
 
 class MomentStream:
-    """The same for rows that are handed over: moments of the non-empty chunks added so far.
+    """The moments of all chunks that were added; none of them may be empty.
 
     Examples
     --------
@@ -86,33 +86,29 @@ class MomentStream:
     def __init__(self) -> None:
         self._shift: Floats | None = None
         self._total: Moments | None = None
-        self._room = np.empty((0, 0))  # for centred rows: new memory for each chunk takes longer than to fill it
+        self._room = np.empty((0, 0))  # for centred rows: allocating memory for each chunk takes longer than filling it
 
     def __len__(self) -> int:
         return 0 if self._total is None else self._total.n
 
     def add(self, rows: Floats) -> None:
-        """Take in the next rows."""
-        if self._shift is None or self._total is None:
+        """Add the next rows."""
+        if self._shift is None:
             self._shift = rows[0] + (rows - rows[0]).mean(axis=0)
-            self._total = _moments_within(self._moved(rows, self._shift))
-        else:
-            self._total = merge(self._total, _moments_within(self._moved(rows, self._shift)))
-
-    def _moved(self, rows: Floats, shift: Floats) -> Floats:
         if len(rows) > len(self._room):
             self._room = np.empty_like(rows)
-        return np.subtract(rows, shift, out=self._room[: len(rows)])
+        part = _centre(np.subtract(rows, self._shift, out=self._room[: len(rows)]))
+        self._total = part if self._total is None else merge(self._total, part)
 
     def result(self) -> Moments:
-        """Return the moments of at least one row."""
+        """Return the moments; there must be at least one row."""
         if self._shift is None or self._total is None:
-            raise InputError("no rows are left to take moments of; draw again with another seed")
+            raise InputError("no row was drawn; draw again with another seed")
         return Moments(self._total.n, self._shift + self._total.mean, self._total.scatter)
 
 
 def correlation_of(scatter: Floats) -> Floats:
-    """Return correlations; those of a column that does not vary are zero.
+    """Return correlations; those of a constant column with others are zero.
 
     Examples
     --------

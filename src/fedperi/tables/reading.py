@@ -1,4 +1,4 @@
-"""How a table is read: what is declared of its columns, how they are taken, and incomplete rows."""
+"""How a table is read: the declared schema, how columns are taken, and what to do with incomplete rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Reading:
     Parameters
     ----------
     schema : Schema, optional
-        What is declared of the columns.
+        What is declared about the columns.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
         How columns are taken.
     missing : {"auto", "em", "error", "drop"}
@@ -46,7 +46,7 @@ class Reading:
 
     @classmethod
     def of(cls, schema: SchemaLike | None, data: Any, missing: Any) -> Reading:
-        """Describe a reading by what a user gave: the schema may be the path of its file.
+        """Make a reading from what a user gave; the schema may be the path of a file.
 
         Examples
         --------
@@ -58,7 +58,7 @@ class Reading:
         return cls(as_schema(schema), data, missing)
 
     def private(self) -> Reading:
-        """Return how the same table is read for a private release: EM has no price, so gaps are not estimated.
+        """Return how the same table is read for a private release, where missing values cannot be estimated by EM.
 
         Examples
         --------
@@ -78,5 +78,5 @@ class Reading:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The same as keyword arguments, for functions that users call."""
+        """The fields as keyword arguments, for functions that users call."""
         return {"schema": self.schema, "data": self.data, "missing": self.missing}

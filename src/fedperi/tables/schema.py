@@ -1,4 +1,4 @@
-"""What the columns of a table are: the agreement that all sites of a federation share."""
+"""The schema that all sites of a federation share: what the columns of their tables are."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Column:
     kind : {"continuous", "categorical"}
         Truth values and integer codes are categorical.
     levels : tuple of str, optional
-        Categorical only: the categories, in order. None in an override means: take those found in the data.
+        Categorical only: the categories, in order. If not given, those found in the data are taken.
     bounds : tuple of float, optional
-        Continuous only: public lower and upper limits. They replace the data's own range where a column is
-        rescaled, and values outside are clipped there.
+        Continuous only: public lower and upper limits. Where a column is rescaled, they replace the range of the data,
+        and values outside are clipped.
 
     Examples
     --------
@@ -95,17 +95,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table, in order. The sites of a federation share one.
+    """The columns of a table, in order. All sites of a federation share one schema.
 
     Parameters
     ----------
     columns : tuple of Column
         The columns whose kind is declared, or all of them.
     preparations : tuple of Preparation
-        What is done to columns before that: left out, codes for missing, spellings, units. These may be columns whose
-        kind is not declared.
+        What is done to columns first: left out, codes for missing, spellings, units. Their kind need not be declared.
     units : tuple of (str, str)
-        Columns of numbers and the unit in which they are meant, for people who compare: nothing is computed from it.
+        Columns of numbers with their unit, for people who compare schemas: nothing is computed from it.
 
     Examples
     --------
@@ -147,7 +146,7 @@ class Schema:
 
     @property
     def mentioned(self) -> tuple[str, ...]:
-        """The names of all columns that are declared or changed: those that tables must have."""
+        """The names of all columns that are declared or prepared: the tables must have them."""
         changed = (one.name for one in self.preparations if not one.ignore)
         return tuple(dict.fromkeys([*self.names, *changed]))
 
@@ -175,7 +174,7 @@ class Schema:
 
 
 def differences(a: Schema, b: Schema, names: tuple[str, str] = ("the first", "the second")) -> list[str]:
-    """List what differs between two schemas, one sentence each; the order of the columns does not matter.
+    """List the differences between two schemas as sentences; the order of the columns does not matter.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Schema files, TOML or JSON, the same shape in both.
+"""Read and write schema files in TOML or JSON, with the same structure in both.
 
 .. code-block:: toml
 
@@ -9,7 +9,7 @@
 
     [columns.sex]
     kind = "categorical"
-    levels = ["f", "m"]    # optional in an override: those found in the data
+    levels = ["f", "m"]    # optional: if not given, those found in the data
     rename = { male = "m", Male = "m" }      # other spellings of a level
 
     [columns.chol]                           # without a kind: it is inferred
@@ -21,7 +21,7 @@
     [columns.patient]
     kind = "ignore"                          # not part of the analysis
 
-As an override a file may name only the columns whose inferred type is not wanted.
+Where a schema may be partial, columns that it does not name are inferred from the data.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ def write_schema(schema: Schema, path: str | PathLike[str]) -> None:
         text = write_json({"columns": entries}, indent=2, ascii_only=False) + "\n"
     else:
         tables = [
-            "\n".join([f"[columns.{_toml(name)}]", *(f"{key} = {_toml(value)}" for key, value in entry.items())])
+            "\n".join(
+                [f"[columns.{toml_value(name)}]", *(f"{key} = {toml_value(value)}" for key, value in entry.items())]
+            )
             for name, entry in entries.items()
         ]
         text = "\n\n".join(tables) + "\n"
@@ -104,7 +106,7 @@ def write_schema(schema: Schema, path: str | PathLike[str]) -> None:
 
 
 def checked_path(path: str | PathLike[str]) -> Path:
-    """Refuse a name that says neither TOML nor JSON.
+    """Refuse a file whose name ends neither in .toml nor in .json.
 
     Examples
     --------
@@ -118,7 +120,7 @@ def checked_path(path: str | PathLike[str]) -> Path:
 
 
 def _column(name: str, entry: Any) -> Column | None:
-    """Return what is declared of a column; None if its kind is to be inferred, or it is ignored."""
+    """Return the declared column; None if its kind must be inferred or the column is ignored."""
     if not isinstance(entry, dict) or not entry:
         raise InputError(f"column {name!r} needs a kind, 'continuous', 'categorical' or 'ignore'")
     for key in entry:
@@ -128,14 +130,14 @@ def _column(name: str, entry: Any) -> Column | None:
             )
     levels, bounds, kind = entry.get("levels"), entry.get("bounds"), entry.get("kind")
     if kind is None and (levels is not None or bounds is not None):
-        raise InputError(f"column {name!r} needs a kind, 'continuous' or 'categorical', beside levels or bounds")
+        raise InputError(f"column {name!r} with levels or bounds needs a kind, 'continuous' or 'categorical'")
     if kind is None:
         return None
     if kind == "ignore":
         if len(entry) > 1:
             raise InputError(f"column {name!r} is ignored; leave out everything but its kind")
         return None
-    # Lists become tuples; anything else is passed on for Column to refuse with its own message.
+    # Lists become tuples; Column refuses anything else with its own message.
     levels = tuple(levels) if isinstance(levels, list) else levels
     bounds = tuple(bounds) if isinstance(bounds, list) else bounds
     return Column(name, kind, levels, bounds)
@@ -172,8 +174,9 @@ def _code(text: str) -> str | float:
     return text if number is None else int(number) if number == int(number) else number
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """Write a text, a number, a list or a dict as a value of a TOML file."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_toml(key)} = {_toml(one)}" for key, one in value.items()) + " }"
-    # A JSON string is a TOML basic string, but for the one control character JSON leaves bare.
+        return "{ " + ", ".join(f"{toml_value(key)} = {toml_value(one)}" for key, one in value.items()) + " }"
+    # A JSON string is a TOML basic string, except for one control character that JSON does not escape.
     return write_json(value, ascii_only=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""Sufficient statistics: what a site keeps of its rows. After `summarize` nothing refers to a row any more."""
+"""Sufficient statistics: what a site keeps of its rows. The result of `summarize` holds no row."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..option_values import COMPLETE, DATA, check_one_of
 from .checks.faults import faults
-from .checks.findings import Finding, quoted, raise_errors
+from .checks.findings import Finding, raise_errors
 from .checks.profile import Missing, TableProfile, scan
 from .counts import Counts, stream_counts
 from .embedding import Basis, Data, Embedding, OneHot, fit_embedding
-from .encode import codes, read_rows
+from .encode import codes, positions_of, read_rows
 from .frozen import frozen
 from .infer import SchemaLike, as_schema, unify
 from .moments import Moments, correlation_of, stream_moments
@@ -29,9 +29,9 @@ __all__ = ["Counts", "Statistics", "summarize"]
 
 Floats = NDArray[np.float64]
 Draw = Callable[[NDArray[Any]], NDArray[Any]]
-"""Takes rows, and returns each as often as it counts."""
+"""Returns each of some rows as often as it counts."""
 
-# A column of a basis whose residual variance, given the lower degrees, is a smaller share than this adds nothing.
+# A column of a basis adds nothing if its residual variance, given the lower degrees, is a smaller share than this.
 _REDUNDANT = 1e-9
 
 
@@ -90,20 +90,16 @@ class Statistics:
             object.__setattr__(self, name, value)
         q = len(self.mean)
         if sorted(column for block in self.blocks for column in block) != list(range(q)) or not all(self.blocks):
-            raise InputError(f"blocks must share out the columns 0 to {q - 1}, each once and none empty")
-        if not len(self.names) == len(self.blocks) == len(self.kinds):
-            raise InputError(
-                f"{len(self.names)} names, {len(self.blocks)} blocks and {len(self.kinds)} kinds do not fit"
-            )
-        if self.scale.shape != (q,) or self.correlation.shape != (q, q):
-            raise InputError(
-                f"{q} means, scales of shape {self.scale.shape} and correlations of {self.correlation.shape}"
-            )
+            raise InputError(f"blocks must hold each of the columns 0 to {q - 1} once, and none may be empty")
+        names, blocks, kinds = len(self.names), len(self.blocks), len(self.kinds)
+        if not names == blocks == kinds:
+            raise InputError(f"{names} names, {blocks} blocks and {kinds} kinds do not fit")
+        shapes = self.scale.shape, self.correlation.shape
+        if shapes != ((q,), (q, q)):
+            raise InputError(f"{q} means, scales of shape {shapes[0]} and correlations of {shapes[1]}")
         finite = all(np.isfinite(array).all() for array in (self.mean, self.scale, self.correlation))
         if not finite or self.n < 1 or (self.scale <= 0).any() or (np.diag(self.correlation) != 1).any():
-            raise InputError(
-                "statistics must be finite, with n and scales above 0 and correlations of 1 on the diagonal"
-            )
+            raise InputError("statistics must be finite, with n and scales above 0 and a diagonal of ones")
 
     @property
     def covariance(self) -> Floats:
@@ -123,7 +119,9 @@ def summarize(
     partial: bool = False,
     resample: int | None = None,
 ) -> Statistics | Counts:
-    """Read a site's table in chunks, once if all columns are plain numbers and twice otherwise; return its statistic.
+    """Read a site's table in chunks, and return its sufficient statistics.
+
+    The table is read once if all columns are plain numbers, and twice otherwise.
 
     Parameters
     ----------
@@ -144,11 +142,11 @@ def summarize(
     degree : int
         The highest degree of the polynomials for ``data="nonlinear"``.
     partial : bool
-        Whether the schema may leave columns out. These are then inferred, and the order is the table's. For a table on
-        its own: sites of a federation must agree on all columns.
+        Whether the schema may leave columns out. These are then inferred, and the order is the table's. For a single
+        table only: sites of a federation must agree on all columns.
     resample : int, optional
-        A seed: every row is then taken as often as a Poisson variable of mean 1 says, which is the bootstrap for tables
-        that are read in pieces. Types, levels and scales stay those of the table itself.
+        The seed of a bootstrap: each row is then taken as often as a Poisson variable of mean 1 says, which also works
+        for tables that are read in chunks. Types, levels and scales stay those of the table itself.
 
     Raises
     ------
@@ -167,19 +165,6 @@ def summarize(
     check_one_of("missing", missing, COMPLETE)
     given = as_schema(schema)
     table = prepared(open_table(source, name), given)
-    return _summarized(table, given, data, missing, chunk, degree, partial, resample)
-
-
-def _summarized(
-    table: Table,
-    given: Schema | None,
-    data: Data,
-    missing: Missing,
-    chunk: int,
-    degree: int,
-    partial: bool,
-    resample: int | None,
-) -> Statistics | Counts:
     passing = passing_moments(table, given, partial, data, missing == "drop", _draws(resample))
     tap = None if passing is None else passing.add
     profile = scan(table, missing, chunk, given, tap, spread=data == "nonlinear")
@@ -194,22 +179,19 @@ def _summarized(
     if moments is None and table.engine is not None and resample is None:
         moments = table.engine.moments(table, embedding, profile, missing)
     if moments is None:
-        moments = _embedded_moments(table, agreed, embedding, chunk, missing, _draws(resample))
+        draw = _draws(resample)
+        rows = (draw(embedding.embed(frame, table.name)) for frame in read_rows(table, agreed, chunk, missing))
+        moments = stream_moments(part for part in rows if len(part))
     return embedded_statistics(moments, embedding, profile)
 
 
-def _embedded_moments(
-    table: Table, schema: Schema, embedding: Embedding, chunk: int, missing: Missing, draw: Draw
-) -> Moments:
-    rows = (draw(embedding.embed(frame, table.name)) for frame in read_rows(table, schema, chunk, missing))
-    return stream_moments(part for part in rows if len(part))
-
-
 def _agreed(table: Table, profile: TableProfile, given: Schema | None, missing: Missing, partial: bool) -> Schema:
-    """Return the schema that a table follows, or raise all that is wrong with it."""
+    """Return the schema of a table, or raise all errors in the table."""
     agreed, findings = unify([profile], given)
     if given is not None and not partial:
-        findings += _undeclared(table, given)
+        extra = tuple(name for name in table.columns if name not in given)
+        remedy = "add it to the schema, or drop it from the table"
+        findings += [Finding("error", table.name, extra, "not in the schema", remedy)] if extra else []
         found = {column.name: column for column in agreed.columns}
         agreed = Schema(tuple(found[column] for column in given.names if column in found))
     raise_errors([*findings, *faults(profile, agreed, missing)])
@@ -217,33 +199,18 @@ def _agreed(table: Table, profile: TableProfile, given: Schema | None, missing: 
 
 
 def _draws(resample: int | None) -> Draw:
-    """Take every row as often as chance says; all of them once if there is no chance in it."""
+    """Return a function that draws each row as often as a Poisson variable says, or once if there is no seed."""
     if resample is None:
         return lambda rows: rows
     rng = np.random.default_rng(resample)
     return lambda rows: np.repeat(rows, rng.poisson(1.0, len(rows)), axis=0)
 
 
-def _undeclared(table: Table, schema: Schema) -> list[Finding]:
-    extra = tuple(name for name in table.columns if name not in schema)
-    remedy = "add it to the schema, or drop it from the table"
-    return [Finding("error", table.name, extra, "not in the schema", remedy)] if extra else []
-
-
-def _count(
-    table: Table,
-    schema: Schema,
-    profile: TableProfile,
-    chunk: int,
-    missing: Missing,
-    draw: Draw,
-) -> Counts:
+def _count(table: Table, schema: Schema, profile: TableProfile, chunk: int, missing: Missing, draw: Draw) -> Counts:
     continuous = tuple(column.name for column in schema.columns if column.kind == "continuous")
     if continuous:
-        raise InputError(
-            f"site {table.name!r}, column{'s' if len(continuous) > 1 else ''} {quoted(continuous)}: "
-            "data='discrete' needs categories, and this is continuous; bin it first, or use data='mixed'"
-        )
+        message = "data='discrete' needs categories, and this is continuous"
+        raise_errors([Finding("error", table.name, continuous, message, "bin it first, or use data='mixed'")])
     levels = tuple(column.levels or () for column in schema.columns)
     rows = (
         draw(np.column_stack([codes(frame[column.name], column, table.name) for column in schema.columns]))
@@ -254,6 +221,7 @@ def _count(
 
 
 def embedded_statistics(moments: Moments, embedding: Embedding, profile: TableProfile) -> Statistics:
+    """Return the statistics of one site from the moments of its embedded rows."""
     variance = np.diag(moments.scatter) / moments.n
     scale = np.sqrt(variance)
     correlation = correlation_of(moments.scatter)
@@ -268,10 +236,9 @@ def embedded_statistics(moments: Moments, embedding: Embedding, profile: TablePr
                 )
         kept.append(columns)
     order = [column for columns in kept for column in columns]
-    ends = np.cumsum([len(columns) for columns in kept]).tolist()
     return Statistics(
         tuple(block.column.name for block in embedding.blocks),
-        tuple(tuple(range(end - len(columns), end)) for columns, end in zip(kept, ends, strict=True)),
+        positions_of([len(columns) for columns in kept]),
         moments.n,
         moments.mean[order],
         scale[order],
@@ -283,7 +250,7 @@ def embedded_statistics(moments: Moments, embedding: Embedding, profile: TablePr
 
 
 def _independent(columns: list[int], correlation: Floats) -> tuple[int, ...]:
-    """Keep the columns of a basis that the kept ones before do not determine (two values cannot carry a square)."""
+    """Keep the columns of a basis that those kept before do not determine: with two values there is no square."""
     kept: list[int] = []
     for column in columns:
         among, with_it = correlation[np.ix_(kept, kept)], correlation[kept, column]

@@ -1,8 +1,8 @@
-"""One reading of each table for all that is asked of it: types, faults, moments, copies.
+"""Read each table once to find all that is needed: types, faults, moments, copies.
 
-The check before a run, the schema that sites share, summaries and statistics all begin here. What was found stays with
-the table, and so do its rows while there is room (`fedperi.tables.readers.kept_rows`): a table that was checked is not
-read again by the run that follows.
+The check before a run, the schema that sites share, summaries and statistics all begin here. The findings are kept with
+the table, and so are its rows if there is room (`fedperi.tables.readers.kept_rows`): a run does not read a table again
+that was checked before.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from .checks.duplicates import RowHashes
 from .checks.faults import faults
@@ -18,7 +18,7 @@ from .checks.findings import raise_errors
 from .checks.looks import Looks, NumberLook
 from .checks.profile import Missing, TableProfile, scan
 from .embedding import Data, Embedding, fit_embedding
-from .in_threads import spread
+from .in_threads import Item, Made, spread
 from .infer import SchemaLike, as_schema, unify
 from .moments import Moments
 from .preparing.prepared import prepared
@@ -33,36 +33,34 @@ if TYPE_CHECKING:
 
     from .databases.opening import Engine
 
-Item = TypeVar("Item")
-Made = TypeVar("Made")
 Part = Literal["spread", "moments", "hashes", "looks"]
 Tell = Callable[[str], None]
-"""Gets what is being done, in words for a person who waits."""
+"""Called with a sentence for each step, to show to a person who waits."""
 
 
 @dataclass(frozen=True, eq=False)
 class FirstReading:
-    """What one reading of a table found.
+    """The result of reading a table once.
 
     Parameters
     ----------
     schema : Schema, optional
-        What was declared of the columns before.
+        What was declared about the columns.
     missing : {"error", "drop"}
         What was done with rows in which a value is missing.
     parts : frozenset of str
-        What was looked for beside types and ranges: ``"spread"``, means and standard deviations of each column;
+        What was computed besides types and ranges: ``"spread"``, means and standard deviations of each column;
         ``"moments"`` of all columns; ``"hashes"`` of rows, to find copies; ``"looks"``, a closer look at numbers.
     profile : TableProfile
         What the columns hold.
     moments : PassingMoments, optional
         Moments, if they can be taken before the types are settled.
     hashes : RowHashes
-        Hashes of the rows; of none if they were not asked for.
+        Hashes of the rows; empty if not asked for.
     looks : mapping of str to NumberLook
-        A closer look at the columns that hold numbers; empty if it was not asked for.
+        A closer look at the columns that hold numbers; empty if not asked for.
     embedded : tuple of Embedding and Moments, optional
-        Moments of the rows as the check embedded them, when it had to read them again: what a run needs next.
+        If the check had to read the rows again: how it embedded them, and their moments, which a run needs next.
     """
 
     schema: Schema | None
@@ -88,22 +86,11 @@ def read_once(
     memory: Memory | None = None,
     tell: Tell | None = None,
 ) -> tuple[Table, FirstReading]:
-    """Read a table, unless it was read in the same way before; return it with what was found.
+    """Read a table, unless it was read in the same way before; return it with the result.
 
-    Parameters
-    ----------
-    table : Table
-        A table.
-    schema : Schema, optional
-        Declared columns; it may name only some of them.
-    missing : {"error", "drop"}
-        What to do with rows in which a value is missing.
-    parts : iterable of {"spread", "moments", "hashes", "looks"}
-        What is needed beside types and ranges; see `FirstReading`.
-    memory : Memory, optional
-        Room for the rows, shared with other tables.
-    tell : callable, optional
-        Gets what is being done, in words: before the first rows, and after every chunk of them.
+    The schema may declare only some of the columns. `parts` is what is needed besides types and ranges, see
+    `FirstReading`. `memory` is room for the rows, shared with other tables. `tell` is called before the first rows, and
+    after every chunk.
 
     Examples
     --------
@@ -118,7 +105,9 @@ def read_once(
     table = prepared(table, schema)
     wanted, known = frozenset(parts), table.first_reading
     if known is not None and (known.schema, known.missing) == (schema, missing) and wanted <= known.parts:
-        return table, _under_name(known, table.name)
+        if known.profile.site != table.name:  # the site was renamed
+            known = replace(known, profile=replace(known.profile, site=table.name))
+        return table, known
     tell = tell or (lambda words: None)
     if table.engine is None:
         table = keep_rows(table, memory or Memory())
@@ -129,10 +118,11 @@ def read_once(
 
 
 def _read(table: Table, schema: Schema | None, missing: Missing, wanted: frozenset[Part], tell: Tell) -> FirstReading:
-    """Gather all that is wanted while the rows pass once."""
+    """Compute all that is wanted while the rows are read once."""
     hashes, looks, rows = RowHashes(), Looks(), 0
-    moments = passing_moments(table, schema, True, "auto", missing == "drop", lambda rows: rows)
-    moments = moments if "moments" in wanted else None
+    moments = None
+    if "moments" in wanted:
+        moments = passing_moments(table, schema, True, "auto", missing == "drop", lambda rows: rows)
 
     def tap(frame: pd.DataFrame) -> None:
         nonlocal rows
@@ -166,11 +156,6 @@ def _ask(
     return FirstReading(schema, missing, wanted, profile, None, hashes, looks)
 
 
-def _under_name(found: FirstReading, name: str) -> FirstReading:
-    """Return what was found under the name that the site has now."""
-    return found if found.profile.site == name else replace(found, profile=replace(found.profile, site=name))
-
-
 def read_all(
     tables: Sequence[Table],
     schema: Schema | None = None,
@@ -179,7 +164,7 @@ def read_all(
     *,
     jobs: int = 1,
 ) -> list[tuple[Table, FirstReading]]:
-    """Read several tables as `read_once` does, `jobs` files at the same time, in threads.
+    """Read several tables as `read_once` does, `jobs` files in parallel, in threads.
 
     Examples
     --------
@@ -195,9 +180,9 @@ def read_all(
 def for_each_table(
     jobs: int, tables: Sequence[Table], work: Callable[[Item], Made], entries: Sequence[Item]
 ) -> list[Made]:
-    """Do some work for the entry of each table, in threads if there are files.
+    """Apply `work` to the entry of each table, in threads if some tables are files.
 
-    Reading a file leaves other threads free, which looking at a DataFrame does not.
+    Other threads can run while a file is read, but not while a DataFrame is processed.
 
     Examples
     --------
@@ -211,10 +196,10 @@ def for_each_table(
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """The schema that tables share, the tables with what their first reading found, and statistics by name.
+    """The schema that tables share, the tables with their first reading, and statistics by name.
 
-    Statistics are those that `summarize` would give. Tables whose rows are needed in another form have none: tables
-    with categories, with columns in another order, and those in which something is wrong, which `summarize` will say.
+    The statistics are those that `summarize` would give. Tables whose rows are needed in another form have none: tables
+    with categories, with columns in another order, and with errors, which `summarize` will report.
     """
 
     schema: Schema
@@ -223,7 +208,7 @@ class Survey:
 
 
 def survey(tables: Sequence[Table], overrides: SchemaLike | None = None, data: Data = "auto", jobs: int = 1) -> Survey:
-    """Find the schema as `infer_schema` does, and statistics on the way.
+    """Find the schema as `infer_schema` does, and compute statistics from the same reading.
 
     Examples
     --------

@@ -30,7 +30,7 @@ Source = Union["pd.DataFrame", "Table", str, PathLike[str]]
 
 @dataclass(frozen=True)
 class Cells:
-    """Some rows as they are stored, a sequence of cells per column, and how many damaged lines were left out."""
+    """Some rows as they are stored, one sequence of cells per column, and how many damaged lines were left out."""
 
     columns: Mapping[str, Any]
     damaged: int = 0
@@ -38,7 +38,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A named source of rows with known columns. Made by `open_table`.
+    """A named source of rows with known columns, made by `open_table`.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Table:
     engine : Engine, optional
         The database that computes counts and moments, if the rows stay there.
     least : int
-        Bytes that its rows take in memory at least, as far as that is known without reading them.
+        A lower bound on the bytes that its rows take in memory, if it is known without reading them.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Table:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the first rows of a file show about it, and is worth telling."""
+        """Remarks about a file, from its first rows."""
         return self._notes()
 
     @property
@@ -107,10 +107,10 @@ class Table:
         return self._read(size, frozenset(text))
 
     def cells(self, size: int = CHUNK) -> Iterator[Cells]:
-        """Yield the rows in order, at most `size` at a time, cells as they are stored.
+        """Yield the rows in order, at most `size` at a time, with cells as they are stored.
 
-        For `fedperi.tables.readers.private`. Whatever rows hold, none of them is refused, and none changes what is
-        yielded for another.
+        For `fedperi.tables.readers.private`: no row is refused, whatever it holds, and no row changes how another is
+        read.
         """
         return self._cells(size)
 
@@ -118,18 +118,18 @@ class Table:
 def open_table(
     source: Source, name: str | None = None, *, encoding: str | None = None, decimal: str | None = None
 ) -> Table:
-    """Open a table: look at its header, read nothing else. What is wrong with its rows is found when they are read.
+    """Open a table by reading its header only. Errors in its rows are found when they are read.
 
     Parameters
     ----------
     source : DataFrame, path of a CSV or Parquet file, or Table
         A CSV file needs a header line, and may be separated by commas, semicolons or tabs, compressed with gzip, in
-        UTF-8 or (with a byte order mark) UTF-16. What the file is, its content says, not its name. The index of a
+        UTF-8 or (with a byte order mark) UTF-16. The content of a file shows its format, not its name. The index of a
         DataFrame is not a column; names that are not strings are turned into strings.
     name : str, optional
-        The site's name: the file's name without its ending if not given, ``"table"`` for a DataFrame.
+        The site's name. If not given: the file's name without its ending, or ``"table"`` for a DataFrame.
     encoding, decimal : str, optional
-        Of a text file; detected if not given.
+        The encoding and the decimal mark of a text file; detected if not given.
 
     Raises
     ------
@@ -165,13 +165,13 @@ def open_table(
 
 
 def open_tables(sources: Mapping[str, Source] | Iterable[Source]) -> tuple[Table, ...]:
-    """Open the tables of several sites, and give each a name.
+    """Open the tables of several sites, and name each site.
 
     Parameters
     ----------
     sources : mapping of names to sources, or iterable of sources
-        See `open_table`. DataFrames without a name are called ``"site 1"``, ``"site 2"``, ...; of files with the same
-        name the folder is added (``north/data.csv`` and ``south/data.csv``).
+        See `open_table`. DataFrames without a name are called ``"site 1"``, ``"site 2"``, ...; if several files have
+        the same name, their folders are added (``north/data`` and ``south/data``).
 
     Examples
     --------
@@ -192,7 +192,7 @@ def open_tables(sources: Mapping[str, Source] | Iterable[Source]) -> tuple[Table
 
 
 def named_sources(sources: Mapping[str, Source] | Iterable[Source]) -> list[tuple[str, Source]]:
-    """Give every source the name `open_tables` would give it, without opening it.
+    """Name each source as `open_tables` does, without opening it.
 
     Examples
     --------
@@ -261,8 +261,6 @@ def _check_names(table: Table) -> None:
         check_name(name, f"site {table.name!r}, column {position}")
     twice = {name: count for name, count in Counter(table.columns).items() if count > 1}
     if twice:
-        count = next(iter(twice.values()))
-        what = (
-            f"{count} columns are named {quoted(twice)}" if len(twice) == 1 else f"names are repeated: {quoted(twice)}"
-        )
-        raise InputError(f"site {table.name!r}: {what}; rename them so that every name is unique")
+        several = len(twice) > 1
+        what = "names are repeated:" if several else f"{max(twice.values())} columns are named"
+        raise InputError(f"site {table.name!r}: {what} {quoted(twice)}; rename them so that every name is unique")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...phrases import listed
-from ...tables.checks.units import unit_findings
+from ...tables.checks.units import unit_warnings
 from ...tables.summary.summary import Summary
 from ..gaps import gap_sentences
 from ..parts import Groups, Robustness
@@ -71,7 +71,7 @@ def _one_site(parts: Sequence[Summary]) -> list[str]:
 
 def _other_units(parts: Sequence[Summary]) -> list[str]:
     """Name columns that one site seems to measure in another unit: every mechanism there would look different."""
-    return [f"{str(finding)[0].upper()}{str(finding)[1:]}." for finding in unit_findings(parts)]
+    return [f"{str(finding)[0].upper()}{str(finding)[1:]}." for finding in unit_warnings(parts)]
 
 
 def _noisy(parts: Sequence[Summary]) -> list[str]:

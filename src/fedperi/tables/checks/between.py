@@ -1,4 +1,4 @@
-"""What shows only when sites are compared: another unit, columns that changed places, rows that two sites share."""
+"""Compare columns and rows between sites: another unit, two swapped columns, rows that two sites share."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .sentinels import Looked, codes_of
 from .units import other_units
 
 SWAPPED, ALIKE = 3.0, 1.0
-"""Standard deviations that a column of a site is away from the same column elsewhere, at least, and from the column it
-changed places with, at most."""
+"""Least distance of a swapped column from the same column at other sites, and largest distance from the column that it
+was swapped with, in standard deviations."""
 
 SHARED_ROWS, SHARED = 5, 0.01
-"""Rows of the smaller site that another site has too, and their share, from which on they are worth a warning."""
+"""Number of shared rows, and share of the smaller site's rows, from which on a warning is given."""
 
 COMPARED = 100_000
 """Rows of a site that are compared with those of other sites; of larger tables, a sample of about this size."""
 
 LEAST = 20
-"""Values of a column that are needed to compare it."""
+"""Least number of values of a column at a site with which it is compared."""
 
 
 def middles_of(looks: Mapping[str, Looked], schema: Schema) -> dict[str, dict[str, tuple[float, float]]]:
@@ -41,19 +41,18 @@ def middles_of(looks: Mapping[str, Looked], schema: Schema) -> dict[str, dict[st
     return found
 
 
-def unit_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> list[Finding]:
-    """Name columns that a site measures in another unit, from medians and spreads.
+def unit_errors(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> list[Finding]:
+    """Find columns that a site seems to measure in another unit, from medians and spreads.
 
     Examples
     --------
-    >>> print(unit_findings({"weight": {"a": (80, 12), "b": (81, 11), "c": (176, 26)}})[0])
+    >>> print(unit_errors({"weight": {"a": (80, 12), "b": (81, 11), "c": (176, 26)}})[0])
     site 'c', column 'weight': median and spread are both about 2.22 times those elsewhere, as with pounds and ...
     """
     found = []
     for name, sites in middles.items():
-        for site, words, factor in other_units(
-            list(sites), np.array([m for m, _ in sites.values()]), np.array([s for _, s in sites.values()]), "median"
-        ):
+        medians, spreads = np.array(list(sites.values())).reshape(-1, 2).T
+        for site, words, factor in other_units(list(sites), medians, spreads, "median"):
             how = f"declare scale = {{ '{site}' = {factor:.4g} }} for {name} in the schema, or " if factor else ""
             remedy = f"{how}convert the column at this site; ask it which unit it uses"
             found.append(Finding("error", site, (name,), words, remedy, "unit"))
@@ -61,7 +60,7 @@ def unit_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> l
 
 
 def swap_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> list[Finding]:
-    """Name sites at which two columns seem to have changed places.
+    """Find sites at which two columns seem to be swapped.
 
     Examples
     --------
@@ -76,11 +75,11 @@ def swap_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> l
         sites = [site for site in middles[a] if site in middles[b]]
         for site in sites if len(sites) > 2 else ():
             others = [other for other in sites if other != site]
-            usual = {name: _usual([middles[name][other] for other in others]) for name in (a, b)}
+            usual = {name: np.median([middles[name][other] for other in others], axis=0).tolist() for name in (a, b)}
             if any(not usual[name][1] > 0 for name in (a, b)):
                 continue
-            ones = [(middles[one][site], usual[one], usual[other]) for one, other in ((a, b), (b, a))]
-            moved = all(_distance(here, own) > SWAPPED and _distance(here, other) < ALIKE for here, own, other in ones)
+            pairs = [(middles[one][site], usual[one], usual[other]) for one, other in ((a, b), (b, a))]
+            moved = all(_distance(here, own) > SWAPPED and _distance(here, other) < ALIKE for here, own, other in pairs)
             if moved and all(_distance(middles[n][o], usual[n]) < ALIKE for n in (a, b) for o in others):
                 message = "each has the values that the other has elsewhere: probably they are swapped"
                 remedy = "compare with the source, and correct the column names at this site"
@@ -88,30 +87,25 @@ def swap_findings(middles: Mapping[str, Mapping[str, tuple[float, float]]]) -> l
     return found
 
 
-def _usual(sites: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    return float(np.median([middle for middle, _ in sites])), float(np.median([spread for _, spread in sites]))
-
-
 def _distance(here: Sequence[float], usual: Sequence[float]) -> float:
-    """Return how far a column is from the usual one, in standard deviations of the latter."""
+    """Return how far the median of a column is from the usual median, in units of the usual spread."""
     return abs(here[0] - usual[0]) / usual[1] if here[1] > 0 else np.inf
 
 
 def shared_rows(tables: Sequence[tuple[str, RowHashes]], schema: Schema) -> list[Finding]:
-    """Name the sites that share rows: patients who were moved, or files that were copied into each other."""
+    """Find sites that share rows: patients who were moved, or files that were copied into each other."""
     if all(column.kind == "categorical" for column in schema.columns):
-        return []  # rows of categories repeat by nature
-    # Of large tables some rows are compared, chosen by their hashes: the same rows at all sites.
+        return []  # it is normal that rows of categories repeat
+    # Of large tables only some rows are compared. They are chosen by their hashes: the same rows at all sites.
     every = max([1, *(hashes.seen // COMPARED for _, hashes in tables)])
-    copies = {site: hashes.copies for site, hashes in tables}
     pairs = []
     for (one, a), (other, b) in combinations(tables, 2):
         if a.content == b.content:
-            continue  # said of the whole tables
+            continue  # `same_content` reports it
         both = a.shared_with(b, every)
         fewer = min(a.seen, b.seen)
-        # As many may be equal by chance as repeat within a site.
-        if both >= max(SHARED_ROWS, SHARED * fewer) + 3 * max(copies[one], copies[other]):
+        # Between sites as many rows may be equal by chance as within a site.
+        if both >= max(SHARED_ROWS, SHARED * fewer) + 3 * max(a.copies, b.copies):
             pairs.append((one, other, both, fewer))
     if not pairs:
         return []

@@ -9,35 +9,25 @@ from typing import NamedTuple
 from ...errors import InputError
 from ..embedding import CURVES, Embedding, common_embedding
 from ..infer import SchemaLike, as_schema, unify
-from ..missing.leaving import LeftOut, gaps_here, leave_out
-from ..missing.spelled import other_spellings
+from ..missing.leaving import LeftOut, gaps_here, leave_out, other_spellings
 from ..moments import Moments
 from ..preparing.opening import Opening, failed
-from ..preparing.prepared import without_codes
+from ..preparing.prepared import zeros_missing
 from ..readers.kept_rows import Memory
 from ..schema import Schema
 from ..statistics import Statistics
 from ..survey import FirstReading, Part, Tell, read_once
 from ..table import Source, Table
-from .determined import REFUSED, determined_everywhere, determined_here
-from .doubts import (
-    copies,
-    doubts,
-    explained,
-    odd_columns,
-    one_per_problem,
-    said_better,
-    unless_accepted,
-    zeros_apart,
-)
+from .determined import determined_everywhere, determined_here
+from .doubts import copies, doubts, explained, odd_columns, one_per_problem, unless_accepted, zeros_apart
 from .duplicates import same_content
-from .faults import constant_everywhere, constants_here, faults
+from .faults import constant_everywhere, faults
 from .findings import Finding
 from .profile import Missing
 from .report import CheckReport, SiteSummary
 from .suspects import sorted_alone
 
-EVERYTHING: tuple[Part, ...] = ("spread", "moments", "hashes", "looks")  # so that a run finds all it needs
+EVERYTHING: tuple[Part, ...] = ("spread", "moments", "hashes", "looks")  # all that a run needs later
 
 Surveyed = tuple[Table, FirstReading]
 
@@ -51,24 +41,24 @@ def check(
     tell: Tell | None = None,
     how: Opening | None = None,
 ) -> CheckReport:
-    """Look at the tables of all sites, and collect all findings rather than stop at the first.
+    """Check the tables of all sites, and collect all findings instead of stopping at the first.
 
     Parameters
     ----------
     sources : mapping of names to sources, or iterable of sources
         One table per site; see `fedperi.tables.open_tables`.
     schema : Schema or path of a schema file, optional
-        Types and levels that are not to be inferred; it may name only some of the columns.
+        Types and levels that are declared instead of inferred. It may name only some of the columns.
     missing : {"auto", "em", "error", "drop"}
         What the run will do with rows in which a value is missing.
     strict : bool
-        Whether every site must do by itself, as all methods but M-PERI require: no column that is constant at a site or
-        determined by others there, and at least as many rows as variables. If not, these are warnings, and errors only
-        if they hold for all sites together. One table alone is always taken strictly.
+        Whether each site must be usable alone, as all methods except M-PERI require: no column that is constant at the
+        site or determined by others there, and at least as many rows as variables. If not, these are warnings, and
+        errors only if they hold for all sites together. A single table is always checked strictly.
     tell : callable, optional
-        Gets what is being done, in words.
+        Called with a sentence for each step.
     how : Opening, optional
-        Which columns count, which are accepted as they are, and how text files are encoded.
+        Which columns are used, which are accepted as they are, and how text files are encoded.
 
     Examples
     --------
@@ -93,37 +83,35 @@ def check(
     known, accept = agreed.tables, how.accept
     found += damaged + zeros + agreed.findings
     found += same_content([(table.name, table.columns, reading.hashes) for table, reading in tables])
-    odd = odd_columns([(table.name, reading) for table, reading in known], agreed.schema, given, accept)
-    at_sites = _sites(known, agreed.schema, strict or len(known) < 2, tell)  # one table is all sites together
-    named = {name for one in odd if one.problem == "identifier" for name in one.columns}  # identifiers are often sorted
-    alone = sorted_alone(at_sites.statistics, {table.name: reading.looks for table, reading in known})
-    alone = [one for one in alone if not named.issuperset(one.columns)]
-    odd = [*unless_accepted(alone, accept), *(one for one in odd if not said_better(one, alone))]
-    found += unless_accepted(at_sites.findings, accept, {"determined"})
+    odd = odd_columns([reading for _, reading in known], agreed.schema, given, accept)
+    together = strict or len(known) < 2  # one table is all sites together
+    at_sites, statistics, embedded = _check_sites(known, agreed.schema, together, tell)
+    identifiers = {name for one in odd if one.problem == "identifier" for name in one.columns}  # often sorted
+    alone = sorted_alone(statistics, {table.name: reading.looks for table, reading in known})
+    alone = [one for one in alone if not identifiers.issuperset(one.columns)]
+    errors = {one.columns for one in alone}  # these replace the notes that the same columns are sorted
+    odd = [one for one in odd if not (one.problem == "sorted" and one.columns in errors)]
+    odd = [*unless_accepted(alone, accept), *odd]
+    found += unless_accepted(at_sites, accept, {"determined"})
     found = [*(one for one in one_per_problem(found) if not explained(one, odd)), *odd]
+    # A run need not compute again what is known about its tables.
+    kept = (replace(table, first_reading=replace(r, embedded=embedded.get(table.name))) for table, r in tables)
     ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
-    return CheckReport(_lines(tables, known), agreed.schema, tuple(ranked), tuple(map(at_sites.enriched, tables)))
+    return CheckReport(_site_summaries(tables, known), agreed.schema, tuple(ranked), tuple(kept))
 
 
-def _lines(tables: list[Surveyed], known: list[Surveyed]) -> tuple[SiteSummary, ...]:
+def _site_summaries(tables: list[Surveyed], known: list[Surveyed]) -> tuple[SiteSummary, ...]:
     used = {table.name for table, _ in known}
     return tuple(
-        SiteSummary(
-            table.name,
-            table.origin,
-            reading.profile.total,
-            reading.hashes.incomplete,
-            len(table.columns),
-            table.name not in used,
-        )
-        for table, reading in tables
+        SiteSummary(t.name, t.origin, r.profile.total, r.hashes.incomplete, len(t.columns), t.name not in used)
+        for t, r in tables
     )
 
 
 def _read(
     tables: list[Table], schema: Schema | None, missing: Missing, memory: Memory, tell: Tell | None
 ) -> tuple[list[Surveyed], list[Finding]]:
-    """Read all tables once; what cannot be read is a finding."""
+    """Read all tables once; a table that cannot be read is a finding."""
     read, found = [], []
     for number, table in enumerate(tables, start=1):
         own = None if tell is None else _numbered(tell, number, len(tables))
@@ -146,19 +134,20 @@ def _zeros_as_missing(
     memory: Memory,
     tell: Tell | None,
 ) -> tuple[list[Surveyed], list[Finding]]:
-    """Take zeros that lie apart from all other values as missing, and say so; where gaps are refused, zeros are too.
+    """Take zeros that lie apart from all other values as missing, with a finding; `odd_columns` refuses them otherwise.
 
-    Cholesterol 0 was not measured. As a number it would be a policy of the site, and give wrong arrows.
+    Cholesterol 0 was not measured. As a number it would look like a policy of the site, and give wrong arrows.
     """
+    if missing == "error":
+        return tables, []
     agreed = _agree(tables, given, missing)
-    readings = [(table.name, reading) for table, reading in agreed.tables]
-    found = zeros_apart(readings, agreed.schema, given, accepted) if missing != "error" else []
+    found = zeros_apart([reading for _, reading in agreed.tables], agreed.schema, given, accepted)
     names = {name for one in found for name in one.columns}
     again: list[Surveyed] = []
     for table, reading in tables:
-        here = {name: 0.0 for name in names if name in reading.looks and reading.looks[name].codes.get(0)}
+        here = [name for name in names if name in reading.looks and reading.looks[name].codes.get(0)]
         if here:
-            changed, damaged = _read([without_codes(table, here)], given, missing, memory, tell)
+            changed, damaged = _read([zeros_missing(table, here)], given, missing, memory, tell)
             again, found = again + changed, found + damaged
         else:
             again.append((table, reading))
@@ -166,7 +155,7 @@ def _zeros_as_missing(
 
 
 class _Agreed(NamedTuple):
-    """The schema of all sites, what stands against it, and the tables that stay, with the columns that stay."""
+    """The schema of all sites, findings about it, and the tables and columns that are kept."""
 
     schema: Schema
     findings: list[Finding]
@@ -182,25 +171,17 @@ def _agree(tables: list[Surveyed], given: Schema | None, missing: Missing) -> _A
         if table.name not in left.sites
     ]
     schema, differing = unify([reading.profile for _, reading in known], left.schema(given))
-    said = {name for one in left.findings if one.level == "error" for name in one.columns}
-    return _Agreed(schema, [*left.findings, *(one for one in differing if not said.issuperset(one.columns))], known)
+    refused = {name for one in left.findings if one.level == "error" for name in one.columns}
+    return _Agreed(schema, [*left.findings, *(one for one in differing if not refused.issuperset(one.columns))], known)
 
 
-class _Sites(NamedTuple):
-    """What was found at single sites; statistics and moments by site, where they were needed for it."""
+def _check_sites(
+    tables: list[Surveyed], schema: Schema, strict: bool, tell: Tell | None
+) -> tuple[list[Finding], dict[str, Statistics], dict[str, tuple[Embedding, Moments]]]:
+    """List what is wrong or doubtful at single sites, and at all of them together.
 
-    findings: list[Finding]
-    statistics: dict[str, Statistics]
-    embedded: dict[str, tuple[Embedding, Moments]]
-
-    def enriched(self, one: Surveyed) -> Table:
-        """Return a table with all that is known of it."""
-        table, reading = one
-        return replace(table, first_reading=replace(reading, embedded=self.embedded.get(table.name)))
-
-
-def _sites(tables: list[Surveyed], schema: Schema, strict: bool, tell: Tell | None) -> _Sites:
-    """List what is wrong or doubtful at single sites and, unless it is `strict`, at all of them together."""
+    Also return the statistics and the moments that were computed for it, by site.
+    """
     found: list[Finding] = []
     statistics: dict[str, Statistics] = {}
     embedded: dict[str, tuple[Embedding, Moments]] = {}
@@ -209,59 +190,53 @@ def _sites(tables: list[Surveyed], schema: Schema, strict: bool, tell: Tell | No
     for table, reading in tables:
         profile, missing = reading.profile, reading.missing
         found += [Finding("note", table.name, (), note) for note in table.notes]
-        errors = faults(profile, schema, missing, constants=strict)
-        odd = [] if strict else constants_here(profile, schema)
         found += gaps_here(profile) if missing in ("auto", "em") else []
-        found += errors + odd + doubts(profile, schema, missing, strict)
-        found += copies(profile, schema, reading.hashes)
-        own = {name for error in (*errors, *odd) for name in error.columns}
-        here = determined_here(table, reading, schema, own, strict=strict, common=common, tell=tell)
+        unusable = faults(profile, schema, missing, constants="error" if strict else "warning")
+        found += unusable + doubts(profile, schema, missing, strict) + copies(profile, schema, reading.hashes)
+        names = {name for one in unusable for name in one.columns}
+        here = determined_here(table, reading, schema, names, strict=strict, common=common, tell=tell)
         found, tied = [*found, *here.findings], tied or bool(here.findings)
         if here.statistics is not None:
             statistics[table.name] = here.statistics
         if here.moments is not None and common is not None:
             embedded[table.name] = (common, here.moments)
-        faulty |= {name for error in errors for name in error.columns}
-    found = _of_all(found, tables, schema, faulty, strict=strict, tied=tied)
-    return _Sites(found, statistics, embedded)
+        faulty |= {name for one in unusable if one.level == "error" for name in one.columns}
+    return _check_together(found, tables, schema, faulty, strict=strict, tied=tied), statistics, embedded
 
 
 def _embedding_of_a_run(tables: list[Surveyed], schema: Schema) -> Embedding | None:
-    """Return how M-PERI will embed rows; None where something is wrong, so that there will be no run."""
+    """Return how M-PERI will embed rows; None if there are errors, which stop the run."""
     profiles = [reading.profile for _, reading in tables]
-    wrong = any(faults(reading.profile, schema, reading.missing, constants=False) for _, reading in tables)
-    if wrong or not schema.columns or constant_everywhere(profiles, schema):
+    found = [one for _, r in tables for one in faults(r.profile, schema, r.missing, constants="warning")]
+    if any(one.level == "error" for one in found) or not schema.columns or constant_everywhere(profiles, schema):
         return None
     return common_embedding(schema, profiles, "nonlinear", CURVES)
 
 
-def _of_all(
+def _check_together(
     found: list[Finding], tables: list[Surveyed], schema: Schema, faulty: set[str], *, strict: bool, tied: bool
 ) -> list[Finding]:
-    """Add what is wrong with all sites together, in place of what was said of each about the same.
+    """Add what is wrong with all sites together, in place of the same warnings about single sites.
 
-    If it is `strict`, every site must do by itself, and only what is nearly determined is left to say.
+    If `strict`, errors at single sites say it already, except that a column is nearly determined by others.
     """
     known = [(table, reading) for table, reading in tables if reading.profile.rows]
     if not known or not schema.columns:
         return found
-    flat = [] if strict else constant_everywhere([reading.profile for _, reading in known], schema)
-    constant = {name for finding in flat for name in finding.columns}
+    constant = [] if strict else constant_everywhere([reading.profile for _, reading in known], schema)
+    names = {name for finding in constant for name in finding.columns}
     if strict and all(column.kind == "categorical" for column in schema.columns):
-        tied = False  # counts can bear it
-    whole = determined_everywhere(known, schema, faulty | constant) if tied else []
-    whole = [one for one in whole if not strict or one.problem == "determined"]
-    sets = {finding.columns for finding in whole}
-    kept = [one for one in found if one.level == "error" or not (one.columns in sets or _constant(one, constant))]
-    rows, p = sum(reading.profile.rows for _, reading in known), len(schema.columns)
-    few = []
+        tied = False  # counts of categories may depend on each other
+    determined = determined_everywhere(known, schema, faulty | names) if tied else []
+    determined = [one for one in determined if not strict or one.problem == "determined"]
+    sets = {finding.columns for finding in determined}
+    few, rows, p = [], sum(reading.profile.rows for _, reading in known), len(schema.columns)
     if rows <= p and not strict:
         message = f"{rows} rows at all sites together are not more than the {p} variables"
         few = [Finding("error", None, (), message, "drop variables, or collect more rows")]
-        kept = [one for one in kept if "rows are not more than" not in one.message]
-    return [*kept, *flat, *whole, *few]
 
+    def repeated(one: Finding) -> bool:
+        constant_too = one.problem == "constant" and names.issuperset(one.columns)
+        return one.level != "error" and (one.columns in sets or constant_too or (bool(few) and one.problem == "few"))
 
-def _constant(finding: Finding, names: set[str]) -> bool:
-    """Whether a warning says of one site what an error says of all."""
-    return len(finding.columns) == 1 and finding.columns[0] in names and finding.remedy.endswith(REFUSED)
+    return [*(one for one in found if not repeated(one)), *constant, *determined, *few]

@@ -1,4 +1,4 @@
-"""Columns that others determine, named: near-collinear pairs and sets."""
+"""Find columns that other columns determine: near-collinear pairs and sets."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from ..statistics import Statistics
 
 NEAR = 0.999  # multiple correlation from which a column is called near-collinear
-# Share of a column's variance, given others, below which it is called exactly determined: the rest is rounding. Scores
-# and tests refuse at the same share (fedperi.scores.regression.SINGULAR).
+# Residual share of a column's variance, given others, below which it is called exactly determined: the rest is
+# rounding. Scores and tests refuse at the same share (fedperi.scores.regression.SINGULAR).
 SINGULAR = 1e-10
-_NEGLIGIBLE = (0.01, 1e-4, 1e-6)  # standardised weights below which columns are tried without, boldest first
+_NEGLIGIBLE = (0.01, 1e-4, 1e-6)  # standardised weights below which columns may not be needed, tried in this order
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """Variables one of which the others determine, and the multiple correlation. Which one is a matter of view."""
+    """Variables that determine one of them, which may be any of them, and the multiple correlation."""
 
     names: tuple[str, ...]
     correlation: float
@@ -26,12 +26,11 @@ class Dependence:
 
 
 def dependences(statistics: Statistics) -> list[Dependence]:
-    """List the sets of variables in which the others determine one: first exactly, then closely.
+    """List the sets of variables in which one is determined by the others: first exactly, then nearly.
 
-    A Cholesky factorisation takes the columns in the order of their residual variance. Those left without any are
-    determined by those taken, and their regression on them says by which. With few rows everything is determined by
-    everything: sets of as many columns as rows are left out, and with less than two rows a column only exact pairs are
-    listed.
+    A Cholesky factorisation takes the columns in the order of their residual variance. A column without any is
+    determined by the columns taken before; a regression tells by which of them. With few rows, columns determine each
+    other by chance: with at most two rows per column only exact pairs are listed.
 
     Examples
     --------
@@ -45,10 +44,18 @@ def dependences(statistics: Statistics) -> list[Dependence]:
     correlation = statistics.correlation
     q = len(correlation)
     found: dict[tuple[str, ...], Dependence] = {}
+
+    def add(columns: list[int], multiple: float, exact: bool) -> None:
+        names = tuple(dict.fromkeys(owner[c] for c in sorted(columns)))
+        if len(names) > 1:
+            found.setdefault(names, Dependence(names, multiple, exact))
+
     columns = list(range(q))
     for x, y in np.argwhere(np.triu(1 - correlation**2 <= SINGULAR, 1)).tolist() if statistics.n > 2 else []:
-        if x in columns and y in columns:  # of three copies, name the second and the third with the first only
-            _add(found, owner, [x, y], 1.0, exact=True)
+        if (
+            x in columns and y in columns
+        ):  # of three copies, the second and the third are each listed with the first only
+            add([x, y], 1.0, exact=True)
             columns.remove(y)
     if statistics.n <= 2 * q:
         return list(found.values())
@@ -56,21 +63,13 @@ def dependences(statistics: Statistics) -> list[Dependence]:
         taken = _pivots(correlation, columns, tolerance)
         for column in sorted(set(columns) - set(taken)):
             support, multiple = _support(correlation, column, taken, tolerance)
-            _add(found, owner, [column, *support], multiple, exact=tolerance == SINGULAR)
-        columns = sorted(taken)  # what is determined exactly would only repeat what is nearly so
+            add([column, *support], multiple, exact=tolerance == SINGULAR)
+        columns = sorted(taken)  # columns that are determined exactly are listed already
     return list(found.values())
 
 
-def _add(
-    found: dict[tuple[str, ...], Dependence], owner: dict[int, str], columns: list[int], multiple: float, exact: bool
-) -> None:
-    names = tuple(dict.fromkeys(owner[c] for c in sorted(columns)))
-    if len(names) > 1:
-        found.setdefault(names, Dependence(names, multiple, exact))
-
-
 def _pivots(correlation: NDArray[np.float64], columns: list[int], tolerance: float) -> list[int]:
-    """Return columns none of which the others determine, largest residual variance first."""
+    """Return columns of which none is determined by the others, largest residual variance first."""
     residual = np.full(len(correlation), -np.inf)
     residual[columns] = 1.0
     factor = np.zeros((len(correlation), len(columns)))

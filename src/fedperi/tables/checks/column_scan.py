@@ -1,10 +1,9 @@
-"""What is known of a column while its table is read, and the numbers of many columns taken in at a time."""
+"""What is known about a column while its table is read; numbers of many columns are added at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import compress
 from types import MappingProxyType
 from typing import Any, Literal
@@ -25,14 +24,14 @@ class ColumnProfile:
     """What one column of one site holds.
 
     ``levels`` counts the rows of each value, up to `fedperi.tables.checks.profile.MAX_LEVELS` values or as many as
-    a schema declares (``many`` says that there are more). Numbers are only counted as far as a rule asks for it:
-    all of them in a column that a schema calls categorical, none in one that it calls continuous. Where it says
-    nothing they may be codes as long as they are whole and few; otherwise ``levels`` is empty and ``many`` true.
+    a schema declares (``many`` says that there are more). Numbers are counted only if needed: all of them in a column
+    that a schema calls categorical, none in one that it calls continuous. If the schema says nothing, numbers may be
+    codes as long as they are whole and few; otherwise ``levels`` is empty and ``many`` true.
 
-    ``low``, ``high``, the mean and ``scale`` (standard deviation, divided by n) are of the finite numbers; zero where
-    there are none. The mean is ``origin + offset``, apart because the sum would round where the column is far from
-    zero; the origin is the first number. These three are nan if they were not asked for. ``whole`` says that all
-    numbers are whole.
+    ``low``, ``high``, the mean and ``scale`` (standard deviation, divided by n) describe the finite numbers; they are
+    zero if there are none. The mean is ``origin + offset``, where the origin is the first number: kept apart, they lose
+    no digits in a column far from zero. Origin, offset and scale are nan if they were not asked for. ``whole`` says
+    that all numbers are whole.
     """
 
     name: str
@@ -50,7 +49,7 @@ class ColumnProfile:
     many: bool
 
     def counts(self, levels: tuple[str, ...]) -> list[int]:
-        """Return the number of rows of each of a schema's levels, which may be spelled otherwise in the table."""
+        """Return the number of rows of each level of a schema; the table may spell the levels differently."""
         style = style_of(levels)
         rows = dict.fromkeys(levels, 0)
         for level, count in self.levels.items():
@@ -61,23 +60,13 @@ class ColumnProfile:
 
 @dataclass
 class ColumnScan:
-    """What is known of a column so far.
+    """What is known about a column so far."""
 
-    Parameters
-    ----------
-    limit : int
-        The number of different values to remember.
-    count : bool, optional
-        Whether to count numbers; if not given, as long as all are whole.
-    spread : bool
-        Whether to find mean and standard deviation.
-    """
-
-    limit: int
-    count: bool | None = None
-    spread: bool = True
+    limit: int  # the number of different values to remember
+    count: bool | None = None  # whether to count numbers; if None, as long as all are whole
+    spread: bool = True  # whether to find mean and standard deviation
     storages: set[Storage] = field(default_factory=set)
-    dtype: str = ""
+    dtype: object = ""
     missing: int = 0
     infinite: int = 0
     n: int = 0
@@ -97,15 +86,15 @@ class ColumnScan:
         kinds = {"number" if storage == "integer" else storage for storage in self.storages}
         return "other" not in kinds and (len(kinds) > 1 or "mixed" in kinds)
 
-    def see(self, storage: Storage, dtype: Hashable) -> None:
-        """Note what the next values are stored as."""
+    def see(self, storage: Storage, dtype: object) -> None:
+        """Note the type in which the next values are stored."""
         self.storages.add(storage)
-        self.dtype = _type_name(dtype)
+        self.dtype = dtype
 
     def add_levels(self, counts: Iterable[tuple[Any, int]]) -> None:
-        """Count values that are no numbers."""
+        """Count values that are not numbers."""
         for value, count in counts:
-            if not count:
+            if not count:  # a category of pandas that no row has
                 continue
             level = level_text(value)
             if level not in self.levels and len(self.levels) == self.limit:
@@ -114,7 +103,7 @@ class ColumnScan:
             self.levels[level] = self.levels.get(level, 0) + int(count)
 
     def add_codes(self, values: Floats, low: float, high: float) -> None:
-        """Count finite numbers, unless the rules are settled without."""
+        """Count finite numbers, if their counts can still be needed."""
         if not self._counted or self.many:
             return
         distinct, counts = _distinct(values, low, high, self.whole)
@@ -139,7 +128,7 @@ class ColumnScan:
         return ColumnProfile(
             name,
             self._storage(),
-            self.dtype,
+            str(self.dtype),
             self.missing,
             self.infinite,
             numeric and self.whole,
@@ -168,16 +157,10 @@ class ColumnScan:
         return next(iter(self.storages)) if len(self.storages) == 1 else "text"
 
 
-@lru_cache(maxsize=64)
-def _type_name(dtype: Hashable) -> str:
-    """Name a type; numpy takes its time for that."""
-    return str(dtype)
-
-
 def add_numbers(columns: Sequence[ColumnScan], block: Floats, codes: bool = True) -> None:
-    """Take in more numbers of several columns, a line of the block each; missing ones (nan) are passed over.
+    """Add numbers to several columns, one row of the block for each column; missing ones (nan) are skipped.
 
-    Every step is one operation on the whole block: with many columns of few rows, calls are what takes time.
+    Each step is one operation on the whole block: with many columns of few rows, the overhead of calls dominates.
 
     Examples
     --------
@@ -225,11 +208,11 @@ def _whole(columns: Sequence[ColumnScan], block: Floats) -> list[bool]:
 
 
 def _spreads(columns: Sequence[ColumnScan], block: Floats) -> list[tuple[float, float]]:
-    """Return mean and scatter of every line of a block, relative to the column's origin."""
+    """Return mean and scatter of every row of a block, relative to the column's origin."""
     for column, first in zip(columns, block[:, 0].tolist(), strict=True):
         if not column.n:
             column.origin = first
-    # A number too large to square is reported as such later; here it must only not overflow.
+    # A number that is too large to be squared is reported later; here it must not raise a warning.
     with np.errstate(over="ignore", invalid="ignore"):
         moved = block - np.array([[column.origin] for column in columns])
         offset = moved.mean(axis=1)
@@ -248,6 +231,6 @@ def _distinct(values: Floats, low: float, high: float, whole: bool) -> tuple[Flo
 
 
 def two_values(parts: Sequence[ColumnProfile]) -> bool:
-    """Whether all sites together have two whole numbers only in a column: yes and no, in figures."""
+    """Whether a column holds only two whole numbers at all sites together: yes and no, as numbers."""
     distinct = {level for part in parts for level in part.levels}
     return len(distinct) == 2 and all(part.whole and not part.many for part in parts)

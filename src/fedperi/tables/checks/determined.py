@@ -1,4 +1,4 @@
-"""Columns that others determine, at one site and at all sites together."""
+"""Find columns that other columns determine, at one site and at all sites together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..encode import read_rows
 from ..moments import Moments, merge, stream_moments
 from ..schema import Schema
 from ..statistics import Statistics, embedded_statistics
-from ..summary.own import own_columns
+from ..summary.site_statistics import own_columns
 from ..survey import FirstReading, Tell
 from ..table import CHUNK, Table
 from .collinear import Dependence, dependences
@@ -24,9 +24,9 @@ REFUSED = "; --method iperi refuses it"
 
 
 class Determined(NamedTuple):
-    """What was found at one site, and what it was found from.
+    """What was found at one site, and the numbers that it was found from, for later use.
 
-    That are statistics of the sound columns and, if all columns were embedded as at the other sites, their moments.
+    These are statistics of the sound columns and, if all columns were embedded as at the other sites, their moments.
     """
 
     findings: Sequence[Finding] = ()
@@ -44,15 +44,15 @@ def determined_here(
     common: Embedding | None = None,
     tell: Tell | None = None,
 ) -> Determined:
-    """Near-collinear columns of one site, among those without a fault.
+    """Find near-collinear columns of one site, among those without a fault.
 
     If `strict`, exact dependence is an error. If not, it is a warning here: `determined_everywhere` looks at all sites.
-    If rows must be read again, they are embedded as `common` says, if it is given: then a run need not read them.
+    If rows must be read again and `common` is given, they are embedded by it, so that the run need not read them again.
     """
     sound = Schema(tuple(column for column in schema.columns if column.name not in faulty))
     discrete = all(column.kind == "categorical" for column in sound.columns)
     if len(sound.columns) < 2 or _gaps(reading, sound):
-        return Determined()  # of incomplete rows the run estimates moments, and looks at all sites together
+        return Determined()  # the run estimates the moments of incomplete rows, and checks all sites together
     try:
         embedding, whole = fit_embedding(sound, reading.profile, "mixed", 1), None
         moments = _known(reading, sound)
@@ -68,20 +68,20 @@ def determined_here(
         return Determined()
     found = []
     for item in dependent:
-        # A residual variance of zero has no logarithm: scores and tests refuse it. Counts of categories can bear it.
-        level: Level = "error" if item.exact and strict and not discrete else "warning"
-        refused = REFUSED if item.exact and not strict and not discrete else ""
-        found.append(Finding(level, table.name, item.names, _said(item), f"{_drop(item)}{refused}", _problem(item)))
+        # Scores and tests need the logarithm of a residual variance, which must not be zero. Counts do not need it.
+        refused = item.exact and not discrete
+        level: Level = "error" if refused and strict else "warning"
+        found.append(_finding(level, table.name, item, remedy=REFUSED if refused and not strict else ""))
     return Determined(found, statistics, whole)
 
 
 def determined_everywhere(
     tables: Sequence[tuple[Table, FirstReading]], schema: Schema, faulty: set[str]
 ) -> list[Finding]:
-    """Columns that others determine in the rows of all sites together: no method can direct edges among them.
+    """Find columns that others determine in the rows of all sites together: no method can direct edges among them.
 
-    What is nearly determined is an error too, but one that may be accepted: a column that was computed from others
-    takes their place in the graph.
+    A column that is nearly determined is an error too, because a column that was computed from others takes their place
+    in the graph; but this error may be accepted.
 
     Examples
     --------
@@ -105,18 +105,16 @@ def determined_everywhere(
     except InputError:
         return []
     site, where = (None, " at all sites together") if len(tables) > 1 else (tables[0][0].name, "")
-    return [
-        Finding("error", site, item.names, f"{_said(item)}{where}", _drop(item), _problem(item)) for item in dependent
-    ]
+    return [_finding("error", site, item, where) for item in dependent]
 
 
 def _gaps(reading: FirstReading, schema: Schema) -> bool:
-    """Whether incomplete rows are to be used."""
+    """Whether incomplete rows will be used."""
     return reading.missing in ("auto", "em") and any(reading.profile.columns[name].missing for name in schema.names)
 
 
 def _known(reading: FirstReading, schema: Schema) -> Moments | None:
-    """Return the moments of plain numbers, which the first reading found."""
+    """Return the moments that the first reading found, if all columns are numbers."""
     numbers = all(column.kind == "continuous" for column in schema.columns)
     return reading.moments.result(schema.names) if numbers and reading.moments is not None else None
 
@@ -130,23 +128,17 @@ def _moments(
         tell(f"{what} {table.origin} for moments, now that the types and ranges of all sites are known")
     if table.engine is not None:
         return table.engine.moments(table, embedding, reading.profile, reading.missing)
-    return stream_moments(
-        embedding.embed(frame, table.name) for frame in read_rows(table, schema, CHUNK, reading.missing)
-    )
+    frames = read_rows(table, schema, CHUNK, reading.missing)
+    return stream_moments(embedding.embed(frame, table.name) for frame in frames)
 
 
-def _problem(item: Dependence) -> str:
-    return "equal" if item.exact else "determined"
-
-
-def _drop(item: Dependence) -> str:
-    """Say what to leave out: what was computed from other columns usually stands behind them."""
-    return f"leave one of them out: --exclude {item.names[-1]}"
-
-
-def _said(item: Dependence) -> str:
-    how = "exactly" if item.exact else "nearly"
-    strength = "" if item.exact else f" (correlation {item.correlation:.5f})"
+def _finding(level: Level, site: str | None, item: Dependence, where: str = "", remedy: str = "") -> Finding:
     if len(item.names) == 2:
-        return f"one {'determines the other exactly' if item.exact else 'nearly determines the other'}{strength}"
-    return f"one of them is {how} determined by the others{strength}"
+        message = "one determines the other exactly" if item.exact else "one nearly determines the other"
+    else:
+        message = f"one of them is {'exactly' if item.exact else 'nearly'} determined by the others"
+    strength = "" if item.exact else f" (correlation {item.correlation:.5f})"
+    # A column that was computed from others usually comes after them.
+    remedy = f"leave one of them out: --exclude {item.names[-1]}{remedy}"
+    problem = "equal" if item.exact else "determined"
+    return Finding(level, site, item.names, f"{message}{strength}{where}", remedy, problem)

@@ -1,4 +1,4 @@
-"""What lets a run start but may spoil it: at single sites, in columns, and between sites. One finding per problem."""
+"""Find what may spoil a run: doubts about single sites, about columns, and between sites. One finding per problem."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import replace
 from ..levels import style_of
 from ..schema import Schema
 from ..survey import FirstReading
-from .between import middles_of, shared_rows, swap_findings, unit_findings
+from .between import middles_of, shared_rows, swap_findings, unit_errors
 from .determined import REFUSED
 from .duplicates import RowHashes
 from .findings import Finding, Level, percent, quoted
 from .looks import NumberLook
 from .profile import Missing, TableProfile
-from .sentinels import Looked, impossible_findings, sentinel_findings, zero_finding
-from .suspects import date_findings, identifier_findings, number_notes, order_findings, sorted_notes
+from .sentinels import Looked, impossible_findings, sentinel_findings, zero_findings
+from .suspects import date_findings, identifier_findings, number_notes, order_findings
 
 FEW_ROWS = 5  # rows below which a level is called rare
 ROWS_PER_VARIABLE = 10  # rows per variable below which a site is called small
 RARE = "merge rare levels with rename in the schema"
-COPIES = 0.01  # share of repeated rows from which they are worth a warning
+COPIES = 0.01  # share of repeated rows from which on a warning is given
 
 
 def odd_columns(
-    readings: Sequence[tuple[str, FirstReading]], schema: Schema, given: Schema | None, accepted: Collection[str] = ()
+    readings: Sequence[FirstReading], schema: Schema, given: Schema | None, accepted: Collection[str] = ()
 ) -> list[Finding]:
     """List what is odd in the columns of all sites together: codes, typing errors, identifiers, units, order.
 
-    Columns that a schema declares are taken at its word: they are no identifiers and no dates. Values that would give
-    wrong arrows are errors, except in columns that somebody looked at and accepted.
+    Columns that a schema declares are not reported as identifiers or dates. Values that would give wrong arrows are
+    errors, except in columns that somebody looked at and accepted.
     """
     looks = _by_column(readings)
     found = []
@@ -45,25 +45,25 @@ def odd_columns(
     middles = middles_of(looks, measured)
     found += swap_findings(middles)
     swapped = {(finding.site, name) for finding in found if finding.problem == "swapped" for name in finding.columns}
-    found += [one for one in unit_findings(middles) if (one.site, one.columns[0]) not in swapped]
-    found += order_findings(looks, measured)
-    found += shared_rows([(site, reading.hashes) for site, reading in readings], measured)
-    found = unless_accepted(found, accepted)
-    return [*found, *codes_taken(schema, given), *number_notes(measured, given, looks), *sorted_notes(looks, measured)]
+    found += [one for one in unit_errors(middles) if (one.site, one.columns[0]) not in swapped]
+    ordered = order_findings(looks, measured)
+    found += [one for one in ordered if one.level == "error"]
+    found += shared_rows([(reading.profile.site, reading.hashes) for reading in readings], measured)
+    found = unless_accepted(found, accepted) + codes_taken(schema, given) + number_notes(measured, given, looks)
+    return found + [one for one in ordered if one.level == "note"]
 
 
 def zeros_apart(
-    readings: Sequence[tuple[str, FirstReading]], schema: Schema, given: Schema | None, accepted: Collection[str]
+    readings: Sequence[FirstReading], schema: Schema, given: Schema | None, accepted: Collection[str]
 ) -> list[Finding]:
-    """Name the columns of amounts in which zeros lie apart from all other values, unless somebody accepted them."""
+    """List the columns of amounts in which zeros lie apart from all other values, unless somebody accepted them."""
     looks = _by_column(readings)
-    found = [
-        zero_finding(column.name, seen)
-        for column in schema.columns
-        if column.levels is None and column.name not in accepted and (seen := looks.get(column.name, {}))
-        if not _not_measured(column.name, seen, given)
-    ]
-    return [one for one in found if one is not None]
+    found = []
+    for column in schema.columns:
+        name, seen = column.name, looks.get(column.name, {})
+        if seen and column.levels is None and name not in accepted and not _not_measured(name, seen, given):
+            found += zero_findings(name, seen)
+    return found
 
 
 def _not_measured(name: str, seen: Looked, given: Schema | None) -> list[Finding]:
@@ -76,9 +76,9 @@ def _not_measured(name: str, seen: Looked, given: Schema | None) -> list[Finding
 def unless_accepted(
     found: Sequence[Finding], accepted: Collection[str], problems: Collection[str] | None = None
 ) -> list[Finding]:
-    """Make errors about columns that were all accepted warnings; of others, say how to accept them.
+    """Turn errors about columns that were all accepted into warnings; for the others, say how to accept them.
 
-    Only errors of some `problems`, if they are given: others cannot be accepted.
+    If `problems` is given, only errors of these kinds can be accepted.
 
     Examples
     --------
@@ -91,28 +91,21 @@ def unless_accepted(
             return finding
         if all(name in accepted for name in finding.columns):
             return replace(finding, level="warning")
-        return replace(
-            finding, remedy=f"{finding.remedy}; if the values are right, use --accept {','.join(finding.columns)}"
-        )
+        names = ",".join(finding.columns)
+        return replace(finding, remedy=f"{finding.remedy}; if the values are right, use --accept {names}")
 
     return [accept(finding) for finding in found]
 
 
-def said_better(finding: Finding, alone: Sequence[Finding]) -> bool:
-    """Whether a note on a column in order is said by an error about the same column, which was sorted by itself."""
-    return finding.problem == "sorted" and finding.level == "note" and any(finding.columns == o.columns for o in alone)
-
-
 def explained(finding: Finding, odd: Sequence[Finding]) -> bool:
-    """Whether a constant column, rare levels, or levels of one site are said already by what is odd in the column."""
-    names = {name for one in odd if one.problem in ("sentinel", "identifier") for name in one.columns}
-    return (
-        finding.problem in ("constant", "rare", "levels") and finding.columns[0] in names and finding.level != "error"
-    )
+    """Whether a code or an identifier explains why a column is constant, or has rare levels or levels of one site."""
+    if finding.problem not in ("constant", "rare", "levels") or finding.level == "error":
+        return False
+    return any(one.problem in ("sentinel", "identifier") and finding.columns[0] in one.columns for one in odd)
 
 
 def one_per_problem(found: Sequence[Finding]) -> list[Finding]:
-    """Put together what is the same problem of the same columns at several sites.
+    """Join findings that are the same problem of the same columns at several sites.
 
     Examples
     --------
@@ -137,16 +130,16 @@ def _joined(group: Sequence[Finding]) -> Finding:
     return replace(group[0], site=None, message=f"{what}: {shown}")
 
 
-def _by_column(readings: Sequence[tuple[str, FirstReading]]) -> Mapping[str, Looked]:
+def _by_column(readings: Sequence[FirstReading]) -> Mapping[str, Looked]:
     looks: dict[str, dict[str, NumberLook]] = {}
-    for site, reading in readings:
+    for reading in readings:
         for name, look in reading.looks.items():
-            looks.setdefault(name, {})[site] = look
+            looks.setdefault(name, {})[reading.profile.site] = look
     return looks
 
 
 def codes_taken(schema: Schema, given: Schema | None) -> list[Finding]:
-    """Name whole numbers that are taken as categories."""
+    """List the columns whose whole numbers are taken as categories."""
     inferred = (column for column in schema.columns if given is None or column.name not in given)
     coded = tuple(c.name for c in inferred if len(c.levels or ()) > 2 and style_of(c.levels or ()) == "number")
     message = "few different whole numbers, taken as categories"
@@ -155,7 +148,7 @@ def codes_taken(schema: Schema, given: Schema | None) -> list[Finding]:
 
 
 def doubts(profile: TableProfile, schema: Schema, missing: Missing, strict: bool) -> list[Finding]:
-    """List what lets a run start but may spoil it: few rows, rare levels, values outside bounds, rows dropped."""
+    """List doubts about one site: few rows, rare levels, values outside bounds, rows dropped."""
     found, site, n, p = [], profile.site, profile.rows, len(profile.columns)
     if missing == "drop" and profile.dropped and n:
         share = percent(profile.dropped, profile.total)
@@ -163,20 +156,18 @@ def doubts(profile: TableProfile, schema: Schema, missing: Missing, strict: bool
         lacking = tuple(column.name for column in profile.columns.values() if column.missing)
         found.append(Finding("warning", site, lacking, message, "fine if values are missing at random"))
     if 1 < n <= p:
-        message = f"{n} rows are not more than the {p} variables: most edges found would be chance"
-        level: Level = "error" if n < p and strict else "warning"  # most methods refuse a site they cannot learn from
+        message = f"{n} rows are not more than the {p} variables: most edges would be found by chance"
+        level: Level = "error" if n < p and strict else "warning"  # most methods refuse such a site
         refused = REFUSED if n < p and not strict else ""
-        found.append(Finding(level, site, (), message, f"drop variables, or collect more rows{refused}"))
+        found.append(Finding(level, site, (), message, f"drop variables, or collect more rows{refused}", "few"))
     elif 1 < n < ROWS_PER_VARIABLE * p:
-        message = f"{n} rows are few for {p} variables"
-        found.append(
-            Finding("warning", site, (), message, f"{ROWS_PER_VARIABLE} rows per variable are a usual minimum")
-        )
+        remedy = f"{ROWS_PER_VARIABLE} rows per variable are a usual minimum"
+        found.append(Finding("warning", site, (), f"{n} rows are few for {p} variables", remedy))
     for column in schema.columns:
         held = profile.columns[column.name]
         if column.levels is not None and n >= FEW_ROWS:
-            rare = [(level, rows) for level, rows in zip(column.levels, held.counts(column.levels), strict=True)]
-            rare = [(level, rows) for level, rows in rare if 0 < rows < FEW_ROWS]
+            counts = zip(column.levels, held.counts(column.levels), strict=True)
+            rare = [(level, rows) for level, rows in counts if 0 < rows < FEW_ROWS]
             if rare:
                 shown = ", ".join(f"{level!r} ({rows})" for level, rows in rare[:5])
                 more = f" and {len(rare) - 5} more" if len(rare) > 5 else ""
@@ -184,15 +175,14 @@ def doubts(profile: TableProfile, schema: Schema, missing: Missing, strict: bool
                 found.append(Finding("warning", site, (column.name,), message, RARE, "rare"))
         if column.bounds is not None and n and (held.low < column.bounds[0] or held.high > column.bounds[1]):
             message = f"values from {held.low:g} to {held.high:g} exceed the declared bounds {column.bounds}"
-            found.append(
-                Finding("warning", site, (column.name,), message, "they will be clipped where bounds are used")
-            )
+            remedy = "they will be clipped where bounds are used"
+            found.append(Finding("warning", site, (column.name,), message, remedy))
     return found
 
 
 def copies(profile: TableProfile, schema: Schema, hashes: RowHashes) -> list[Finding]:
     """Say how many rows repeat an earlier one."""
-    # Rows of categories repeat by nature; only measurements should not.
+    # It is normal that rows of categories repeat; measurements should not.
     if all(column.kind == "categorical" for column in schema.columns) or hashes.copies < COPIES * hashes.seen:
         return []
     message = f"{percent(hashes.copies, hashes.seen)} of the rows repeat an earlier row"

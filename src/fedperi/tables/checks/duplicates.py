@@ -1,4 +1,4 @@
-"""Repeated rows and repeated tables, found by hashes of the rows."""
+"""Find repeated rows and repeated tables by hashes of the rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no bit of a hash is lost
 
-REMEMBERED = 2_000_000  # rows whose hashes are kept to find copies: 16 MB; later rows are not looked at
+REMEMBERED = 2_000_000  # rows whose hashes are kept to find copies: 16 MB; later rows are not compared
 
 
 class RowHashes:
@@ -24,9 +24,9 @@ class RowHashes:
     Attributes
     ----------
     seen, copies : int
-        The rows looked at, and those among them that repeat an earlier one.
+        The rows that were compared, and how many of them repeat an earlier one.
     incomplete : int
-        The rows in which a value is missing, among all.
+        The rows in which a value is missing, among all rows.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class RowHashes:
         return self.seen - len(self.different())
 
     def different(self, every: int = 1) -> NDArray[np.integer[Any]]:
-        """Return the hashes of the different rows, in order; of about one row in `every`, the same ones in all tables.
+        """Return the sorted hashes of the different rows, or of about one in `every`: the same rows in all tables.
 
         Examples
         --------
@@ -83,7 +83,7 @@ class RowHashes:
         2
         """
         if self._distinct is None:
-            # np.unique looks numbers up in a table, which takes many times longer than to sort them.
+            # np.unique uses a hash table, which takes many times longer than sorting.
             parts = np.sort(np.concatenate(self._parts)) if self._parts else np.empty(0, dtype=np.uint64)
             self._distinct = parts[np.diff(parts, prepend=~parts[:1]) != 0]
         return self._distinct[self._distinct % np.uint64(every) == 0] if every > 1 else self._distinct
@@ -104,12 +104,12 @@ class RowHashes:
 
     @property
     def content(self) -> tuple[int, int]:
-        """Numbers that are equal for two tables with the same rows, in whatever order."""
+        """Two numbers that are equal for tables with the same rows, in any order."""
         return self._rows, self._sum
 
 
 def same_content(sites: Sequence[tuple[str, Sequence[str], RowHashes]]) -> list[Finding]:
-    """Name sites, given with their columns, that hold the same rows.
+    """Find sites that hold the same rows; each site is given with its columns.
 
     Examples
     --------

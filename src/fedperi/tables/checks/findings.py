@@ -1,4 +1,4 @@
-"""What is wrong with the data, as values that can be collected before one of them is raised."""
+"""What is wrong or doubtful in the data, as values that can be collected before an error is raised."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Level = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know about the data: how bad, where, what, and what to do.
+    """One thing to know about the data: how serious it is, where, what, and what to do.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Finding:
     message, remedy : str
         What was found and what to do about it. The remedy may be empty.
     problem : str
-        One word for the kind of problem, so that findings about the same can be put together; may be empty.
+        One word for the kind of problem, so that findings of one kind can be joined; may be empty.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def quoted(names: Iterable[str], limit: int = 8) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """Write a share so that nothing but zero reads as zero, and nothing but all reads as all.
+    """Write a share in percent; only zero is written as 0 %, and only the whole as 100 %.
 
     Examples
     --------
@@ -82,8 +82,19 @@ def percent(part: int, whole: int) -> str:
     return f"{share:.0f} %" if share in (0, 100) else f"{share:.1f} %"
 
 
+def how_to_leave_out(name: str) -> str:
+    """Say how to leave a column out.
+
+    Examples
+    --------
+    >>> how_to_leave_out("case")
+    'leave it out: --exclude case, or kind = "ignore" in the schema'
+    """
+    return f'leave it out: --exclude {name}, or kind = "ignore" in the schema'
+
+
 def raise_errors(findings: Iterable[Finding]) -> None:
-    """Raise the errors among findings, all of them in one message.
+    """Raise the errors among the findings, all in one message.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""A closer look at columns of numbers while a table is read: codes, edges of the range, order, and some of the values.
+"""Take a closer look at columns of numbers while a table is read: codes, edges of the range, order, and a sample.
 
-It takes the same single pass as everything else, and a bounded amount of memory: of each column at most `SAMPLE` values
-are kept, spread evenly over the rows.
+It needs no further pass over the rows, and a bounded amount of memory: of each column at most `SAMPLE` values are kept,
+spread evenly over the rows.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..readers.plain import is_plain
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -25,8 +23,7 @@ SAMPLE = 4096
 """Values of a column that are kept: enough for quantiles to a hundredth of a standard deviation or two."""
 
 CODES = (-99999, -9999, -999, -998, -997, -99, -98, -97, -9, -8, -7, -1, 0, 9, 97, 98, 99, 997, 998, 999, 9999, 99999)
-"""Numbers that are usual as codes for "not known", "refused" or "does not apply"."""
-
+"""Numbers that are often used as codes for "not known", "refused" or "does not apply"."""
 
 FIRST_DATE, LAST_DATE = 19000101, 21001231
 
@@ -35,10 +32,10 @@ FIRST_DATE, LAST_DATE = 19000101, 21001231
 class NumberLook:
     """What a closer look at the finite numbers of one column found.
 
-    ``low`` and ``high`` are the edges of the range, with the rows that hold them and the next value inside.
-    ``inner_low`` and ``inner_high`` are the edges without `CODES`. ``sample`` is sorted; ``distinct`` says that none of
-    its values occurs twice, ``dates`` that all may be dates such as 20240131. ``rising`` and ``falling`` are about the
-    order of the rows, and false where rows have none.
+    ``low`` and ``high`` are the smallest and largest value, each with the number of rows that hold it and the next
+    value, ``above`` or ``below``. ``inner_low`` and ``inner_high`` are the smallest and largest value that is not among
+    `CODES`. ``sample`` is sorted; ``distinct`` says that none of its values occurs twice, ``dates`` that all may be
+    dates such as 20240131. ``rising`` and ``falling`` are about the order of the rows, and false if they have no order.
     """
 
     n: int
@@ -58,9 +55,9 @@ class NumberLook:
     rising: bool
     falling: bool
 
-    def inner(self, codes: tuple[float, ...] = ()) -> Floats:
-        """Return the values that were kept, without some codes."""
-        return self.sample[~np.isin(self.sample, codes)] if codes else self.sample
+    def inner(self, codes: tuple[float, ...]) -> Floats:
+        """Return the sample without some codes."""
+        return self.sample[~np.isin(self.sample, codes)]
 
 
 @dataclass
@@ -84,9 +81,8 @@ class _Edge:
 @dataclass
 class _Scan:
     low: _Edge = field(default_factory=_Edge)
-    high: _Edge = field(default_factory=_Edge)  # of the negative values
+    high: _Edge = field(default_factory=_Edge)  # of the values with their sign changed
     n: int = 0
-    seen: int = 0
     stride: int = 1
     sample: Floats = field(default_factory=lambda: np.empty(0))
     codes: dict[int, int] = field(default_factory=dict)
@@ -100,7 +96,6 @@ class _Scan:
         values = column[np.isfinite(column)]
         if not len(values):
             return
-        self.n += len(values)
         self.low.add(values)
         self.high.add(-values)
         whole = values == np.floor(values)
@@ -108,6 +103,7 @@ class _Scan:
         self._count_codes(values, whole)
         self._follow(values)
         self._keep(values)
+        self.n += len(values)
 
     def _count_codes(self, values: Floats, whole: NDArray[np.bool_]) -> None:
         coded = whole
@@ -129,8 +125,7 @@ class _Scan:
 
     def _keep(self, values: Floats) -> None:
         """Keep every value whose number is a multiple of the stride, which doubles when there are too many."""
-        first = -self.seen % self.stride
-        self.seen += len(values)
+        first = -self.n % self.stride
         self.sample = np.concatenate([self.sample, values[first :: self.stride]])
         while len(self.sample) > SAMPLE:
             self.sample, self.stride = self.sample[::2], 2 * self.stride
@@ -157,7 +152,7 @@ class _Scan:
 
 
 class Looks:
-    """Takes a closer look at the chunks of a table as they pass.
+    """Take a closer look at each chunk of a table while it is read.
 
     Examples
     --------
@@ -179,26 +174,19 @@ class Looks:
 
         for name in frame.columns:
             series = frame[name]
-            plain = is_plain(series.dtype, "fiu")
-            if name in self._words or (not plain and series.isna().all()):
-                continue
-            number = plain or (
-                types.is_numeric_dtype(series.dtype)
-                and not types.is_bool_dtype(series.dtype)
-                and not types.is_complex_dtype(series.dtype)
-            )
-            if number:
+            other = types.is_bool_dtype(series.dtype) or types.is_complex_dtype(series.dtype)
+            if types.is_numeric_dtype(series.dtype) and not other:
                 self._scans.setdefault(name, _Scan()).add(series.to_numpy(dtype=np.float64, na_value=np.nan))
-            else:
+            elif name not in self._words and not series.isna().all():
                 self._words.add(name)
 
     def result(self) -> dict[str, NumberLook]:
-        """Return what was found of every column that holds numbers and nothing else."""
+        """Return what was found about every column that holds only numbers."""
         return {name: scan.result() for name, scan in self._scans.items() if name not in self._words and scan.n}
 
 
 def may_be_dates(values: Any) -> Any:
-    """Say of which numbers, whole ones, may be dates written as year, month and day.
+    """Say which of some whole numbers may be dates, written as year, month and day.
 
     Examples
     --------
@@ -211,7 +199,7 @@ def may_be_dates(values: Any) -> Any:
 
 
 def spread_of(values: Floats) -> tuple[float, float]:
-    """Return the median, and a standard deviation that single values cannot move: from quartiles.
+    """Return the median, and a standard deviation computed from quartiles, which single values cannot change.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The first pass over a table: what each column holds, in constant memory."""
+"""Read a table once to find what each column holds, in constant memory."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["MAX_LEVELS", "ColumnProfile", "Missing", "TableProfile", "scan", "storage_of"]
 
 MAX_LEVELS = 100  # different values remembered per column; a category with more is taken for an identifier
-BLOCK = 1 << 17  # numbers taken in at a time: a megabyte
+BLOCK = 1 << 17  # numbers added at a time: a megabyte
 
-_STORAGES: dict[str, Storage] = {"f": "number", "i": "integer", "u": "integer", "b": "boolean"}
+_STORAGES: dict[str, Storage] = {"f": "number", "i": "integer", "u": "integer"}
 
 Missing = Literal["auto", "em", "error", "drop"]
 
 
 @dataclass(frozen=True)
 class TableProfile:
-    """What one site's table holds: rows in the file, rows dropped for missing values, and its columns."""
+    """What one site's table holds: all rows, rows dropped because a value is missing, and the columns."""
 
     site: str
     total: int
@@ -41,7 +41,7 @@ class TableProfile:
 
     @property
     def rows(self) -> int:
-        """The rows that count: the total without those dropped."""
+        """The rows that are used: the total without those dropped."""
         return self.total - self.dropped
 
 
@@ -53,21 +53,17 @@ def scan(
     tap: Callable[[pd.DataFrame], None] | None = None,
     spread: bool = True,
 ) -> TableProfile:
-    """Read a table once and describe its columns.
+    """Read a table once, `chunk` rows at a time, and describe its columns.
 
     Parameters
     ----------
-    table : Table
-        The site's table.
     missing : {"auto", "em", "error", "drop"}
-        Under ``"drop"`` rows with a missing value are counted, and otherwise left out.
-    chunk : int
-        Rows in memory at a time; the result does not depend on it.
+        With ``"drop"``, rows with a missing value are counted and then left out.
     schema : Schema, optional
         Its longest list of levels is the number of values to remember, if that is more than `MAX_LEVELS`. It also says
         of which columns numbers are counted; see `ColumnProfile`.
     tap : callable, optional
-        Called with every chunk as it passes, for those who need the same rows.
+        Called with every chunk that is read, to compute something else from the same rows.
     spread : bool
         Whether means and standard deviations are needed.
 
@@ -102,22 +98,21 @@ def scan(
 
     profile, mixed = read(tap, frozenset())
     if mixed:
-        # Text in one place and numbers in another: what pandas made of "01" depended on its neighbours. Read again.
+        # Text in one chunk and numbers in another: how pandas read "01" depended on other rows. Read again as text.
         profile, _ = read(None, mixed)
     return profile
 
 
 def _update(columns: Sequence[ColumnScan], frame: pd.DataFrame, drop: bool) -> int:
-    """Take in the next rows of all columns, in the order of the table; return how many rows were dropped."""
+    """Add the next rows to all columns, which are in the order of the table; return how many rows were dropped."""
     if not len(frame):
         return 0
     dtypes = list(frame.dtypes)
-    numbers = [i for i, dtype in enumerate(dtypes) if is_plain(dtype) and dtype.kind != "b"]
-    truths = [i for i, dtype in enumerate(dtypes) if is_plain(dtype) and dtype.kind == "b"]
-    others = {i: frame.iloc[:, i] for i in sorted(set(range(len(dtypes))).difference(numbers, truths))}
-    lines, facts = plain_values(frame, numbers).T, plain_values(frame, truths).T
+    numbers = [i for i, dtype in enumerate(dtypes) if is_plain(dtype, "fiu")]
+    others = {i: frame.iloc[:, i] for i, dtype in enumerate(dtypes) if not is_plain(dtype, "fiu")}
+    lines = plain_values(frame, numbers).T
     absent = {i: series.isna().to_numpy(dtype=bool) for i, series in others.items()}
-    # A minimum is nan only if a number is: one pass over all columns, and a second only where something is missing.
+    # A minimum is nan only if a number is missing: so most columns need no second pass.
     absent |= {numbers[k]: np.isnan(lines[k]) for k in np.flatnonzero(np.isnan(lines.min(axis=1)))}
     lacking = {i: int(mask.sum()) for i, mask in absent.items()}
     for i, rows in lacking.items():
@@ -126,12 +121,12 @@ def _update(columns: Sequence[ColumnScan], frame: pd.DataFrame, drop: bool) -> i
     if drop and any(lacking.values()):
         keep = ~np.logical_or.reduce(list(absent.values()))
         rows, dropped = int(keep.sum()), len(frame) - int(keep.sum())
-        lines, facts = lines[:, keep], facts[:, keep]
+        lines = lines[:, keep]
         others = {i: series[keep] for i, series in others.items()}
         lacking = {}
     else:
         others = {i: series[~absent[i]] if lacking[i] else series for i, series in others.items()}
-    for i in (*numbers, *truths):
+    for i in numbers:
         if rows > lacking.get(i, 0):
             columns[i].see(_STORAGES[dtypes[i].kind], dtypes[i])
     # Blocks that stay in the processor's cache from one step to the next.
@@ -139,18 +134,13 @@ def _update(columns: Sequence[ColumnScan], frame: pd.DataFrame, drop: bool) -> i
     for start in range(0, len(numbers), width):
         part = numbers[start : start + width]
         add_numbers([columns[i] for i in part], np.ascontiguousarray(lines[start : start + width]))
-    if truths and rows:
-        facts = np.ascontiguousarray(facts)
-        add_numbers([columns[i] for i in truths], facts, codes=False)
-        for i, true in zip(truths, facts.sum(axis=1).astype(int).tolist(), strict=True):
-            columns[i].add_levels([(True, true), (False, rows - true)])
     for i, series in others.items():
         _update_other(columns[i], series)
     return dropped
 
 
 def _update_other(column: ColumnScan, series: pd.Series[Any]) -> None:
-    """Take in values of a column, none of them missing, that is not simply one of numbers."""
+    """Add values, none of them missing, to a column that is not stored as plain numbers."""
     if not len(series):
         return
     storage = storage_of(series)

@@ -1,4 +1,4 @@
-"""What a check found, as a value, for people (rich) and for programs (plain values)."""
+"""What a check found, shown on a console, or as plain values for programs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ...names import visible
+from ...phrases import with_noun
 from ..schema import Schema
 from ..table import Table
-from .findings import Finding, percent, quoted
+from .findings import Finding, Level, percent, quoted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+SHOWN_LEVELS = 4  # more levels of a column are cut short; the schema file has all of them
 _COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 
 
@@ -42,7 +44,8 @@ class CheckReport:
     findings : tuple of Finding
         Errors, warnings and notes, in this order.
     tables : tuple of Table
-        The tables that could be read, with what was found: a method that gets these does not read their files again.
+        The tables that could be read, with what their first reading found: a method that gets them need not read their
+        files again.
 
     Examples
     --------
@@ -66,84 +69,75 @@ class CheckReport:
         return not any(finding.level == "error" for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain values, ready for JSON."""
-        return as_dict(self)
+        """Return the report as plain values, ready for JSON.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from fedperi.tables import check
+        >>> check([pd.DataFrame({"a": [i / 7 for i in range(50)]})]).to_dict()["sites"]
+        [{'name': 'site 1', 'origin': 'DataFrame', 'rows': 50, 'incomplete_rows': 0, 'columns': 1, 'left_out': False}]
+        """
+        return {
+            "ok": self.ok,
+            "sites": [
+                {
+                    "name": site.name,
+                    "origin": site.origin,
+                    "rows": site.rows,
+                    "incomplete_rows": site.incomplete,
+                    "columns": site.columns,
+                    "left_out": site.left_out,
+                }
+                for site in self.sites
+            ],
+            "columns": [
+                {
+                    "name": column.name,
+                    "kind": column.kind,
+                    "levels": None if column.levels is None else list(column.levels),
+                    "bounds": None if column.bounds is None else list(column.bounds),
+                }
+                for column in self.schema.columns
+            ],
+            "findings": [
+                {
+                    "level": finding.level,
+                    "site": finding.site,
+                    "columns": list(finding.columns),
+                    "message": finding.message,
+                    "remedy": finding.remedy,
+                }
+                for finding in self.findings
+            ],
+        }
 
     def to_rich(self) -> RenderableType:
-        """Return the report as something a rich console prints."""
-        return as_rich(self)
+        """Return the report for a rich console: the sites, the types, what was found, and the conclusion.
 
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from rich.console import Console
+        >>> from fedperi.tables import check
+        >>> report = check({"north": pd.DataFrame({"a": [i * 7 % 50 + 0.5 for i in range(50)]})})
+        >>> Console(width=60).print(report.to_rich())
+        <BLANKLINE>
+        ...
+          north     50            0         1   ok
+        <BLANKLINE>
+          1 continuous   a
+        <BLANKLINE>
+        No errors: a run would start.
+        """
+        from rich.console import Group
 
-def as_dict(report: CheckReport) -> dict[str, Any]:
-    """Return the report as plain values.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from fedperi.tables import check
-    >>> as_dict(check([pd.DataFrame({"a": [i / 7 for i in range(50)]})]))["sites"]
-    [{'name': 'site 1', 'origin': 'DataFrame', 'rows': 50, 'incomplete_rows': 0, 'columns': 1, 'left_out': False}]
-    """
-    return {
-        "ok": report.ok,
-        "sites": [
-            {
-                "name": site.name,
-                "origin": site.origin,
-                "rows": site.rows,
-                "incomplete_rows": site.incomplete,
-                "columns": site.columns,
-                "left_out": site.left_out,
-            }
-            for site in report.sites
-        ],
-        "columns": [
-            {
-                "name": column.name,
-                "kind": column.kind,
-                "levels": None if column.levels is None else list(column.levels),
-                "bounds": None if column.bounds is None else list(column.bounds),
-            }
-            for column in report.schema.columns
-        ],
-        "findings": [
-            {
-                "level": finding.level,
-                "site": finding.site,
-                "columns": list(finding.columns),
-                "message": finding.message,
-                "remedy": finding.remedy,
-            }
-            for finding in report.findings
-        ],
-    }
-
-
-def as_rich(report: CheckReport) -> RenderableType:
-    """Return the report for a rich console: the sites, the types, what was found, and the conclusion.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from rich.console import Console
-    >>> from fedperi.tables import check
-    >>> Console(width=60).print(as_rich(check({"north": pd.DataFrame({"a": [i * 7 % 50 + 0.5 for i in range(50)]})})))
-    <BLANKLINE>
-    ...
-      north     50            0         1   ok
-    <BLANKLINE>
-      1 continuous   a
-    <BLANKLINE>
-    No errors: a run would start.
-    """
-    from rich.console import Group
-
-    parts = [_sites(report)]
-    if report.schema.columns:
-        parts += [_types(report), ""]
-    if report.findings:
-        parts += [_findings(report), ""]
-    return Group(*parts, _conclusion(report))
+        parts = [_sites(self)]
+        if self.schema.columns:
+            parts += [_types(self), ""]
+        if self.findings:
+            parts += [_findings(self), ""]
+        return Group(*parts, _conclusion(self))
 
 
 def _sites(report: CheckReport) -> RenderableType:
@@ -170,10 +164,9 @@ def _verdict(report: CheckReport, site: SiteSummary) -> RenderableType:
     from rich.text import Text
 
     count = Counter(finding.level for sites, finding in _merged(report.findings) if site.name in sites)
-    words = ["left out"] * site.left_out
-    words += [_count(count[level], level) for level in ("error", "warning") if count[level]]
+    words = ["left out"] * site.left_out + _counted(count)
     style = _COLOURS["error"] if count["error"] else _COLOURS["warning"] if words else "green"
-    # Where sites contradict each other, neither of them is at fault alone.
+    # Where sites contradict each other, no single site is at fault.
     joint = any(finding.level == "error" and finding.site is None for finding in report.findings)
     return Text(", ".join(words) or ("ok by itself" if joint else "ok"), style=style)
 
@@ -197,12 +190,9 @@ def _types(report: CheckReport) -> RenderableType:
 def _levels(levels: tuple[str, ...] | None) -> str:
     if levels is None:
         return ""
-    few = 4  # levels shown; all of them are in the schema file
-    return (
-        f" ({', '.join(levels)})"
-        if len(levels) <= few
-        else f" ({', '.join(levels[: few - 1])}, ... {len(levels)} levels)"
-    )
+    if len(levels) <= SHOWN_LEVELS:
+        return f" ({', '.join(levels)})"
+    return f" ({', '.join(levels[: SHOWN_LEVELS - 1])}, ... {len(levels)} levels)"
 
 
 def _findings(report: CheckReport) -> RenderableType:
@@ -215,53 +205,39 @@ def _findings(report: CheckReport) -> RenderableType:
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for sites, finding in _merged(report.findings):
-        where = [] if not sites else [quoted(sites)]
-        where += [f"column{'s' if len(finding.columns) > 1 else ''} {quoted(finding.columns)}"] * bool(finding.columns)
-        place = f"{', '.join(where)}: " if where else ""
-        text = Text(place, style="bold").append(finding.message, style="not bold")
+        where = ", ".join(part for part in (quoted(sites), replace(finding, site=None).where) if part)
+        text = Text(f"{where}: " if where else "", style="bold").append(finding.message, style="not bold")
         remedy = [Padding(Text(finding.remedy, style="dim"), (0, 0, 0, 2))] if finding.remedy else []
         grid.add_row(Text(finding.level, style=_COLOURS[finding.level]), Group(text, *remedy))
     return grid
 
 
 def _merged(findings: tuple[Finding, ...]) -> list[tuple[list[str], Finding]]:
-    """Say once what holds of several columns of a site, or of the same columns of several sites."""
-    columns: dict[tuple[str, str | None, str, str], Finding] = {}
-    apart: list[Finding] = []
-    for finding in findings:
-        key = (finding.level, finding.site, finding.message, finding.remedy)
-        if len(finding.columns) != 1:  # a set of columns is one fact
-            apart.append(finding)
-        elif key in columns:
-            columns[key] = replace(columns[key], columns=columns[key].columns + finding.columns)
-        else:
-            columns[key] = finding
-    sites: dict[tuple[str, tuple[str, ...], str, str], tuple[list[str], Finding]] = {}
-    for finding in sorted([*columns.values(), *apart], key=lambda one: _first(findings, one)):
-        shared = sites.setdefault((finding.level, finding.columns, finding.message, finding.remedy), ([], finding))
-        shared[0].extend([finding.site] if finding.site is not None else [])
-    return list(sites.values())
-
-
-def _first(findings: tuple[Finding, ...], merged: Finding) -> int:
-    """Return where the first of the merged findings stood, so that their order is kept."""
-    return next(
-        at
-        for at, one in enumerate(findings)
-        if (one.level, one.site, one.message, one.remedy) == (merged.level, merged.site, merged.message, merged.remedy)
-        and one.columns == merged.columns[: len(one.columns)]
-    )
+    """Say once what holds of several columns of a site, or of the same columns of several sites; return their sites."""
+    by_columns: dict[tuple[object, ...], Finding] = {}
+    for at, finding in enumerate(findings):
+        # Findings about single columns may be joined; a finding about several columns belongs to all of them together.
+        single = len(finding.columns) == 1
+        key = (finding.level, finding.site, finding.message, finding.remedy, None if single else at)
+        known = by_columns.get(key)
+        by_columns[key] = finding if known is None else replace(known, columns=known.columns + finding.columns)
+    by_sites: dict[tuple[object, ...], tuple[list[str], Finding]] = {}
+    for finding in by_columns.values():
+        shared = (finding.level, finding.columns, finding.message, finding.remedy)
+        sites, _ = by_sites.setdefault(shared, ([], finding))
+        sites.extend([finding.site] if finding.site is not None else [])
+    return list(by_sites.values())
 
 
 def _conclusion(report: CheckReport) -> RenderableType:
     from rich.text import Text
 
     count = Counter(finding.level for _, finding in _merged(report.findings))
-    words = ", ".join(_count(count[level], level) for level in ("error", "warning") if count[level])
+    words = ", ".join(_counted(count))
     if count["error"]:
         return Text(f"{words}: a run would fail.", style=_COLOURS["error"])
     return Text(f"No errors{f', {words}' if words else ''}: a run would start.", style="green")
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number > 1 else ''}"
+def _counted(count: Counter[Level]) -> list[str]:
+    return [with_noun(count[level], level) for level in ("error", "warning") if count[level]]

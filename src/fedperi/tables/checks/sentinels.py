@@ -1,46 +1,37 @@
-"""Codes for "not known" among numbers, and single values that cannot be."""
+"""Find codes for "not known" among numbers, and single values that are impossible."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from .findings import Finding
+from .findings import Finding, Level
 from .looks import CODES, Floats, NumberLook, spread_of
 
 ROWS, SHARE = 5, 0.01
-"""Least number of rows of a site, and their share, in which a code occurs. A value of one patient does not repeat."""
+"""Least number of rows of a site, and their share, in which a code occurs. The value of one patient does not repeat."""
 
 AWAY, GAP = 3.5, 1.0
-"""Standard deviations of a well-known code from the middle, and from the nearest other value. Cholesterol 0 is 4.6 and
-1.6 away. Zeros of those who do not smoke lie nearer."""
+"""Least distance of a well-known code from the middle, and from the nearest other value, in standard deviations.
+Cholesterol 0 is 4.6 and 1.6 away. Zero cigarettes, of people who do not smoke, lie nearer."""
 
 FAR_AWAY, FAR_GAP = 5.0, 2.0
-"""The same for a number that is not known as a code."""
+"""The same for a number that is not a well-known code."""
 
 IMPOSSIBLE, LONELY = 10.0, 3.0
-"""Standard deviations from which a single value is called impossible, and how many times as far from the middle as the
-others it must be."""
+"""Standard deviations from the middle beyond which a single value is called impossible, and how many times as far away
+as all other values it must be."""
 
 LEAST = 20
-"""Values of other rows that are needed to say what is usual."""
+"""Least number of other values that tell what is usual."""
 
 Looked = Mapping[str, NumberLook]
-"""What was seen of one column, by site."""
+"""What a closer look at one column found, by site."""
 
 
 def codes_of(looks: Looked, levels: Sequence[str] | None = None) -> tuple[int, ...]:
-    """Return the well-known codes that lie apart from all other values of a column, at all sites together.
-
-    Parameters
-    ----------
-    looks : mapping of str to NumberLook
-        The column at every site.
-    levels : sequence of str, optional
-        If the column is categorical, its levels.
-    """
+    """Return the well-known codes that lie apart from all other values or levels of a column, at all sites together."""
     repeated = [code for code in CODES if any(_repeats(look, look.codes.get(code, 0)) for look in looks.values())]
     if levels is not None:
         return tuple(code for code in repeated if _odd_level(code, levels))
@@ -66,7 +57,7 @@ def _apart(code: float, low: float, high: float, middle: float, spread: float) -
 
 
 def _odd_level(code: int, levels: Sequence[str]) -> bool:
-    """Whether one of the levels, all of them numbers, is a code: 9 or 99 far above the others, -9 below zero."""
+    """Whether a code stands out from the other levels, if all are numbers: 9 or 99 far above them, -9 below zero."""
     try:
         others = [float(level) for level in levels if float(level) != code]
     except ValueError:
@@ -78,7 +69,7 @@ def _odd_level(code: int, levels: Sequence[str]) -> bool:
 
 
 def sentinel_findings(name: str, looks: Looked, levels: Sequence[str] | None = None) -> list[Finding]:
-    """Name the codes for "not known" in a column, one finding for all sites.
+    """List the codes for "not known" in a column, with one finding per code for all sites.
 
     Examples
     --------
@@ -89,21 +80,24 @@ def sentinel_findings(name: str, looks: Looked, levels: Sequence[str] | None = N
     >>> print(sentinel_findings("chol", {"lyon": looks.result()["chol"]})[0])
     column 'chol': the value 0 at 'lyon' (20 of 120 rows) is far from all other values: probably a code for ...
     """
-    found = [_code_finding(name, code, looks, levels) for code in codes_of(looks, levels)]
+    # As a level of a category a code does no harm; among amounts it would count as a huge or a tiny one.
+    level: Level = "error" if levels is None else "warning"
+    found = []
+    for code in codes_of(looks, levels):
+        remedy = f"if so, declare missing_values = [{code}] for {name} in the schema"
+        message = f"{_far_away(code, looks)}: probably a code for missing"
+        found.append(Finding(level, None, (name,), message, remedy, "sentinel"))
     return found or ([] if levels is not None else _repeated_edges(name, looks))
 
 
-def _code_finding(name: str, code: int, looks: Looked, levels: Sequence[str] | None = None) -> Finding:
+def _far_away(code: int, looks: Looked) -> str:
     rows = {site: (look.codes[code], look.n) for site, look in looks.items() if look.codes.get(code)}
     where = " and ".join(f"{site!r} ({some} of {n} rows)" for site, (some, n) in rows.items())
-    message = f"the value {code} at {where} is far from all other values: probably a code for missing"
-    remedy = f"if so, declare missing_values = [{code}] for {name} in the schema"
-    # A level of its own does no harm; among amounts a code would count as a huge or a tiny one.
-    return Finding("error" if levels is None else "warning", None, (name,), message, remedy, "sentinel")
+    return f"the value {code} at {where} is far from all other values"
 
 
-def zero_finding(name: str, looks: Looked) -> Finding | None:
-    """Say that zeros which lie apart from all other values are taken as missing; None if there are none.
+def zero_findings(name: str, looks: Looked) -> list[Finding]:
+    """Say that zeros are taken as missing, if they lie apart from all other values.
 
     Examples
     --------
@@ -111,21 +105,20 @@ def zero_finding(name: str, looks: Looked) -> Finding | None:
     >>> from fedperi.tables.checks.looks import Looks
     >>> looks = Looks()
     >>> looks.add(pd.DataFrame({"chol": [180.5 + i % 80 for i in range(100)] + [0.0] * 20}))
-    >>> print(zero_finding("chol", {"lyon": looks.result()["chol"]}))
+    >>> print(zero_findings("chol", {"lyon": looks.result()["chol"]})[0])
     column 'chol': the value 0 at 'lyon' (20 of 120 rows) is far from all other values, and is taken as missing; ...
     """
     if 0 not in codes_of(looks):
-        return None
-    found = _code_finding(name, 0, looks)
-    message = found.message.replace(": probably a code for missing", ", and is taken as missing")
+        return []
+    message = f"{_far_away(0, looks)}, and is taken as missing"
     remedy = (
-        f"to be explicit, declare missing_values = [0] for {name} in the schema; if 0 is an amount, use --accept {name}"
+        f"declare missing_values = [0] for {name} in the schema to be explicit; if 0 is an amount, use --accept {name}"
     )
-    return replace(found, level="warning", message=message, remedy=remedy)
+    return [Finding("warning", None, (name,), message, remedy, "sentinel")]
 
 
 def _repeated_edges(name: str, looks: Looked) -> list[Finding]:
-    """Name sites where the smallest or the largest value repeats and lies apart; the value itself is not shown."""
+    """Find sites where the smallest or the largest value repeats and lies apart, without showing the value."""
     where = []
     for site, look in looks.items():
         for edge, rows, following in ((look.low, look.low_rows, look.above), (look.high, look.high_rows, look.below)):
@@ -144,7 +137,7 @@ def _repeated_edges(name: str, looks: Looked) -> list[Finding]:
 
 
 def impossible_findings(name: str, looks: Looked) -> list[Finding]:
-    """Say at which sites single values of a column are far from all others; they are not shown.
+    """Find sites where single values of a column are far from all others, without showing them.
 
     Examples
     --------
@@ -156,7 +149,7 @@ def impossible_findings(name: str, looks: Looked) -> list[Finding]:
     column 'age': a few values at 'lyon' are more than 10 standard deviations from the median; check the largest ...
     """
     codes = codes_of(looks)
-    where = {site: sides for site, look in looks.items() if (sides := _impossible(look, codes))}
+    where = {site: sides for site, look in looks.items() if (sides := _impossible_sides(look, codes))}
     if not where:
         return []
     message = f"a few values at {', '.join(map(repr, where))} are more than {IMPOSSIBLE:g} standard deviations"
@@ -165,20 +158,20 @@ def impossible_findings(name: str, looks: Looked) -> list[Finding]:
     return [Finding("error", None, (name,), f"{message} from the median", remedy, "impossible")]
 
 
-def _impossible(look: NumberLook, codes: tuple[int, ...]) -> list[str]:
-    edges = [edge for edge in (look.low, look.high) if edge not in codes]  # a sample of many rows may miss them
+def _impossible_sides(look: NumberLook, codes: tuple[int, ...]) -> list[str]:
+    """Say whether impossible values are among the smallest or the largest ones."""
+    edges = [edge for edge in (look.low, look.high) if edge not in codes]  # the sample of a large table may miss them
     values = np.sort(np.concatenate([look.inner(codes), edges]))
     if len(values) < LEAST:
         return []
-    scales = [values] + ([np.log(values)] if values[0] > 0 else [])  # a skewed column must be odd in logarithms too
-    sides = []
-    for side, word in ((-1, "smallest"), (1, "largest")):
-        if all(_lonely(side * scale, factor) for scale, factor in zip(scales, (1.0, 0.5), strict=False)):
-            sides.append(word)
-    return sides
+    scales = [(values, 1.0)]
+    if values[0] > 0:  # values of a skewed column must be far away in logarithms too
+        scales.append((np.log(values), 0.5))
+    sides = ((-1, "smallest"), (1, "largest"))
+    return [word for side, word in sides if all(_far_above(side * scale, factor) for scale, factor in scales)]
 
 
-def _lonely(values: Floats, factor: float) -> bool:
+def _far_above(values: Floats, factor: float) -> bool:
     """Whether a few of the values are far above all others."""
     middle, spread = spread_of(values)
     if not spread > 0:

@@ -1,8 +1,8 @@
-"""Whether one site measures a column in another unit than the rest: pounds for kilograms, mg/dl for mmol/l.
+"""Find columns that one site measures in another unit than the others: pounds for kilograms, mg/dl for mmol/l.
 
-A unit multiplies mean and spread by the same factor. A policy that shifts a variable changes the mean alone, one that
-spreads it the spread alone. So a site is named if both ratios to the other sites agree and are far from 1, or if both
-follow the one usual unit with an offset, degrees Fahrenheit for Celsius.
+A unit multiplies mean and spread by the same factor. A policy that shifts a variable changes only the mean, a policy
+that spreads it changes only the spread. So a site is named if both ratios to the other sites agree and are far from 1,
+or if both fit the one usual unit with an offset: degrees Fahrenheit for Celsius.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from ..summary.summary import Summary
 
 FAR = 1.8
-"""Ratio from which on a unit is suspected: the smallest usual factor is 1.8, degrees Fahrenheit."""
+"""Ratio from which on another unit is suspected: the smallest usual factor is 1.8, degrees Fahrenheit."""
 
 AGREE = 1.25
-"""Mean and spread must change by the same factor, up to this: case mix changes both a little."""
+"""Largest ratio between the factors of mean and spread: they differ a little because sites have different patients."""
 
 ROUGHLY, LARGE = 1.5, 3.0
 """The same for a median and quartiles, if the factor is large."""
 
 AWAY = 2.0
-"""Standard deviations that a mean must be away from zero at every site, or its ratio says nothing."""
+"""Least distance of a mean from zero at every site, in standard deviations; otherwise its ratio says nothing."""
 
 FACTORS = (
     (2.2046, "pounds and kilograms"),
@@ -45,8 +45,8 @@ FACTORS = (
 """Usual factors between two units of one quantity."""
 
 
-def unit_findings(parts: Sequence[Summary]) -> list[Finding]:
-    """Name columns that one site seems to measure in another unit than the others: warnings.
+def unit_warnings(parts: Sequence[Summary]) -> list[Finding]:
+    """List columns that one site seems to measure in another unit than the others, as warnings.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def unit_findings(parts: Sequence[Summary]) -> list[Finding]:
     >>> rng = np.random.default_rng(0)
     >>> tables = {name: pd.DataFrame({"weight": rng.normal(80, 12, 200)}) for name in ("north", "south", "west")}
     >>> tables["west"] *= 2.2046
-    >>> for finding in unit_findings([fp.Summary.of(table, name=name) for name, table in tables.items()]):
+    >>> for finding in unit_warnings([fp.Summary.of(table, name=name) for name, table in tables.items()]):
     ...     print(finding)
     site 'west', column 'weight': mean and spread are both about 2.22 times those elsewhere, as with pounds and ...
     """
@@ -74,9 +74,9 @@ def unit_findings(parts: Sequence[Summary]) -> list[Finding]:
 def other_units(
     sites: Sequence[str], means: NDArray[np.float64], spreads: NDArray[np.float64], word: str = "mean"
 ) -> Iterator[tuple[str, str, float]]:
-    """Yield each site that has another unit than the others, that in words, and the factor that makes it the usual one.
+    """Yield each site that has another unit than the others, in words too, and the factor to the usual unit.
 
-    The factor is zero where the unit has an offset.
+    The factor is zero if the unit has an offset.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def other_units(
     ('c', 0.01)
     """
     if len(sites) < 3 or (spreads <= 0).any() or (np.abs(means) < AWAY * spreads).any():
-        return  # with two sites nobody can say which one is different
+        return  # of two sites nobody can say which one is different
     for k, site in enumerate(sites):
         others = np.arange(len(sites)) != k
         usual = np.median(means[others]), np.median(spreads[others])
@@ -94,18 +94,19 @@ def other_units(
 
 
 def _other_unit(mean: float, spread: float, usual_mean: float, usual_spread: float, word: str) -> tuple[str, float]:
-    """Say which other unit a column seems to have, or nothing; and the factor between the two, if there is one."""
+    """Describe the other unit that a column seems to have, or return no text; also the factor between the two units."""
     by_mean, by_spread = mean / usual_mean, spread / usual_spread
-    scales = ((True, "degrees Fahrenheit instead of Celsius"), (False, "degrees Celsius instead of Fahrenheit"))
-    for warm, words in scales:
-        expected = 1.8 * usual_mean + 32 if warm else (usual_mean - 32) / 1.8
-        factor = 1.8 if warm else 1 / 1.8
+    scales = (
+        (1.8 * usual_mean + 32, 1.8, "degrees Fahrenheit instead of Celsius"),
+        ((usual_mean - 32) / 1.8, 1 / 1.8, "degrees Celsius instead of Fahrenheit"),
+    )
+    for expected, factor, words in scales:
         # A temperature of the body varies by a degree, so the mean must fit closely: half a standard deviation.
         if abs(mean - expected) < 0.5 * spread and _near(by_spread, factor) and 30 <= min(mean, usual_mean) <= 45:
             return f"{word} and spread are as if it were in {words}", 0.0
     if by_mean <= 0 or max(by_mean, 1 / by_mean) < FAR:
         return "", 0.0
-    # Quartiles of a few hundred rows are less exact than moments; no policy changes both by more than LARGE.
+    # Quartiles of a few hundred rows are less exact than moments. No policy changes both by more than LARGE.
     loose = word == "median" and max(by_mean, 1 / by_mean) > LARGE
     if not _near(by_mean, by_spread, ROUGHLY if loose else AGREE):
         return "", 0.0
@@ -123,7 +124,7 @@ def _near(a: float, b: float, agree: float = AGREE) -> bool:
 
 
 def _spread_out(means: NDArray[np.float64], spreads: NDArray[np.float64]) -> bool:
-    """Whether the other sites differ among themselves as much: then none of them is the usual one."""
+    """Whether the other sites differ among themselves as much, so that no unit is the usual one."""
     if means.min() * means.max() <= 0:
         return True
     sizes = np.abs(means)

@@ -1,9 +1,9 @@
 """Means and covariances of incomplete rows: EM for the normal model (Dempster, Laird and Rubin 1977).
 
-It maximises the likelihood of what was observed. That is right if values are missing at random: whether a value is
-missing may depend on what is observed in the row, not on the value itself. If values are missing completely at random,
-the moments are right whatever the distribution, indicators and polynomials included, because the equations that EM
-solves hold for any variables with these moments. If not completely, conditional means have to be straight lines.
+EM maximises the likelihood of the observed values. This is right if values are missing at random: whether a value is
+missing may depend on the observed values of the row, but not on the value itself. If values are missing completely at
+random, the moments are right for any distribution, also for indicators and polynomials, because the equations that EM
+solves hold for all variables with these moments. Otherwise conditional means must be linear.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ State = tuple[Floats, Floats]
 """Mean and covariance."""
 
 MOST_STEPS = 1000
-"""Steps after which EM stops, converged or not. With half of the cells missing it takes about 50."""
+"""Steps after which EM stops, even if it has not converged. With half of the cells missing it takes about 50."""
 
 CONVERGED = 1e-7
 """Largest change of a mean or covariance in one step, in standard deviations, at which EM has converged."""
 
 RIDGE = 1e-9
-"""Share of a variance added where regressions would divide by zero: among columns that determine each other."""
-
+"""Share of a variance that is added, so that columns that determine each other cause no division by zero."""
 
 TINY = 1e-300
 """Added to a variance of zero before it is inverted."""
@@ -36,22 +35,14 @@ TINY = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What EM found: moments as if all rows were complete, the steps it took, and whether it converged."""
+    """The result of EM: moments as if all rows were complete, and whether it converged."""
 
     moments: Moments
-    steps: int
     converged: bool
 
 
-def em(patterns: Patterns, most_steps: int = MOST_STEPS) -> Estimate:
-    """Estimate mean and scatter of incomplete rows.
-
-    Parameters
-    ----------
-    patterns : Patterns
-        The rows. Every column must have values.
-    most_steps : int
-        When to stop.
+def em(patterns: Patterns) -> Estimate:
+    """Estimate mean and scatter of incomplete rows. Every column must have values.
 
     Examples
     --------
@@ -67,7 +58,7 @@ def em(patterns: Patterns, most_steps: int = MOST_STEPS) -> Estimate:
     mean = patterns.sums.sum(axis=0) / seen
     covariance = np.diag(np.maximum(patterns.squares.sum(axis=0).diagonal() / seen - mean**2, 0.0))
     now, steps, change, before = (mean, covariance), 0, np.inf, np.inf
-    while steps < most_steps and change > CONVERGED:
+    while steps < MOST_STEPS and change > CONVERGED:
         one = _step(patterns, counts, *now)
         two = _step(patterns, counts, *one)
         steps += 2
@@ -77,22 +68,21 @@ def em(patterns: Patterns, most_steps: int = MOST_STEPS) -> Estimate:
     mean, covariance = two
     rows, unit = int(counts.sum()), patterns.unit
     found = Moments(rows, patterns.origin + unit * mean, rows * covariance * np.outer(unit, unit))
-    return Estimate(found, steps, change <= CONVERGED)
+    return Estimate(found, change <= CONVERGED)
 
 
 def _jump(start: State, one: State, two: State) -> State:
-    """Go further the way that two steps went (Varadhan and Roland 2008), unless that leaves the covariances."""
+    """Go further in the direction of two steps (Varadhan and Roland 2008), if that still gives a covariance matrix."""
     first = [b - a for a, b in zip(start, one, strict=True)]
     bend = [(c - b) - d for b, c, d in zip(one, two, first, strict=True)]
     length, curve = (float(np.sqrt(sum((part**2).sum() for part in some))) for some in (first, bend))
-    if curve <= length:  # no further than the two steps themselves, or nowhere to go
-        pace = max(length / curve if curve > 0 else 1.0, 1.0)
-    else:
+    if not curve <= length:  # the jump would go less far than the two steps, or numbers are not finite
         return two
+    pace = length / curve if curve > 0 else 1.0
     mean, covariance = (a + 2 * pace * d + pace**2 * e for a, d, e in zip(start, first, bend, strict=True))
     flat = np.diag(two[1]) <= 0
     size = np.sqrt(np.where(flat, 1.0, np.diag(two[1])))
-    try:  # as far from singular as the ridge: columns that determine each other are none of the jump's fault
+    try:  # with the ridge, because columns that determine each other are no reason to refuse the jump
         np.linalg.cholesky(covariance / np.outer(size, size) + np.diag(np.where(flat, 1.0, RIDGE)))
     except np.linalg.LinAlgError:
         return two
@@ -100,7 +90,7 @@ def _jump(start: State, one: State, two: State) -> State:
 
 
 def _step(patterns: Patterns, counts: Floats, mean: Floats, covariance: Floats) -> State:
-    """Return mean and covariance of the rows with their gaps filled by what is expected, given what was observed."""
+    """Return mean and covariance of the rows, with missing values filled by their expectation given observed ones."""
     size, n = len(mean), float(counts.sum())
     block = max(1, BLOCK // size**2)
     shift, second, one = np.zeros(size), n * covariance, np.eye(size)
@@ -109,11 +99,11 @@ def _step(patterns: Patterns, counts: Floats, mean: Floats, covariance: Floats) 
         part = slice(start, start + block)
         seen, rows = patterns.present[part].astype(np.float64), counts[part]
         among = covariance * (seen[:, :, None] * seen[:, None, :])
-        # What was observed less what was expected of it; it tells the covariances of what was not.
+        # The observed part minus its expectation, which determines the covariances of the missing part.
         at, sums = mean * seen, patterns.sums[part]
         crossed = (sums - 0.5 * rows[:, None] * at)[:, :, None] * at[:, None, :]
         around = patterns.squares[part] - crossed - crossed.transpose(0, 2, 1) - rows[:, None, None] * among
-        # Columns that are missing are uncorrelated here, with variance 1: their part of the inverse is not used.
+        # Missing columns are given variance 1 and no correlations here: their part of the inverse is not used.
         among[:, *diagonal] += (1 - seen) + seen * (RIDGE * np.diag(covariance) + TINY)
         fill = (covariance @ np.linalg.inv(among)) * seen[:, None, :]
         fill = np.where(patterns.present[part][:, :, None], one, fill)

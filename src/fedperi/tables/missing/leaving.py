@@ -1,4 +1,4 @@
-"""Columns and sites to leave out, because too much of them is missing: whatever loses the fewest values."""
+"""Choose columns and sites to leave out because too many of their values are missing, so that few values are lost."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from types import MappingProxyType
 
 from ..checks.findings import Finding, percent, quoted
 from ..checks.profile import TableProfile
+from ..preparing.texts import folded
 from ..schema import Schema
-from .spelled import other_spellings
 
 MOST_MISSING = 0.5
-"""Share of missing values in a column of a site up to which EM estimates its moments; docs/guides/missing.md says why,
-by judgement after an experiment. Beyond, they would be more model than data."""
+"""Share of missing values in a column of a site up to which EM estimates its moments. With more, they would be more
+model than data. The limit was chosen by judgement after an experiment, see docs/guides/missing.md."""
 
 Lacking = Mapping[tuple[str, str], float]
-"""By site and column, the share of the rows that have no value there."""
+"""By site and column, the share of the rows without a value."""
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What a run does without.
+    """The columns and sites that a run leaves out.
 
     Parameters
     ----------
     columns, sites : tuple of str
         Columns that are left out at all sites, and sites that are left out altogether.
     findings : tuple of Finding
-        The same as warnings, with the reason. As errors, and nothing is left out, if fewer than two columns would stay
-        or sites spell the name of a column differently.
+        The same as warnings, with the reasons. They are errors, and nothing is left out, if fewer than two columns
+        would stay, or if sites spell the name of a column differently.
     """
 
     columns: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class LeftOut:
     findings: tuple[Finding, ...] = ()
 
     def profiles(self, profiles: Sequence[TableProfile]) -> list[TableProfile]:
-        """Return the profiles of what stays."""
+        """Return the profiles of the sites and columns that stay."""
         return [
             replace(one, columns=MappingProxyType({n: c for n, c in one.columns.items() if n not in self.columns}))
             for one in profiles
@@ -45,7 +45,7 @@ class LeftOut:
         ]
 
     def schema(self, schema: Schema | None) -> Schema | None:
-        """Return what was declared of the columns that stay."""
+        """Return the declared columns that stay."""
         if schema is None or not self.columns:
             return schema
         return Schema(tuple(column for column in schema.columns if column.name not in self.columns))
@@ -54,12 +54,12 @@ class LeftOut:
 NOTHING = LeftOut()
 
 
-def leave_out(profiles: Sequence[TableProfile], limit: float = MOST_MISSING) -> LeftOut:
-    """Find columns and sites to leave out until no column of a site lacks more than a share of its values.
+def leave_out(profiles: Sequence[TableProfile]) -> LeftOut:
+    """Find columns and sites to leave out, until no column of a site lacks more than `MOST_MISSING` of its values.
 
-    A site that has not got a column lacks all of it. Either the column goes or the site does; in each step that of
-    which the fewest values are lost, per column of a site that lacks too many. Nothing is left out where sites only
-    spell a name differently: that is an error, for then no value is missing.
+    A site without a column lacks all its values. Each step leaves out either a column or a site: the one that loses the
+    fewest values for each column of a site with too few values that it removes. If sites only spell a name differently,
+    no value is missing: this is an error, and nothing is left out.
 
     Examples
     --------
@@ -86,16 +86,16 @@ def leave_out(profiles: Sequence[TableProfile], limit: float = MOST_MISSING) -> 
     columns, sites = list(names), list(rows)
     found: list[Finding] = []
     reasons: dict[tuple[str, bool], list[str]] = {}
-    while over := {(site, name) for site in sites for name in columns if lacking[site, name] > limit}:
-        column, site = _cheapest(over, columns, {site: rows[site] for site in sites}, lacking)
+    while over := {(site, name) for site in sites for name in columns if lacking[site, name] > MOST_MISSING}:
+        column, site = _fewest_lost(over, columns, {site: rows[site] for site in sites}, lacking)
         if column is not None:
             columns.remove(column)
             here = [one for one in profiles if (one.site, column) in over]
-            reasons.setdefault((_why(column, here), len(here) == len(sites)), []).append(column)
+            reasons.setdefault((_where_missing(column, here), len(here) == len(sites)), []).append(column)
         else:
             sites.remove(site)
-            found.append(_site(site, [name for name in columns if (site, name) in over], lacking))
-    found = [_columns(lost, why, everywhere) for (why, everywhere), lost in reasons.items()] + found
+            found.append(_site_finding(site, [name for name in columns if (site, name) in over], lacking))
+    found = [_columns_finding(lost, why, everywhere) for (why, everywhere), lost in reasons.items()] + found
     if len(columns) < min(2, len(names)) or not sites:
         remedy = "give all sites the same columns, or leave out those that lack the most values"
         return LeftOut(findings=tuple(replace(one, level="error", remedy=remedy) for one in found))
@@ -106,12 +106,12 @@ def leave_out(profiles: Sequence[TableProfile], limit: float = MOST_MISSING) -> 
     )
 
 
-def _cheapest(
+def _fewest_lost(
     over: Collection[tuple[str, str]], columns: Sequence[str], rows: Mapping[str, int], lacking: Lacking
 ) -> tuple[str | None, str]:
-    """Return the column, or else the site, of which the fewest values are lost per pair in ``over`` that goes with it.
+    """Return the column and the site that lose the fewest values per pair in `over` that they remove.
 
-    The column is None if it is the site that should go.
+    The column is None if the site loses fewer.
     """
     lost_columns = {
         name: sum(rows[site] * (1 - lacking[site, name]) for site in rows) / cells
@@ -127,8 +127,8 @@ def _cheapest(
     return (column if lost_columns[column] <= lost_sites[site] else None), site
 
 
-def _why(name: str, over: Sequence[TableProfile]) -> str:
-    """Say at which sites a column is missing, and how much of it."""
+def _where_missing(name: str, over: Sequence[TableProfile]) -> str:
+    """Say at which sites a column is missing, or which share of its values."""
     absent = [one.site for one in over if name not in one.columns]
     held = [(percent(one.columns[name].missing, one.total), one.site) for one in over if name in one.columns]
     shares = [f"{share}{'' if at else ' of the rows'} at {site!r}" for at, (share, site) in enumerate(held)]
@@ -136,14 +136,14 @@ def _why(name: str, over: Sequence[TableProfile]) -> str:
     return ", and ".join(words)
 
 
-def _columns(names: Sequence[str], why: str, everywhere: bool) -> Finding:
-    """Say which columns are left out; leaving out sites keeps them, unless all sites lack them."""
+def _columns_finding(names: Sequence[str], why: str, everywhere: bool) -> Finding:
+    """Say which columns are left out, and that leaving out sites would keep them, unless all sites lack them."""
     what, it = ("the column is", "it") if len(names) == 1 else ("the columns are", "them")
     remedy = f"{what} left out{'' if everywhere else f'; to keep {it}, leave out these sites'}"
     return Finding("warning", None, tuple(names), why, remedy, "missing")
 
 
-def _site(site: str, names: Sequence[str], lacking: Lacking) -> Finding:
+def _site_finding(site: str, names: Sequence[str], lacking: Lacking) -> Finding:
     absent = all(lacking[site, name] == 1 for name in names)
     message = "no values at all" if absent else "missing in more than half of the rows"
     remedy = f"the site is left out; to keep it, leave out {'this column' if len(names) == 1 else 'these columns'}"
@@ -151,7 +151,7 @@ def _site(site: str, names: Sequence[str], lacking: Lacking) -> Finding:
 
 
 def too_much(profile: TableProfile) -> list[Finding]:
-    """List the columns of which too much is missing at one site, as errors: for a site that cannot ask the others.
+    """List the columns with too many missing values at one site, as errors: one site cannot decide for the others.
 
     Examples
     --------
@@ -162,21 +162,16 @@ def too_much(profile: TableProfile) -> list[Finding]:
     site 'north', column 'ca': 66.7 % of the values are missing, more than half; leave the column out at all sites, ...
     """
     remedy = "leave the column out at all sites, or leave incomplete rows out (missing=drop)"
+    lacking = [column for column in profile.columns.values() if column.missing > MOST_MISSING * profile.total]
+    shares = {column.name: percent(column.missing, profile.total) for column in lacking}
     return [
-        Finding(
-            "error",
-            profile.site,
-            (column.name,),
-            f"{percent(column.missing, profile.total)} of the values are missing, more than half",
-            remedy,
-        )
-        for column in profile.columns.values()
-        if column.missing > MOST_MISSING * profile.total
+        Finding("error", profile.site, (name,), f"{share} of the values are missing, more than half", remedy)
+        for name, share in shares.items()
     ]
 
 
 def gaps_here(profile: TableProfile) -> list[Finding]:
-    """Say how much is missing in the columns of one site that EM fills, as one warning.
+    """Say how many values are missing in the columns of one site, as one warning about EM.
 
     Examples
     --------
@@ -193,3 +188,33 @@ def gaps_here(profile: TableProfile) -> list[Finding]:
     remedy = "means and covariances are estimated by EM, which assumes that values are missing at random"
     columns = tuple(column.name for column in lacking)
     return [Finding("warning", profile.site, columns, f"values are missing: {', '.join(shares)}", remedy, "missing")]
+
+
+def other_spellings(profiles: Sequence[TableProfile]) -> list[Finding]:
+    """List columns that some sites spell differently: other capitals, spaces or punctuation.
+
+    Two names are spellings of one name if no site has both.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fedperi.tables import open_table
+    >>> from fedperi.tables.checks.profile import scan
+    >>> tables = {"north": pd.DataFrame({"Heart rate": [60, 70]}), "south": pd.DataFrame({"heart_rate": [60, 70]})}
+    >>> print(other_spellings([scan(open_table(table, name), "auto") for name, table in tables.items()])[0])
+    columns 'Heart rate', 'heart_rate': spelled one way at 'north', another at 'south'; rename them so that all ...
+    """
+    spelled: dict[str, dict[str, list[str]]] = {}
+    for profile in profiles:
+        for name in profile.columns:
+            spelled.setdefault(folded(name), {}).setdefault(name, []).append(profile.site)
+    columns: dict[str, list[str]] = {}
+    for names in spelled.values():
+        sites = [site for some in names.values() for site in some]
+        if len(names) > 1 and len(sites) == len(set(sites)):
+            ways = ", another at ".join(map(quoted, names.values()))
+            columns.setdefault(f"one way at {ways}", []).extend(names)
+    remedy = "rename them so that all sites agree; if these are different columns, leave them out with --exclude"
+    return [
+        Finding("error", None, tuple(names), f"spelled {ways}", remedy, "spelling") for ways, names in columns.items()
+    ]

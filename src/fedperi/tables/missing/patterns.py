@@ -1,4 +1,4 @@
-"""Rows with gaps in one pass: sums per pattern of gaps, which is all that EM needs of them."""
+"""Sums over incomplete rows for each pattern of missing values, in one pass: all that EM needs of the rows."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 HELD = 1 << 24
-"""Numbers that the sums of all patterns may hold: 128 MiB, or 42,000 patterns of 20 columns."""
+"""Most numbers in the sums of all patterns: 128 MiB, or 42,000 patterns of 20 columns."""
 
 BLOCK = 1 << 20
-"""Numbers in memory at a time while products of rows are added up."""
+"""Numbers in memory at a time while products of rows are summed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Rows, grouped by which of their columns are present.
+    """Sums over rows, grouped by which of their columns have a value.
 
     Parameters
     ----------
     present : array of bool, shape (m, q)
         The patterns: which columns have a value.
     counts : array of int, shape (m,)
-        How many rows each has.
+        The number of rows with each pattern.
     sums, squares : arrays, shape (m, q) and (m, q, q)
         Sums of the rows and of their outer products, relative to `origin` in units of `unit`; zero where a value is
         missing.
     origin, unit : arrays, shape (q,)
-        A value in the middle of each column, and its spread; 1 where it does not vary.
+        A value in the middle of each column, and its spread; 1 if it does not vary.
     left_out : int
-        Rows that are not among them, because there were too many patterns.
+        Rows that were not counted, because there were too many patterns.
     """
 
     present: Bools
@@ -47,14 +47,9 @@ class Patterns:
 
 
 class PatternStream:
-    """Patterns of the rows that are added, chunk by chunk; missing values are NaN.
+    """The patterns of rows that are added in chunks; missing values are NaN.
 
-    Parameters
-    ----------
-    origin, unit : arrays, shape (q,)
-        See `Patterns`.
-    most : int, optional
-        How many patterns are kept; as many as `HELD` allows if not given. Rows with another one are left out.
+    At most `most` patterns are kept, or as many as `HELD` allows. Rows with other patterns are left out.
 
     Examples
     --------
@@ -77,7 +72,7 @@ class PatternStream:
         self._left_out = 0
 
     def add(self, rows: Floats) -> None:
-        """Take in the next rows."""
+        """Add the next rows."""
         block = max(1, BLOCK // self._size**2)
         for start in range(0, len(rows), block):
             self._add(rows[start : start + block])
@@ -101,7 +96,7 @@ class PatternStream:
         self._squares[here] += np.add.reduceat(values[:, :, None] * values[:, None, :], first)
 
     def _place(self, kind: NDArray[np.uint8]) -> int:
-        """Return where a pattern is kept, or -1 if there is no room for it."""
+        """Return the position of a pattern, or -1 if there is no room for it."""
         key = kind.tobytes()
         if key not in self._places and len(self._places) < self._most:
             self._places[key] = len(self._places)

@@ -1,4 +1,4 @@
-"""What the name of a column makes plain: that it identifies a person, or comes before everything else in time."""
+"""Tell from the name of a column whether it identifies a person, or comes before all other variables in time."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FIRST = {
     *("age", "sex", "gender", "birth", "birthdate", "dob", "born", "ethnicity", "race"),
     *("alter", "geschlecht", "sexe", "edad", "sexo"),
 }
-"""Words of variables that nothing measured later can cause."""
+"""Words for variables that no variable measured later can cause."""
 
 
 def words_of(name: str) -> list[str]:
-    """Split the name of a column into its words, in small letters.
+    """Split the name of a column into its words, in lower case.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def names_an_identifier(name: str) -> bool:
 
 
 def comes_first(name: str) -> bool:
-    """Whether a name says that the variable is there before all others: age, sex, a date of birth.
+    """Whether a name says that the variable comes before all others in time: age, sex, a date of birth.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How the tables of a run are opened: which of their columns count, and how text files are encoded."""
+"""Open the tables of a run: which of their columns are used, and how text files are encoded."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Opening:
     Parameters
     ----------
     columns : tuple of str
-        The only columns that count; all if empty.
+        The only columns that are used; all if empty.
     exclude : tuple of str
-        Columns that do not count.
+        Columns that are not used.
     encoding : str, optional
         How text files are encoded; detected (UTF-8, UTF-16) if not given.
     decimal : {".", ","}, optional
         The decimal mark in text files; detected if not given.
     accept : tuple of str
-        Columns that somebody has looked at: the check still doubts their values, but does not refuse them.
+        Columns that somebody has looked at: the check warns about their values, but does not refuse them.
 
     Examples
     --------
@@ -72,12 +72,12 @@ class Opening:
         return open_table(source, name, encoding=self.encoding, decimal=self.decimal)
 
     def choose(self, table: Table) -> Table:
-        """Return a table with the columns that count."""
+        """Return a table with the columns that are used."""
         wanted = self.columns or table.columns
         return selected(table, [one for one in wanted if one not in self.exclude])
 
     def open_all(self, sources: Iterable[Source]) -> list[Table]:
-        """Open the tables of all sites with all their columns, and check that those chosen or excluded are there.
+        """Open the tables of all sites with all their columns, and check that the named columns exist.
 
         Examples
         --------
@@ -92,7 +92,7 @@ class Opening:
     def open_each(
         self, sources: Mapping[str, Source] | Iterable[Source], tell: Tell | None = None
     ) -> tuple[list[Table], list[Finding]]:
-        """Open all tables with the columns that count; what cannot be opened is a finding, and so is a name used twice.
+        """Open all tables with the columns that are used; report tables that cannot be opened, and names used twice.
 
         Examples
         --------
@@ -113,7 +113,7 @@ class Opening:
         return [self.choose(table) for table in tables], found
 
     def ignoring(self, schema: Schema | None, tables: Iterable[Table]) -> Schema | None:
-        """Say by a schema which columns count: for tables that must stay whole, because a ledger belongs to them.
+        """Return a schema that ignores the columns that are not used, for tables that a ledger knows with all columns.
 
         Examples
         --------
@@ -135,7 +135,7 @@ class Opening:
         return Schema(columns, (*kept, *new))
 
     def check_names(self, tables: Iterable[Sequence[str]]) -> None:
-        """Raise if a column was chosen or excluded that no table has.
+        """Raise if a named column is in no table.
 
         Examples
         --------
@@ -152,7 +152,7 @@ class Opening:
 
 
 def failed(name: str, error: InputError) -> Finding:
-    """Return what went wrong at a site as a finding.
+    """Turn the error of a site into a finding.
 
     Examples
     --------
@@ -165,13 +165,9 @@ def failed(name: str, error: InputError) -> Finding:
 
 def _own_names(named: list[tuple[str, Source]]) -> tuple[list[tuple[str, Source]], list[Finding]]:
     """Give sites that share a name a number each, so that the other findings can tell them apart."""
-    names = Counter(name for name, _ in named)
     remedy = "rename the files, or give each site its own name"
-    found = [
-        Finding("error", name, (), f"{count} sites have this name", remedy)
-        for name, count in names.items()
-        if count > 1
-    ]
+    several = {name: count for name, count in Counter(name for name, _ in named).items() if count > 1}
+    found = [Finding("error", name, (), f"{count} sites have this name", remedy) for name, count in several.items()]
     seen: Counter[str] = Counter()
     own = []
     for name, source in named:

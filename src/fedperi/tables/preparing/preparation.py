@@ -1,4 +1,4 @@
-"""What is done to a column before anything else looks at it: left out, codes for missing, spellings, units."""
+"""What is done to a column before its type is inferred: left out, codes for missing, spellings, units."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEYS = ("missing_values", "rename", "scale")
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to the cells of one column, at every site, before its type is looked at.
+    """What is done to the cells of one column, at every site, before its type is inferred.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Preparation:
     rename : mapping of str to str
         Other spellings of levels, and the spelling to use.
     scale : mapping of str to float
-        For sites that measure in another unit, the factor that their numbers are multiplied with.
+        For sites that measure in another unit, the factor by which their numbers are multiplied.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Preparation:
 
     @property
     def changes_cells(self) -> bool:
-        """Whether cells become others, rather than the column being left out."""
+        """Whether cells are changed, and the column is not left out."""
         return bool(self.missing_values or self.rename or self.scale)
 
 
@@ -103,10 +103,8 @@ def _factors(name: str, scale: Any) -> tuple[tuple[str, float], ...]:
 
 
 def _pairs(name: str, key: str, value: Any, example: str) -> list[tuple[str, Any]]:
-    entries = list(value.items()) if isinstance(value, Mapping) else value
-    if isinstance(entries, str) or not isinstance(entries, Iterable):
-        raise InputError(f"column {name!r}: {key} must be a table, such as {example}")
-    pairs = list(entries)
+    entries = value.items() if isinstance(value, Mapping) else value
+    pairs = list(entries) if isinstance(entries, Iterable) and not isinstance(entries, str) else [entries]
     if not all(isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs):
         raise InputError(f"column {name!r}: {key} must be a table, such as {example}")
     return [(pair[0], pair[1]) for pair in pairs]

@@ -1,8 +1,8 @@
-"""Tables with columns left out, and with cells changed as a schema says, before anything else reads them."""
+"""Leave out columns and change cells as a schema says, before anything else reads a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,7 @@ def selected(table: Table, names: Sequence[str]) -> Table:
 
 
 def prepared(table: Table, schema: Schema | None) -> Table:
-    """Return a table prepared as a schema says; one that was so prepared before stays as it is.
+    """Return a table prepared as a schema says; a table that was prepared so before is returned unchanged.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def prepared(table: Table, schema: Schema | None) -> Table:
     """
     wanted = schema.preparations if schema is not None else ()
     done = table.preparations
-    if wanted == done or not wanted:  # the schema that sites agreed on says nothing of what was done before
+    if wanted == done or not wanted:  # the agreed schema of all sites holds no preparations
         return table
     if done:
         raise InputError(
@@ -72,34 +72,29 @@ def prepared(table: Table, schema: Schema | None) -> Table:
     return replace(changed, preparations=wanted)
 
 
-def without_codes(table: Table, codes: Mapping[str, float]) -> Table:
-    """Return a table in which one more number per column is taken as missing, after what a schema declared.
+def zeros_missing(table: Table, names: Iterable[str]) -> Table:
+    """Return a table in which the zeros of some columns are also taken as missing, after what a schema declared.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from fedperi.tables import open_table
-    >>> table = without_codes(open_table(pd.DataFrame({"chol": [0, 212]}), "north"), {"chol": 0})
+    >>> table = zeros_missing(open_table(pd.DataFrame({"chol": [0, 212]}), "north"), ["chol"])
     >>> next(table.chunks()).to_dict("list")
     {'chol': [nan, 212.0]}
     """
-    new = [Preparation(name, missing_values=[code]) for name, code in codes.items() if name in table.columns]
-    if not new:
-        return table
     if table.engine is None:
-        return _changed(table, new)
-    known = {one.name: one for one in table.engine.preparations}
-    joined = [_with_codes(known[one.name], one.missing_values) if one.name in known else one for one in new]
-    done = tuple({**known, **{one.name: one for one in joined}}.values())
-    return replace(table, engine=replace(table.engine, preparations=done), first_reading=None)
-
-
-def _with_codes(how: Preparation, codes: Iterable[str]) -> Preparation:
-    return Preparation(how.name, missing_values=[*how.missing_values, *codes], rename=how.rename, scale=how.scale)
+        return _changed(table, [Preparation(name, missing_values=[0]) for name in names])
+    done = {one.name: one for one in table.engine.preparations}
+    for name in names:
+        known = done.get(name, Preparation(name))
+        codes = [*known.missing_values, 0]
+        done[name] = Preparation(name, missing_values=codes, rename=known.rename, scale=known.scale)
+    return _changed(table, tuple(done.values()))
 
 
 def refuse_under_noise(schema: Schema | None) -> None:
-    """Raise if a schema changes cells: with noise, each cell is read by the public bounds and by nothing else.
+    """Raise if a schema changes cells: with noise, cells are read by the public bounds only.
 
     Examples
     --------
@@ -113,7 +108,7 @@ def refuse_under_noise(schema: Schema | None) -> None:
     if names:
         raise InputError(
             f"column {names[0]!r}: missing_values, rename and scale are for runs without noise; change the file "
-            "itself, or (for codes outside the bounds) leave the bounds to it"
+            "itself, or let the bounds clip codes that lie outside"
         )
 
 
@@ -132,7 +127,7 @@ def _changed(table: Table, preparations: Sequence[Preparation]) -> Table:
 
 
 def prepared_column(series: pd.Series[Any], how: Preparation, site: str) -> pd.Series[Any]:
-    """Return some cells of a column as a preparation changes them.
+    """Return the cells of a column as a preparation changes them.
 
     Examples
     --------
@@ -145,10 +140,11 @@ def prepared_column(series: pd.Series[Any], how: Preparation, site: str) -> pd.S
 
     plain = types.is_numeric_dtype(series.dtype) and not types.is_bool_dtype(series.dtype)
     if how.missing_values:
-        codes = [number_of(code) for code in how.missing_values]
-        known = set(how.missing_values)
-        gone = series.isin([code for code in codes if code is not None]) if plain else _is_one_of(series, known)
-        series = series.mask(gone)
+        if plain:
+            known = [code for code in map(number_of, how.missing_values) if code is not None]
+        else:
+            known = [value for value in series.dropna().unique().tolist() if canonical(value) in how.missing_values]
+        series = series.mask(series.isin(known))
         if not plain and not how.rename:
             series = _as_numbers(series)
             plain = types.is_numeric_dtype(series.dtype)
@@ -164,14 +160,9 @@ def prepared_column(series: pd.Series[Any], how: Preparation, site: str) -> pd.S
 
 
 def _as_numbers(series: pd.Series[Any]) -> pd.Series[Any]:
-    """Return text as numbers, if it was the code among them that made it text."""
+    """Turn text into numbers, if all that remains without the codes are numbers."""
     import pandas as pd
 
     values = series.dropna().unique().tolist()
     numbers = all(isinstance(value, str) and number_of(value) is not None for value in values)
     return pd.to_numeric(series) if values and numbers else series
-
-
-def _is_one_of(series: pd.Series[Any], codes: Iterable[str]) -> Any:
-    known = {value for value in series.dropna().unique().tolist() if canonical(value) in codes}
-    return series.isin(known)

@@ -1,11 +1,11 @@
-"""Files to start from: a schema and background knowledge, filled in with what the tables make plain."""
+"""Write a schema and a knowledge file to start from, filled in from the tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...strict import write_json
+from ..schema_file import toml_value
 from .obvious import comes_first, names_an_identifier
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _KNOWLEDGE = """\
 
 
 def schema_template(columns: Sequence[str], report: CheckReport) -> str:
-    """Write a schema file with the inferred types, and comments where a person must decide.
+    """Write a schema file with the inferred types, and with comments where a person must decide.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def schema_template(columns: Sequence[str], report: CheckReport) -> str:
 
 
 def knowledge_template(columns: Sequence[str], report: CheckReport) -> str:
-    r"""Write a knowledge file in which variables that come first in time are the first tier.
+    r"""Write a knowledge file whose first tier holds the variables that come first in time.
 
     Examples
     --------
@@ -80,13 +80,13 @@ def knowledge_template(columns: Sequence[str], report: CheckReport) -> str:
     later = [name for name in used if name not in first]
     if not first or not later:
         return _KNOWLEDGE
-    lines = "".join(f"    [{', '.join(map(_text, tier))}],\n" for tier in (first, later))
+    lines = "".join(f"    [{', '.join(map(toml_value, tier))}],\n" for tier in (first, later))
     why = "# Filled in by the names of the columns: nothing that is measured later causes these."
     return f"{_KNOWLEDGE}\n{why}\ntiers = [\n{lines}]\n"
 
 
 def _entry(name: str, column: Column | None, findings: Sequence[Finding]) -> str:
-    head = f"[columns.{_text(name)}]"
+    head = f"[columns.{toml_value(name)}]"
     if names_an_identifier(name):
         return f'{head}\nkind = "ignore"            # its name says that it identifies cases'
     own = [one for one in findings if one.columns == (name,) and one.level != "note"]
@@ -98,9 +98,5 @@ def _entry(name: str, column: Column | None, findings: Sequence[Finding]) -> str
     if column.kind == "continuous" and any(one.problem == "sentinel" and one.level == "warning" for one in own):
         lines.append("missing_values = [0]")
     if column.levels is not None:
-        lines.append(f"levels = [{', '.join(map(_text, column.levels))}]")
+        lines.append(f"levels = [{', '.join(map(toml_value, column.levels))}]")
     return "\n".join(lines)
-
-
-def _text(value: str) -> str:
-    return write_json(value, ascii_only=False).replace("\x7f", "\\u007f")

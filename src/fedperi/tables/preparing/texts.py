@@ -1,4 +1,4 @@
-"""What the text in a column is: dates, free text, names of cases, or categories; and spellings of one category."""
+"""Tell what the text in a column is: dates, free text, names of cases, categories; find spellings of one category."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _DATE = re.compile(
     r"([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?(Z|[+-]\d{2}:?\d{2})?"
 )
 OWN_TEXT, OWN_SHARE = 20, 0.5
-"""Number of different texts, and their share of the rows, from which a column is not a category: most rows differ."""
+"""With this many different texts, and this share of the rows, a column is not a category: most rows differ."""
 
 LONG = 40
-"""Characters on average from which on text is free text."""
+"""Average number of characters above which text is free text."""
 
 SHOWN = 5
-"""Rows of a text from which on it is the name of a category, and may be shown. Fewer rows are single people's."""
+"""With this many rows a text is the name of a category, and may be shown. With fewer it belongs to single people."""
 
 DOMAINS: tuple[tuple[frozenset[str], ...], ...] = (
     (
@@ -33,18 +33,13 @@ DOMAINS: tuple[tuple[frozenset[str], ...], ...] = (
         frozenset(("n", "no", "false", "f", "nein", "non", "negative", "neg")),
     ),
 )
-"""Words that mean the same, if all levels of a column are among them."""
+"""Sets of words with the same meaning, used if all levels of a column are among them."""
 
 
 def text_kind(levels: Mapping[str, int], many: bool) -> TextKind | None:
-    """Say what the text of a column is if it is not a category; None if it may be one.
+    """Say what the text of a column is, or None if it may be a category.
 
-    Parameters
-    ----------
-    levels : mapping of str to int
-        Rows of each text, as far as they were counted.
-    many : bool
-        Whether there are more.
+    `levels` holds the rows of each text that was counted; `many` says that there are more texts.
 
     Examples
     --------
@@ -75,7 +70,7 @@ def partly_numbers(levels: Mapping[str, int]) -> bool:
 
 
 def may_be_shown(levels: Mapping[str, int]) -> list[str]:
-    """Return the texts that are names of categories, not the words of a single row.
+    """Return the texts that are names of categories, not the text of a single row.
 
     Examples
     --------
@@ -86,7 +81,7 @@ def may_be_shown(levels: Mapping[str, int]) -> list[str]:
 
 
 def spellings(levels: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the groups of levels that are one level, spelled in several ways.
+    """Return the groups of levels that are spellings of one level.
 
     Examples
     --------
@@ -100,13 +95,13 @@ def spellings(levels: Iterable[str]) -> list[tuple[str, ...]]:
             keys = {level: str(next(i for i, words in enumerate(domain) if keys[level] in words)) for level in given}
             break
     groups: dict[str, list[str]] = {}
-    for level in given:
-        groups.setdefault(keys[level], []).append(level)
+    for level, key in keys.items():
+        groups.setdefault(key, []).append(level)
     return [tuple(sorted(group)) for group in groups.values() if len(group) > 1]
 
 
 def rename_of(groups: Sequence[Sequence[str]], rows: Mapping[str, int]) -> str:
-    """Write the line of a schema that makes one level of each group: the spelling that most rows have.
+    """Write the line of a schema that replaces the spellings of each group by the one with the most rows.
 
     Examples
     --------
@@ -121,7 +116,7 @@ def rename_of(groups: Sequence[Sequence[str]], rows: Mapping[str, int]) -> str:
 
 
 def folded(text: str) -> str:
-    """Return what all spellings of a name or a level have in common: capitals, spaces, "_", "." and "-" do not count.
+    """Return the same text for all spellings of a name: capitals, spaces, "_", "." and "-" make no difference.
 
     Examples
     --------

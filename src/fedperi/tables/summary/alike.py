@@ -1,4 +1,4 @@
-"""Summaries of several sites side by side: whether they can be compared, and the levels that occur at any of them."""
+"""Compare the summaries of several sites: which levels occur at any of them, and whether all are embedded alike."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import InputError
-from ..checks.findings import Finding, raise_errors
 from .summary import Summary
 from .units import one_hot_unit, unit_levels
 
 
 def present_levels(parts: Sequence[Summary]) -> list[Summary]:
-    """Leave out indicators of levels that occur at no site, and that of the first level that occurs.
+    """Leave out the indicators of levels that occur at no site, and of the first level that occurs at any site.
 
     Examples
     --------
@@ -25,7 +24,7 @@ def present_levels(parts: Sequence[Summary]) -> list[Summary]:
     >>> [part.blocks for part in parts], [part.mean.round(2).tolist() for part in present_levels(parts)]
     ([((0, 1, 2),), ((0, 1, 2),)], [[0.5], [0.33]])
     """
-    if not all(part.exact for part in parts):  # under noise nobody can tell which levels occur
+    if not all(part.exact for part in parts):  # with noise nobody can tell which levels occur
         return list(parts)
     first = parts[0]
     shown = np.any([part.mean > 0 for part in parts], axis=0)
@@ -38,7 +37,7 @@ def present_levels(parts: Sequence[Summary]) -> list[Summary]:
             if columns and not any(part.n * (1 - part.mean[list(block)].sum()) > 0.5 for part in parts):
                 base = levels[1 + block.index(columns[0])]
                 columns = columns[1:]
-        kept.append(columns or list(block[:1]))  # constant everywhere, which is refused elsewhere
+        kept.append(columns or list(block[:1]))  # constant everywhere: `constant_everywhere` refuses it
         bases.append(base)
     if kept == [list(block) for block in first.blocks]:
         return list(parts)
@@ -51,7 +50,7 @@ def present_levels(parts: Sequence[Summary]) -> list[Summary]:
 
 
 def check_alike(parts: Sequence[Summary]) -> None:
-    """Raise unless all summaries are of the same variables, embedded alike.
+    """Raise unless all summaries have the same variables, embedded alike.
 
     Examples
     --------
@@ -68,22 +67,10 @@ def check_alike(parts: Sequence[Summary]) -> None:
                 f"site {other.site!r} has the variables {', '.join(map(repr, other.names))}, but {first.site!r} has "
                 f"{', '.join(map(repr, first.names))}; give all sites the same columns"
             )
-        if (other.blocks, other.units, other.kinds) != (first.blocks, first.units, first.kinds):
-            name = next(
-                name
-                for name, *both in zip(
-                    first.names,
-                    zip(first.blocks, first.units, first.kinds, strict=True),
-                    zip(other.blocks, other.units, other.kinds, strict=True),
-                    strict=True,
+        usual, own = (zip(one.blocks, one.units, one.kinds, strict=True) for one in (first, other))
+        for name, here, there in zip(first.names, usual, own, strict=True):
+            if here != there:
+                raise InputError(
+                    f"site {other.site!r}, column {name!r}: the column was summarised differently at {first.site!r}; "
+                    "summarise all sites with one schema that declares its levels and bounds"
                 )
-                if both[0] != both[1]
-            )
-            finding = Finding(
-                "error",
-                other.site,
-                (name,),
-                f"the column was summarised differently at {first.site!r}",
-                "summarise all sites with one schema that declares its levels and bounds",
-            )
-            raise_errors([finding])

@@ -1,8 +1,7 @@
-"""The moments of one site whose rows are incomplete, and how many rows they count for."""
+"""Estimate the moments of one site with incomplete rows, and how many complete rows they count for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,18 +22,18 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Incomplete:
-    """Moments, what is known of gaps if there are any, and how many rows were left out."""
+class TableMoments:
+    """The moments of one site, what is known about missing values if there are any, and how many rows were left out."""
 
     moments: Moments
     gaps: Gaps | None
     left_out: int
 
 
-def incomplete_moments(table: Table, schema: Schema, embedding: Embedding, profile: TableProfile) -> Incomplete:
-    """Estimate the moments of a table with missing values by EM; its rows pass once.
+def incomplete_moments(table: Table, schema: Schema, embedding: Embedding, profile: TableProfile) -> TableMoments:
+    """Estimate the moments of a table with missing values by EM, reading its rows once.
 
-    They count for as many rows as the two variables have in common that have the fewest (`least_shared`).
+    They count for as many rows as the pair of variables with the fewest common values has (`least_shared`).
 
     Raises
     ------
@@ -44,22 +43,29 @@ def incomplete_moments(table: Table, schema: Schema, embedding: Embedding, profi
     if table.engine is not None:
         patterns = table.engine.patterns(table, embedding, profile)
     else:
-        rows_in = (embedding.embed_incomplete(frame, table.name) for frame in read_rows(table, schema, CHUNK, "auto"))
-        patterns = _patterns(rows_in)
+        stream: PatternStream | None = None
+        for frame in read_rows(table, schema, CHUNK, "auto"):
+            values = embedding.embed_incomplete(frame, table.name)
+            stream = stream or PatternStream(*_middle_and_spread(values))
+            stream.add(values)
+        if stream is None:
+            raise InputError("the table has no rows")
+        patterns = stream.result()
     rows = least_shared(patterns, schema, embedding, table.name)
     found = em(patterns)
     whole = found.moments
-    shares = [(name, profile.columns[name].missing / profile.total) for name in schema.names]
-    gaps = Gaps(profile.total, tuple((name, share) for name, share in shares if share), found.converged)
-    return Incomplete(Moments(rows, whole.mean, whole.scatter * (rows / whole.n)), gaps, patterns.left_out)
+    lacking = {name: profile.columns[name].missing for name in schema.names if profile.columns[name].missing}
+    shares = tuple((name, missing / profile.total) for name, missing in lacking.items())
+    gaps = Gaps(profile.total, shares, found.converged)
+    return TableMoments(Moments(rows, whole.mean, whole.scatter * (rows / whole.n)), gaps, patterns.left_out)
 
 
 def least_shared(patterns: Patterns, schema: Schema, embedding: Embedding, site: str) -> int:
-    """Return the number of rows in which the two variables are both present that have the fewest of them.
+    """Return the smallest number of rows in which two variables both have a value, over all pairs of variables.
 
     A covariance of variables that hardly depend on others is known as precisely as from this number of complete rows.
     Scores of different families must count the same rows, or arrows would point where fewer values are missing. So all
-    count those of the worst pair: never more than there is evidence for.
+    count the rows of the worst pair: never more than there is evidence for.
     """
     present = patterns.present[:, [columns[0] for columns in embedding.positions]].astype(np.float64)
     shared = (present * patterns.counts[:, None]).T @ present
@@ -68,25 +74,14 @@ def least_shared(patterns: Patterns, schema: Schema, embedding: Embedding, site:
     if least < 2:
         a, b = (schema.names[int(at)] for at in worst)
         raise InputError(
-            f"site {site!r}, columns {a!r}, {b!r}: {'one row has' if least else 'no row has'} both, so that nothing "
-            "tells how they go together; leave one of them out"
+            f"site {site!r}, columns {a!r}, {b!r}: {'one row has' if least else 'no row has'} both, so that their "
+            "covariance is unknown; leave one of them out"
         )
     return least
 
 
-def _patterns(chunks: Iterator[Floats]) -> Patterns:
-    stream: PatternStream | None = None
-    for rows in chunks:
-        if stream is None:
-            stream = PatternStream(*_units(rows))
-        stream.add(rows)
-    if stream is None:
-        raise InputError("the table has no rows")
-    return stream.result()
-
-
-def _units(rows: Floats) -> tuple[Floats, Floats]:
-    """Return a value in the middle of each column, and its spread, by the first rows: for numerical comfort."""
+def _middle_and_spread(rows: Floats) -> tuple[Floats, Floats]:
+    """Return a value in the middle of each column, and its spread, from the first rows, to limit rounding errors."""
     seen = ~np.isnan(rows)
     count = np.maximum(seen.sum(axis=0), 1)
     first = rows[seen.argmax(axis=0), range(rows.shape[1])]

@@ -1,4 +1,4 @@
-"""What is known of a summary beyond its numbers: noise in them, and gaps in the rows that they come from."""
+"""What is known about the numbers of a summary: their noise, and missing values in the rows behind them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """What is known of the privacy noise in a summary.
+    """What is known about the privacy noise in a summary.
 
     Parameters
     ----------
     worth : float
-        How many rows without noise would tell as much.
+        How many rows without noise would give as much information.
     hidden : tuple of str
-        Variables that cannot be seen under the noise; what is said of them was taken from other sites.
+        Variables that are drowned by the noise; their numbers are borrowed from other sites.
     mean, covariance : array, optional
         Standard deviation of the noise in each mean and each covariance of the columns.
     whole_rows : float, optional
-        How many rows that are not clipped would tell as much, if there were no noise.
+        How many rows that are not clipped would give as much information, if there were no noise.
     """
 
     worth: float
@@ -52,12 +52,12 @@ class Noise:
 
 @dataclass(frozen=True)
 class Gaps:
-    """What is known of values that are missing, where moments were estimated from incomplete rows.
+    """What is known about missing values, if moments were estimated from incomplete rows.
 
     Parameters
     ----------
     rows : int
-        Rows of the table, incomplete ones included. The summary's `n` is what they count for.
+        Rows of the table, including incomplete ones. The summary's `n` is the number that they count for.
     missing : tuple of (str, float)
         Variables that lack values, and the share that is missing.
     converged : bool
@@ -70,7 +70,7 @@ class Gaps:
 
 
 def covariance_of(n: float, mean: Floats, scatter: Floats) -> Floats:
-    """Return covariances; what varies by rounding only does not vary.
+    """Return covariances; a variance that is only rounding becomes zero.
 
     Examples
     --------

@@ -1,22 +1,26 @@
-"""From a summary in common units to the statistics of one site alone, bit by bit those that `summarize` gives."""
+"""Find what a site alone would use of the embedding that all sites share, and its statistics to the last bit."""
 
 from __future__ import annotations
+
+from collections.abc import Container
 
 import numpy as np
 
 from ...errors import InputError
+from ..checks.profile import TableProfile
+from ..embedding import Embedding, OneHot
 from ..moments import correlation_of
 from ..statistics import Statistics
 from .summary import Summary
 
 
 def statistics_of(summary: Summary) -> Statistics:
-    """Return the statistics that a site's scores need: its own levels only, without curves, whatever the units.
+    """Return the statistics that `summarize` gives: only the site's own levels, without curves.
 
     Raises
     ------
     InputError
-        If a variable is constant at the site: scores of one site alone cannot use it.
+        If a variable is constant at the site, because scores of one site cannot use it.
 
     Examples
     --------
@@ -52,10 +56,28 @@ def statistics_of(summary: Summary) -> Statistics:
 
 
 def _own_columns(summary: Summary, at: int) -> list[int]:
-    """Indicators of the levels that the site has, without the first of them; other columns as they are."""
+    """Return indicators of the levels that the site has, except the first; return other columns as they are."""
     block = list(summary.blocks[at])
     if not summary.units[at].startswith("OneHot"):
         return block
     present = [column for column in block if summary.mean[column] > 0]
     base = summary.n * (1 - summary.mean[block].sum()) > 0.5
     return (present if base else present[1:]) or block[:1]
+
+
+def own_columns(embedding: Embedding, profile: TableProfile, names: Container[str] | None = None) -> list[int]:
+    """Return the columns that `fit_embedding` would choose at a site: its own levels except the first, and no curves.
+
+    If `names` is given, only columns of these variables are returned.
+    """
+    own: list[int] = []
+    for block, columns in zip(embedding.blocks, embedding.positions, strict=True):
+        if names is not None and block.column.name not in names:
+            continue
+        if isinstance(block, OneHot):
+            counts = profile.columns[block.column.name].counts(block.column.levels or ())
+            present = [level for level, count in enumerate(counts) if count][1:]
+            own += [column for column, level in zip(columns, block.shown, strict=True) if level in present]
+        else:
+            own.append(columns[0])
+    return own

@@ -1,4 +1,4 @@
-"""From the tables of all sites to one summary per site, in units that they share."""
+"""Compute one summary per site from the tables of all sites, in units that they share."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from ..schema import Kind, Schema
 from ..survey import FirstReading, for_each_table, read_all
 from ..table import CHUNK, Source, Table, open_tables
 from .alike import present_levels
-from .incomplete import Incomplete, incomplete_moments
-from .own import own_columns
+from .incomplete import TableMoments, incomplete_moments
 from .qualities import covariance_of
+from .site_statistics import own_columns
 from .summary import Summary
 from .units import one_hot_unit
 
@@ -60,9 +60,11 @@ def summaries(
 
 
 def summarise_alone(table: Table, schema: Schema | None, data: Data, missing: Missing) -> Summary:
-    """Summarise one table whose other sites are elsewhere: by what the schema declares, not by what all tables hold."""
-    # One table does not tell the range of all: without public bounds, curves of two summaries cannot be compared.
-    if data == "auto" and not (schema is not None and _bounded(schema, table.columns)):
+    """Summarise one table without those of the other sites, so that levels and ranges come from the schema alone."""
+    # One table does not show the range at all sites: without public bounds, curves of two summaries cannot be compared.
+    declared = [schema[name] for name in table.columns if name in schema] if schema is not None else []
+    bounded = all(column.kind == "categorical" or column.bounds for column in declared)
+    if data == "auto" and not (bounded and len(declared) == len(table.columns)):
         data = "mixed"
     return _summaries([table], schema, data, missing, 1, alone=True)[0]
 
@@ -77,9 +79,10 @@ def _summaries(
     read = [one for one in read if one[0].name not in left.sites]
     profiles = left.profiles([reading.profile for _, reading in read])
     agreed, findings = unify(profiles, left.schema(given))
-    found = [finding for profile in profiles for finding in faults(profile, agreed, missing, constants=False)]
-    # A site alone cannot know whether a column is constant everywhere; of a category it needs to be told all levels.
-    raise_errors([*findings, *found] or (_single_levels if alone else constant_everywhere)(profiles, agreed))
+    found = [finding for profile in profiles for finding in faults(profile, agreed, missing, constants="warning")]
+    raise_errors([*findings, *found])
+    # A site alone cannot know whether a column is constant everywhere. A category with one level here needs a schema.
+    raise_errors((_single_levels if alone else constant_everywhere)(profiles, agreed))
     if not agreed.columns:
         raise InputError("the tables have no columns that could be analysed")
     kind: Data = "nonlinear" if curves else "mixed" if data == "discrete" else data
@@ -99,19 +102,19 @@ def _summaries(
             moments = table.engine.moments(table, embedding, reading.profile, missing)
         if moments is None:
             rows = (embedding.embed(frame, table.name) for frame in read_rows(table, agreed, CHUNK, missing))
-            moments = _withown_columns(rows, own_columns(embedding, profile)) if alone else stream_moments(rows)
-        return _summary(table.name, agreed, embedding, Incomplete(moments, None, profile.dropped), kinds)
+            moments = _with_own_columns(rows, own_columns(embedding, profile)) if alone else stream_moments(rows)
+        return _summary(table.name, agreed, embedding, TableMoments(moments, None, profile.dropped), kinds)
 
     made = for_each_table(jobs, opened, summarise, read)
     made = [replace(summary, left_out=left.columns) for summary in made]
     return [replace(made[0], remarks=tuple(map(str, left.findings))), *made[1:]]
 
 
-def _withown_columns(chunks: Iterable[NDArray[np.float64]], own: Sequence[int]) -> Moments:
-    """Return the moments of all columns; those of the site's own columns as its own statistics have them.
+def _with_own_columns(chunks: Iterable[NDArray[np.float64]], own: Sequence[int]) -> Moments:
+    """Return the moments of all columns, computing those of the site's own columns separately.
 
-    How a sum is rounded depends on the columns beside it. Scores of this site alone (`statistics_of`) use its own
-    columns only, and must not differ from those of its table in the last bit.
+    How a sum is rounded depends on the columns beside it. Scores of this site alone (`statistics_of`) use only its own
+    columns, and must be equal to those from its table to the last bit.
     """
     every, some = MomentStream(), MomentStream()
     for rows in chunks:
@@ -124,7 +127,7 @@ def _withown_columns(chunks: Iterable[NDArray[np.float64]], own: Sequence[int]) 
 
 
 def _left_out(profiles: Sequence[TableProfile], missing: Missing, alone: bool) -> LeftOut:
-    """Find what to leave out. A site alone cannot decide it for the others: it refuses."""
+    """Find what to leave out. A site alone refuses, because it cannot decide for the others."""
     if missing != "auto":
         return NOTHING
     if alone:
@@ -135,7 +138,7 @@ def _left_out(profiles: Sequence[TableProfile], missing: Missing, alone: bool) -
     return left
 
 
-def _summary(site: str, schema: Schema, embedding: Embedding, found: Incomplete, kinds: tuple[Kind, ...]) -> Summary:
+def _summary(site: str, schema: Schema, embedding: Embedding, found: TableMoments, kinds: tuple[Kind, ...]) -> Summary:
     moments = found.moments
     return Summary(
         site,
@@ -154,7 +157,7 @@ def _summary(site: str, schema: Schema, embedding: Embedding, found: Incomplete,
 
 
 def _unit(block: Block) -> str:
-    """Say how a variable was embedded, so that two sites' columns can be told apart."""
+    """Describe how a variable was embedded, so that summaries embedded in other ways are noticed."""
     if isinstance(block, Curve):
         return f"Curve {block.basis.origin!r} {block.basis.reach!r}"
     if isinstance(block, OneHot):
@@ -163,20 +166,14 @@ def _unit(block: Block) -> str:
 
 
 def _kinds(schema: Schema, profiles: Sequence[TableProfile]) -> tuple[Kind, ...]:
-    """Say which variables have a spread of their own: not categories, and not numbers of which there are only two."""
-
-    def kind(name: str) -> Kind:
-        return "categorical" if two_values([profile.columns[name] for profile in profiles]) else schema[name].kind
-
-    return tuple(kind(name) for name in schema.names)
+    """Return the kinds of the variables; a number with only two values counts as categorical."""
+    return tuple(
+        "categorical" if two_values([profile.columns[column.name] for profile in profiles]) else column.kind
+        for column in schema.columns
+    )
 
 
 def _single_levels(profiles: Sequence[TableProfile], schema: Schema) -> list[Finding]:
     names = tuple(column.name for column in schema.columns if column.levels is not None and len(column.levels) < 2)
     remedy = "declare all levels that sites may have in a schema"
-    return [Finding("error", profiles[0].site, names, "one level only", remedy)] if names else []
-
-
-def _bounded(schema: Schema, columns: Iterable[str]) -> bool:
-    """Whether a schema declares all columns, with bounds for every column of numbers."""
-    return all(name in schema and (schema[name].kind == "categorical" or schema[name].bounds) for name in columns)
+    return [Finding("error", profiles[0].site, names, "only one level", remedy)] if names else []

@@ -1,15 +1,14 @@
-"""What a site says, once: how many rows it has, and the means and covariances of its columns in common units.
+"""The summary that a site gives: its number of rows, and the means and covariances of its columns in common units.
 
 All sites embed their columns alike, so that means, spreads and strengths can be compared between them. Nothing is
-standardised per site: that would hide what a site does differently. A column that is constant at one site is no error
-here. It is the clearest policy of all.
+standardised per site, because that would hide what a site does differently. A column that is constant at one site is no
+error here: it is the clearest sign of a policy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from os import PathLike
 from typing import Any
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ..checks.profile import Missing
 from ..embedding import Data
+from ..encode import positions_of
 from ..frozen import frozen
 from ..infer import SchemaLike, as_schema
 from ..schema import Kind, Schema
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The statement of one site: rows, and second moments of its columns in units that all sites share.
+    """The summary of one site: rows, and second moments of its columns in units that all sites share.
 
     Parameters
     ----------
@@ -53,26 +53,26 @@ class Summary:
     units : tuple of str
         How each variable was embedded. Summaries can be compared only if these agree.
     targets : tuple of str, optional
-        Variables that the site declares to have set.
+        Variables on which the site declares to have intervened.
     dropped : int
         Rows left out because a value was missing.
     schema : Schema, optional
         What is declared about the columns. Needed to write the summary to a file.
     scatter : array, shape (q, q), optional
-        n times the covariances, as they were added up: what a file holds, so that nothing is rounded twice. Read-only.
+        n times the covariances, as they were summed. A file holds these, so that nothing is rounded twice. Read-only.
     signature : object, optional
-        Who signed the file that it was read from.
+        The signature of the file that it was read from.
     release : Release, optional
         The private release that it was computed from.
     noise : Noise, optional
-        What is known of the privacy noise; None if the numbers are exact.
+        What is known about the privacy noise; None if the numbers are exact.
     gaps : Gaps, optional
-        What is known of missing values; None if all rows are complete. `n` is then the number of rows that the two
-        variables have in common that have the fewest.
+        What is known about missing values; None if all rows are complete. If given, `n` is the smallest number of rows
+        in which two variables both have a value.
     left_out : tuple of str
-        Columns that were left out at all sites, because some lack too many values.
+        Columns that were left out at all sites, because some sites lack too many values.
     remarks : tuple of str
-        What was left out, and why, in sentences.
+        Sentences that say what was left out, and why.
 
     Examples
     --------
@@ -105,15 +105,16 @@ class Summary:
     remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", frozen(self.mean, np.float64))
-        if self.scatter is not None:
-            object.__setattr__(self, "scatter", frozen(self.scatter, np.float64))
-        object.__setattr__(self, "covariance", frozen(self.covariance, np.float64))
+        for name in ("mean", "covariance", "scatter"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
         object.__setattr__(self, "kinds", tuple(self.kinds) or ("continuous",) * len(self.names))
         object.__setattr__(self, "units", tuple(self.units) or ("column",) * len(self.names))
         q = len(self.mean)
         if [column for block in self.blocks for column in block] != list(range(q)) or not all(self.blocks):
-            raise InputError(f"site {self.site!r}: blocks must share out the columns 0 to {q - 1} in order, none empty")
+            raise InputError(
+                f"site {self.site!r}: blocks must hold the columns 0 to {q - 1} in order, and none may be empty"
+            )
         if self.covariance.shape != (q, q):
             raise InputError(f"site {self.site!r}: {q} means and covariances of shape {self.covariance.shape}")
         finite = np.isfinite(self.mean).all() and np.isfinite(self.covariance).all()
@@ -134,12 +135,12 @@ class Summary:
 
     @property
     def rows(self) -> float:
-        """How many rows the numbers count for: all of them if they are exact, else what they are worth."""
+        """How many rows the numbers count for: all rows if they are exact, otherwise what they are worth."""
         return self.n if self.noise is None else self.noise.worth
 
     @property
     def total(self) -> float:
-        """How many rows the table has, incomplete ones included."""
+        """How many rows the table has, including incomplete ones."""
         return self.n if self.gaps is None else self.gaps.rows
 
     @property
@@ -158,14 +159,10 @@ class Summary:
         >>> len(summary.mean), len(summary.straight().mean)
         (3, 2)
         """
-        kept = [
-            block[:1] if unit.startswith("Curve") else block
-            for block, unit in zip(self.blocks, self.units, strict=True)
-        ]
-        return replace(
-            self.with_columns(kept),
-            units=tuple("Linear" if unit.startswith("Curve") else unit for unit in self.units),
-        )
+        curved = [unit.startswith("Curve") for unit in self.units]
+        kept = [block[:1] if curve else block for block, curve in zip(self.blocks, curved, strict=True)]
+        units = tuple("Linear" if curve else unit for unit, curve in zip(self.units, curved, strict=True))
+        return replace(self.with_columns(kept), units=units)
 
     def with_columns(self, kept: Sequence[Sequence[int]]) -> Summary:
         """Keep some of the columns of every variable.
@@ -178,7 +175,6 @@ class Summary:
         (((0,), (1, 2)), ((0,), (1,)))
         """
         columns = [column for block in kept for column in block]
-        ends = np.cumsum([0, *map(len, kept)]).tolist()
         units = []
         for unit, block, some in zip(self.units, self.blocks, kept, strict=True):
             levels = unit_levels(unit)
@@ -187,7 +183,7 @@ class Summary:
         return replace(
             self,
             units=tuple(units),
-            blocks=tuple(tuple(range(start, end)) for start, end in pairwise(ends)),
+            blocks=positions_of([len(block) for block in kept]),
             mean=self.mean[columns],
             covariance=self.covariance[np.ix_(columns, columns)],
             scatter=None if self.scatter is None else self.scatter[np.ix_(columns, columns)],
@@ -196,16 +192,16 @@ class Summary:
 
     @property
     def constant(self) -> tuple[str, ...]:
-        """Variables that have one value only at this site."""
+        """Variables that have only one value at this site."""
         variance = np.diag(self.covariance)
         return tuple(
             name for name, block in zip(self.names, self.blocks, strict=True) if not variance[list(block)].any()
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write what the site says to a file: its release if it is private, and else its exact numbers.
+        """Write the summary to a file: the release if it is private, otherwise the exact numbers.
 
-        An exact summary is **not private**. `fedperi release --exact` also checks it for rare levels, and asks.
+        An exact summary is **not private**. `fedperi release --exact` also checks it for rare levels, and asks first.
 
         Examples
         --------
@@ -228,7 +224,7 @@ class Summary:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Summary:
-        """Read what a site says from the file of an exact summary or of a release (`fedperi release`)."""
+        """Read a summary from the file of an exact summary or of a release (`fedperi release`)."""
         from ...privacy.statement import as_summary, load_statement
 
         return as_summary(load_statement(path))
@@ -250,12 +246,12 @@ class Summary:
         table : DataFrame, path of a CSV or Parquet file, or Table
             See `fedperi.tables.open_table`.
         schema : Schema or path of a schema file, optional
-            The schema that the sites share. Levels and, for ``data="nonlinear"``, bounds must be declared there if the
-            summaries of several sites are to be compared; `summaries` does without, since it sees all tables.
+            The schema that the sites share. It must declare levels and, for ``data="nonlinear"``, bounds if the
+            summaries of several sites will be compared; `summaries` needs neither, because it sees all tables.
         data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
             How columns are taken, see docs/explanation/site.md.
         missing : {"auto", "em", "error", "drop"}
-            What to do with rows in which a value is missing, see docs/guides/missing.md. Auto: estimate moments by EM
+            What to do with rows in which a value is missing, see docs/guides/missing.md. Auto: estimate moments by EM,
             if no column lacks more than half of its values.
         name : str, optional
             The site's name.

@@ -1,4 +1,4 @@
-"""How a variable was embedded, as a text: summaries can be compared only where these texts agree."""
+"""Describe how a variable was embedded: summaries can be compared only if these texts are equal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def one_hot_unit(levels: Sequence[str]) -> str:
-    """Describe a category by its levels, the first of which has no column.
+    """Describe a category by its levels; the first level has no column.
 
     Examples
     --------
