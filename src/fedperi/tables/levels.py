@@ -12,10 +12,9 @@ from typing import Any, Literal
 
 Style = Literal["number", "boolean", "text"]
 
-# float() also accepts "nan", "inf" and "1_000"; as levels of a category these are words, not numbers.
-_NUMBER = re.compile(
-    r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?"
-)  # only one way to match, so that long cells are quick
+# float() also accepts "nan", "inf" and "1_000"; as levels of a category these are words, not numbers. There is only one
+# way to match the expression, so that long cells are quick.
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
 _TRUTH = {"true": "True", "false": "False"}
 
 

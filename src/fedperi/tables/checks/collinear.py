@@ -52,9 +52,7 @@ def dependences(statistics: Statistics) -> list[Dependence]:
 
     columns = list(range(q))
     for x, y in np.argwhere(np.triu(1 - correlation**2 <= SINGULAR, 1)).tolist() if statistics.n > 2 else []:
-        if (
-            x in columns and y in columns
-        ):  # of three copies, the second and the third are each listed with the first only
+        if x in columns and y in columns:  # of three copies, each further one is listed with the first only
             add([x, y], 1.0, exact=True)
             columns.remove(y)
     if statistics.n <= 2 * q:
