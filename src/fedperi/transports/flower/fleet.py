@@ -1,4 +1,4 @@
-"""A node's connection to a SuperLink, without the part of Flower that fetches and runs programs."""
+"""A site's connection to a SuperLink, without the part of Flower that fetches and runs programs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .inner.control import error_text
 from .inner.superlink import CLOCKS
 
 HEARTBEAT = 10.0
-"""Seconds after which the coordinator regards a silent site as lost, about; the shortest that Flower allows."""
+"""Seconds, about, after which the coordinator regards a silent site as lost; the shortest time that Flower allows."""
 
 
 class Unauthorized(Exception):
-    """The coordinator does not know the key."""
+    """The coordinator does not accept the site's key."""
 
 
 class RunOver(Exception):
@@ -28,7 +28,7 @@ class RunOver(Exception):
 
 
 @contextmanager
-def _while_it_runs() -> Iterator[None]:
+def _run_over_at_403() -> Iterator[None]:
     import httpx
 
     try:
@@ -45,17 +45,17 @@ class FleetNode:
 
     client: Any
     node: Any
-    _whole: bool = True  # how the last message came: who sends parts expects parts
+    _whole: bool = True  # whether the last message came in one piece; a coordinator that sends parts expects parts
 
     def receive(self) -> Any:
         """Return the next message, or None."""
-        with _while_it_runs():
+        with _run_over_at_403():
             message, self._whole = inner.pull_message(self.client, self.node)
             return message
 
     def send(self, reply: Any, seconds: float) -> None:
-        """Send the reply to the message that came last."""
-        with _while_it_runs():
+        """Send the reply to the last message, and how long it took."""
+        with _run_over_at_403():
             inner.push_reply(self.client, self.node, reply, seconds, self._whole)
 
 
@@ -75,7 +75,7 @@ def connected(address: Address, key: Any) -> Iterator[FleetNode]:
             try:
                 node = inner.activate_node(client, private, HEARTBEAT, register=key is None)
             except httpx.HTTPStatusError as error:
-                _explain(error, address, key is not None)
+                _raise_explained(error, address, key is not None)
             with inner.kept_alive(client, client_of(), node, HEARTBEAT, unregister=key is None):
                 yield FleetNode(client, node)
         except httpx.HTTPError as error:
@@ -83,15 +83,15 @@ def connected(address: Address, key: Any) -> Iterator[FleetNode]:
 
 
 def _ahead(date: str) -> float:
-    """Seconds by which this machine's clock is ahead of the one that wrote an HTTP date; 0 if there is none."""
+    """Return the seconds by which this machine's clock is ahead of an HTTP date; 0 if the date is missing."""
     try:
         return time.time() - parsedate_to_datetime(date).timestamp()
     except ValueError:
         return 0.0
 
 
-def _explain(error: Any, address: Address, keyed: bool) -> NoReturn:
-    """Say in words what a status of the SuperLink means for a site."""
+def _raise_explained(error: Any, address: Address, keyed: bool) -> NoReturn:
+    """Raise an error that explains what an HTTP status of the SuperLink means for a site."""
     status = error.response.status_code
     ahead = _ahead(error.response.headers.get("date", ""))
     if status == 401 and abs(ahead) > CLOCKS - 5:

@@ -1,4 +1,4 @@
-"""What the coordinator tells its SuperLink: which sites may connect, and that a run begins."""
+"""Commands of the coordinator to its SuperLink: which sites may connect, and that a run begins."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def register_node(own: Own, name: str, key: bytes) -> int:
 
 
 def unregister_node(own: Own, node: int) -> None:
-    """Tell a SuperLink that a site may not connect any more."""
+    """Tell a SuperLink that a site may no longer connect."""
     from flwr.proto.control_pb2 import UnregisterNodeRequest
     from flwr.supercore.control import ControlHttpClient
 
@@ -32,7 +32,7 @@ def unregister_node(own: Own, node: int) -> None:
 
 
 def start_run(own: Own, files: Mapping[str, str]) -> bool:
-    """Begin a run with an app bundle made of these files; return whether the SuperLink did."""
+    """Begin a run with an app bundle made of these files; return whether the SuperLink accepted it."""
     from flwr.cli.build import build_fab_from_files
     from flwr.common.serde import fab_to_proto, user_config_to_proto
     from flwr.proto.control_pb2 import StartRunRequest
@@ -47,50 +47,45 @@ def start_run(own: Own, files: Mapping[str, str]) -> bool:
 
 
 def acquire_task(own: Own, secret: bytes, seconds: float) -> str | None:
-    """Take the task of a run that was begun, and return its token; None if there was none in time."""
+    """Acquire the task of a run that has begun, and return its token; None if none came in time."""
     from flwr.proto.runtime_pb2 import AcquireTaskRequest
     from flwr.supercore.interceptors import SuperExecAuthHttpInterceptor
     from flwr.supercore.runtime import RuntimeHttpClient
 
-    only_we = SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods=frozenset({ACQUIRE_TASK}))
+    authentication = SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods=frozenset({ACQUIRE_TASK}))
     end = time.monotonic() + seconds
-    with client_of(RuntimeHttpClient, own, "SuperExec", only_we) as client:
+    with client_of(RuntimeHttpClient, own, "SuperExec", authentication) as client:
         while time.monotonic() < end:
-            taken = client.AcquireTask(AcquireTaskRequest(supported_task_types=[SERVER_TASK]))
-            if taken.HasField("task"):
-                return str(taken.token)
+            acquired = client.AcquireTask(AcquireTaskRequest(supported_task_types=[SERVER_TASK]))
+            if acquired.HasField("task"):
+                return str(acquired.token)
             time.sleep(0.1)
     return None
 
 
 def error_text(response: str) -> str | None:
-    """Read the code and the words of an error that a SuperLink answered with; None if it is not such an answer."""
+    """Return the code and the message of a SuperLink's error response; None if it is not one."""
     from flwr.supercore.error import FlowerError
 
-    told = FlowerError.from_json(response)
-    return None if told is None else f"{told.code}: {told.message}"
+    error = FlowerError.from_json(response)
+    return None if error is None else f"{error.code}: {error.message}"
 
 
-def client_of(of: Any, own: Own, component: str, *interceptors: Any, **more: Any) -> Any:
+def client_of(kind: Any, own: Own, component: str, *interceptors: Any, **more: Any) -> Any:
     """Return a client of this class for the coordinator's own SuperLink."""
     from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 
-    client = of.from_server_address(
+    client = kind.from_server_address(
         server_address=own.address,
         insecure=own.root is None,
         root_certificates=own.root,
         interceptors=[RuntimeVersionHttpInterceptor(component_name=component), *interceptors],
         **more,
     )
-    _expect(client, own)
-    return client
 
-
-def _expect(client: Any, own: Own) -> None:
-    """Have a client compare the certificate with the name it is issued for, whatever the address it connects to."""
-
-    def name(request: Any) -> None:
+    def expect_name(request: Any) -> None:
         request.extensions = {**request.extensions, "sni_hostname": own.name}
 
-    if own.root is not None:
-        client._client.event_hooks = {"request": [name]}
+    if own.root is not None:  # compare the certificate with the name that it is issued for, not with the address
+        client._client.event_hooks = {"request": [expect_name]}
+    return client

@@ -11,18 +11,18 @@ from .messages import is_whole, names_of, push_parts, put_together, taken_apart
 from .superlink import KEPT
 
 MOST_WAIT = 60.0
-"""Seconds that a site waits for the parts of a message whose head has come: the coordinator was lost in between."""
+"""Seconds that a site waits for the parts of a message after its head: the coordinator may be lost in between."""
 
 
 def new_key() -> Any:
-    """Draw a private key for a connection without authentication."""
+    """Generate a private key for a connection without authentication."""
     from flwr.supercore.primitives.asymmetric import generate_key_pairs
 
     return generate_key_pairs()[0]
 
 
 def fleet_client(address: str, ca: str | None, insecure: bool, key: Any) -> Any:
-    """Return a connection to a SuperLink's interface for nodes, to be used in a ``with`` statement."""
+    """Return a client for a SuperLink's interface for nodes; use it in a ``with`` statement."""
     from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
     from flwr.supernode.fleet_http_client import FleetHttpClient
     from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
@@ -36,14 +36,14 @@ def fleet_client(address: str, ca: str | None, insecure: bool, key: Any) -> Any:
             NodeAuthHttpInterceptor(key, key.public_key()),
         ],
     )
-    with suppress(AttributeError):  # of httpx: without it, messages only take longer
+    with suppress(AttributeError):  # an inner attribute of httpx; without it, messages only take longer
         transport: Any = client._client._transport
         transport._pool._keepalive_expiry = KEPT - 5
     return client
 
 
 def activate_node(client: Any, key: Any, interval: float, register: bool) -> Any:
-    """Register a node, if its key is not registered by the coordinator, and activate it."""
+    """Activate a node; register it first if the coordinator does not register keys."""
     from flwr.proto.fleet_pb2 import ActivateNodeRequest, RegisterNodeFleetRequest
     from flwr.proto.node_pb2 import Node
     from flwr.supercore.primitives.asymmetric import public_key_to_bytes
@@ -57,7 +57,7 @@ def activate_node(client: Any, key: Any, interval: float, register: bool) -> Any
 
 @contextmanager
 def kept_alive(client: Any, beats: Any, node: Any, interval: float, unregister: bool) -> Iterator[None]:
-    """Send heartbeats of an active node in the background, by a client of their own; deactivate the node at the end."""
+    """Send heartbeats of an active node in the background, with the client `beats`; deactivate the node at the end."""
     from flwr.proto.fleet_pb2 import DeactivateNodeRequest, UnregisterNodeFleetRequest
     from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest
 
@@ -72,7 +72,7 @@ def kept_alive(client: Any, beats: Any, node: Any, interval: float, unregister: 
 
 
 def pull_message(client: Any, node: Any) -> tuple[Any, bool]:
-    """Return the next message for a node, and whether it came whole; None if there is none, or its run has ended."""
+    """Return the next message for a node (None if there is none or its run has ended), and whether it came whole."""
     from flwr.common.serde import message_from_proto
     from flwr.proto.fleet_pb2 import PullMessagesRequest
     from flwr.supercore.inflatable.inflatable_protobuf_utils import (
@@ -89,20 +89,22 @@ def pull_message(client: Any, node: Any) -> tuple[Any, bool]:
         return header, True
     run = header.metadata.run_id
     pull = make_pull_object_fn_protobuf(client.PullObject, node, run)
+    parts: dict[str, bytes] = {}
     try:
-        # One by one: for several, Flower takes no more threads than the machine has processors.
-        pulled = at_once(
+        # In calls of one part each: for several, Flower starts no more threads than the machine has processors.
+        for part in at_once(
             lambda name: pull_objects([name], pull, initial_backoff=0.1, max_time=MOST_WAIT), names_of(tree)
-        )
+        ):
+            parts |= part
     except ObjectPullError:
         return None, False
     confirm = make_confirm_message_received_fn_protobuf(client.ConfirmMessageReceived, node, run)
-    quietly(lambda: confirm(header.metadata.message_id))  # it frees memory at the other end
-    return put_together(tree, {name: content for part in pulled for name, content in part.items()}), False
+    quietly(lambda: confirm(header.metadata.message_id))  # frees memory at the other end
+    return put_together(tree, parts), False
 
 
 def push_reply(client: Any, node: Any, reply: Any, seconds: float, whole: bool) -> None:
-    """Send a node's reply, and how long it took; in one request if it is small and the question came whole."""
+    """Send a node's reply, and how long it took; in one request if it is small and the message came whole."""
     from flwr.proto.fleet_pb2 import PushMessagesRequest
 
     heads, trees, parts = taken_apart([reply], lambda message: not whole)

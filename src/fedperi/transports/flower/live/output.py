@@ -1,4 +1,4 @@
-"""What a coordinator's SuperLink prints: kept in a file, and repeated where people should know it."""
+"""The output of the coordinator's SuperLink: written to a file; what users should know is also shown to them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from ....names import visible
 from .certificate import RENEWED
 
 MOST_TOLD = 100
-"""Number of lines about refused keys that are shown: more would only fill a log."""
+"""Number of lines about refused keys that are shown: more would only fill the log."""
 
 
 def refused_line(key: bytes, address: str, connecting: bool) -> str:
-    """Write a line about a key that was not accepted: whose it may be, never the key.
+    """Return a line about a refused key, with a hash of the key instead of the key itself.
 
     Parameters
     ----------
     key : bytes
-        As the request has it: base64, or empty.
+        The key in the request: base64, or empty.
     address : str
-        Where the request came from.
+        The sender of the request.
     connecting : bool
-        Whether it was refused when it wanted to connect. Known keys are, too, while they are registered or in use.
+        Whether this was a first request, to connect. The key of a site can be refused there, too: while it is being
+        registered, or in use on another connection.
 
     Examples
     --------
@@ -36,18 +37,18 @@ def refused_line(key: bytes, address: str, connecting: bool) -> str:
 
 
 def follow(lines: Iterable[bytes], output: Path, note: Callable[[str], None], keys: Mapping[str, bytes]) -> None:
-    """Keep what a SuperLink prints, and repeat what people should know; each line once.
+    """Append a SuperLink's output to a file, and note what users should know; each line once.
 
     Parameters
     ----------
     lines : iterable of bytes
-        What it prints.
+        The output.
     output : Path
-        Where it is added to.
+        The file.
     note : callable
-        Gets the lines that people should know.
+        Called with each line that users should know.
     keys : mapping of str to bytes
-        Public keys of the sites, as they are now.
+        The current public keys of the sites.
     """
     told: set[bytes] = set()
     with output.open("ab") as sink:
@@ -56,15 +57,14 @@ def follow(lines: Iterable[bytes], output: Path, note: Callable[[str], None], ke
             sink.flush()
             if line.startswith(REFUSED_KEY.encode()) and line not in told and len(told) < MOST_TOLD:
                 told.add(line)
-                words = _explained(_plain(line), keys)
-                if words:
+                if words := _explained(_plain(line), keys):
                     note(words)
             elif line.startswith(RENEWED.encode()):
                 note(f"{_plain(line)}; new connections get it.")
 
 
 def _explained(line: str, keys: Mapping[str, bytes]) -> str:
-    """Say whose key was refused, and why; nothing of a site that was only too early, or is connected already."""
+    """Say whose key was refused, and why; return nothing if the site was only too early, or is connected already."""
     line, at_first, _ = line.partition(" at its first word")
     site = next((name for name, key in keys.items() if f" {_mark(b64encode(key))} " in line), None)
     if site is None:
