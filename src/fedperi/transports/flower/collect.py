@@ -32,18 +32,8 @@ def collect_statements(
 ) -> list[Statement]:
     """Ask every connected site for its statement, unless it is in the box already; return all in the box.
 
-    A site whose statement is refused, or that is lost, drops out with the reason, if enough are left.
-
-    Parameters
-    ----------
-    roster : Roster
-        The sites.
-    box : Statements
-        Where statements are stored.
-    run : str
-        The name of the run.
-    waiting : callable
-        Called after every round of requests, with the names of the sites that wait for their owner.
+    A site whose statement is refused, or that is lost, drops out with the reason, if enough are left. After every
+    round of requests, `waiting` is called with the names of the sites that wait for their owner.
     """
     columns = roster.connect()
     asked = [site for site in roster.net.peers if site not in box.sites]

@@ -84,16 +84,8 @@ class Traffic:
 class Exchange:
     """Knows the sites on a grid, sends them messages, and collects their replies.
 
-    Parameters
-    ----------
-    grid : Grid
-        The grid.
-    keys : mapping of bytes to str, optional
-        Public keys of the sites and their names; they may change at any time.
-    limits : Limits
-        How long to wait.
-    note : callable
-        Called with a sentence whenever there is news.
+    `keys` are the public keys of the sites with their names, and may change at any time; `note` gets a sentence
+    whenever there is news.
     """
 
     def __init__(

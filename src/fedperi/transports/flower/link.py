@@ -33,11 +33,8 @@ from ...pki.certificates import (
 )
 from . import QUIET, need_flower
 from .address import Own, check_free
-from .bundle import FILES
 from .exchange import LinkLost
-from .inner import control
-from .inner.control import error_text
-from .inner.grid import RunGrid, open_grid
+from .inner.control import Control
 from .live.output import follow
 from .live.site_keys import followed
 
@@ -228,48 +225,3 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             process.kill()
     with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=5)
-
-
-class Control:
-    """Commands of the coordinator to its SuperLink."""
-
-    def __init__(self, own: Own, secret: bytes) -> None:
-        self._own, self._secret = own, secret
-        self._nodes: dict[str, int] = {}
-
-    def register(self, name: str, key: bytes) -> None:
-        """Let the site with this key connect."""
-        with _explained(name):
-            self._nodes[name] = control.register_node(self._own, name, key)
-
-    def withdraw(self, name: str) -> None:
-        """Shut a site out: requests that its key signs are no longer answered."""
-        if name in self._nodes:
-            with _explained(name):
-                control.unregister_node(self._own, self._nodes[name])
-            del self._nodes[name]
-
-    @contextmanager
-    def grid(self) -> Iterator[RunGrid]:
-        """Begin a run, acquire its task, and yield its grid."""
-        if not control.start_run(self._own, FILES):
-            raise InputError("the SuperLink did not begin a run")
-        token = control.acquire_task(self._own, self._secret, START)
-        if token is None:
-            raise InputError(f"the SuperLink gave no task within {START:g} s")
-        with open_grid(self._own, token) as grid:
-            yield grid
-
-
-@contextmanager
-def _explained(name: str) -> Iterator[None]:
-    """Explain why the key of a site was not accepted."""
-    import httpx
-
-    try:
-        yield
-    except httpx.HTTPError as error:
-        response = getattr(error, "response", None)
-        said = str(error) if response is None else error_text(response.text) or str(error)
-        more = "; one that was withdrawn is accepted again after a restart" if "IN_USE" in said.upper() else ""
-        raise InputError(f"the key of site {name!r} was not accepted by the SuperLink ({said}){more}") from None

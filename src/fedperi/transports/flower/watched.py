@@ -13,18 +13,10 @@ if TYPE_CHECKING:
 
 
 class WatchedGrid:
-    """Pass every call on to a grid, and note the progress of the run.
+    """Passes every call on to a grid, and notes the progress of the run in a tally.
 
-    Parameters
-    ----------
-    grid : Grid
-        The grid.
-    tally : RunTally
-        Where progress is noted.
-    keys : mapping of bytes to str, optional
-        Public keys of the sites and their names; nodes with other keys are not counted. Without it, all are.
-    rounds : bool
-        Whether sites are asked in rounds, with a search in between: then a pause does not mean that the run is stuck.
+    Nodes with other keys than `keys` are not counted; without `keys`, all nodes are. With `rounds`, sites are asked in
+    rounds with a search in between, so that a pause does not mean that the run is stuck.
     """
 
     def __init__(self, grid: Grid, tally: RunTally, keys: Mapping[bytes, str] | None, rounds: bool = False) -> None:

@@ -7,18 +7,12 @@ time. So a site that is cut off in the middle of its reply would stop the coordi
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..address import Own
-from ..live.repeat import at_once, repeated
-from .control import client_of
+from ..live.repeat import at_once
 from .messages import is_whole, names_of, push_parts, put_together, taken_apart
-
-TASK_HEARTBEAT = 5.0
-"""Seconds between two heartbeats of a run."""
 
 LOOK = 1.0
 """Seconds between two checks whether the sender of an unfinished reply is still connected."""
@@ -38,15 +32,7 @@ class _Arriving:
 
 
 class RunGrid:
-    """The grid of one run: an implementation of `fedperi.transports.flower.exchange.Grid`.
-
-    Parameters
-    ----------
-    client : flwr.supercore.runtime.RuntimeHttpClient
-        A client with the token of the run's task.
-    run : int
-        The number of the run.
-    """
+    """The grid of one run (see `fedperi.transports.flower.exchange.Grid`), by a client with the token of its task."""
 
     def __init__(self, client: Any, run: int) -> None:
         from flwr.common.constant import SUPERLINK_NODE_ID
@@ -133,36 +119,3 @@ class RunGrid:
             ConfirmMessageReceivedRequest(node=self._own, run_id=self._run, message_object_id=name)
         )
         return put_together(reply.tree, reply.parts)
-
-
-@contextmanager
-def open_grid(own: Own, token: str) -> Iterator[RunGrid]:
-    """Yield the grid of a task, keep the task alive, and report its end."""
-    import httpx
-    from flwr.common.constant import SubStatus
-    from flwr.proto.runtime_pb2 import PullTaskInputRequest, PushTaskOutputRequest, SendTaskHeartbeatRequest
-    from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor
-    from flwr.supercore.retry import RetryInvoker, exponential
-    from flwr.supercore.runtime import RuntimeHttpClient
-    from flwr.supercore.task_identity import TaskIdentity
-
-    # Flower's own retries never end, and send a signal to this process when its authorization is lost.
-    retries = RetryInvoker(lambda: exponential(max_delay=2), httpx.TransportError, max_tries=None, max_time=10)
-    by_token = RuntimeTokenHttpInterceptor(token=token)
-    client = client_of(RuntimeHttpClient, own, "flwr-serverapp", by_token, retry_invoker=retries)
-    beats = client_of(RuntimeHttpClient, own, "flwr-serverapp", by_token)
-    task = client.PullTaskInput(PullTaskInputRequest())
-    TaskIdentity.task_id, TaskIdentity.run_id = task.task_id, task.run.run_id
-    TaskIdentity.node_id = task.context.node_id
-    grid = RunGrid(client, task.run.run_id)
-    status, details = SubStatus.FAILED, "stopped"
-    with repeated(TASK_HEARTBEAT, lambda: beats.SendTaskHeartbeat(SendTaskHeartbeatRequest()), beats):
-        try:
-            yield grid
-            status, details = SubStatus.COMPLETED, ""
-        finally:
-            retries.max_tries = 1
-            with suppress(httpx.HTTPError):
-                client.PushTaskOutput(PushTaskOutputRequest(sub_status=status, details=details))
-            with suppress(httpx.HTTPError):
-                client.close()

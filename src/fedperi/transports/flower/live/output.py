@@ -37,19 +37,7 @@ def refused_line(key: bytes, address: str, connecting: bool) -> str:
 
 
 def follow(lines: Iterable[bytes], output: Path, note: Callable[[str], None], keys: Mapping[str, bytes]) -> None:
-    """Append a SuperLink's output to a file, and note what users should know; each line once.
-
-    Parameters
-    ----------
-    lines : iterable of bytes
-        The output.
-    output : Path
-        The file.
-    note : callable
-        Called with each line that users should know.
-    keys : mapping of str to bytes
-        The current public keys of the sites.
-    """
+    """Append a SuperLink's lines to a file, and note what users should know, once; `keys` are those of the sites."""
     told: set[bytes] = set()
     with output.open("ab") as sink:
         for line in lines:

@@ -27,7 +27,7 @@ class _Key:
 
 
 class Registers(Protocol):
-    """The part of `fedperi.transports.flower.link.Control` that admits sites."""
+    """The part of `fedperi.transports.flower.inner.control.Control` that admits sites."""
 
     def register(self, name: str, key: bytes) -> None:
         """Let the site with this key connect."""
