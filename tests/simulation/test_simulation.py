@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import fedperi as fp
 from fedperi.simulation import implied_covariance, simulate
 from fedperi.simulation.dags import most_edges, random_dag, random_order, shield_colliders
-from fedperi.simulation.interventions.plan import (
+from fedperi.simulation.interventions.plan import plan_sites
+from fedperi.simulation.interventions.targets import (
     parametric_targets,
-    plan_sites,
     removed_parents,
     shielding_parents,
     structural_targets,

@@ -15,7 +15,8 @@ from ..graph.validate import checked_names
 from ..names import check_name
 from .checks import bounds, flag, not_negative, number, one_of, positive, row_counts, whole
 from .dags import GraphModel, most_edges
-from .interventions.plan import Intervention, Removal
+from .interventions.plan import Intervention
+from .interventions.targets import Removal
 from .mechanisms import MechanismModel, Noise
 
 Sharing = bool | Literal["nothing"]

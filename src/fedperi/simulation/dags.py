@@ -19,7 +19,6 @@ def most_edges(p: int) -> int:
 
     Examples
     --------
-    >>> from fedperi.simulation.dags import most_edges
     >>> most_edges(4)
     6
     """
@@ -27,12 +26,10 @@ def most_edges(p: int) -> int:
 
 
 def random_order(names: Sequence[str], rng: np.random.Generator) -> tuple[str, ...]:
-    """Shuffle the names: the topological order that a random DAG will follow.
+    """Shuffle the names, for example into the topological order of a random DAG.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.dags import random_order
     >>> sorted(random_order(["A", "B", "C"], np.random.default_rng(0)))
     ['A', 'B', 'C']
     """
@@ -63,14 +60,8 @@ def random_dag(
         the given order and take parents among the earlier ones with probability proportional to degree + 1, so
         that a few early variables become causes of many.
 
-    Returns
-    -------
-    PDAG
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.dags import random_dag
     >>> random_dag(["A", "B", "C"], ["C", "A", "B"], 3, np.random.default_rng(0))
     PDAG('A -> B, C -> A, C -> B', names=['A', 'B', 'C'])
     """
@@ -95,14 +86,9 @@ def shield_colliders(dag: PDAG, order: Sequence[str]) -> PDAG:
     order : sequence of str
         A topological order of it; the added edges follow it, so no cycle can arise.
 
-    Returns
-    -------
-    PDAG
-
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.simulation.dags import shield_colliders
     >>> shield_colliders(fp.PDAG.from_edges([("A", "C"), ("B", "C")]), ["B", "A", "C"])
     PDAG('A -> C, B -> A, B -> C', names=['A', 'C', 'B'])
     """

@@ -53,8 +53,6 @@ class Mechanism:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.mechanisms import Mechanism
     >>> Mechanism(np.array([[0, 2.0], [0, 0]]), np.zeros((2, 2), int), np.ones(2), np.ones(2)).order
     (0, 1)
     """
@@ -88,14 +86,8 @@ def calibrate(mechanism: Mechanism, reference: Matrix) -> Mechanism:
     reference : array, shape (n, p)
         Noise of variance 1 to generate the reference sample from.
 
-    Returns
-    -------
-    Mechanism
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.mechanisms import Mechanism, calibrate
     >>> model = Mechanism(np.zeros((1, 1)), np.zeros((1, 1), int), np.ones(1), np.ones(1))
     >>> calibrate(model, np.array([[2.0], [-2.0]])).input_scales.tolist()
     [2.0]
@@ -113,8 +105,6 @@ def draw_noise(rng: np.random.Generator, n: int, p: int, noise: Noise) -> Matrix
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.mechanisms import draw_noise
     >>> bool(abs(draw_noise(np.random.default_rng(0), 100, 2, "uniform")).max() <= 3**0.5)
     True
     """
@@ -139,14 +129,8 @@ def generate(mechanism: Mechanism, noise: Matrix) -> Matrix:
     noise : array, shape (n, p)
         Noise of mean 0 and variance 1.
 
-    Returns
-    -------
-    array, shape (n, p)
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.mechanisms import Mechanism, generate
     >>> model = Mechanism(np.array([[0, 0], [2.0, 0]]), np.zeros((2, 2), int), np.ones(2), np.ones(2))
     >>> generate(model, np.array([[1.0, 10.0]])).tolist()  # the second causes the first
     [[21.0, 10.0]]

@@ -42,7 +42,6 @@ def stream(seed: int, purpose: Purpose, site: int = 0) -> np.random.Generator:
 
     Examples
     --------
-    >>> from fedperi.simulation.streams import Purpose, stream
     >>> float(stream(0, Purpose.NOISE, 1).random()) == float(stream(0, Purpose.NOISE, 1).random())
     True
     >>> float(stream(0, Purpose.NOISE, 1).random()) == float(stream(0, Purpose.NOISE, 2).random())

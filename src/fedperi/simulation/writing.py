@@ -50,7 +50,6 @@ def truth(simulation: Simulation) -> dict[str, Any]:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.simulation.writing import truth
     >>> known = truth(fp.simulate(fp.PDAG.from_edges([("A", "B")]), clients=2, samples=10))
     >>> known["dag"], known["cpdag"], known["targets"]
     ({'directed': [['A', 'B']], 'undirected': []}, {'directed': [], 'undirected': [['A', 'B']]}, [[], ['B']])
@@ -92,7 +91,6 @@ def clinic_truth(clinic: Clinic) -> dict[str, Any]:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.simulation.writing import clinic_truth
     >>> known = clinic_truth(fp.clinic(sites=2, rows=10, policies=1, case_mix=False))
     >>> sum(len(groups) == 2 for groups in known["groups"].values())
     1

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from ...graph.pdag import PDAG
+from ..dags import random_order
 
 Removal = Literal["all", "some"]
 
@@ -20,7 +21,6 @@ def shielding_parents(dag: PDAG, target: str) -> tuple[str, ...]:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.simulation.interventions.targets import shielding_parents
     >>> dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
     >>> shielding_parents(dag, "B"), shielding_parents(dag, "C")
     (('A',), ())
@@ -38,13 +38,11 @@ def structural_targets(dag: PDAG, rng: np.random.Generator) -> tuple[str, ...]:
     Examples
     --------
     >>> import fedperi as fp
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions.targets import structural_targets
     >>> dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
     >>> structural_targets(dag, np.random.default_rng(0))
     ('B', 'C')
     """
-    shuffled = [dag.names[int(i)] for i in rng.permutation(len(dag.names))]
+    shuffled = random_order(dag.names, rng)
     revealing = [name for name in shuffled if shielding_parents(dag, name)]
     others = [name for name in shuffled if name not in revealing and dag.parents(name)]
     return (*revealing, *others)
@@ -56,13 +54,10 @@ def parametric_targets(dag: PDAG, rng: np.random.Generator) -> tuple[str, ...]:
     Examples
     --------
     >>> import fedperi as fp
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions.targets import parametric_targets
     >>> parametric_targets(fp.PDAG.from_edges([("A", "B")]), np.random.default_rng(0))
     ('B', 'A')
     """
-    shuffled = [dag.names[int(i)] for i in rng.permutation(len(dag.names))]
-    return tuple(sorted(shuffled, key=lambda name: not dag.parents(name)))
+    return tuple(sorted(random_order(dag.names, rng), key=lambda name: not dag.parents(name)))
 
 
 def any_targets(dag: PDAG, rng: np.random.Generator, *, with_parents: bool) -> tuple[str, ...]:
@@ -71,13 +66,10 @@ def any_targets(dag: PDAG, rng: np.random.Generator, *, with_parents: bool) -> t
     Examples
     --------
     >>> import fedperi as fp
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions.targets import any_targets
     >>> any_targets(fp.PDAG.from_edges([("A", "B")]), np.random.default_rng(0), with_parents=True)
     ('B',)
     """
-    shuffled = [dag.names[int(i)] for i in rng.permutation(len(dag.names))]
-    return tuple(name for name in shuffled if dag.parents(name) or not with_parents)
+    return tuple(name for name in random_order(dag.names, rng) if dag.parents(name) or not with_parents)
 
 
 def removed_parents(dag: PDAG, target: str, removal: Removal, rng: np.random.Generator) -> tuple[str, ...]:
@@ -95,15 +87,9 @@ def removed_parents(dag: PDAG, target: str, removal: Removal, rng: np.random.Gen
     rng : numpy Generator
         Source of randomness.
 
-    Returns
-    -------
-    tuple of str
-
     Examples
     --------
     >>> import fedperi as fp
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions.targets import removed_parents
     >>> dag = fp.PDAG.from_edges([("A", "B"), ("C", "B"), ("A", "D"), ("B", "D")])
     >>> all("A" in removed_parents(dag, "B", "some", np.random.default_rng(seed)) for seed in range(20))
     True
