@@ -17,8 +17,6 @@ def alarm(promised: Sequence[Promise]) -> list[str]:
 
     Examples
     --------
-    >>> from fedperi.report.privacy import Promise
-    >>> from fedperi.report.privacy_words import alarm
     >>> alarm([Promise("north", "none", False, *[None] * 8, False, *[None] * 3)])
     ['north took part without noise: nothing is promised to the people in its table.']
     """
@@ -115,7 +113,6 @@ def rows_in_all(promised: Sequence[Promise]) -> str:
 
     Examples
     --------
-    >>> from fedperi.report.privacy_words import rows_in_all
     >>> rows_in_all([])
     ''
     """
@@ -143,7 +140,6 @@ def right_guesses(epsilon: float, delta: float) -> float:
 
     Examples
     --------
-    >>> from fedperi.report.privacy_words import right_guesses
     >>> round(right_guesses(1.0, 1e-6), 3), right_guesses(5000.0, 0.5)
     (0.731, 1.0)
     """
@@ -156,7 +152,6 @@ def listed(names: Sequence[str], last: str = "and") -> str:
 
     Examples
     --------
-    >>> from fedperi.report.privacy_words import listed
     >>> listed(["a"]), listed(["a", "b", "c"]), listed(list("abcdefgh"), "or")
     ('a', 'a, b and c', 'a, b, c, d or 4 more')
     """

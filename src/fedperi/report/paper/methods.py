@@ -46,7 +46,6 @@ def methods_text(result: Result) -> str:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.paper.methods import methods_text
     >>> result = fp.IPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
     >>> print(methods_text(result))
     Causal structure was estimated with I-PERI (Baldo and Assaad, 2026) ...
@@ -129,7 +128,6 @@ def citation(version: str) -> str:
 
     Examples
     --------
-    >>> from fedperi.report.paper.methods import citation
     >>> print(citation("0.1"))
     F. Baldo and C. K. Assaad. Regret-Based Federated Causal Discovery with Unknown Interventions. 2026.
     The fedperi developers. fedperi: federated causal discovery with unknown interventions. Version 0.1. Apache-2.0.

@@ -21,7 +21,6 @@ def curves(points: Sequence[Point], short: float = 0.0) -> list[Curve]:
 
     Examples
     --------
-    >>> from fedperi.report.pictures.curves import curves
     >>> curves([(0, 0), (4, 10)])
     [((0, 0.0), (0.0, 4.0), (4.0, 6.0), (4, 10.0))]
     """

@@ -31,7 +31,6 @@ def text_width(text: str, size: float = FONT) -> float:
 
     Examples
     --------
-    >>> from fedperi.report.pictures.labels import text_width
     >>> text_width("ill") < text_width("www")
     True
     """
@@ -43,7 +42,6 @@ def wrapped(name: str) -> Label:
 
     Examples
     --------
-    >>> from fedperi.report.pictures.labels import wrapped
     >>> wrapped("age").lines
     ('age',)
     >>> wrapped("systolic_blood_pressure_at_admission_in_mmHg").lines

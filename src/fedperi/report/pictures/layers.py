@@ -53,7 +53,6 @@ def layered(count: int, edges: Sequence[Pair]) -> Layered:
 
     Examples
     --------
-    >>> from fedperi.report.pictures.layers import layered
     >>> layered(3, [(0, 1), (1, 2), (0, 2)]).rows
     [[0], [1, 3], [2]]
     """
@@ -77,7 +76,6 @@ def assign_layers(count: int, edges: Sequence[Pair]) -> list[int]:
 
     Examples
     --------
-    >>> from fedperi.report.pictures.layers import assign_layers
     >>> assign_layers(4, [(0, 1), (1, 2), (3, 2)])       # 3 waits above its child
     [0, 1, 2, 1]
     """
@@ -114,7 +112,6 @@ def crossings(rows: Sequence[Sequence[int]], links: Iterable[Pair]) -> int:
 
     Examples
     --------
-    >>> from fedperi.report.pictures.layers import crossings
     >>> crossings([[0, 1], [2, 3]], [(0, 3), (1, 2)])
     1
     """

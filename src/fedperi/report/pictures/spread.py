@@ -33,7 +33,6 @@ def spread(shape: Layered, widths: Sequence[float], between: float) -> list[floa
     Examples
     --------
     >>> from fedperi.report.pictures.layers import layered
-    >>> from fedperi.report.pictures.spread import spread
     >>> [round(x) for x in spread(layered(3, [(0, 2), (1, 2)]), [40, 40, 40], 20)]
     [0, 60, 30]
     """
@@ -67,8 +66,6 @@ def isotonic(wanted: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArr
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.report.pictures.spread import isotonic
     >>> isotonic(np.array([1.0, 3.0, 2.0]), np.ones(3)).tolist()
     [1.0, 2.5, 2.5]
     """

@@ -56,7 +56,6 @@ def drawn_mark(graph: PDAG, upper: str, lower: str) -> str:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.pictures.svg import drawn_mark
     >>> drawn_mark(fp.PDAG.from_edges([("A", "B")]), "B", "A")
     'up'
     """

@@ -19,7 +19,6 @@ def edge_mark(graph: PDAG, a: str, b: str) -> str:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.pictures.text import edge_mark
     >>> edge_mark(fp.PDAG.from_edges([("B", "A")]), "A", "B")
     '<-'
     """
@@ -37,14 +36,9 @@ def edge_table(graphs: Mapping[str, PDAG], title: str | None = None) -> Table:
     title : str, optional
         Heading of the table.
 
-    Returns
-    -------
-    rich.table.Table
-
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.pictures.text import edge_table
     >>> dag = fp.PDAG.from_edges([("A", "B")])
     >>> edge_table({"DAG": dag, "CPDAG": fp.cpdag(dag)}).row_count
     1

@@ -20,26 +20,21 @@ _CHANNELS = {
 
 
 def site_page(status: SiteStatus) -> StatusPage:
-    """The page of a site: questions, answers and their prices, requests that wait for its owner.
-
-    Parameters
-    ----------
-    status : SiteStatus
-        The site at one moment.
-    """
+    """Make the page of a site: questions, answers and their prices, requests that wait for its owner."""
     budget = status.budget
-    facts = [
+    spent = "paid for before" if status.private else "no noise, nothing promised"
+    if budget is not None:
+        spent = f"epsilon {budget.spent:.4g} of {budget.ceiling:g}"
+    facts = (
         ("Coordinator", "connected" if status.connected else "out of reach"),
         ("Last contact", ago(status.contact)),
         ("May leave", _CHANNELS[status.channel]),
         ("Statement", "sent" if status.stated or (status.item and status.item.sent) else "not sent"),
-        ("Privacy spent", "no noise, nothing promised" if not status.private else "paid for before"),
+        ("Privacy spent", spent),
         ("Messages answered", f"{sum(status.messages.values())}, {status.refusals} refused"),
         ("Sent, received", f"{size(status.sent)}, {size(status.received)}"),
         ("Started", clock(status.begun)),
-    ]
-    if budget is not None:
-        facts[4] = ("Privacy spent", f"epsilon {budget.spent:.4g} of {budget.ceiling:g}")
+    )
     tables = [
         StatusTable(
             "What was asked and what was sent",
@@ -61,7 +56,7 @@ def site_page(status: SiteStatus) -> StatusPage:
         head = ("Time (UTC)", "What", "Epsilon", "Delta")
         tables.insert(0, StatusTable("What was paid for", head, rows, "Nothing was released yet.", note))
     state, good = _site_state(status)
-    return StatusPage("Site", status.site, state, good, tuple(facts), _site_asks(status), tuple(tables), _LINKS)
+    return StatusPage("Site", status.site, state, good, facts, _site_asks(status), tuple(tables), _LINKS)
 
 
 def _plain_time(when: str) -> str:
@@ -98,13 +93,7 @@ def _site_asks(status: SiteStatus) -> tuple[tuple[str, ...], ...]:
 
 
 def run_page(status: RunStatus) -> StatusPage:
-    """The page of a run: connected sites, their statements and prices, missing sites, the result.
-
-    Parameters
-    ----------
-    status : RunStatus
-        The run at one moment.
-    """
+    """Make the page of a run: connected sites, their statements and prices, missing sites, the result."""
     connected = sum(one.connected for one in status.sites)
     stated = sum(bool(one.stated) for one in status.sites)
     facts = (
