@@ -65,7 +65,7 @@ def _sure(edges: Sequence[ShownEdge], view: MechanismView) -> tuple[str, ...]:
 
 
 def _strong(arrows: Sequence[tuple[ShownEdge, GradedEdge]], effects: Effects | None) -> tuple[str, ...]:
-    """The strongest arrows, in standard deviations within sites."""
+    """List the strongest arrows, compared in standard deviations within sites."""
     if effects is None:
         return ("This needs the sites' summaries (summaries.json), which are not available.",)
     sized, by_level = [], []

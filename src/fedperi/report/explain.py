@@ -30,14 +30,7 @@ MARKS = {
 
 
 def explain(result: Result, a: str, b: str) -> list[str]:
-    """Describe what a result says about two variables.
-
-    Parameters
-    ----------
-    result : Result
-        Result of any method; missing information is omitted.
-    a, b : str
-        Two variables.
+    """Describe what a result of any method says about two variables; missing information is omitted.
 
     Examples
     --------
@@ -108,7 +101,7 @@ def _of_pair(records: Sequence[Record], a: str, b: str) -> list[Record]:
 
 
 def _effects(result: Result, a: str, b: str, mark: str) -> list[str]:
-    """The effect along a directed path, if there is one; for an open edge the direct effects in both directions."""
+    """Describe the effect along a directed path, if any; for an open edge the direct effects in both directions."""
     from ..methods.effects.table import effects_of
     from .strengths import strength
 
@@ -136,7 +129,7 @@ def _effects(result: Result, a: str, b: str, mark: str) -> list[str]:
 
 
 def _pooled(estimate: Strength) -> list[tuple[str, str, str]]:
-    """The pooled effect: level (if there is one effect per level), direct, total."""
+    """Return the pooled effect: level (if there is one effect per level), direct, total."""
     if estimate.direct or estimate.total:
         return [("", estimate.direct, estimate.total)]
     levels = [place for place in estimate.places if place[0].startswith("Pooled: ")]

@@ -136,7 +136,7 @@ def redrawn(promised: Sequence[Promise]) -> str:
 
 
 def right_guesses(epsilon: float, delta: float) -> float:
-    """Largest share of correct guesses whether a row is in the table, with prior 1/2.
+    """Compute the largest share of correct guesses whether a row is in the table, with prior 1/2.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def _rho(sites: Sequence[Promise]) -> str:
 
 
 def _together(values: Sequence[float | None], write: Callable[[float], str]) -> str:
-    """One number if all sites have the same, else their range; empty if a site does not say."""
+    """Write one number if all sites have the same, else their range; empty if a site does not say."""
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return ""

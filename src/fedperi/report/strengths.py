@@ -39,7 +39,7 @@ class Strength:
     words: tuple[str, ...]
 
     def only_direct(self) -> Strength:
-        """The same without total effects (for open edges these are over DAGs with both directions)."""
+        """Return the same without total effects (for open edges these are over DAGs with both directions)."""
         return replace(self, total="", places=tuple((place, direct, "") for place, direct, _ in self.places), words=())
 
 

@@ -76,15 +76,9 @@ def random_dag(
 def shield_colliders(dag: PDAG, order: Sequence[str]) -> PDAG:
     """Join the two parents of every v-structure by an edge along the order, in one pass.
 
-    No v-structure of the given DAG is left; the added edges may form others. A shielded collider is invisible in
-    observational data and becomes a v-structure at a site where an intervention removed the shield.
-
-    Parameters
-    ----------
-    dag : PDAG
-        The DAG to complete; it is not changed.
-    order : sequence of str
-        A topological order of it; the added edges follow it, so no cycle can arise.
+    No v-structure of the given DAG is left; the added edges may form others. They follow a topological order of the
+    DAG, so that no cycle can arise. A shielded collider is invisible in observational data and becomes a v-structure
+    at a site where an intervention removed the shield.
 
     Examples
     --------

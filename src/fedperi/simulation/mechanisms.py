@@ -77,14 +77,7 @@ class Mechanism:
 
 
 def calibrate(mechanism: Mechanism, reference: Matrix) -> Mechanism:
-    """Set the input scales of a non-linear model to the root mean squares in a reference sample.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        A model without interventions.
-    reference : array, shape (n, p)
-        Noise of variance 1 to generate the reference sample from.
+    """Set the input scales of a non-linear model to the root mean squares in a sample, generated from this noise.
 
     Examples
     --------
@@ -118,16 +111,9 @@ def draw_noise(rng: np.random.Generator, n: int, p: int, noise: Noise) -> Matrix
 
 
 def generate(mechanism: Mechanism, noise: Matrix) -> Matrix:
-    """Turn noise into data, in topological order.
+    """Turn noise of mean 0 and variance 1 into data, in topological order.
 
     Sums run over the parents in a fixed order and without BLAS, whose results differ between machines.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The structural equations.
-    noise : array, shape (n, p)
-        Noise of mean 0 and variance 1.
 
     Examples
     --------

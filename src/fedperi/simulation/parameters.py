@@ -11,18 +11,9 @@ from .mechanisms import FUNCTIONS, Matrix, Mechanism
 
 
 def draw_mechanism(dag: PDAG, rng: np.random.Generator, *, weights: tuple[float, float], nonlinear: bool) -> Mechanism:
-    """Draw weights, and functions if the model is to be non-linear, for the edges of a DAG.
+    """Draw the weights of the edges of a DAG, and their functions if the model is non-linear.
 
-    Parameters
-    ----------
-    dag : PDAG
-        The graph.
-    rng : numpy Generator
-        Source of randomness.
-    weights : (low, high)
-        Range of the absolute weights; signs are random.
-    nonlinear : bool
-        Whether every edge draws one of tanh, sin and the square, or is linear.
+    Absolute weights are uniform in a range, and signs are random.
 
     Examples
     --------

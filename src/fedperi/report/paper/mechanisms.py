@@ -1,4 +1,4 @@
-"""What a run of M-PERI assumed and did, in sentences."""
+"""Describe what a run of M-PERI assumed and did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run did, in sentences."""
+"""Describe what a run did, as in the methods section of a paper."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _found(result: Result) -> str:
 
 
 def citation(version: str) -> str:
-    """How to cite the paper and the software.
+    """Say how to cite the paper and the software.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def citation(version: str) -> str:
 
 
 def bibtex(version: str, method: str) -> str:
-    """BibTeX entries for the software and, for methods of the paper, for the paper.
+    """Write BibTeX entries for the software and, for methods of the paper, for the paper.
 
     Examples
     --------

@@ -43,7 +43,7 @@ def results_text(result: Result) -> str:
 
 
 def _counted(rows: Sequence[EdgeRow]) -> str:
-    """Number of edges for each word of certainty, with its meaning."""
+    """Count the edges for each word of certainty, and explain the word."""
     count = Counter(row.how_sure for row in rows)
     named = [f"{count[word.word]} {word.word} (probability {word.least:g} or more)" for word in WORDS[:-1]]
     return f"By the stated probability of the direction, {', '.join(named)} and {count[WORDS[-1].word]} open."

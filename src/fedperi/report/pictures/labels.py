@@ -27,7 +27,7 @@ class Label(NamedTuple):
 
 
 def text_width(text: str, size: float = FONT) -> float:
-    """Upper estimate of the width of a text.
+    """Estimate the width of a text from above.
 
     Examples
     --------

@@ -42,14 +42,7 @@ class Layered:
 
 
 def layered(count: int, edges: Sequence[Pair]) -> Layered:
-    """Assign nodes to layers so that every edge points down, and order each layer.
-
-    Parameters
-    ----------
-    count : int
-        Nodes are 0 to count - 1.
-    edges : sequence of (tail, head)
-        Without cycles.
+    """Assign the nodes 0 to count - 1 to layers so that every edge (tail, head) points down, and order each layer.
 
     Examples
     --------
@@ -72,7 +65,7 @@ def layered(count: int, edges: Sequence[Pair]) -> Layered:
 
 
 def assign_layers(count: int, edges: Sequence[Pair]) -> list[int]:
-    """Layer of each node: by longest path, with a limited number of nodes per layer, then edges are shortened.
+    """Compute each node's layer: by longest path, with few enough nodes per layer; then shorten edges.
 
     Examples
     --------

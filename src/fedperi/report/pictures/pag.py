@@ -100,7 +100,7 @@ def _line(points: Sequence[Point], above: int, below: int) -> tuple[Point, ...]:
 
 
 def _end(mark: int, at: Point, back: int) -> str:
-    """The mark at an end; `back` is the side of the edge, below (1) or above (-1)."""
+    """Draw the mark at an end; `back` is the side of the edge, below (1) or above (-1)."""
     x, y = at[0], at[1] + 0.5 * back
     if mark == ARROW:
         return head_part("head", x, y, back)

@@ -27,14 +27,7 @@ def edge_mark(graph: PDAG, a: str, b: str) -> str:
 
 
 def edge_table(graphs: Mapping[str, PDAG], title: str | None = None) -> Table:
-    """Lay out graphs over the same variables side by side, as a rich table.
-
-    Parameters
-    ----------
-    graphs : mapping from str to PDAG
-        Column headings and graphs. Rows are the pairs that are adjacent in any of them.
-    title : str, optional
-        Heading of the table.
+    """Lay out graphs over the same variables side by side: one row per pair that is adjacent in any of them.
 
     Examples
     --------

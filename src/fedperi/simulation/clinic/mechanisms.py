@@ -128,16 +128,9 @@ def graph_of(model: Sequence[Variable], names: Sequence[str]) -> PDAG:
 
 
 def draw_rows(model: Sequence[Variable], uniforms: Matrix) -> dict[str, Matrix]:
-    """Turn uniform draws into patients; the variables are listed with causes first.
+    """Turn uniform draws, one column per variable, into patients; the model lists causes first.
 
     Effects are computed from the values in the table, after rounding, so that the DAG is that of the columns.
-
-    Parameters
-    ----------
-    model : sequence of Variable
-        The mechanisms of a site.
-    uniforms : array, shape (n, p)
-        Uniform draws, one column per variable.
 
     Examples
     --------

@@ -46,21 +46,9 @@ class Policy:
 
 
 def draw_policies(model: Model, sites: int, count: int, rng: np.random.Generator) -> list[tuple[Policy, Variable]]:
-    """Draw which sites have a policy, at which variable and of which kind; variables differ while there are enough.
+    """Draw which `count` of the sites have a policy, at which variable and of which kind.
 
-    Parameters
-    ----------
-    model : tuple of Variable
-        The mechanisms without policies.
-    sites, count : int
-        Number of sites, and how many of them have a policy.
-    rng : numpy Generator
-        Source of randomness.
-
-    Returns
-    -------
-    list of (Policy, Variable)
-        For each site the policy and the mechanism that it leads to.
+    Returns the policies, each with the mechanism that it leads to. Variables differ while there are enough.
 
     Examples
     --------

@@ -31,15 +31,7 @@ _SIZES: Mapping[Role, tuple[float, float]] = {
 def random_model(rng: np.random.Generator) -> Model:
     """Draw a clinic of ten variables: age, sex, and eight others with one to three causes each.
 
-    Parameters
-    ----------
-    rng : numpy Generator
-        Source of randomness.
-
-    Returns
-    -------
-    tuple of Variable
-        Causes first. Names are the role and a letter that does not depend on the order.
+    Causes come first. Names are the role and a letter that does not depend on the order.
 
     Examples
     --------

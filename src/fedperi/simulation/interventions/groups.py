@@ -14,13 +14,6 @@ Groups = dict[str, tuple[tuple[int, ...], ...]]
 def site_groups(mechanisms: Sequence[Mechanism], names: Sequence[str]) -> Groups:
     """Group the sites, for each variable, by equal parameters; groups follow their first site.
 
-    Parameters
-    ----------
-    mechanisms : sequence of Mechanism
-        One per site.
-    names : sequence of str
-        The variables, in the order of the mechanisms.
-
     Examples
     --------
     >>> from dataclasses import replace

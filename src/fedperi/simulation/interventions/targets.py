@@ -1,4 +1,4 @@
-"""Which variables an intervention may have as targets, in which order, and which parents a target loses."""
+"""Choose the targets of interventions, in order, and the parents that a target loses."""
 
 from __future__ import annotations
 
@@ -73,19 +73,9 @@ def any_targets(dag: PDAG, rng: np.random.Generator, *, with_parents: bool) -> t
 
 
 def removed_parents(dag: PDAG, target: str, removal: Removal, rng: np.random.Generator) -> tuple[str, ...]:
-    """Choose the parents that a structural target loses.
+    """Choose the parents that a structural target loses: all, or "some", a random non-empty subset (possibly all).
 
-    Parameters
-    ----------
-    dag : PDAG
-        The true DAG.
-    target : str
-        A variable with parents.
-    removal : "all" or "some"
-        All parents, or a random non-empty subset (possibly all). If some subset creates a new v-structure, the
-        choice is among those that do.
-    rng : numpy Generator
-        Source of randomness.
+    If some subset creates a new v-structure, the choice is among those that do.
 
     Examples
     --------
