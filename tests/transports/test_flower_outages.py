@@ -65,7 +65,7 @@ def test_a_site_that_is_cut_off_in_the_middle_of_its_reply_does_not_silence_the_
     def replied(client: Any, node: Any, size: int = 0) -> Message:
         asked: list[Any] = [None]
         while asked[-1] is None:
-            asked.append(fleet.pull_message(client, node)[0])
+            asked.append(fleet.FleetNode(client, node).receive())
         values = ConfigRecord({"protocol": 3, "block": bytes(size)})
         return Message(RecordDict({"values": values}), reply_to=asked[-1])
 
@@ -86,7 +86,7 @@ def test_a_site_that_is_cut_off_in_the_middle_of_its_reply_does_not_silence_the_
         asking.start()
         head, tree, _ = taken_apart([replied(cut, cut_node, WHOLE)])
         cut.PushMessages(PushMessagesRequest(node=cut_node, messages_list=head, message_object_trees=tree))
-        fleet.push_reply(whole, whole_node, replied(whole, whole_node), 0.1, whole=True)
+        fleet.FleetNode(whole, whole_node).send(replied(whole, whole_node), 0.1)
         wait_until(lambda: net.traffic.received > 0)  # the other one is heard
         assert asking.is_alive()
         cut.DeactivateNode(DeactivateNodeRequest(node_id=cut_node.node_id))

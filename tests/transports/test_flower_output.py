@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("uvicorn")
 
 from fedperi.coordinator.tally import RunTally
-from fedperi.transports.flower.live.output import MOST_TOLD, follow, refused_line
+from fedperi.transports.flower.live.output import MOST_NOTED, follow, refused_line
 
 NORTH = b"-----BEGIN PUBLIC KEY-----\nof north\n"
 
@@ -39,9 +39,9 @@ def test_a_stranger_is_told_whatever_it_was_refused(tmp_path: Path) -> None:
 def test_a_site_is_named_and_one_that_is_only_too_early_is_not(tmp_path: Path) -> None:
     key = b64encode(NORTH)
     (said,) = told(tmp_path, refused_line(key, "10.0.0.7", True), refused_line(key, "10.0.0.7", False))
-    assert said.endswith("from 10.0.0.7: that of site 'north', with a wrong clock, or on a connection from before.")
+    assert said.endswith("from 10.0.0.7: that of site 'north', with a wrong clock, or on an old connection.")
 
 
 def test_many_strangers_do_not_fill_the_log(tmp_path: Path) -> None:
-    lines = [refused_line(b64encode(b"%d" % at), "10.0.0.7", True) for at in range(2 * MOST_TOLD)]
-    assert len(told(tmp_path, *lines)) == MOST_TOLD
+    lines = [refused_line(b64encode(b"%d" % at), "10.0.0.7", True) for at in range(2 * MOST_NOTED)]
+    assert len(told(tmp_path, *lines)) == MOST_NOTED

@@ -20,27 +20,20 @@ def alarm(promised: Sequence[Promise]) -> list[str]:
     >>> alarm([Promise("north", "none", False, *[None] * 8, False, *[None] * 3)])
     ['north took part without noise: nothing is promised to the people in its table.']
     """
-    reasons: tuple[tuple[Callable[[Promise], bool], str], ...] = (
-        (
-            lambda one: one.noisy,
-            "The noise at {names} came from a seed, in a test: anyone who knows the seed can remove it.",
-        ),
-        (
-            lambda one: one.mechanism == "none",
-            "{names} took part without noise: nothing is promised to the people in {its} table{s}.",
-        ),
-        (
-            lambda one: one.mechanism == "unknown",
-            "What {names} promised cannot be read from this result, and counts as nothing.",
-        ),
-    )
     open_ = [one for one in promised if not one.private]
+    seeded = [one.site for one in open_ if one.noisy]
+    bare = [one.site for one in open_ if one.mechanism == "none"]
+    unknown = [one.site for one in open_ if one.mechanism == "unknown"]
     out = []
-    for applies, words in reasons:
-        names = [one.site for one in open_ if applies(one)]
-        if names:
-            several = len(names) > 1
-            out.append(words.format(names=listed(names), its="their" if several else "its", s="s" if several else ""))
+    if seeded:
+        out.append(
+            f"The noise at {listed(seeded)} came from a seed, in a test: anyone who knows the seed can remove it."
+        )
+    if bare:
+        tables = "their tables" if len(bare) > 1 else "its table"
+        out.append(f"{listed(bare)} took part without noise: nothing is promised to the people in {tables}.")
+    if unknown:
+        out.append(f"What {listed(unknown)} promised cannot be read from this result, and counts as nothing.")
     return out
 
 

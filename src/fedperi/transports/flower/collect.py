@@ -54,7 +54,7 @@ def collect_statements(
             asked.append(site)
 
     end, pause = time.monotonic() + roster.net.limits.reply, FIRST_PAUSE
-    told: list[str] = []
+    noted: list[str] = []
     while asked:
         replies = roster.net.send("state", dict.fromkeys(asked, message))
         asked.clear()
@@ -67,8 +67,8 @@ def collect_statements(
         if left <= 0:
             roster.read(dict.fromkeys(asked, UNDECIDED), decided, keep)
             break
-        if asked != told:
-            told = list(asked)
+        if asked != noted:
+            noted = list(asked)
             who = "its owner has" if len(asked) == 1 else "their owners have"
             roster.note(f"{', '.join(asked)}: {who} not decided yet; waiting until {clock(end)}.")
         time.sleep(min(pause, left))

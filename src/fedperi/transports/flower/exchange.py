@@ -216,8 +216,8 @@ class Exchange:
     def _content(self, site: str, reply: Message) -> Record | str:
         if reply.has_error():
             code, reason = reply.error.code, reply.error.reason or "no reason given"
-            told = " ".join(visible(reason[:300]).split())  # written by the other side, and shown on a terminal
-            return GONE if _unavailable(reply) else f"failed (Flower error {code}: {told})"
+            shown = " ".join(visible(reason[:300]).split())  # written by the other side, and shown on a terminal
+            return GONE if _unavailable(reply) else f"failed (Flower error {code}: {shown})"
         try:
             record = from_records(reply.content, self.peers[site].label)
         except InputError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn
 
@@ -23,44 +22,8 @@ class Unauthorized(Exception):
     """The coordinator does not accept the site's key."""
 
 
-class RunOver(Exception):
-    """The run of a message has ended: nobody waits for the reply."""
-
-
 @contextmanager
-def _run_over_at_403() -> Iterator[None]:
-    import httpx
-
-    try:
-        yield
-    except httpx.HTTPStatusError as error:
-        if error.response.status_code == 403:
-            raise RunOver from None
-        raise
-
-
-@dataclass
-class FleetNode:
-    """A connection that is registered with the SuperLink."""
-
-    client: Any
-    node: Any
-    _whole: bool = True  # whether the last message came in one piece; a coordinator that sends parts expects parts
-
-    def receive(self) -> Any:
-        """Return the next message, or None."""
-        with _run_over_at_403():
-            message, self._whole = inner.pull_message(self.client, self.node)
-            return message
-
-    def send(self, reply: Any, seconds: float) -> None:
-        """Send the reply to the last message, and how long it took."""
-        with _run_over_at_403():
-            inner.push_reply(self.client, self.node, reply, seconds, self._whole)
-
-
-@contextmanager
-def connected(address: Address, key: Any) -> Iterator[FleetNode]:
+def connected(address: Address, key: Any) -> Iterator[inner.FleetNode]:
     """Register with the SuperLink, send heartbeats in the background, and sign off at the end."""
     import httpx
 
@@ -77,7 +40,7 @@ def connected(address: Address, key: Any) -> Iterator[FleetNode]:
             except httpx.HTTPStatusError as error:
                 _raise_explained(error, address, key is not None)
             with inner.kept_alive(client, client_of(), node, HEARTBEAT, unregister=key is None):
-                yield FleetNode(client, node)
+                yield inner.FleetNode(client, node)
         except httpx.HTTPError as error:
             raise Away(f"the connection to {address.coordinator} was lost ({error})") from None
 
@@ -99,15 +62,15 @@ def _raise_explained(error: Any, address: Address, keyed: bool) -> NoReturn:
             f"this machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the coordinator's, "
             f"and {CLOCKS} s are allowed: set the clock of the one that is wrong"
         )
-    said = error_text(error.response.text) or f"HTTP {status}"
-    if status in (401, 403, 404) or "activat" in said.lower() or "regist" in said.lower():
+    message = error_text(error.response.text) or f"HTTP {status}"
+    if status in (401, 403, 404) or "activat" in message.lower() or "regist" in message.lower():
         remedy = (
             "it is not registered there (its .pub file belongs in the coordinator's folder of keys), or a site with "
             "the same key is connected"
             if keyed
             else "give the site's key: --key site.key"
         )
-        raise Unauthorized(f"the coordinator does not accept this site's key ({said}): {remedy}")
-    if "version" in said.lower():
-        raise InputError(f"the coordinator runs another version of Flower ({said}): install the same on both sides")
-    raise Away(f"{address.coordinator} answered {said}")
+        raise Unauthorized(f"the coordinator does not accept this site's key ({message}): {remedy}")
+    if "version" in message.lower():
+        raise InputError(f"the coordinator runs another version of Flower ({message}): install the same on both sides")
+    raise Away(f"{address.coordinator} answered {message}")

@@ -70,10 +70,6 @@ class Certificates:
         need_cryptography("reading certificates")
         check_not_ended(self.certificate)
 
-    def name(self, here: str) -> str:
-        """Return the name for which the certificate is accepted when the coordinator is reached at `here`."""
-        return reached_as(read_certificate(self.certificate), here)
-
     def ending(self) -> list[str]:
         """Return warnings about certificates that end soon."""
         return warnings_of([self.certificate, self.ca])
@@ -116,7 +112,7 @@ def superlink(
         follower.start()
         try:
             at = f"[{here}]:{port}" if ":" in here else f"{here}:{port}"
-            name = here if certificates is None else certificates.name(here)
+            name = here if certificates is None else reached_as(read_certificate(certificates.certificate), here)
             _wait_until_up(process, here, port, certificates, name, output)
             control = Control(Own(at, None if certificates is None else certificates.ca.read_bytes(), name), secret)
             with followed(site_keys, control, note, list if certificates is None else certificates.ending):

@@ -21,7 +21,8 @@ from ...protocol.fields import Refused
 from ...site.service.work import SiteWork
 from . import need_flower
 from .address import Address, Away, check_reachable
-from .fleet import HEARTBEAT, FleetNode, RunOver, Unauthorized, connected
+from .fleet import HEARTBEAT, Unauthorized, connected
+from .inner.fleet import FleetNode, RunOver
 from .live.repeat import Daily
 
 BUSY = 120.0

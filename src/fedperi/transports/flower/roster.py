@@ -121,19 +121,19 @@ class Roster:
 
     def farewell(self, run: str, why: str) -> None:
         """Tell all connected sites why the run is over; those that took no part, why they did not."""
-        taking = {peer.node for peer in self.net.peers.values()}
+        nodes = {peer.node for peer in self.net.peers.values()}
         # `WITHOUT` says that the statement has not arrived: otherwise the site would assume it has, and leave.
-        ends = {site: WITHOUT + why if site in self.owed else why for site in self.net.peers}
+        reasons = {site: WITHOUT + why if site in self.owed else why for site in self.net.peers}
         lost = {entry["site"]: entry["why"] for entry in self.dropped}
         with suppress(LinkLost):
             for peer in self.net.online():
-                if peer.node in taking or peer.label in ends:
+                if peer.node in nodes or peer.label in reasons:
                     continue
                 # Sites that were done before this run may not know it: a connection was lost at the time.
                 out = self.columns is not None and peer.label not in self._done
-                ends[peer.label] = WITHOUT + lost.get(peer.label, LATE) if out else why
+                reasons[peer.label] = WITHOUT + lost.get(peer.label, LATE) if out else why
                 self.net.peers[peer.label] = peer
-        self.net.tell("close", {site: wire.write(Closing(run, told)) for site, told in ends.items()})
+        self.net.tell("close", {site: wire.write(Closing(run, reason)) for site, reason in reasons.items()})
 
     def _agree(self, cards: dict[str, Card], penalty: float | None) -> tuple[Column, ...]:
         """Return the columns of the run; a site that does not fit the others drops out, if enough are left."""
@@ -155,7 +155,7 @@ class Roster:
     ) -> bool:
         """Read replies and keep the valid ones; return whether a site has dropped out.
 
-        A site without a valid reply drops out if enough are left; otherwise the run ends with an error.
+        A site without a valid reply drops out if enough are left; otherwise the run reasons with an error.
         """
         bad: dict[str, str] = {}
         for site, reply in replies.items():

@@ -145,8 +145,8 @@ class FlowerTransport:
         replies = self._net.send("open", dict.fromkeys(unknown, wire.write(message)))
         self.traffic.rounds += bool(unknown and ahead)
 
-        def keep(site: str, told: tuple[Welcome, Answers | None]) -> None:
-            welcome, answers = told
+        def keep(site: str, read: tuple[Welcome, Answers | None]) -> None:
+            welcome, answers = read
             self.journal.welcomed(self._current, welcome)
             if answers is not None:
                 self.journal.answered(self._current, site, ahead, answers)
@@ -289,7 +289,7 @@ def through_drops(fit: Callable[[FlowerTransport], T], transport: FlowerTranspor
 def _welcome(
     site: str, reply: Record, names: Sequence[str], questions: Sequence[Question] = ()
 ) -> tuple[Welcome, Answers | None]:
-    told = wire.read_welcome(reply, f"site {site!r}", names, questions)
-    if told[0].site != site:
-        raise Refused(f"site {site!r} now calls itself {told[0].site!r}")
-    return told
+    welcome, answers = wire.read_welcome(reply, f"site {site!r}", names, questions)
+    if welcome.site != site:
+        raise Refused(f"site {site!r} now calls itself {welcome.site!r}")
+    return welcome, answers

@@ -69,9 +69,9 @@ class Control:
                 yield client
         except httpx.HTTPError as error:
             response = getattr(error, "response", None)
-            said = str(error) if response is None else error_text(response.text) or str(error)
-            more = "; one that was withdrawn is accepted again after a restart" if "IN_USE" in said.upper() else ""
-            raise InputError(f"the key of site {name!r} was not accepted by the SuperLink ({said}){more}") from None
+            reason = str(error) if response is None else error_text(response.text) or str(error)
+            more = "; one that was withdrawn is accepted again after a restart" if "IN_USE" in reason.upper() else ""
+            raise InputError(f"the key of site {name!r} was not accepted by the SuperLink ({reason}){more}") from None
 
     def _start_run(self) -> bool:
         from flwr.cli.build import build_fab_from_files

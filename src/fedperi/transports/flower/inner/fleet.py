@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from ..live.repeat import at_once, quietly, repeated
@@ -12,6 +13,10 @@ from .superlink import KEPT
 
 MOST_WAIT = 60.0
 """Seconds that a site waits for the parts of a message after its head: the coordinator may be lost in between."""
+
+
+class RunOver(Exception):
+    """The run of a message has ended: nobody waits for the reply."""
 
 
 def new_key() -> Any:
@@ -71,44 +76,67 @@ def kept_alive(client: Any, beats: Any, node: Any, interval: float, unregister: 
             quietly(lambda: client.UnregisterNode(UnregisterNodeFleetRequest(node_id=node.node_id)))
 
 
-def pull_message(client: Any, node: Any) -> tuple[Any, bool]:
-    """Return the next message for a node (None if there is none or its run has ended), and whether it came whole."""
-    from flwr.common.serde import message_from_proto
-    from flwr.proto.fleet_pb2 import PullMessagesRequest
-    from flwr.supercore.inflatable.inflatable_protobuf_utils import (
-        make_confirm_message_received_fn_protobuf,
-        make_pull_object_fn_protobuf,
-    )
-    from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, pull_objects
+@contextmanager
+def _run_over_at_403() -> Iterator[None]:
+    import httpx
 
-    found = client.PullMessages(PullMessagesRequest(node=node))
-    if not found.messages_list:
-        return None, True
-    header, tree = message_from_proto(found.messages_list[0]), found.message_object_trees[0]
-    if is_whole(header):
-        return header, True
-    run = header.metadata.run_id
-    pull = make_pull_object_fn_protobuf(client.PullObject, node, run)
-    parts: dict[str, bytes] = {}
     try:
-        # In calls of one part each: for several, Flower starts no more threads than the machine has processors.
-        for part in at_once(
-            lambda name: pull_objects([name], pull, initial_backoff=0.1, max_time=MOST_WAIT), names_of(tree)
-        ):
-            parts |= part
-    except ObjectPullError:
-        return None, False
-    confirm = make_confirm_message_received_fn_protobuf(client.ConfirmMessageReceived, node, run)
-    quietly(lambda: confirm(header.metadata.message_id))  # frees memory at the other end
-    return put_together(tree, parts), False
+        yield
+    except httpx.HTTPStatusError as error:
+        if error.response.status_code == 403:
+            raise RunOver from None
+        raise
 
 
-def push_reply(client: Any, node: Any, reply: Any, seconds: float, whole: bool) -> None:
-    """Send a node's reply, and how long it took; in one request if it is small and the message came whole."""
-    from flwr.proto.fleet_pb2 import PushMessagesRequest
+@dataclass
+class FleetNode:
+    """An active node of a SuperLink, which receives messages and replies to the last one."""
 
-    heads, trees, parts = taken_apart([reply], lambda message: not whole)
-    request = PushMessagesRequest(
-        node=node, messages_list=heads, message_object_trees=trees, clientapp_runtime_list=[seconds]
-    )
-    push_parts(client, node, reply.metadata.run_id, client.PushMessages(request), parts)
+    client: Any
+    node: Any
+    _whole: bool = True  # whether the last message came in one piece; a coordinator that sends parts expects parts
+
+    @_run_over_at_403()
+    def receive(self) -> Any:
+        """Return the next message; None if there is none, or its run has ended."""
+        from flwr.common.serde import message_from_proto
+        from flwr.proto.fleet_pb2 import PullMessagesRequest
+        from flwr.supercore.inflatable.inflatable_protobuf_utils import (
+            make_confirm_message_received_fn_protobuf,
+            make_pull_object_fn_protobuf,
+        )
+        from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, pull_objects
+
+        found = self.client.PullMessages(PullMessagesRequest(node=self.node))
+        if not found.messages_list:
+            self._whole = True
+            return None
+        header, tree = message_from_proto(found.messages_list[0]), found.message_object_trees[0]
+        self._whole = is_whole(header)
+        if self._whole:
+            return header
+        run = header.metadata.run_id
+        pull = make_pull_object_fn_protobuf(self.client.PullObject, self.node, run)
+        parts: dict[str, bytes] = {}
+        try:
+            # In calls of one part each: for several, Flower starts no more threads than the machine has processors.
+            for part in at_once(
+                lambda name: pull_objects([name], pull, initial_backoff=0.1, max_time=MOST_WAIT), names_of(tree)
+            ):
+                parts |= part
+        except ObjectPullError:
+            return None
+        confirm = make_confirm_message_received_fn_protobuf(self.client.ConfirmMessageReceived, self.node, run)
+        quietly(lambda: confirm(header.metadata.message_id))  # frees memory at the other end
+        return put_together(tree, parts)
+
+    @_run_over_at_403()
+    def send(self, reply: Any, seconds: float) -> None:
+        """Send the reply and how long it took; in one request if it is small and the message came in one piece."""
+        from flwr.proto.fleet_pb2 import PushMessagesRequest
+
+        heads, trees, parts = taken_apart([reply], lambda message: not self._whole)
+        request = PushMessagesRequest(
+            node=self.node, messages_list=heads, message_object_trees=trees, clientapp_runtime_list=[seconds]
+        )
+        push_parts(self.client, self.node, reply.metadata.run_id, self.client.PushMessages(request), parts)

@@ -11,8 +11,11 @@ from ....coordinator.tally import REFUSED_KEY
 from ....names import visible
 from .certificate import RENEWED
 
-MOST_TOLD = 100
+MOST_NOTED = 100
 """Number of lines about refused keys that are shown: more would only fill the log."""
+
+CONNECTING = " when it connected"
+"""End of a line about a key that was refused in the first request of a connection."""
 
 
 def refused_line(key: bytes, address: str, connecting: bool) -> str:
@@ -33,18 +36,18 @@ def refused_line(key: bytes, address: str, connecting: bool) -> str:
     >>> refused_line(b"", "10.0.0.7", False)
     'fedperi refused a key: none from 10.0.0.7'
     """
-    return f"{REFUSED_KEY}: {_mark(key)} from {address}{' at its first word' * connecting}"
+    return f"{REFUSED_KEY}: {_mark(key)} from {address}{CONNECTING * connecting}"
 
 
 def follow(lines: Iterable[bytes], output: Path, note: Callable[[str], None], keys: Mapping[str, bytes]) -> None:
     """Append a SuperLink's lines to a file, and note what users should know, once; `keys` are those of the sites."""
-    told: set[bytes] = set()
+    noted: set[bytes] = set()
     with output.open("ab") as sink:
         for line in lines:
             sink.write(line)
             sink.flush()
-            if line.startswith(REFUSED_KEY.encode()) and line not in told and len(told) < MOST_TOLD:
-                told.add(line)
+            if line.startswith(REFUSED_KEY.encode()) and line not in noted and len(noted) < MOST_NOTED:
+                noted.add(line)
                 if words := _explained(_plain(line), keys):
                     note(words)
             elif line.startswith(RENEWED.encode()):
@@ -53,11 +56,11 @@ def follow(lines: Iterable[bytes], output: Path, note: Callable[[str], None], ke
 
 def _explained(line: str, keys: Mapping[str, bytes]) -> str:
     """Say whose key was refused, and why; return nothing if the site was only too early, or is connected already."""
-    line, at_first, _ = line.partition(" at its first word")
+    line, connecting, _ = line.partition(CONNECTING)
     site = next((name for name, key in keys.items() if f" {_mark(b64encode(key))} " in line), None)
     if site is None:
         return f"{line}: not one of --keys, or a wrong clock."
-    return "" if at_first else f"{line}: that of site {site!r}, with a wrong clock, or on a connection from before."
+    return "" if connecting else f"{line}: that of site {site!r}, with a wrong clock, or on an old connection."
 
 
 def _mark(key: bytes) -> str:

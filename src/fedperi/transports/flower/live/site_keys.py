@@ -187,5 +187,5 @@ def _read(folder: Path) -> dict[str, _Key]:
     pems = [key.pem for key in keys.values()]
     same = [name for name, key in keys.items() if pems.count(key.pem) > 1]
     if same:
-        raise InputError(f"the sites {', '.join(same)} have one key: make each its own")
+        raise InputError(f"the sites {', '.join(same)} have the same key: make one for each")
     return keys
