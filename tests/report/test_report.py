@@ -552,7 +552,7 @@ def test_one_site_without_noise_makes_a_run_loud(private: Result) -> None:
     page, text = render_report(mixed), panel(mixed)
     assert "NOT PRIVATE" in page
     assert "south took part without noise: nothing is promised to the people in its table." in text
-    assert "What one person is promised, at north: anyone who knows" in text
+    assert "The promise to one person, at north: anyone who knows" in text
     assert "Nothing is promised to a person with a row at south." in text
     assert f"south NO no noise {MISSING} {MISSING}" in text
     assert "only at south, without noise, rows were drawn" in methods_text(mixed)
@@ -579,7 +579,7 @@ def test_what_cannot_be_read_counts_as_not_private(told: Any) -> None:
     page = render_report(result)
     assert "NOT PRIVATE" in page
     assert "Nothing is promised to anyone" in words_of(page)
-    assert "What north and south promised cannot be read from this result, and counts as nothing." in words_of(page)
+    assert "The promise of north and south cannot be read from this result, and counts as none." in words_of(page)
     assert "exact" not in panel(result)
     assert "<script>alert" not in page
 
@@ -600,8 +600,10 @@ def test_a_claimed_sensitivity_is_said_to_be_claimed() -> None:
     }
     proven = {**told, "sensitivity": 39.5, "sensitivity_is": "proven for clipped rows and a ridge"}
     text = panel(small(privacy={"north": told, "south": proven}))
-    assert "What one person is promised, if what was claimed (see below) is true: anyone" in text
-    assert "At north one row is taken to change an answer by 5 nats at most. That was claimed and is not proven" in text
+    assert "The promise to one person, if what was claimed (see below) is true: anyone" in text
+    assert (
+        "At north, one row is assumed to change an answer by at most 5 nats. This was claimed and is not proven" in text
+    )
     assert "(proven: 39.5): if it is wrong, so is the promise." in text
     used = "80 of 100 planned answers used, ε = 0.0125 each; one row changes an answer by"
     assert f"north as claimed noise on every answer {used} 5 nats at most, as claimed, not proven 1 10⁻⁶" in text

@@ -167,7 +167,7 @@ def test_what_is_wrong_is_said(server: int) -> None:
         with showing_run(RunTally(1), port, host, Path(), lambda line: None):
             pass
 
-    assert "--status-host is an address of this machine" in refusal(lambda: at("localhost", None))
+    assert "--status-host must be an address of this machine" in refusal(lambda: at("localhost", None))
     assert "--status-port is a port between 1 and 65535, not 70000" in refusal(lambda: at("127.0.0.1", 70000))
     said = refusal(lambda: at("127.0.0.1", server))
     assert f"cannot show the status at 127.0.0.1:{server} (Address already in use)" in said

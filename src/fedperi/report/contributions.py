@@ -1,4 +1,4 @@
-"""What each site contributed to a result."""
+"""The contribution of each site to a result."""
 
 from __future__ import annotations
 

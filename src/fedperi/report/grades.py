@@ -1,4 +1,4 @@
-"""What the directions of a result depend on, in words."""
+"""Describe what the directions of a result depend on."""
 
 from __future__ import annotations
 

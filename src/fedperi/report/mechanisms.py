@@ -1,4 +1,4 @@
-"""What the report shows of a result that compares mechanisms, besides its graph."""
+"""The content of the report that comes from the comparison of mechanisms."""
 
 from __future__ import annotations
 

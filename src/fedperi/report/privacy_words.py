@@ -33,16 +33,16 @@ def alarm(promised: Sequence[Promise]) -> list[str]:
         tables = "their tables" if len(bare) > 1 else "its table"
         out.append(f"{listed(bare)} took part without noise: nothing is promised to the people in {tables}.")
     if unknown:
-        out.append(f"What {listed(unknown)} promised cannot be read from this result, and counts as nothing.")
+        out.append(f"The promise of {listed(unknown)} cannot be read from this result, and counts as none.")
     return out
 
 
 def cautions(promised: Sequence[Promise]) -> list[str]:
     """Say which guarantees depend on a number that was claimed, not proven."""
     return [
-        f"At {one.site} one row is taken to change an answer by {shown_number(one.sensitivity)} nats at most. That was "
-        f"claimed and is not proven{f' (proven: {shown_number(one.bound)})' if one.bound is not None else ''}: if it "
-        "is wrong, so is the promise."
+        f"At {one.site}, one row is assumed to change an answer by at most {shown_number(one.sensitivity)} nats. This "
+        f"was claimed and is not proven{f' (proven: {shown_number(one.bound)})' if one.bound is not None else ''}: if "
+        "it is wrong, so is the promise."
         for one in promised
         if one.claimed
     ]
@@ -64,21 +64,21 @@ def pledge(promised: Sequence[Promise]) -> list[str]:
         else f"may still be right nearly always: ε = {shown_number(epsilon)} is a weak promise."
     )
     out = [
-        f"What one person is promised{where}: anyone who knows all other rows of the table, sees all that the site "
-        "sent in this run, and guesses whether this person\N{RIGHT SINGLE QUOTATION MARK}s row is in the table too "
-        f"{guess}",
-        "That holds whatever else is known, now or later, and for all that is computed from it, this page included. "
-        "The number of rows is protected as well.",
+        f"The promise to one person{where}: anyone who knows all other rows of the table, sees everything that the "
+        "site sent in this run, and guesses whether this person\N{RIGHT SINGLE QUOTATION MARK}s row is in the table "
+        f"too {guess}",
+        "This holds whatever else is known, now or later, and for everything that is computed from it, including this "
+        "page. The number of rows is protected as well.",
     ]
     if len(kept) > 1:
         together = [math.fsum(_known(one)[k] for one in kept) for k in (0, 1)]
         out.append(
-            "It is promised for one row at one site, and promises add up: to a person with one row at each of these "
+            "The promise is for one row at one site, and prices add up: for a person with one row at each of these "
             f"{len(kept)} sites, ε = {shown_number(together[0])} and δ = {shown_number(together[1])}. Several rows in "
-            "one table are protected less as well."
+            "one table are also protected less."
         )
     else:
-        out.append("It is promised for one row: a person with several rows in the table is protected less.")
+        out.append("The promise is for one row: a person with several rows in the table is protected less.")
     if open_:
         out.append(f"Nothing is promised to a person with a row at {listed(open_, 'or')}.")
     return out
@@ -181,7 +181,7 @@ def _regret(who: str, sites: Sequence[Promise], private: bool) -> list[str]:
     changes = (
         f"One row was proven to change an answer {one_row}."
         if all(one.proven for one in sites)
-        else f"One row was taken to change an answer {one_row}, which was claimed and is not proven."
+        else f"One row was assumed to change an answer {one_row}, which was claimed and is not proven."
     )
     return [
         f"{who} added Laplace noise ({'OpenDP' if private else 'from a seed, in a test'}) to each answer, "

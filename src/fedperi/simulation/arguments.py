@@ -145,7 +145,7 @@ def _variables(value: Any) -> tuple[tuple[str, ...], PDAG | None]:
             raise InputError("variables must be at least 1, but the graph has none")
         return value.names, value
     value = value.tolist() if isinstance(value, np.ndarray) else value
-    # A set has no order of its own, and a mapping is not a list of names.
+    # A set has no order, and a mapping is not a list of names.
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | set | frozenset | Mapping):
         names = tuple(value)
         if not names:

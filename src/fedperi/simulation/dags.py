@@ -105,8 +105,8 @@ def _scale_free(p: int, edges: float, rng: np.random.Generator) -> NDArray[np.bo
     drawn = np.zeros((p, p), dtype=bool)
     placed = 0
     for node in range(1, p):
-        # An even share for every newcomer; what an early one has no room for, the later ones take over. The last
-        # one always has room for the rest, since `edges` is at most the number of pairs.
+        # Every new variable gets an even share of the edges. An early one may have too few possible parents; then
+        # later ones get more. The last one can always take the rest: `edges` is at most the number of pairs.
         count = min(node, total * node // (p - 1) - placed)
         degree = (drawn[:node].sum(axis=1) + drawn[:, :node].sum(axis=0) + 1).astype(float)
         parents = rng.choice(node, size=count, replace=False, p=degree / degree.sum())

@@ -45,7 +45,7 @@ class Mechanism:
     functions : integer array, shape (p, p)
         Position in `FUNCTIONS` of the function of each edge.
     input_scales : array, shape (p,)
-        What a variable is divided by before a function is applied to it.
+        A variable is divided by its input scale before a function is applied to it.
     noise_scales : array, shape (p,)
         Standard deviations of the noise.
     means : array, shape (p,), optional

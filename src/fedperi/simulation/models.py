@@ -19,7 +19,7 @@ from .streams import Purpose, stream
 
 # Where sites share nothing and no range of noise levels is given, levels are drawn from half to twice the common one.
 OWN_LEVELS = 2.0
-# Offsets of columns with units of their own: within this many units of zero, as the means of a laboratory are.
+# Largest offset of a column with its own unit, in these units: about as large as means of laboratory values.
 LARGEST_OFFSET = 5.0
 
 

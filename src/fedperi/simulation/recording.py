@@ -1,4 +1,4 @@
-"""From the values of a model to the table of a site: what is hidden, errors of measurement, units, bins."""
+"""Turn the values of a model into the table of a site: hidden variables, errors of measurement, units, bins."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def write(sites: Sequence[pd.DataFrame], known: Mapping[str, Any], directory: Pa
 
 
 def truth(simulation: Simulation) -> dict[str, Any]:
-    """Collect what truth.json holds.
+    """Collect the content of truth.json.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def truth(simulation: Simulation) -> dict[str, Any]:
 
 
 def clinic_truth(clinic: Clinic) -> dict[str, Any]:
-    """Collect what truth.json holds of a clinic.
+    """Collect the content of truth.json for a clinic.
 
     Examples
     --------

@@ -99,12 +99,12 @@ def check_host(host: str) -> None:
     >>> check_host("localhost")
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: --status-host is an address of this machine, such as 127.0.0.1; not 'localhost'
+    fedperi.errors.InputError: --status-host must be an address of this machine, such as 127.0.0.1, not 'localhost'
     """
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        raise InputError(f"--status-host is an address of this machine, such as 127.0.0.1; not {host!r}") from None
+        raise InputError(f"--status-host must be an address of this machine, such as 127.0.0.1, not {host!r}") from None
 
 
 def is_local(host: str) -> bool:

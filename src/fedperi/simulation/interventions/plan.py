@@ -133,7 +133,9 @@ def _plan(
     removed: dict[str, tuple[str, ...]] = {}
     if kind == "structural":
         removed = {target: removed_parents(dag, target, removal, rng) for target in targets}
-        changes = {target: "cut" if lost == dag.parents(target) else "some cut" for target, lost in removed.items()}
+        changes: dict[str, Change] = {
+            target: "cut" if lost == dag.parents(target) else "some cut" for target, lost in removed.items()
+        }
     elif kind == "varied":
         draws = stream(seed, Purpose.CHANGES, policy)
         changes = {target: _any_change(dag, target, draws) for target in targets}

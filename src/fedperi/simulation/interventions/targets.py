@@ -15,8 +15,8 @@ Removal = Literal["all", "some"]
 def shielding_parents(dag: PDAG, target: str) -> tuple[str, ...]:
     """List the parents of a target that share a child with it.
 
-    Removing the edge from such a parent, and no other way of removing edges into the target, creates a v-structure
-    that the DAG did not have: parent -> child <- target has lost its shield.
+    Only if the edge from such a parent is removed, there is a v-structure that the DAG did not have: parent -> child <-
+    target has lost its shield.
 
     Examples
     --------
