@@ -48,7 +48,7 @@ def demo() -> Result:
 
 
 def small(**changes: Any) -> Result:
-    """a -> c <- b by the common structure; c -- d directed by a difference, d -- e only by Meek's rules."""
+    """Return a result: a -> c <- b by the common structure, c -- d directed by a difference, d -- e by Meek's rules."""
     cpdag = fp.PDAG.from_edges([("a", "c"), ("b", "c")], [("c", "d"), ("d", "e")], NAMES)
     phi = fp.PDAG.from_edges([("a", "c"), ("b", "c"), ("c", "d")], [("d", "e")], NAMES)
     graph = fp.PDAG.from_edges([("a", "c"), ("b", "c"), ("c", "d"), ("d", "e")], names=NAMES)
@@ -154,7 +154,7 @@ def test_open_edges_are_drawn_along_the_probable_order() -> None:
     chances = np.zeros((3, 3))
     chances[2, 1], chances[1, 2], chances[1, 0], chances[0, 1] = 0.8, 0.2, 0.7, 0.3
     assert downward(lines, chances) == [(1, 0), (2, 1)]
-    # In the page: smoker is the likelier cause of age (0.55 to 0.4), but an arrow is known of age and none of smoker.
+    # On the page: smoker is the more probable cause of age (0.55 to 0.4), but only age has an arrow.
     assert ("age", "smoker") in drawn_graph(by_hand()).directed
     both = fp.PDAG.from_edges(
         [("age", "dose"), ("smoker", "stroke")], [("age", "smoker")], ["age", "dose", "smoker", "stroke"]
@@ -175,7 +175,7 @@ def test_crossings_by_hand_and_removed() -> None:
     assert crossings([[0, 1, 2], [3, 4, 5]], [(0, 5), (1, 4), (2, 3)]) == 3
     shape = layered(6, [(0, 5), (1, 4), (2, 3)])
     assert crossings(shape.rows, shape.links) == 0
-    # the complete bipartite graph with 2 and 3 nodes cannot do with fewer than 3 in two layers
+    # the complete bipartite graph with 2 and 3 nodes has at least 3 crossings in two layers
     both = layered(5, [(i, j) for i in (0, 1) for j in (2, 3, 4)])
     assert crossings(both.rows, both.links) == 3
 
@@ -434,7 +434,7 @@ def test_pages_of_results_with_little_in_them() -> None:
 
 
 def fitted(privacy: fp.Privacy | None, sites: Any = None, **options: Any) -> Result:
-    """A small run under privacy, by default at the sites north and south."""
+    """Fit a small private run, by default at the sites north and south."""
     tables = dict(zip(("north", "south"), simulated(), strict=True)) if sites is None else sites
     return fp.IPERI(privacy=privacy, **options).fit(tables)
 

@@ -78,27 +78,24 @@ def render_report(result: Result) -> str:
     if promised:
         style += template("privacy.css")
     script = "".join(map(template, ("report.js", "explore.js", "move.js")))
-    page: str = (
-        environment()
-        .get_template("report.html")
-        .render(
-            result=result,
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            style=Markup(style),
-            script=Markup(script),
-            view=view,
-            totals=totals,
-            when_directed=when_directed(result.method),
-            answers=() if view is None else answers(edges, view, effects, totals, result),
-            words=WORDS,
-            meaning=meaning(),
-            short=SHORT,
-            curves=[Markup(convergence_svg(result.history, what)) for what in _watched(result)],
-            **_graph(picture, edges, view),
-            **_numbers(result),
-            **_privacy(promised),
-            **_texts(result, promised),
-        )
+    html = environment().get_template("report.html")
+    page = html.render(
+        result=result,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        style=Markup(style),
+        script=Markup(script),
+        view=view,
+        totals=totals,
+        when_directed=when_directed(result.method),
+        answers=() if view is None else answers(edges, view, effects, totals, result),
+        words=WORDS,
+        meaning=meaning(),
+        short=SHORT,
+        curves=[Markup(convergence_svg(result.history, what)) for what in _watched(result)],
+        **_graph(picture, edges, view),
+        **_numbers(result),
+        **_privacy(promised),
+        **_texts(result, promised),
     )
     return page.lstrip()  # the template begins with macros
 
