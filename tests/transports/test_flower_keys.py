@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -148,6 +149,19 @@ def test_a_certificate_that_has_ended_is_refused_before_anybody_connects(tmp_pat
         (tmp_path / name).chmod(0o600)
     with pytest.raises(InputError, match=r"server.pem' ended on 20.*so that no site would accept it: renew it"):
         Certificates(*(tmp_path / name for name in ("ca.pem", "server.pem", "server.key"))).check()
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", bytes(range(200)), b"-----BEGIN CERTIFICATE-----\nAAAA\n"])
+def test_an_authority_whose_file_holds_no_certificate_is_refused_at_once(tmp_path: Path, content: bytes) -> None:
+    """In earlier versions the site tried again forever, and the coordinator waited a minute for its SuperLink."""
+    make_keys(tmp_path / "keys", hosts=["localhost"])
+    own = [tmp_path / "keys/coordinator" / name for name in ("ca.pem", "server.pem", "server.key")]
+    put(own[0], content)
+    message = r"--ca '.*ca.pem' holds no certificate in PEM format: give that of the authority"
+    with socket.create_server(("127.0.0.1", 0)) as coordinator, pytest.raises(InputError, match=message):
+        check_reachable(Address(f"127.0.0.1:{coordinator.getsockname()[1]}", own[0]))
+    with pytest.raises(InputError, match=message):
+        Certificates(*own).check()
 
 
 class Registry:

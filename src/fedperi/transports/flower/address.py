@@ -94,10 +94,10 @@ def check_reachable(address: Address) -> datetime | None:
         If the coordinator is out of reach for now.
     """
     try:
+        context = None if address.insecure else trusting(address.ca)
         with socket.create_connection((address.host, address.port), timeout=10) as plain:
-            if address.insecure:
+            if context is None:
                 return None
-            context = ssl.create_default_context(cafile=None if address.ca is None else str(address.ca))
             with context.wrap_socket(plain, server_hostname=address.host) as secure:
                 shown = secure.getpeercert() or {}
                 return datetime.fromtimestamp(ssl.cert_time_to_seconds(str(shown["notAfter"])), UTC)
@@ -107,8 +107,6 @@ def check_reachable(address: Address) -> datetime | None:
             "certificate of the authority that signed it (--ca), and the host name that it was made for"
         ) from None
     except ssl.SSLError as error:
-        if address.ca is not None and "PEM" in str(error):
-            raise InputError(f"--ca {str(address.ca)!r} holds no certificate") from None
         if error.reason in _NO_TLS:
             raise InputError(
                 f"{address.coordinator} does not use TLS ({error.reason}): the coordinator may run with --insecure, "
@@ -120,6 +118,14 @@ def check_reachable(address: Address) -> datetime | None:
         raise Away(f"the host {address.host!r} is not known") from None
     except OSError as error:
         raise Away(f"{address.coordinator} cannot be reached ({error.strerror or error})") from None
+
+
+def trusting(ca: Path | None) -> ssl.SSLContext:
+    """Make a TLS context that trusts one authority, or those of the system."""
+    try:
+        return ssl.create_default_context(cafile=None if ca is None else str(ca))
+    except ssl.SSLError:
+        raise InputError(f"--ca {str(ca)!r} holds no certificate in PEM format: give that of the authority") from None
 
 
 def check_free(host: str, port: int) -> None:

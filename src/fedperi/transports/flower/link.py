@@ -32,7 +32,7 @@ from ...pki.certificates import (
     warnings_of,
 )
 from . import QUIET, need_flower
-from .address import Own, check_free
+from .address import Own, check_free, trusting
 from .exchange import LinkLost
 from .inner.control import Control
 from .live.output import follow
@@ -67,6 +67,7 @@ class Certificates:
             raise InputError(
                 f"--cert {str(self.certificate)!r} and --key {str(self.key)!r} do not fit together: {error}"
             ) from None
+        trusting(self.ca)
         need_cryptography("reading certificates")
         check_not_ended(self.certificate)
 
@@ -194,8 +195,7 @@ def _wait_until_up(
         try:
             with socket.create_connection((here, port), timeout=2) as plain:
                 if certificates is not None:
-                    context = ssl.create_default_context(cafile=str(certificates.ca))
-                    context.wrap_socket(plain, server_hostname=name).close()
+                    trusting(certificates.ca).wrap_socket(plain, server_hostname=name).close()
                 return
         except ssl.SSLCertVerificationError as error:
             raise InputError(
