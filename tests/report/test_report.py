@@ -478,7 +478,7 @@ def test_without_privacy_no_word_of_it() -> None:
 def test_the_panel_of_a_real_private_run(private: Result) -> None:
     text = panel(private)
     assert "guesses whether this person\u2019s row is in the table too is right in at most 89 of 100 cases." in text
-    assert "to a person with one row at each of these 2 sites, ε = 4 and δ = 2·10⁻⁶." in text
+    assert "for a person with one row at each of these 2 sites, ε = 4 and δ = 2·10⁻⁶." in text
     for site in ("north", "south"):
         told = private.privacy[site]
         ledger = told["ledger"]
