@@ -298,6 +298,13 @@ def test_the_range_of_versions_is_one() -> None:
     assert f'dependencies = ["flwr{TESTED}"]' in FILES["pyproject.toml"]
 
 
+def test_the_chore_that_tries_the_extra_alone_works() -> None:
+    tree = ast.parse((Path(__file__).parents[2] / "noxfile.py").read_text(encoding="utf-8"))
+    named = {ast.unparse(node.targets[0]): node.value for node in tree.body if isinstance(node, ast.Assign)}
+    done = subprocess.run([sys.executable, "-c", ast.literal_eval(named["EXTRAS"])["flower"]], capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+
+
 def test_another_version_of_flower_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda name: "1.42.0")
     with pytest.raises(InputError, match=r"Flower 1\.42\.0 is installed, .* tested with flwr>=1\.41,<1\.42"):
