@@ -24,7 +24,8 @@ EXTRAS = {
     "networkx": "fp.PDAG.from_edges([('A', 'B')]).to_networkx()",
     "accounting": "import dp_accounting",
     "keys": "from fedperi.pki.certificates import new_key; new_key()",
-    "flower": "from fedperi.transports.flower import inner, need_flower; need_flower(); inner.new_key()",
+    "flower": "from fedperi.transports.flower import need_flower; need_flower(); "
+    "from fedperi.transports.flower.inner.fleet import new_key; new_key()",
 }
 
 

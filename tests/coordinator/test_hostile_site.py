@@ -512,9 +512,8 @@ def test_a_lying_site_drops_out_of_a_run_over_a_network(tmp_path: Path) -> None:
 
     from fedperi.protocol.policy import SitePolicy
     from fedperi.site.service.work import SiteWork
-    from fedperi.transports.flower.drops import through_drops
     from fedperi.transports.flower.exchange import Limits
-    from fedperi.transports.flower.transport import FlowerTransport
+    from fedperi.transports.flower.transport import FlowerTransport, through_drops
 
     class LyingWork(SiteWork):
         def reply(self, kind: str, record: Any) -> Any:

@@ -28,7 +28,8 @@ pytest.importorskip("flwr")
 from fedperi.pki.keys import make_keys
 from fedperi.site.service.work import SiteWork
 from fedperi.transports.flower.address import Address
-from fedperi.transports.flower.link import Control, superlink
+from fedperi.transports.flower.inner.control import Control
+from fedperi.transports.flower.link import superlink
 from fedperi.transports.flower.node import serve
 
 LIMIT = 120.0

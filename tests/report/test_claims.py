@@ -32,7 +32,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    """Directions of all kinds: confirmed, on one site, open."""
+    """Return a result with directions of all kinds: confirmed, dependent on one site, open."""
     truth = fp.PDAG.from_edges([("age", "bmi"), ("age", "sbp"), ("bmi", "sbp"), ("sbp", "stroke"), ("pill", "stroke")])
     sim = fp.simulate(truth, clients=5, samples=800, weights=(0.3, 0.8), intervention="varied", seed=5)
     return fp.MPERI().fit(dict(zip(["Brest", "Lyon", "Metz", "Nice", "Tours"], sim.sites, strict=True)))
@@ -44,7 +44,7 @@ def page(result: Result) -> str:
 
 
 def part(page: str, heading: str) -> str:
-    """The words of the section with a heading."""
+    """Return the words of the section with this heading."""
     start = page.index(f'id="{heading}"')
     return words_of("<p " + page[start : page.index("</section>", start)])
 
@@ -242,7 +242,7 @@ def test_nothing_is_said_to_be_tried_for_open_edges() -> None:
 
 
 def test_signs_of_hidden_causes_stand_at_each_pair() -> None:
-    """What the method warns of is found again in its sentences, and shown at both ends, edge and pair."""
+    """Each warning is found in its sentences, and shown at both variables, the edge and the pair."""
     truth = fp.PDAG.from_edges([("h", "a"), ("h", "b"), ("h", "c"), ("h", "d")])
     sim = fp.simulate(truth, clients=6, samples=2000, weights=(0.8, 1.2), intervention="shift", seed=1)
     tables = [table.drop(columns="h") for table in sim.sites]

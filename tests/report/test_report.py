@@ -48,7 +48,7 @@ def demo() -> Result:
 
 
 def small(**changes: Any) -> Result:
-    """a -> c <- b by the common structure; c -- d directed by a difference, d -- e only by Meek's rules."""
+    """Return a result: a -> c <- b by the common structure, c -- d directed by a difference, d -- e by Meek's rules."""
     cpdag = fp.PDAG.from_edges([("a", "c"), ("b", "c")], [("c", "d"), ("d", "e")], NAMES)
     phi = fp.PDAG.from_edges([("a", "c"), ("b", "c"), ("c", "d")], [("d", "e")], NAMES)
     graph = fp.PDAG.from_edges([("a", "c"), ("b", "c"), ("c", "d"), ("d", "e")], names=NAMES)
@@ -154,7 +154,7 @@ def test_open_edges_are_drawn_along_the_probable_order() -> None:
     chances = np.zeros((3, 3))
     chances[2, 1], chances[1, 2], chances[1, 0], chances[0, 1] = 0.8, 0.2, 0.7, 0.3
     assert downward(lines, chances) == [(1, 0), (2, 1)]
-    # In the page: smoker is the likelier cause of age (0.55 to 0.4), but an arrow is known of age and none of smoker.
+    # On the page: smoker is the more probable cause of age (0.55 to 0.4), but only age has an arrow.
     assert ("age", "smoker") in drawn_graph(by_hand()).directed
     both = fp.PDAG.from_edges(
         [("age", "dose"), ("smoker", "stroke")], [("age", "smoker")], ["age", "dose", "smoker", "stroke"]
@@ -175,7 +175,7 @@ def test_crossings_by_hand_and_removed() -> None:
     assert crossings([[0, 1, 2], [3, 4, 5]], [(0, 5), (1, 4), (2, 3)]) == 3
     shape = layered(6, [(0, 5), (1, 4), (2, 3)])
     assert crossings(shape.rows, shape.links) == 0
-    # the complete bipartite graph with 2 and 3 nodes cannot do with fewer than 3 in two layers
+    # the complete bipartite graph with 2 and 3 nodes has at least 3 crossings in two layers
     both = layered(5, [(i, j) for i in (0, 1) for j in (2, 3, 4)])
     assert crossings(both.rows, both.links) == 3
 
@@ -434,7 +434,7 @@ def test_pages_of_results_with_little_in_them() -> None:
 
 
 def fitted(privacy: fp.Privacy | None, sites: Any = None, **options: Any) -> Result:
-    """A small run under privacy, by default at the sites north and south."""
+    """Fit a small private run, by default at the sites north and south."""
     tables = dict(zip(("north", "south"), simulated(), strict=True)) if sites is None else sites
     return fp.IPERI(privacy=privacy, **options).fit(tables)
 
@@ -478,7 +478,7 @@ def test_without_privacy_no_word_of_it() -> None:
 def test_the_panel_of_a_real_private_run(private: Result) -> None:
     text = panel(private)
     assert "guesses whether this person\u2019s row is in the table too is right in at most 89 of 100 cases." in text
-    assert "to a person with one row at each of these 2 sites, ε = 4 and δ = 2·10⁻⁶." in text
+    assert "for a person with one row at each of these 2 sites, ε = 4 and δ = 2·10⁻⁶." in text
     for site in ("north", "south"):
         told = private.privacy[site]
         ledger = told["ledger"]
@@ -552,7 +552,7 @@ def test_one_site_without_noise_makes_a_run_loud(private: Result) -> None:
     page, text = render_report(mixed), panel(mixed)
     assert "NOT PRIVATE" in page
     assert "south took part without noise: nothing is promised to the people in its table." in text
-    assert "What one person is promised, at north: anyone who knows" in text
+    assert "The promise to one person, at north: anyone who knows" in text
     assert "Nothing is promised to a person with a row at south." in text
     assert f"south NO no noise {MISSING} {MISSING}" in text
     assert "only at south, without noise, rows were drawn" in methods_text(mixed)
@@ -579,7 +579,7 @@ def test_what_cannot_be_read_counts_as_not_private(told: Any) -> None:
     page = render_report(result)
     assert "NOT PRIVATE" in page
     assert "Nothing is promised to anyone" in words_of(page)
-    assert "What north and south promised cannot be read from this result, and counts as nothing." in words_of(page)
+    assert "The promise of north and south cannot be read from this result, and counts as none." in words_of(page)
     assert "exact" not in panel(result)
     assert "<script>alert" not in page
 
@@ -600,8 +600,10 @@ def test_a_claimed_sensitivity_is_said_to_be_claimed() -> None:
     }
     proven = {**told, "sensitivity": 39.5, "sensitivity_is": "proven for clipped rows and a ridge"}
     text = panel(small(privacy={"north": told, "south": proven}))
-    assert "What one person is promised, if what was claimed (see below) is true: anyone" in text
-    assert "At north one row is taken to change an answer by 5 nats at most. That was claimed and is not proven" in text
+    assert "The promise to one person, if what was claimed (see below) is true: anyone" in text
+    assert (
+        "At north, one row is assumed to change an answer by at most 5 nats. This was claimed and is not proven" in text
+    )
     assert "(proven: 39.5): if it is wrong, so is the promise." in text
     used = "80 of 100 planned answers used, ε = 0.0125 each; one row changes an answer by"
     assert f"north as claimed noise on every answer {used} 5 nats at most, as claimed, not proven 1 10⁻⁶" in text

@@ -59,14 +59,14 @@ def demo() -> Result:
 
 
 def protected(**options: Any) -> Result:
-    """A small run under privacy at two sites."""
+    """Fit a small private run at two sites."""
     tables = fp.simulate(3, clients=2, samples=3000, seed=1).sites
     privacy = fp.Privacy(1.0, 1e-6, bounds=dict.fromkeys(tables[0].columns, (-8, 8)), **options)
     return fp.IPERI(privacy=privacy).fit({"St. Mary's Hospital": tables[0], "Registry of the South": tables[1]})
 
 
 def made_up(variables: int, seed: int = 0) -> Result:
-    """A result of the right shape, without the time of a search; some edges of each kind."""
+    """Make a result without a search, which takes time; some edges of each kind."""
     rng = np.random.default_rng(seed)
     names = [f"a_rather_long_variable_name_{i}" if i % 3 == 0 else f"X{i}" for i in range(variables)]
     dag = fp.PDAG(np.triu(rng.random((variables, variables)) < 4 / variables, 1), names)
@@ -105,7 +105,7 @@ def one(browser: Any, selector: str) -> Any:
 
 
 def edge_of(browser: Any, result: Result, first: str, second: str) -> Any:
-    """The drawn edge between two variables."""
+    """Return the drawn edge between two variables."""
     for edge in browser.find_elements("css selector", ".edge"):
         if edge.get_attribute("aria-label") in (
             f"edge between {first} and {second}",
@@ -116,7 +116,7 @@ def edge_of(browser: Any, result: Result, first: str, second: str) -> Any:
 
 
 def click(browser: Any, element: Any) -> None:
-    """Click an element where it is drawn: for a curved edge, half way along."""
+    """Click an element where it is drawn: for a curved edge, at its middle."""
     browser.execute_script(
         """const path = arguments[0].querySelector(".hit");
         arguments[0].scrollIntoView({block: "center"});
@@ -132,7 +132,7 @@ def visible_entry(browser: Any) -> str:
 
 
 def boxes(browser: Any) -> np.ndarray:
-    """Left, top, right, bottom of every drawn variable."""
+    """Return left, top, right, bottom of every drawn variable."""
     found = browser.execute_script(
         """return [...document.querySelectorAll("#graph .node rect")].map((r) => {
         const b = r.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; });"""
@@ -253,7 +253,7 @@ def test_the_table_filters_sorts_and_opens_evidence(browser: Any, tmp_path: Path
 
 
 def contrast(browser: Any, one_: str, two: str) -> float:
-    """Contrast of two colours of the style sheet, as WCAG defines it."""
+    """Compute the contrast of two colours of the style sheet, as WCAG defines it."""
     light = []
     for name in (one_, two):
         text = browser.execute_script(
@@ -423,7 +423,7 @@ def typed(browser: Any, selector: str, value: str, event: str = "input") -> None
 
 
 def shown(browser: Any, kind: str) -> list[str]:
-    """Labels of the variables or edges that are drawn."""
+    """Return the labels of the variables or edges that are drawn."""
     return [
         item.get_attribute("aria-label")
         for item in browser.find_elements("css selector", f"#graph .{kind}")
@@ -460,7 +460,7 @@ def width_of(browser: Any) -> float:
 
 
 def wheel(browser: Any, delta: float, target: str = "canvas", **keys: bool) -> bool:
-    """Turn the wheel over an element. Whether the page took it, instead of scrolling."""
+    """Turn the wheel over an element; return whether the page used it instead of scrolling."""
     taken: bool = browser.execute_script(
         """const element = document.getElementById(arguments[0]), at = element.getBoundingClientRect();
         return !element.dispatchEvent(new WheelEvent("wheel", {deltaY: arguments[1], ...arguments[2],
@@ -475,7 +475,7 @@ def wheel(browser: Any, delta: float, target: str = "canvas", **keys: bool) -> b
 def test_the_wheel_zooms_and_catches_nobody(browser: Any, tmp_path: Path) -> None:
     opened(browser, render_report(by_hand()), tmp_path)
     before = width_of(browser)
-    assert not wheel(browser, 200) and width_of(browser) == before  # all is seen: the page scrolls on
+    assert not wheel(browser, 200) and width_of(browser) == before  # everything is visible: the page scrolls
     browser.execute_script("return new Promise((done) => setTimeout(done, 400))")
     assert wheel(browser, -200)
     assert width_of(browser) == pytest.approx(before * np.exp(0.5), rel=0.02)
@@ -483,7 +483,7 @@ def test_the_wheel_zooms_and_catches_nobody(browser: Any, tmp_path: Path) -> Non
     assert width_of(browser) == pytest.approx(before * np.exp(1.0), rel=0.02)
     assert wheel(browser, 200)
     assert width_of(browser) == pytest.approx(before * np.exp(0.5), rel=0.02)
-    wheel(browser, -200, target="h-graph")  # the page is being scrolled, and goes on over the picture
+    wheel(browser, -200, target="h-graph")  # the page is being scrolled, and continues over the picture
     assert not wheel(browser, -200)
     assert width_of(browser) == pytest.approx(before * np.exp(0.5), rel=0.02)
     browser.set_window_size(1390, 1000)  # as when a phone hides its address bar
@@ -515,7 +515,7 @@ def centre(browser: Any, name: str) -> np.ndarray:
 
 
 def ends_of(browser: Any, edge: Any) -> np.ndarray:
-    """Where the line of an edge begins and ends on the screen."""
+    """Return where the line of an edge begins and ends on the screen."""
     points = browser.execute_script(
         """const p = arguments[0].querySelector(".stroke"), m = p.getScreenCTM();
         return [0, p.getTotalLength()].map((t) => { const q = p.getPointAtLength(t).matrixTransform(m);
@@ -530,7 +530,7 @@ def drag(browser: Any, name: str, dx: int, dy: int) -> None:
 
     box = one(browser, f'[aria-label="variable {name}"]')
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", box)
-    chain = ActionChains(browser, duration=20)  # to a point: towards an element the driver scrolls as it likes
+    chain = ActionChains(browser, duration=20)  # to a point: the driver would scroll to an element
     chain.w3c_actions.pointer_action.move_to_location(*map(round, centre(browser, name)))
     chain.click_and_hold().move_by_offset(dx, dy).release().perform()
 
@@ -552,7 +552,7 @@ def test_a_variable_is_dragged_with_its_edges_and_put_back(browser: Any, tmp_pat
     assert visible_entry(browser) == nothing
     box = one(browser, '[aria-label="variable age"] rect').rect
     begin, end = ends_of(browser, edge)
-    assert abs(begin - centre(browser, "age")).max() < max(box["width"], box["height"]) / 2 + 6  # it goes along
+    assert abs(begin - centre(browser, "age")).max() < max(box["width"], box["height"]) / 2 + 6  # it moves with it
     assert end == pytest.approx(lines[1], abs=40)
     one(browser, "#put-back").click()
     assert centre(browser, "age") == pytest.approx(age)
@@ -606,7 +606,7 @@ def test_sixty_variables_collapse_to_the_neighbourhood_of_one(browser: Any, tmp_
     )
     assert all(frame[0] <= x <= frame[1] for x, _ in at.values())
     other = sorted(near - {name})[0]
-    browser.execute_script(  # walk on: press a neighbour
+    browser.execute_script(  # continue: press a neighbour
         """document.querySelector(`[aria-label="variable ${arguments[0]}"]`)
         .dispatchEvent(new MouseEvent("click", {bubbles: true}));""",
         other,
@@ -632,7 +632,7 @@ def test_the_picture_is_offered_as_svg_and_png(browser: Any, tmp_path: Path) -> 
 
 @pytest.fixture(scope="module")
 def compared() -> Result:
-    """A run of M-PERI with effects, and more warnings than are shown at once."""
+    """Fit M-PERI with effects, and more warnings than are shown at once."""
     truth = fp.PDAG.from_edges([("age", "body_weight"), ("age", "blood_pressure"), ("body_weight", "blood_pressure")])
     sim = fp.simulate(truth, clients=4, samples=1000, weights=(0.5, 1.0), intervention="shift", seed=3)
     result = fp.MPERI().fit(dict(zip(["Brest", "Lyon", "Metz", "Nice"], sim.sites, strict=True)))
@@ -640,7 +640,7 @@ def compared() -> Result:
 
 
 def cells(browser: Any, table: str, column: int) -> list[str]:
-    """What stands in a column of the rows that are shown."""
+    """Return the texts of a column, in the visible rows."""
     rows = browser.find_elements("css selector", f"#{table} tbody tr:not([hidden])")
     return [row.find_elements("css selector", "td")[column].text for row in rows]
 
@@ -697,7 +697,7 @@ def test_paper_hides_what_is_pressed_and_shows_what_is_closed(browser: Any, tmp_
         browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
         pressed = [element for what in hidden for element in browser.find_elements("css selector", what)]
         assert pressed and not any(element.is_displayed() for element in pressed)
-        for k in range(12):  # the last ones are folded away on the screen
+        for k in range(12):  # the last ones are folded on the screen
             assert f"Warning {k} of the test." in one(browser, ".warnings").text
         entries = browser.find_elements("css selector", ".cell-entry")
         assert entries and all(entry.is_displayed() for entry in entries)
@@ -728,7 +728,7 @@ def test_a_phone_shows_every_number_and_breaks_no_word(browser: Any, tmp_path: P
             )
             assert right <= 390
         heads = [head.rect for head in browser.find_elements("css selector", "#edges thead button")]
-        for one_, two in itertools.combinations(heads, 2):  # what sorts can be pressed one by one
+        for one_, two in itertools.combinations(heads, 2):  # the buttons that sort are separate
             aside = one_["x"] + one_["width"] <= two["x"] + 1 or two["x"] + two["width"] <= one_["x"] + 1
             below = one_["y"] + one_["height"] <= two["y"] + 1 or two["y"] + two["height"] <= one_["y"] + 1
             assert aside or below
@@ -761,7 +761,7 @@ def test_a_suspected_hidden_cause_is_marked_at_its_edge(browser: Any, tmp_path: 
 
 
 def one_shown(element: Any, selector: str) -> bool:
-    """Whether a part of a picture is drawn."""
+    """Return whether a part of a picture is drawn."""
     shown: bool = element.find_element("css selector", selector).value_of_css_property("display") != "none"
     return shown
 

@@ -38,7 +38,7 @@ def fitted() -> Result:
 
 
 def drawn(page: str) -> dict[str, set[str]]:
-    """The classes of every drawn edge."""
+    """Return the classes of every drawn edge."""
     found = re.findall(r'<g class="edge item ([^"]*)".*?aria-label="edge between (\w+) and (\w+)"', page)
     return {" ".join(sorted((a, b))): set(classes.split()) for classes, a, b in found}
 

@@ -1,4 +1,4 @@
-"""Names that come from users and other sites: what a valid one is, and that showing it has no effect."""
+"""Names that come from users and other sites: which are valid, and that they are shown without side effects."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def written(folder: Path, names: list[str], stems: tuple[str, ...] = ("north", "
 
 
 def told(arguments: list[str], code: int = 0) -> str:
-    """What a command prints, in a terminal wide enough for all of it."""
+    """Return the output of a command, in a terminal that is wide enough."""
     done = fedperi_here(*arguments, columns=400)
     assert done.returncode == code, done
     return done.stdout + done.stderr
@@ -156,7 +156,7 @@ def test_there_is_one_door_to_the_terminal() -> None:
 
 
 def test_control_characters_do_not_reach_a_terminal() -> None:
-    """Levels are cells, and may hold anything; a reason that a site gives for its failure likewise."""
+    """Levels are cells, and may hold anything; so may the reason that a site gives for its failure."""
     from fedperi.cli.common.say import say
     from fedperi.console import console
 
@@ -175,7 +175,7 @@ def test_control_characters_do_not_reach_a_terminal() -> None:
 
 
 class Elements(html.parser.HTMLParser):
-    """The elements of a page, and all its text and attributes."""
+    """Collect the elements of a page, and all its text and attributes."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -14,7 +14,7 @@ from helpers.refusals import assert_refused
 from scipy.special import expit, ndtri
 
 import fedperi as fp
-from fedperi.simulation.clinic.graphs import GRAPHS
+from fedperi.simulation.clinic.clinic import GRAPHS
 from fedperi.simulation.clinic.mechanisms import Term, Variable, draw_rows, graph_of
 from fedperi.simulation.clinic.policies import _KINDS, CASE_MIX, draw_policies
 from fedperi.simulation.clinic.random import random_model

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import fedperi as fp
 from fedperi.simulation import implied_covariance, simulate
 from fedperi.simulation.dags import most_edges, random_dag, random_order, shield_colliders
-from fedperi.simulation.interventions.plan import (
+from fedperi.simulation.interventions.plan import plan_sites
+from fedperi.simulation.interventions.targets import (
     parametric_targets,
-    plan_sites,
     removed_parents,
     shielding_parents,
     structural_targets,
@@ -74,7 +74,7 @@ def test_a_site_depends_neither_on_later_sites_nor_on_other_sizes(options: Any) 
     assert few.targets == many.targets[:3] and few.kinds == many.kinds[:3] and few.client_dags == many.client_dags[:3]
     assert few.bins == many.bins
     pd.testing.assert_frame_equal(few.sites[1], many.sites[1], check_exact=True)
-    for k in (0, 2):  # fewer rows are the beginning of more
+    for k in (0, 2):  # a smaller table is the beginning of a larger one
         n = min(len(few.sites[k]), len(many.sites[k]))
         pd.testing.assert_frame_equal(few.sites[k][:n], many.sites[k][:n], check_exact=True)
 
@@ -121,7 +121,7 @@ def test_a_seed_keeps_its_meaning() -> None:
     ),
 )
 def test_every_option_keeps_the_data_of_a_seed(options: Any, sums: Any) -> None:
-    # Pinned before the simulator learnt to shift means and to hide variables. One number a site: columns weighted 1..6.
+    # Pinned before simulations could shift means and hide variables. One number per site: columns weighted 1..6.
     sim = simulate(6, 5, [40, 30, 20, 10, 5], seed=12, **options)
     found = [float((table.to_numpy() * np.arange(1, 7)).sum()) for table in sim.sites]
     assert found == pytest.approx(sums, rel=1e-9, abs=2e-9)

@@ -1,4 +1,4 @@
-"""The federation over a real network stack: SuperLink and sites as processes of their own, on this machine.
+"""The federation over a real network stack: SuperLink and sites as separate processes on this machine.
 
 Every process is ended by the test that started it, and every wait has a limit.
 """
@@ -63,7 +63,7 @@ def pilot(tmp_path: Path) -> Iterator[Any]:
 
 
 def test_with_tls_and_keys_the_result_is_that_of_one_process(pilot: Any) -> None:
-    """A wrong key and a stolen name are refused on the way; all processes end when they are told to."""
+    """A wrong key and a stolen name are refused; all processes end on request."""
     coordinator = pilot.coordinate()
     coordinator.wait_for("listening at")
     make_keys(pilot.folder / "other", hosts=["localhost"], sites=["east"])
@@ -154,7 +154,7 @@ def test_noise_is_the_same_over_the_network(link: Any, tmp_path: Path) -> None:
 
 
 def test_every_byte_that_leaves_a_site(link: Any, tmp_path: Path) -> None:
-    """A proxy between a site and the SuperLink sees no value of the table and no moment of it, in any spelling."""
+    """A proxy between a site and the SuperLink sees no value and no moment of the table, in any notation."""
     canary = 31337.0625
     table = fp.simulate(4, clients=2, samples=200, seed=3).sites[0].round(9)
     table.iloc[17] = [canary, -canary, canary / 2, canary / 4]
@@ -172,7 +172,7 @@ def test_every_byte_that_leaves_a_site(link: Any, tmp_path: Path) -> None:
 
 
 def asked_for(link: Any, site: Any) -> tuple[Counter[str], int]:
-    """Requests of a site in a run by their names, and how many messages it answered."""
+    """Return the numbers of requests of a site in a run by name, and of the messages that it answered."""
     answered = []
     reply = site.reply
 
@@ -190,7 +190,7 @@ def test_a_message_is_one_request_of_the_site_and_so_is_its_reply(link: Any, tmp
     table = fp.simulate(4, clients=2, samples=200, seed=3).sites[0]
     asked, messages = asked_for(link, answering(table, name="a", store=tmp_path))
     assert asked["push-messages"] == messages > 2
-    # It looks for messages, and tells that it is there; it fetches, sends and confirms nothing in parts.
+    # It looks for messages and sends heartbeats; it fetches, sends and confirms no parts.
     connection = {"register-node", "activate-node", "deactivate-node", "unregister-node", "send-node-heartbeat"}
     assert set(asked) <= connection | {"pull-messages", "push-messages"}
 
@@ -198,7 +198,7 @@ def test_a_message_is_one_request_of_the_site_and_so_is_its_reply(link: Any, tmp
 def test_one_that_knows_parts_only_gets_and_gives_parts(
     link: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A coordinator, then a site, as Flower's own and our 0.2.0 are: they send heads without content, and read none."""
+    """A coordinator, then a site, like Flower's own and our 0.2.0: they send and read heads without content."""
     from fedperi.transports.flower.inner import fleet, grid, messages
 
     def without(sent: Any, *_: Any) -> Any:
@@ -218,7 +218,7 @@ def test_one_that_knows_parts_only_gets_and_gives_parts(
 
 @contextmanager
 def recording(target: Any) -> Iterator[Any]:
-    """A proxy on a free port that keeps all bytes which go towards the target."""
+    """Start a proxy on a free port that records all bytes sent to the target."""
     seen = bytearray()
     server = socket.create_server(("127.0.0.1", 0))
     server.settimeout(0.2)
@@ -434,12 +434,12 @@ def test_outsiders_reach_the_interface_for_sites_alone(link: Any) -> None:
             "headers": [(b"x-forwarded-for", b"127.0.0.1")],
         }
         asyncio.run(guarded(inside, Door())(scope, None, send))
-    assert reached == ["/v1/fleet/../control"]  # routed by its letters: there is no such thing there
+    assert reached == ["/v1/fleet/../control"]  # routed as written: no such path exists
     assert told.count(403) == 5
 
 
 def test_plain_flower_runs_our_app(tmp_path: Path) -> None:
-    """`flwr run` on a SuperLink and a SuperNode of Flower's own, which start a process for every message."""
+    """`flwr run` on Flower's own SuperLink and SuperNode, which start a process for every message."""
     from fedperi.transports.flower.bundle import write_bundle
 
     table = fp.simulate(3, clients=2, samples=300, seed=4).sites[0]

@@ -1,4 +1,4 @@
-"""Owners who decide later, with real processes: over restarts of everybody, and what the coordinator hears."""
+"""Owners who decide later, with real processes that restart, and what the coordinator is told."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def test_owners_decide_while_everybody_is_restarted(pilot: Pilot) -> None:
         sites = [exact(pilot, "east"), private(pilot, "north")]
         first.wait_for("east, north: their owners have not decided yet; waiting until ")
         codes = {name: code_of(pilot, name) for name in ("east", "north")}
-        assert first.done() == 75, first.said  # a fault that passes: the service starts it again
+        assert first.done() == 75, first.said  # a temporary fault: the service starts it again
         assert "site 'east' waits for its owner, who has not approved its statement yet" in first.said
         sites[1].send(signal.SIGKILL)
         sites[1].process.wait()
         done = fedperi("approve", "north", codes["north"], "--store", "store-north", cwd=pilot.folder)
         assert done.returncode == 0, done
-        assert not list(pilot.place("north").glob("ledger"))  # nothing is drawn by a decision
+        assert not list(pilot.place("north").glob("ledger"))  # a decision draws no noise
         page = free_port()
         second = pilot.coordinate("--sites", 2, "--status-port", page, channel="statements", label="second")
         again = private(pilot, "north", label="north-again")
@@ -113,11 +113,11 @@ def test_a_site_that_is_refused_does_not_hold_up_the_others(pilot: Pilot) -> Non
 
 
 def test_sites_that_differ_get_a_proposal_and_accept_it(pilot: Pilot) -> None:
-    """Nothing changes at a site before its owner accepts: the run ends, and says all in which they differ."""
+    """Nothing changes at a site before its owner accepts: the run ends, and lists all differences."""
     folder = pilot.folder
     other = (folder / "schema.toml").read_text().replace("[-20, 20]", "[-10, 30]", 1)
     (folder / "other.toml").write_text(other.replace("X2]", "X2]\nmissing_values = [-999]"))
-    more = ("--data", "nonlinear")  # there bounds decide what becomes of a value
+    more = ("--data", "nonlinear")  # bounds at that site move values
 
     def sites(east: str, north: str, label: str) -> list[Running]:
         files = {"east": east, "north": north}
@@ -139,7 +139,7 @@ def test_sites_that_differ_get_a_proposal_and_accept_it(pilot: Pilot) -> None:
         for name, own in (("east", "schema.toml"), ("north", "other.toml")):
             arguments = ("results/proposal.toml", "--schema", own, "--out", f"{name}-new.toml", "--yes")
             assert fedperi("schema", "accept", *arguments, cwd=folder).returncode == 0
-        assert "missing_values = [-999]" in (folder / "north-new.toml").read_text()  # its own, and stays
+        assert "missing_values = [-999]" in (folder / "north-new.toml").read_text()  # the site's own, which is kept
         second = pilot.coordinate("--sites", 2, channel="statements", label="agreed")
         sites("east-new.toml", "north-new.toml", "second")
         assert second.done() == 0, second.said

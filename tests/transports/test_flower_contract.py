@@ -1,8 +1,7 @@
-"""What we rely on in Flower without its promise: each inner interface, and what breaks when it changes.
+"""The inner interfaces of Flower that we use without a promise, and what breaks when one changes.
 
 `fedperi.transports.flower.inner` is the only folder that uses these. When a test here fails after an update of Flower,
-its message says which part of the network has to be looked at; when all pass, raise the range in pyproject.toml and
-`TESTED`.
+its message says which part of the network to check; when all pass, raise the range in pyproject.toml and `TESTED`.
 """
 
 import ast
@@ -175,7 +174,7 @@ def test_messages_have_the_fields_that_we_use(name: Any) -> None:
 
 
 def test_retries_have_an_end_that_we_set() -> None:
-    """Flower's own retries never end: a lost SuperLink would be waited for for good."""
+    """Flower's own retries never end: we would wait for a lost SuperLink forever."""
     client, retries = found("flwr.supercore.runtime:RuntimeHttpClient"), found("flwr.supercore.retry:RetryInvoker")
     assert "retry_invoker" in inspect.signature(client.from_server_address).parameters
     assert {"max_tries", "max_time"} <= set(inspect.signature(retries).parameters)
@@ -183,10 +182,10 @@ def test_retries_have_an_end_that_we_set() -> None:
 
 @pytest.fixture
 def in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let messages be made, as in a process that has a task of Flower."""
+    """Allow to make messages, as in a process that has a task of Flower."""
     task = found("flwr.supercore.task_identity:TaskIdentity")
     for name in ("_task_id", "_run_id", "_node_id"):
-        monkeypatch.setattr(task, name, 1)  # put back at the end: other tests may be in the middle of a run
+        monkeypatch.setattr(task, name, 1)  # restored at the end: other tests may be in the middle of a run
 
 
 def message_of(block: bytes = b"") -> Any:
@@ -196,7 +195,7 @@ def message_of(block: bytes = b"") -> Any:
 
 
 def test_a_small_message_is_its_head(in_a_run: None) -> None:
-    """What both sides do with it, without a network in between."""
+    """Both sides handle it, without a network in between."""
     message = message_of()
     assert "_message_id" in message.metadata.__dict__, "a message keeps its identifier elsewhere: replies get lost"
     (head,), (tree,), parts = taken_apart([message])
@@ -240,7 +239,7 @@ def test_the_superlink_is_served_by_a_function_that_we_can_replace() -> None:
 
 
 def test_uvicorn_starts_and_ends_where_we_put_our_door() -> None:
-    """`transports/flower/door.py` accepts connections itself: strangers are few, and get little memory."""
+    """`transports/flower/door.py` accepts connections itself, to limit the number of strangers and their memory."""
     import uvicorn
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
@@ -297,6 +296,13 @@ def test_the_range_of_versions_is_one() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert f"flwr{TESTED}" in project["optional-dependencies"]["flower"]
     assert f'dependencies = ["flwr{TESTED}"]' in FILES["pyproject.toml"]
+
+
+def test_the_chore_that_tries_the_extra_alone_works() -> None:
+    tree = ast.parse((Path(__file__).parents[2] / "noxfile.py").read_text(encoding="utf-8"))
+    named = {ast.unparse(node.targets[0]): node.value for node in tree.body if isinstance(node, ast.Assign)}
+    done = subprocess.run([sys.executable, "-c", ast.literal_eval(named["EXTRAS"])["flower"]], capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
 
 
 def test_another_version_of_flower_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Messages over a grid that is made up: what the coordinator does when a site is away for a moment, or shut out."""
+"""Messages over a fake grid: a site that is away for a moment, or shut out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Told:
 
 
 class Reply:
-    """A reply as Flower gives it: an error in place of one that never came, or a content."""
+    """A reply in the form of Flower: a content, or an error in its place."""
 
     def __init__(self, to: str, error: str = "") -> None:
         self.metadata = type("Metadata", (), {"reply_to_message_id": to})()
@@ -46,7 +46,7 @@ class Reply:
 
 @dataclass
 class Grid:
-    """The first message finds nobody; who is listed, and what the second gets, is set."""
+    """The first message reaches no node; tests set the listed nodes and the later replies."""
 
     nodes: list[Info]
     pushed: list[str] = field(default_factory=list)
@@ -79,7 +79,7 @@ HELLO = {"north": wire.write(Hello("r1"))}
 def test_a_site_that_is_back_without_a_new_connection_is_asked_again(
     exchange: tuple[Exchange, Grid, list[str]],
 ) -> None:
-    """Its connection survived the cut; before, it was waited for until the time was up."""
+    """Its connection survived the cut; earlier versions waited until the time was up."""
     net, grid, said = exchange
     assert net.send("hello", HELLO) == {"north": {"protocol": 4}}
     assert grid.pushed == ["m0", "m1"]

@@ -1,6 +1,6 @@
-"""What goes wrong between a coordinator and its sites, with processes that are really killed, stopped or spoiled.
+"""Faults between a coordinator and its sites, with processes that are really killed, stopped or manipulated.
 
-Two sites, east and north, run through all tests of this file, as sites do; each test adds coordinators and bad sites.
+Two sites, east and north, keep running through all tests of this file; each test adds coordinators and bad sites.
 """
 
 import signal
@@ -18,7 +18,7 @@ from fedperi.privacy import release_table
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
 BAD = ("nan", "shape", "fields", "text", "pickle")
-# Little noise, so that every draw of it finds the same graph, and with it a second round to be stopped in.
+# Little noise, so that every draw gives the same graph, with a second round in which processes can be stopped.
 NOISE = ("--bounds", "bounds.toml", "--epsilon", "1000", "--ceiling", "2000")
 PRICED = ("--bounds", "bounds.toml", "--epsilon", "100000", "--ceiling", "200000", "--mechanism", "regret")
 
@@ -35,7 +35,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pilot, 
 
 @pytest.fixture
 def pilot(standing: tuple[Pilot, list[Running]]) -> Iterator[Pilot]:
-    """The federation; whatever happens to others, the two good sites live on."""
+    """The federation: the two good sites keep running in all tests."""
     made, good = standing
     yield made
     made.end(keep=good)
@@ -44,7 +44,7 @@ def pilot(standing: tuple[Pilot, list[Running]]) -> Iterator[Pilot]:
 
 
 def ready(site: Running) -> Running:
-    """Wait until a site is up and looks for its coordinator, so that limits need no room for its start."""
+    """Wait until a site looks for its coordinator, so that time limits need not include its start."""
     site.wait_for("trying again")
     return site
 
@@ -54,7 +54,7 @@ def files(place: Path) -> dict[str, bytes]:
 
 
 def changed(before: dict[str, bytes], after: dict[str, bytes]) -> set[str]:
-    """Files that were there before and are different now, but for the log and the counts of this and of all runs."""
+    """Return existing files that have changed, except the log and the counts of this run and of all runs."""
     counts = {name for name, text in before.items() if b'"opening"' in text}
     return {name for name in before if after.get(name) != before[name]} - counts - {"log.txt", "given.json"}
 
@@ -82,7 +82,7 @@ def test_a_site_killed_in_a_round_is_left_out_and_named(pilot: Pilot) -> None:
     assert "The graph and the worst regret are of 2 sites: east, north. They say nothing about the others" in said
     for name in NAMES[:2]:
         log = pilot.log_of(name, coordinator)
-        assert log.count("sent 1024 regrets") == log.count("opened with") == 1, log  # asked once, although begun again
+        assert log.count("sent 1024 regrets") == log.count("opened with") == 1, log  # asked once, in both searches
 
 
 def test_a_site_killed_and_restarted_in_a_run_answers_with_the_noise_that_it_had(pilot: Pilot) -> None:
@@ -106,10 +106,10 @@ def test_a_site_killed_and_restarted_in_a_run_answers_with_the_noise_that_it_had
 
 
 def test_a_coordinator_killed_and_restarted_asks_nothing_again_and_costs_no_privacy(pilot: Pilot) -> None:
-    """With it dies a site that pays for every question; what it answered into the void it answers again, unchanged."""
+    """A site that pays for every question is killed too; it repeats its lost answers unchanged."""
     coordinator = pilot.coordinate("--sites", 4, label="crash", out="crash")
     slow = pilot.site("south", *NOISE, label="crash-south", store="crash-store", talking=True)
-    paying = ("west", *PRICED)  # the table of the south in a store of its own: in one store they would share a budget
+    paying = ("west", *PRICED)  # the table of south in a separate store: in the same store they would share a budget
     payer = pilot.site(*paying, data="south", label="crash-west", store="west-store")
     slow.approve_until("directions of edges")
     payer.wait_for("numbers on directions of edges")
@@ -117,11 +117,11 @@ def test_a_coordinator_killed_and_restarted_asks_nothing_again_and_costs_no_priv
     payer.end(signal.SIGKILL)
     places = {name: pilot.place(name, store) for name, store in (("south", "crash-store"), ("west", "west-store"))}
     before = {name: files(place) for name, place in places.items()}
-    wait_until_free(pilot.port)  # its SuperLink goes with it
+    wait_until_free(pilot.port)  # its SuperLink ends with it
     again = pilot.coordinate("--sites", 4, label="crash-again", out="crash")
     again.wait_for("resuming run")
     pilot.site(*paying, data="south", label="crash-west-again", store="west-store")
-    slow.answer("y")  # of the old coordinator: nobody is there to take it
+    slow.answer("y")  # to the old coordinator, which is gone
     slow.answer("a")
     assert again.done() == 0, again.said
     for name, place in places.items():
@@ -152,7 +152,7 @@ def test_a_site_that_is_stopped_in_a_round_is_late_and_its_answer_comes_to_nothi
     holding.approve_until("directions of edges")
     assert "did not reply within 15 s; continuing with 3 sites." in coordinator.said
     stopped.send(signal.SIGCONT)
-    stopped.answer("a")  # the coordinator is there, and waits for another site
+    stopped.answer("a")  # the coordinator has started, and waits for another site
     stopped.wait_for("opened with")
     time.sleep(1)
     holding.answer("a")

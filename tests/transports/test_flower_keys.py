@@ -1,8 +1,9 @@
-"""Keys and certificates in a run: withdrawn, added, replaced and renewed while the coordinator and its sites go on."""
+"""Keys and certificates that are withdrawn, added, replaced and renewed in a run, without restarts."""
 
 from __future__ import annotations
 
 import re
+import socket
 import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -32,7 +33,7 @@ def pilot(tmp_path: Path) -> Iterator[Pilot]:
 
 
 def put(path: Path, content: bytes) -> None:
-    """Replace a file as an administrator does who copies it over."""
+    """Replace a file as an administrator does, by copying."""
     new = path.with_suffix(".new")
     new.write_bytes(content)
     new.chmod(0o600)
@@ -49,7 +50,7 @@ def test_keys_change_while_a_coordinator_waits_and_nobody_is_restarted(pilot: Pi
     coordinator.wait_for("0 of 3 sites connected")
     east = pilot.site("east", channel="moments")
     coordinator.wait_for("1 of 3 sites connected: east; waiting for north, south")
-    # The site first, then the coordinator: in between the site goes on with the key that it has in memory.
+    # The site first, then the coordinator: in between the site uses the key that it has in memory.
     fresh = new_key()
     put(keys / "sites/east/east.key", openssh_private(fresh))
     put(keys / "coordinator/sites/east.pub", openssh_public(fresh) + b" east\n")
@@ -96,7 +97,7 @@ def test_a_key_withdrawn_in_a_round_ends_the_wait_for_its_site(pilot: Pilot) -> 
 
 @pytest.mark.network
 def test_a_certificate_of_ones_own_authority_needs_no_loopback_address(pilot: Pilot, tmp_path: Path) -> None:
-    """Root, an authority between, and a certificate for one host name alone, as a hospital's authority issues it."""
+    """A root, an intermediate authority, and a certificate for one host name only, as hospitals issue them."""
     from cryptography import x509
     from cryptography.hazmat.primitives.hashes import SHA384
     from cryptography.x509.oid import NameOID
@@ -132,7 +133,7 @@ def test_a_certificate_of_ones_own_authority_needs_no_loopback_address(pilot: Pi
         assert check_reachable(Address(f"localhost:{port}", tmp_path / "root.pem")) is not None
     (tmp_path / "chain.pem").write_bytes(pem(certificate))
     with (
-        pytest.raises(InputError, match=r"as that of localhost \(unable to get local issuer .* --cert holds their"),
+        pytest.raises(InputError, match=r"for localhost \(unable to get local issuer .* --cert must hold their"),
         superlink("127.0.0.1", free_port(), own, keys),
     ):
         pass
@@ -150,8 +151,21 @@ def test_a_certificate_that_has_ended_is_refused_before_anybody_connects(tmp_pat
         Certificates(*(tmp_path / name for name in ("ca.pem", "server.pem", "server.key"))).check()
 
 
+@pytest.mark.parametrize("content", [b"", b"hello\n", bytes(range(200)), b"-----BEGIN CERTIFICATE-----\nAAAA\n"])
+def test_an_authority_whose_file_holds_no_certificate_is_refused_at_once(tmp_path: Path, content: bytes) -> None:
+    """In earlier versions the site tried again forever, and the coordinator waited a minute for its SuperLink."""
+    make_keys(tmp_path / "keys", hosts=["localhost"])
+    own = [tmp_path / "keys/coordinator" / name for name in ("ca.pem", "server.pem", "server.key")]
+    put(own[0], content)
+    message = r"--ca '.*ca.pem' holds no certificate in PEM format: give that of the authority"
+    with socket.create_server(("127.0.0.1", 0)) as coordinator, pytest.raises(InputError, match=message):
+        check_reachable(Address(f"127.0.0.1:{coordinator.getsockname()[1]}", own[0]))
+    with pytest.raises(InputError, match=message):
+        Certificates(*own).check()
+
+
 class Registry:
-    """Notes what it is told; fails as often as it is set to."""
+    """Records its calls; fails as often as `failures` says."""
 
     def __init__(self) -> None:
         self.known: dict[str, bytes] = {}
@@ -212,7 +226,7 @@ def test_a_renewed_pair_is_taken_only_when_it_fits(tmp_path: Path, capsys: pytes
 
 
 def test_a_site_follows_the_file_of_its_own_key(tmp_path: Path) -> None:
-    """A site's new key is tried, then in turn with the one that was accepted; a half-copied file is left alone."""
+    """A site tries its new key and the accepted one in turn; a half-copied file is ignored."""
     from fedperi.pki.certificates import OwnKey
 
     old, new = new_key(), new_key()

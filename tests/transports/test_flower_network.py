@@ -1,6 +1,6 @@
 """Faults of networks, machines and disks, with real processes: runs survive or end with one clear error.
 
-Each run must give what one process finds in the same statements, to the last digit.
+Each run must equal a run in one process with the same statements, to the last digit.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ LOSSY = pytest.mark.skipif(
     ("loss", "delay"), [(0.0, 0.0), (0.0, 0.2), pytest.param(0.1, 0.0, marks=LOSSY)], ids=["cut", "far", "lossy"]
 )
 def test_a_network_that_is_far_loses_packets_and_is_cut_for_a_while(pilot: Pilot, loss: float, delay: float) -> None:
-    """All sites are on the other side of a cable that may be long or lose packets, and is pulled while one is asked.
+    """All sites are behind a connection with delay or packet loss, which is cut while one site is asked.
 
-    The coordinator's last word may be lost: a site that does not hear it waits for the next run.
+    The coordinator's last message may be lost: a site that does not get it waits for the next run.
     """
     with another_network() as away:
         make_keys(pilot.folder / "far", addresses=[away.here], sites=NAMES)
@@ -86,7 +86,7 @@ def test_a_network_that_is_far_loses_packets_and_is_cut_for_a_while(pilot: Pilot
 
 
 def test_a_coordinator_that_is_frozen_for_a_while(pilot: Pilot) -> None:
-    """As a virtual machine that is moved: it and its SuperLink stand still, and go on."""
+    """Like a virtual machine that is moved: it and its SuperLink stop for a while, and continue."""
     coordinator = pilot.coordinate(channel="statements", timeout=110)
     south = pilot.site("south", channel="moments", talking=True)
     others = [pilot.site(name, channel="moments") for name in NAMES[:2]]
@@ -109,7 +109,7 @@ def test_a_coordinator_that_is_frozen_for_a_while(pilot: Pilot) -> None:
 
 
 def fill(place: Path) -> None:
-    """Write until there is no room."""
+    """Write until the disk is full."""
     with (place / "filler").open("wb", buffering=0) as file:
         try:
             while True:
@@ -144,7 +144,7 @@ def test_a_site_whose_disk_becomes_full_in_a_run_sends_nothing_until_there_is_ro
         assert not list((pilot.folder / "results").glob("statements/*.fedperi"))
         (disk / "filler").unlink()
         again = pilot.coordinate("--sites", 1, channel="statements", timeout=60, label="again", out="again")
-        site.wait_for(" asks to ", times=2)  # another run, and so another question to its people
+        site.wait_for(" asks to ", times=2)  # another run, so its owner is asked again
         site.answer("a")
         assert again.done() == 0, again.said
     assert pilot.result("again").sites == ("east",)
@@ -165,7 +165,7 @@ def test_a_coordinator_whose_disk_is_full_says_so_and_goes_on_when_there_is_room
         again = pilot.coordinate(channel="statements", timeout=90, label="again")
         south.answer("a")
         assert again.done() == 0, again.said
-        assert all(site.done() == 0 for site in (south, *others))  # none had gone while its statement was not kept
+        assert all(site.done() == 0 for site in (south, *others))  # no site had left before its statement was stored
         is_of_files(pilot)
 
 
@@ -173,13 +173,13 @@ def test_a_coordinator_whose_disk_is_full_says_so_and_goes_on_when_there_is_room
 
 
 def memory(process: int) -> int:
-    """Most bytes that a process has had in memory."""
+    """Return the most bytes that a process has had in memory."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 
 
 def test_memory_under_a_flood_of_strangers_who_have_no_key(pilot: Pilot) -> None:
-    """1,500 silent connections, and 60 senders of bodies without end: a site gets through, and memory stays low."""
+    """1,500 silent connections, 60 senders of endless bodies: a site can still connect, and memory stays low."""
     import ssl
 
     pilot.fork = False
@@ -209,12 +209,12 @@ def test_memory_under_a_flood_of_strangers_who_have_no_key(pilot: Pilot) -> None
                 try:
                     one.settimeout(0.5)
                     one.sendall(chunk)
-                except OSError:  # cut off: it comes again
+                except OSError:  # cut off: it connects again
                     cut += 1
                     senders[at] = sender()
                 sent += len(chunk)
         most = memory(int(guard)) + memory(own)
-        east = pilot.site("east", channel="moments")  # it gets through all the same
+        east = pilot.site("east", channel="moments")  # it can still connect
         coordinator.wait_for("east: an exact summary")
     assert coordinator.done() == 0, coordinator.said
     assert east.done() == 0, east.said

@@ -1,4 +1,4 @@
-"""Temporary faults: nobody should have to act, and the result is that of a network without faults."""
+"""Temporary faults: nobody has to act, and the result is the same as without faults."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ from fedperi.transports.flower.node import LONGEST_PAUSE, _Patience
 
 @contextmanager
 def server(reply: bytes) -> Iterator[int]:
-    """Something that listens, answers every connection with these bytes, and hangs up."""
+    """Listen, answer every connection with these bytes, and close it."""
     listening = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -50,7 +50,7 @@ def test_a_cut_handshake_is_an_absence_and_no_tls_is_an_error() -> None:
 
 @pytest.mark.network
 def test_a_site_that_is_cut_off_in_the_middle_of_its_reply_does_not_silence_the_coordinator() -> None:
-    """Of a large reply the head has arrived, and the rest never comes: others are heard, and it is known to be away."""
+    """The head of a large reply arrives, and the rest never: others are still heard, and the site counts as away."""
     from flwr.app import ConfigRecord, Message, RecordDict
     from flwr.proto.fleet_pb2 import DeactivateNodeRequest, PushMessagesRequest
 
@@ -65,7 +65,7 @@ def test_a_site_that_is_cut_off_in_the_middle_of_its_reply_does_not_silence_the_
     def replied(client: Any, node: Any, size: int = 0) -> Message:
         asked: list[Any] = [None]
         while asked[-1] is None:
-            asked.append(fleet.pull_message(client, node)[0])
+            asked.append(fleet.FleetNode(client, node).receive())
         values = ConfigRecord({"protocol": 3, "block": bytes(size)})
         return Message(RecordDict({"values": values}), reply_to=asked[-1])
 
@@ -86,7 +86,7 @@ def test_a_site_that_is_cut_off_in_the_middle_of_its_reply_does_not_silence_the_
         asking.start()
         head, tree, _ = taken_apart([replied(cut, cut_node, WHOLE)])
         cut.PushMessages(PushMessagesRequest(node=cut_node, messages_list=head, message_object_trees=tree))
-        fleet.push_reply(whole, whole_node, replied(whole, whole_node), 0.1, whole=True)
+        fleet.FleetNode(whole, whole_node).send(replied(whole, whole_node), 0.1)
         wait_until(lambda: net.traffic.received > 0)  # the other one is heard
         assert asking.is_alive()
         cut.DeactivateNode(DeactivateNodeRequest(node_id=cut_node.node_id))
@@ -133,7 +133,7 @@ def test_a_lost_link_is_started_again_a_few_times() -> None:
 
 
 def guard_of(coordinator: Running) -> int:
-    """The process of the SuperLink that a coordinator started."""
+    """Return the process of the SuperLink that a coordinator started."""
     found = subprocess.run(["pgrep", "-P", str(coordinator.process.pid)], capture_output=True, text=True, check=True)
     return int(found.stdout.split()[0])
 
@@ -148,7 +148,7 @@ def pilot(tmp_path: Path) -> Iterator[Pilot]:
 @pytest.mark.network
 @pytest.mark.slow
 def test_a_guard_that_dies_and_a_site_that_is_away_need_nobody(pilot: Pilot) -> None:
-    """One site asks its people; meanwhile the SuperLink is killed, and another site is killed and comes back late."""
+    """One site waits for its owner; the SuperLink is killed, and another site is killed and comes back late."""
     coordinator = pilot.coordinate("--sites", 3, label="outage", out="outage")
     slow = pilot.site("south", label="outage-south", store="outage-store", talking=True)
     victim = pilot.site("north", label="outage-north")
@@ -206,7 +206,7 @@ def test_clocks_may_differ_by_minutes_and_more_is_named(
     said: list[str] = []
 
     def connects() -> bool:
-        """Try as a site does: the connection before may not be forgotten yet."""
+        """Connect like a site: the SuperLink may not have forgotten the former connection yet."""
         try:
             with connected(address, key):
                 return True

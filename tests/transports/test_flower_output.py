@@ -1,4 +1,4 @@
-"""What a coordinator tells of keys that its SuperLink refused."""
+"""The notes of a coordinator about keys that its SuperLink refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("uvicorn")
 
 from fedperi.coordinator.tally import RunTally
-from fedperi.transports.flower.live.output import MOST_TOLD, follow, refused_line
+from fedperi.transports.flower.live.output import MOST_NOTED, follow, refused_line
 
 NORTH = b"-----BEGIN PUBLIC KEY-----\nof north\n"
 
@@ -24,7 +24,7 @@ def told(folder: Path, *lines: str) -> list[str]:
 
 
 def test_a_stranger_is_told_whatever_it_was_refused(tmp_path: Path) -> None:
-    """Before, one with a key of its own, whose signature was good, left no trace."""
+    """Earlier versions did not mention a stranger with a valid signature by an unknown key."""
     lines = [refused_line(b64encode(b"stranger"), "10.0.0.7", connecting) for connecting in (True, False)]
     said = told(tmp_path, *lines, *lines, refused_line(b"", "10.0.0.8", False), "INFO: of Flower")
     assert len(said) == 3  # each once
@@ -33,15 +33,15 @@ def test_a_stranger_is_told_whatever_it_was_refused(tmp_path: Path) -> None:
     tally = RunTally(1, ["north"])
     for line in said:
         tally.note(line)
-    assert tally.status().refused_keys == 3  # before, always 0
+    assert tally.status().refused_keys == 3  # always 0 in earlier versions
 
 
 def test_a_site_is_named_and_one_that_is_only_too_early_is_not(tmp_path: Path) -> None:
     key = b64encode(NORTH)
     (said,) = told(tmp_path, refused_line(key, "10.0.0.7", True), refused_line(key, "10.0.0.7", False))
-    assert said.endswith("from 10.0.0.7: that of site 'north', with a wrong clock, or on a connection from before.")
+    assert said.endswith("from 10.0.0.7: that of site 'north', with a wrong clock, or on an old connection.")
 
 
 def test_many_strangers_do_not_fill_the_log(tmp_path: Path) -> None:
-    lines = [refused_line(b64encode(b"%d" % at), "10.0.0.7", True) for at in range(2 * MOST_TOLD)]
-    assert len(told(tmp_path, *lines)) == MOST_TOLD
+    lines = [refused_line(b64encode(b"%d" % at), "10.0.0.7", True) for at in range(2 * MOST_NOTED)]
+    assert len(told(tmp_path, *lines)) == MOST_NOTED

@@ -1,4 +1,4 @@
-"""What runs in the background of a connection, without a network."""
+"""Background calls of a connection, without a network."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Client:
 
 
 def test_a_call_in_the_background_is_never_cut_off_by_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else what it still has to send went to the connection that is opened next: this broke new connections in TLS."""
+    """Otherwise the rest of its request was sent on the next connection, which broke TLS there."""
     monkeypatch.setattr(repeat, "LAST", 0.01)
     client = Client()
     with repeated(0.01, client.ask, client):

@@ -1,4 +1,4 @@
-"""One statement per site over Flower with TLS and keys: bit by bit what files give, and nobody is asked twice."""
+"""One statement per site over Flower with TLS and keys: bit-identical to files, and no site is asked twice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _assert_first_run(pilot: Pilot) -> None:
         pilot.site("north", "--bounds", "bounds.toml", "--epsilon", 2, channel="release"),
     ]
     assert coordinator.done() == 0, coordinator.said
-    for site in sites:  # they have said all, and go by themselves
+    for site in sites:  # their statements are stored, so they end by themselves
         assert site.done() == 0, site.said
         assert "its statement is with the coordinator; it may go offline." in site.said
     assert "east: an exact summary of 500 rows, NOT PRIVATE." in coordinator.said
@@ -50,7 +50,7 @@ def _assert_first_run(pilot: Pilot) -> None:
 
 
 def _assert_late_site(pilot: Pilot) -> None:
-    """The third site is added by running again; the others are not there any more, and nobody is asked twice."""
+    """The third site is added by running again; the others have left, and no site is asked twice."""
     again = pilot.coordinate("--journal", "results", "--sites", 3, label="late", out="late", channel="statements")
     late = pilot.site("south", "--schema", "schema.toml", channel="moments")
     assert again.done() == 0, again.said

@@ -1,4 +1,4 @@
-"""Methods without regrets over the network: their steps at the sites, and the results, those of one process."""
+"""Methods without regrets over the network: steps at the sites, and the same results as in one process."""
 
 import time
 from collections.abc import Iterator
@@ -129,7 +129,7 @@ def test_a_step_whose_answer_was_lost_is_answered_the_same_again(tables: Any, tm
                 assert all(np.array_equal(one[key], other[key]) for key in one)
             return again
 
-    for at, method in enumerate((METHODS["notears-admm"], FEDDAG)):  # a run's name stands for one run only
+    for at, method in enumerate((METHODS["notears-admm"], FEDDAG)):  # a name belongs to one run only
         folder = tmp_path / str(at)
         assert_same(method.fit(Twice(partial(works, tables, folder))), method.fit(tables))  # type: ignore[attr-defined]
 
@@ -200,7 +200,7 @@ def test_what_is_no_step_is_refused_in_words(tables: Any, tmp_path: Path, change
     reply = site.reply("step", wire.write(StepRequest("r", 1, "update", UPDATE)) | change)
     assert set(reply) == {"protocol", "refused"}
     assert words is None or words in reply["refused"]
-    assert "out_parameters" in step(site, UPDATE)  # the site goes on, from where it was
+    assert "out_parameters" in step(site, UPDATE)  # the site continues where it was
 
 
 def test_values_of_a_step_that_do_not_fit_together_are_refused(tables: Any, tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_the_policy_limits_steps_too(tables: Any, tmp_path: Path) -> None:
     assert step(site, UPDATE, number=3)["refused"] == words
     assert "may answer 60 numbers (--most-numbers), and this would make it 75" in site.log.path.read_text()
     site.reply("begin", wire.write(Beginning("q", "notears-admm", site.card.columns)))
-    assert site.reply("step", wire.write(StepRequest("q", 1, "update", UPDATE)))["refused"] == words  # nor in a new run
+    assert site.reply("step", wire.write(StepRequest("q", 1, "update", UPDATE)))["refused"] == words  # in a new run too
 
 
 def test_categories_and_other_columns_are_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The status pages: who may read them, what is on them, and how they look in a real browser."""
+"""The status pages: access, content, and appearance in a real browser."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def get(port: int, path: str = "/", method: str = "GET", **headers: str) -> tupl
 
 
 def numbers(text: str) -> dict[str, float]:
-    """Read metrics strictly: each name is described before its first value, and no value comes twice."""
+    """Read metrics strictly: each name is described before its first value, and no value occurs twice."""
     found: dict[str, float] = {}
     described = set()
     for line in text.splitlines():
@@ -125,7 +125,7 @@ def test_head_gives_no_body_and_other_paths_nothing(server: int) -> None:
 def test_a_browser_is_told_to_load_nothing_and_to_keep_nothing(server: int) -> None:
     headers = get(server)[2]
     assert headers["content-security-policy"].startswith("default-src 'none'; ")
-    assert "script-src" not in headers["content-security-policy"]  # so default-src holds: no script
+    assert "script-src" not in headers["content-security-policy"]  # so default-src applies: no script
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
     assert headers["cache-control"] == "no-store" and headers["x-content-type-options"] == "nosniff"
     assert "access-control-allow-origin" not in headers and "python" not in headers["server"].lower()
@@ -167,7 +167,7 @@ def test_what_is_wrong_is_said(server: int) -> None:
         with showing_run(RunTally(1), port, host, Path(), lambda line: None):
             pass
 
-    assert "--status-host is an address of this machine" in refusal(lambda: at("localhost", None))
+    assert "--status-host must be an address of this machine" in refusal(lambda: at("localhost", None))
     assert "--status-port is a port between 1 and 65535, not 70000" in refusal(lambda: at("127.0.0.1", 70000))
     said = refusal(lambda: at("127.0.0.1", server))
     assert f"cannot show the status at 127.0.0.1:{server} (Address already in use)" in said
@@ -235,7 +235,7 @@ def test_a_site_that_hangs_or_cannot_read_its_store_is_not_healthy(
         (site.place.path / FILE).unlink()
         monkeypatch.setattr(site_tally, "SILENT", -1.0)
         assert get(port, "/healthz")[0] == 503
-        with site.tally.answering("state"):  # a long answer is no standstill
+        with site.tally.answering("state"):  # a long answer does not mean that it is stuck
             assert get(port, "/healthz")[0] == 200
 
 
@@ -280,7 +280,7 @@ def test_a_coordinator_shows_who_is_there_and_what_came(tmp_path: Path, monkeypa
         result = fp.MPERI().fit(fp.simulate(3, clients=3, samples=300, seed=1).sites)
         result.save(tmp_path / "results")
         finished(made, result)
-        assert made.phase == DONE and get(port, "/healthz")[0] == 200  # done is no standstill
+        assert made.phase == DONE and get(port, "/healthz")[0] == 200  # a finished run is not stuck
     with showing_run(made, port, "127.0.0.1", tmp_path / "results", lambda line: None):
         words = words_of(get(port)[1])
         a, b = next(iter(result.graph.directed))
@@ -343,7 +343,7 @@ def browser(folder: Path, *more: str) -> Iterator[Any]:
 
 
 def requested(driver: Any) -> set[str]:
-    """The hosts that the browser asked for anything since it was looked at last."""
+    """Return the hosts that the browser has contacted since the last call."""
     events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
     urls = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
     return {url.split("/")[2] for url in urls if url.startswith(("http:", "https:", "ws:"))}
@@ -392,7 +392,7 @@ def test_a_browser_whose_names_point_here_reads_nothing(tmp_path: Path) -> None:
 
 
 def _contrast(driver: Any) -> float:
-    """The smallest contrast between any visible text and its background."""
+    """Return the smallest contrast between any visible text and its background."""
     return float(
         driver.execute_script(
             """

@@ -225,11 +225,10 @@ def _run(
 ) -> Result:
     from ..coordinator.record import Journal
     from ..tables.infer import as_schema
-    from ..transports.flower.drops import through_drops
     from ..transports.flower.exchange import Limits
     from ..transports.flower.link import superlink, surviving
     from ..transports.flower.live.site_keys import names_of
-    from ..transports.flower.transport import FlowerTransport
+    from ..transports.flower.transport import FlowerTransport, through_drops
     from ..transports.flower.watched import WatchedGrid
 
     declared = as_schema(options["schema"])

@@ -148,9 +148,8 @@ def find(grid: Any, config: Mapping[str, Any]) -> Any:
     # The one place that uses a lower room: like the command line, nothing imports this module.
     from ..methods import IPERI, PERI
     from ..tables.infer import as_schema
-    from ..transports.flower.drops import through_drops
     from ..transports.flower.exchange import Limits
-    from ..transports.flower.transport import FlowerTransport
+    from ..transports.flower.transport import FlowerTransport, through_drops
 
     options = {key: config[key] for key in _METHOD if config.get(key) not in (None, "")}
     name, schema = options.pop("method", "iperi"), options.pop("schema", None)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..methods.certainty import WORDS
-from ..phrases import listed
+from ..phrases import listed, with_noun
 from .matrix import SHORT
+from .totals import NONE, Total
 
 if TYPE_CHECKING:
     from ..methods.effects.estimates import Effects
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from .edges import ShownEdge
     from .hidden import Suspicion
     from .mechanisms import GradedEdge, MechanismView
-    from .totals import Total
 
 MOST = 3
 """Number of examples of each kind."""
@@ -47,12 +47,7 @@ def answers(
         Answer("How sure?", _sure(edges, view), "h-edges", "All edges"),
         Answer("How strong, in which direction?", _strong(arrows, effects), "h-effects", "All effects"),
         Answer("What does each site do differently?", _different(view, result), "h-differences", "Site by site"),
-        Answer(
-            "What would change this?",
-            changed,
-            "h-assumptions",
-            "What this rests on",
-        ),
+        Answer("What would change this?", changed, "h-assumptions", "What this rests on"),
         Answer("What to adjust for?", _adjust(effects, totals), "h-effects", "For every cause and effect"),
     )
 
@@ -62,7 +57,7 @@ def _sure(edges: Sequence[ShownEdge], view: MechanismView) -> tuple[str, ...]:
         return ("No edge was found.",)
     count = Counter(graded.sure.word for graded in view.edges if graded.sure is not None)
     counted = [f"{word.word} for {count[word.word]}" for word in WORDS if count[word.word]]
-    out = [f"{len(edges)} edge{'s' * (len(edges) != 1)}. The direction is {listed(counted)}."] if counted else []
+    out = [f"{with_noun(len(edges), 'edge')}. The direction is {listed(counted)}."] if counted else []
     if view.pairs:
         a, b, chance = view.pairs[0]
         out.append(f"Of the pairs without an edge, {a} and {b} come closest to one: probability {chance:.2f}.")
@@ -70,7 +65,7 @@ def _sure(edges: Sequence[ShownEdge], view: MechanismView) -> tuple[str, ...]:
 
 
 def _strong(arrows: Sequence[tuple[ShownEdge, GradedEdge]], effects: Effects | None) -> tuple[str, ...]:
-    """The strongest arrows, in standard deviations within sites."""
+    """List the strongest arrows, compared in standard deviations within sites."""
     if effects is None:
         return ("This needs the sites' summaries (summaries.json), which are not available.",)
     sized, by_level = [], []
@@ -120,7 +115,7 @@ def _changed(
     known = sum(not graded.tried for _, graded in arrows)
     if arrows:
         firm = len(arrows) - len(shaky) - known
-        out.append(f"{firm} of {len(arrows)} arrow{'s' * (len(arrows) != 1)}: nothing that was tried.")
+        out.append(f"{firm} of {with_noun(len(arrows), 'arrow')}: nothing that was tried.")
     if known:
         out.append(f"{known} of them: only other background knowledge.")
     out += [f"{edge.first} → {edge.second}: {'; '.join(graded.flips)}." for edge, graded in shaky[:MOST]]
@@ -141,8 +136,6 @@ def _adjust(effects: Effects | None, totals: Sequence[Total]) -> tuple[str, ...]
         return ("This needs the sites' summaries (summaries.json), which are not available.",)
     if not totals:
         return ("In the graph no variable has an effect on another.",)
-    from .totals import NONE
-
     needed = [one for one in totals if one.adjust != NONE]
     examples = sorted(needed, key=lambda one: (not one.value, one.open, len(one.notes), -abs(one.value)))[:MOST]
     sentences = [

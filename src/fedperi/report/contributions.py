@@ -1,4 +1,4 @@
-"""What each site contributed to a result."""
+"""The contribution of each site to a result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ def contributions(result: Result) -> list[Contribution]:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.contributions import contributions
     >>> sim = fp.simulate(5, clients=3, samples=2000, seed=3)
     >>> [site.rows for site in contributions(fp.IPERI().fit(sim.sites))]
     [2000, 2000, 2000]

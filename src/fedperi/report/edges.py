@@ -79,7 +79,7 @@ class ShownEdge:
 
 
 def drawn_graph(result: Result) -> PDAG:
-    """A DAG with an edge for every pair that is adjacent in any graph of the result, in the probable order."""
+    """Make a DAG with an edge for every pair that is adjacent in any graph of the result, in the probable order."""
     names = result.dag.names
     graphs = [g.reordered(names).adjacency for g in (result.dag, result.cpdag, result.phi_cpdag, result.graph)]
     lines = np.logical_or.reduce([g | g.T for g in graphs])
@@ -101,7 +101,6 @@ def shown_edges(result: Result, pairs: list[tuple[str, str]]) -> list[ShownEdge]
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.edges import drawn_graph, shown_edges
     >>> result = fp.IPERI().fit(fp.simulate(5, clients=3, samples=2000, seed=3).sites)
     >>> pairs = sorted(drawn_graph(result).directed)
     >>> len(shown_edges(result, pairs)) == len(result.graph)
@@ -139,11 +138,7 @@ def shown_edges(result: Result, pairs: list[tuple[str, str]]) -> list[ShownEdge]
                 sign,
                 marks,
                 {view: f"{upper} {SIGNS[mark]} {lower}" for view, mark in marks.items()},
-                _extra(marks, found)
-                if pair not in resting
-                else "alone"
-                if resting[pair] in ("one site", "straight lines")
-                else "",
+                _extra(marks, found, resting.get(pair)),
                 found,
                 WHY.get(found.reason, found.reason) if found is not None else "",
                 shares,
@@ -153,7 +148,9 @@ def shown_edges(result: Result, pairs: list[tuple[str, str]]) -> list[ShownEdge]
     return out
 
 
-def _extra(marks: dict[str, str], found: EdgeEvidence | None) -> str:
+def _extra(marks: dict[str, str], found: EdgeEvidence | None, grade: str | None) -> str:
+    if grade is not None:
+        return "alone" if grade in ("one site", "straight lines") else ""
     if marks["cpdag"] != "line" or marks["closed"] not in ("down", "up"):
         return ""
     return "follows" if found is not None and found.reason == "Meek" else "differs"

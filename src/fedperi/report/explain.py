@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import InputError
 from ..methods.certainty import how_sure
@@ -12,8 +13,13 @@ from .mechanisms import evidence_words
 from .pictures.text import edge_mark
 
 if TYPE_CHECKING:
+    from ..methods.evidence import EdgeEvidence
+    from ..methods.parts import PairProbability, Robustness
     from ..methods.result import Result
+    from ..methods.stability import EdgeStability
     from .strengths import Strength
+
+Record = TypeVar("Record", "PairProbability", "Robustness", "EdgeEvidence", "EdgeStability")
 
 MARKS = {
     "->": "The graph has an arrow from {a} to {b}.",
@@ -24,14 +30,7 @@ MARKS = {
 
 
 def explain(result: Result, a: str, b: str) -> list[str]:
-    """Describe what a result says about two variables.
-
-    Parameters
-    ----------
-    result : Result
-        Result of any method; missing information is omitted.
-    a, b : str
-        Two variables.
+    """Describe what a result of any method says about two variables; missing information is omitted.
 
     Examples
     --------
@@ -60,57 +59,49 @@ def explain(result: Result, a: str, b: str) -> list[str]:
     return list(dict.fromkeys(sentences))
 
 
-def _probable(result: Result, a: str, b: str) -> list[str]:
-    one = next((one for one in result.probable if {one.a, one.b} == {a, b}), None)
-    if one is None:
-        return []
-    forward, backward = (one.forward, one.backward) if one.a == a else (one.backward, one.forward)
-    sentence = f"Probability of {a} -> {b}: {forward:.2f}; of {b} -> {a}: {backward:.2f}; of no edge: {one.none:.2f}."
-    if one.none > max(forward, backward):
-        return [sentence]
-    first, second, chance = (a, b, forward) if forward >= backward else (b, a, backward)
-    word = how_sure(chance, edge_mark(result.graph, first, second) == "->").word
-    return [sentence, f"{first} -> {second} is {word}." if word != "open" else "The direction is open."]
+def _probable(result: Result, a: str, b: str) -> Iterator[str]:
+    for one in _of_pair(result.probable, a, b):
+        forward, backward = (one.forward, one.backward) if one.a == a else (one.backward, one.forward)
+        yield f"Probability of {a} -> {b}: {forward:.2f}; of {b} -> {a}: {backward:.2f}; of no edge: {one.none:.2f}."
+        if one.none <= max(forward, backward):
+            first, second, chance = (a, b, forward) if forward >= backward else (b, a, backward)
+            word = how_sure(chance, edge_mark(result.graph, first, second) == "->").word
+            yield f"{first} -> {second} is {word}." if word != "open" else "The direction is open."
 
 
-def _resting(result: Result, a: str, b: str) -> list[str]:
-    one = next((one for one in result.robustness if {one.a, one.b} == {a, b}), None)
-    if one is None:
-        return []
-    words = grade_words(one, len(result.sites))
-    sentences = [f"The direction is {words}." if words in ("open", "confirmed", "known beforehand") else f"It {words}."]
-    if one.grade:
-        tried = "; ".join(one.flips) if one.flips else "nothing that was tried"
-        sentences.append(f"What changes it: {tried}.")
-    return sentences
+def _resting(result: Result, a: str, b: str) -> Iterator[str]:
+    for one in _of_pair(result.robustness, a, b):
+        words = grade_words(one, len(result.sites))
+        yield f"The direction is {words}." if words in ("open", "confirmed", "known beforehand") else f"It {words}."
+        if one.grade:
+            yield f"What changes it: {'; '.join(one.flips) or 'nothing that was tried'}."
 
 
-def _evidence(result: Result, a: str, b: str) -> list[str]:
-    one = next((one for one in result.edges if {one.a, one.b} == {a, b}), None)
-    if one is None:
-        return []
-    words = evidence_words(one.gain)
-    sentences = [f"Why there is an edge: {words}; the data fit that much worse without it."]
-    if one.sites:
-        sentences.append(f"Sites that support it: {', '.join(one.sites)}.")
-    if one.words and not result.robustness:
-        sentences.append(f"Why it points this way: {one.words}.")
-    return sentences
+def _evidence(result: Result, a: str, b: str) -> Iterator[str]:
+    for one in _of_pair(result.edges, a, b):
+        yield f"Why there is an edge: {evidence_words(one.gain)}; the data fit that much worse without it."
+        if one.sites:
+            yield f"Sites that support it: {', '.join(one.sites)}."
+        if one.words and not result.robustness:
+            yield f"Why it points this way: {one.words}."
 
 
-def _stability(result: Result, a: str, b: str) -> list[str]:
-    one = next((one for one in result.stability if {one.a, one.b} == {a, b}), None)
-    if one is None:
-        return []
-    forward, backward = (one.forward, one.backward) if one.a == a else (one.backward, one.forward)
-    return [
-        f"Of {result.replicates} resampled runs, {a} -> {b} in {forward:.0%}, {b} -> {a} in {backward:.0%}, an open "
-        f"edge in {one.undirected:.0%}, no edge in {one.absent:.0%}."
-    ]
+def _stability(result: Result, a: str, b: str) -> Iterator[str]:
+    for one in _of_pair(result.stability, a, b):
+        forward, backward = (one.forward, one.backward) if one.a == a else (one.backward, one.forward)
+        yield (
+            f"Of {result.replicates} resampled runs, {a} -> {b} in {forward:.0%}, {b} -> {a} in {backward:.0%}, an "
+            f"open edge in {one.undirected:.0%}, no edge in {one.absent:.0%}."
+        )
+
+
+def _of_pair(records: Sequence[Record], a: str, b: str) -> list[Record]:
+    """Return the record of a pair of variables, if there is one."""
+    return [one for one in records if {one.a, one.b} == {a, b}]
 
 
 def _effects(result: Result, a: str, b: str, mark: str) -> list[str]:
-    """The effect along a directed path, if there is one; for an open edge the direct effects in both directions."""
+    """Describe the effect along a directed path, if any; for an open edge the direct effects in both directions."""
     from ..methods.effects.table import effects_of
     from .strengths import strength
 
@@ -138,7 +129,7 @@ def _effects(result: Result, a: str, b: str, mark: str) -> list[str]:
 
 
 def _pooled(estimate: Strength) -> list[tuple[str, str, str]]:
-    """The pooled effect: level (if there is one effect per level), direct, total."""
+    """Return the pooled effect: level (if there is one effect per level), direct, total."""
     if estimate.direct or estimate.total:
         return [("", estimate.direct, estimate.total)]
     levels = [place for place in estimate.places if place[0].startswith("Pooled: ")]

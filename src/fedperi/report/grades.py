@@ -1,10 +1,11 @@
-"""What the directions of a result depend on, in words."""
+"""Describe what the directions of a result depend on."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ..methods.parts import Robustness
+from ..phrases import with_noun
 
 if TYPE_CHECKING:
     from ..methods.result import Result
@@ -41,7 +42,7 @@ def grade_words(robust: Robustness | None, sites: int) -> str:
 
 
 def count_grades(result: Result) -> tuple[int, int, int]:
-    """Number of edges with a direction that is confirmed or known, with a less certain one, and with none."""
+    """Count the edges with a direction that is confirmed or known, with a less certain one, and with none."""
     directed = len(result.graph.directed)
     sure = sum(one.grade in ("confirmed", "known") for one in result.robustness)
     return sure, directed - sure, len(result.graph) - directed
@@ -87,4 +88,4 @@ def counted(result: Result) -> str:
             parts.append(f"{count} that rest{'s' * (count == 1)} on {what}")
     if lines:
         parts.append(f"{lines} with an open direction")
-    return f"{edges} edge{'s' * (edges != 1)}: {', '.join(parts)}."
+    return f"{with_noun(edges, 'edge')}: {', '.join(parts)}."

@@ -80,15 +80,9 @@ def site_matrix(result: Result) -> Matrix:
     """
     found = {(one.site, one.variable): one for one in result.differences}
     names = tuple(name for name in result.graph.names if any(variable == name for _, variable in found))
+    cells = {pair: _cell(result, one) for pair, one in found.items()}
     rows = tuple(
-        (
-            site,
-            tuple(
-                _cell(result, found[site, name]) if (site, name) in found else Cell(site, name, "same")
-                for name in names
-            ),
-        )
-        for site in result.sites
+        (site, tuple(cells.get((site, name)) or Cell(site, name, "same") for name in names)) for site in result.sites
     )
     return Matrix(names, len(result.graph.names) - len(names), rows)
 
@@ -108,7 +102,7 @@ def _cell(result: Result, one: Difference) -> Cell:
 
 
 def _ask(one: Difference, result: Result) -> str:
-    """The question for a site: the data show a difference, but not its reason."""
+    """Write the question for a site: the data show a difference, but not its reason."""
     if one.kind == "cut" and any(parent in result.graph.neighbors(one.variable) for parent in one.parents):
         return (
             f"Either a local policy sets {one.variable}, or an open link points the other way and something else "

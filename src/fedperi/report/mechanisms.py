@@ -1,4 +1,4 @@
-"""What the report shows of a result that compares mechanisms, besides its graph."""
+"""The content of the report that comes from the comparison of mechanisms."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def _graded(result: Result, edge: ShownEdge, robust: Robustness | None, effects:
 
 
 def _strengths(edge: ShownEdge, effects: Effects) -> tuple[tuple[str, Strength], ...]:
-    """The effect along an arrow; for an open edge the direct effects in both directions, if each were true."""
+    """Return the effect along an arrow; for an open edge the direct effects in both directions, if each were true."""
     first, second = edge.first, edge.second
     if edge.marks["closed"] != "line":
         return ((f"{first} → {second}", strength(effects, first, second)),)
@@ -217,7 +217,7 @@ def _strengths(edge: ShownEdge, effects: Effects) -> tuple[tuple[str, Strength],
 
 
 def _flips(robust: Robustness | None) -> tuple[str, ...]:
-    """What changes an edge. An open edge has no arrow that could be reversed or become open."""
+    """Return what changes an edge. An open edge has no arrow that could be reversed or become open."""
     if robust is None or robust.grade:
         return () if robust is None else robust.flips
     other = (flip.replace("the arrow is reversed", "the other direction is more probable") for flip in robust.flips)
@@ -230,7 +230,7 @@ def _shared(one: Groups) -> SharedBy:
 
 
 def _pairs(result: Result) -> tuple[tuple[str, str, float], ...]:
-    """Pairs without an edge that may have one, the most probable first."""
+    """List pairs without an edge that may have one, the most probable first."""
     found = [
         (one.a, one.b, 1 - one.none)
         for one in result.probable

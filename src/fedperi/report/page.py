@@ -72,39 +72,36 @@ def render_report(result: Result) -> str:
     effects = effects_of(result)
     view = mechanism_view(result, edges, effects) if result.groups else None
     totals = () if effects is None else total_effects(effects)
-    style = _template("report.css")
+    style = template("report.css")
     if view is not None or result.warnings:
-        style += _template("mechanisms.css")
+        style += template("mechanisms.css")
     if promised:
-        style += _template("privacy.css")
-    script = "".join(map(_template, ("report.js", "explore.js", "move.js")))
-    page: str = (
-        environment()
-        .get_template("report.html")
-        .render(
-            result=result,
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            style=Markup(style),
-            script=Markup(script),
-            view=view,
-            totals=totals,
-            when_directed=when_directed(result.method),
-            answers=() if view is None else answers(edges, view, effects, totals, result),
-            words=WORDS,
-            meaning=meaning(),
-            short=SHORT,
-            curves=[Markup(convergence_svg(result.history, what)) for what in _watched(result)],
-            **_graph(picture, edges, view),
-            **_numbers(result),
-            **_privacy(promised),
-            **_texts(result, promised),
-        )
+        style += template("privacy.css")
+    script = "".join(map(template, ("report.js", "explore.js", "move.js")))
+    html = environment().get_template("report.html")
+    page = html.render(
+        result=result,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        style=Markup(style),
+        script=Markup(script),
+        view=view,
+        totals=totals,
+        when_directed=when_directed(result.method),
+        answers=() if view is None else answers(edges, view, effects, totals, result),
+        words=WORDS,
+        meaning=meaning(),
+        short=SHORT,
+        curves=[Markup(convergence_svg(result.history, what)) for what in _watched(result)],
+        **_graph(picture, edges, view),
+        **_numbers(result),
+        **_privacy(promised),
+        **_texts(result, promised),
     )
     return page.lstrip()  # the template begins with macros
 
 
 def _graph(picture: Layout, edges: list[ShownEdge], view: MechanismView | None) -> dict[str, Any]:
-    """The graph as a picture, and lists of its edges."""
+    """Collect the graph as a picture, and lists of its edges."""
     from markupsafe import Markup
 
     return {
@@ -113,25 +110,28 @@ def _graph(picture: Layout, edges: list[ShownEdge], view: MechanismView | None) 
         "names": [box.name for box in picture.boxes],
         "edges": edges,
         "listed": sorted(range(len(edges)), key=lambda k: (edges[k].first.casefold(), edges[k].second.casefold())),
-        "neighbours": _neighbours(picture, edges),
+        "neighbours": [
+            [k for k, edge in enumerate(edges) if box.name in (edge.upper, edge.lower)] for box in picture.boxes
+        ],
     }
 
 
 @cache
-def _template(name: str) -> str:
-    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
+def template(name: str) -> str:
+    """Read a file of the folder of templates."""
+    return (files("fedperi.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 @cache
 def environment() -> Environment:
     """Return the template environment: everything is escaped, and a missing name is an error.
 
-    There is one, because it keeps the templates that it has compiled, which takes longer than to fill them in.
+    There is only one: it keeps the compiled templates, and to compile them takes longer than to fill them in.
     """
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_template),
+        loader=jinja2.FunctionLoader(template),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -144,7 +144,7 @@ def environment() -> Environment:
 
 
 def _numbers(result: Result) -> dict[str, Any]:
-    """Counts and regrets."""
+    """Collect counts and regrets."""
     directed, common, phi = (len(graph.directed) for graph in (result.graph, result.cpdag, result.phi_cpdag))
     return {
         "counts": {
@@ -165,7 +165,7 @@ def _numbers(result: Result) -> dict[str, Any]:
 
 
 def _privacy(promised: list[Promise]) -> dict[str, Any]:
-    """The sites' privacy guarantees, and their meaning for the run."""
+    """Collect the sites' privacy guarantees, and their meaning for the run."""
     return {
         "privacy": {one.site: one for one in promised},
         "alarm": alarm(promised),
@@ -179,14 +179,15 @@ def _privacy(promised: list[Promise]) -> dict[str, Any]:
 
 
 def _texts(result: Result, promised: list[Promise]) -> dict[str, Any]:
-    """Assumptions, methods, citation and configuration."""
+    """Collect assumptions, methods, citation and configuration."""
     version = str(result.manifest.get("fedperi", __version__))
     configuration = {"method": result.method, "manifest": result.manifest}
+    assumed = assumptions(result.method, any(one.noisy for one in promised))
     return {
-        "assumptions": assumptions(result.method, any(one.noisy for one in promised)),
+        "assumptions": assumed,
         "methods": methods_text(result),
         "results": results_text(result),
-        "limitations": limitations_text(result, assumptions(result.method, any(one.noisy for one in promised))),
+        "limitations": limitations_text(result, assumed),
         "citation": citation(version),
         "bibtex": bibtex(version, str(result.method.get("name"))),
         "version": version,
@@ -195,7 +196,7 @@ def _texts(result: Result, promised: list[Promise]) -> dict[str, Any]:
 
 
 def _watched(result: Result) -> tuple[str, ...]:
-    """The quantities with numbers in the history; none if it has a single step."""
+    """Return the quantities with numbers in the history; none if it has a single step."""
     if len(result.history) < 2:
         return ()
     whole = all(step.worst_regret is not None for step in result.history)
@@ -203,7 +204,8 @@ def _watched(result: Result) -> tuple[str, ...]:
 
 
 def _picture(picture: Layout, edges: list[ShownEdge], view: MechanismView | None) -> str:
-    """The picture, with all data that the script needs to show each of three graphs."""
+    """Draw the graph, with all data that the script needs to show each of three graphs."""
+    number = {box.name: k for k, box in enumerate(picture.boxes)}
     drawn = []
     for k, (edge, points) in enumerate(zip(edges, picture.routes.values(), strict=True)):
         marks = " ".join(f'data-{view}="{edge.marks[view]}"' for view in VIEWS)
@@ -212,7 +214,7 @@ def _picture(picture: Layout, edges: list[ShownEdge], view: MechanismView | None
         drawn.append(
             f'<g class="edge item {edge.marks["closed"]} {edge.extra}{sure} data-edge="{k}" {marks} '
             f'data-cpdag-extra="" data-phi-extra="{phi}" data-closed-extra="{edge.extra}" '
-            f'data-ends="{_number_of(picture, edge.upper)} {_number_of(picture, edge.lower)}" '
+            f'data-ends="{number[edge.upper]} {number[edge.lower]}" '
             f'role="button" tabindex="-1" aria-controls="details" '
             f'aria-label="edge between {escape(edge.upper)} and {escape(edge.lower)}">'
             f"{edge_parts(points, edge.marks['closed'], everything=True)}</g>"
@@ -228,7 +230,7 @@ def _picture(picture: Layout, edges: list[ShownEdge], view: MechanismView | None
 
 
 def _sure(graded: GradedEdge) -> str:
-    """How certain an edge is, for its class attribute and for filters."""
+    """Write how certain an edge is, for its class attribute and for filters."""
     suspect = " suspect" if graded.hidden else ""
     if graded.sure is None:
         return f'{suspect}"'
@@ -236,23 +238,14 @@ def _sure(graded: GradedEdge) -> str:
 
 
 def _sites(view: MechanismView | None, variable: str) -> str:
-    """The sites that differ in a variable, for the filter by site."""
+    """List the sites that differ in a variable, for the filter by site."""
     cells = () if view is None else (cell for _, row in view.matrix.rows for cell in row)
     sites = [cell.site for cell in cells if cell.variable == variable and cell.words]
     return escape(json.dumps(sites))
 
 
-def _number_of(picture: Layout, name: str) -> int:
-    return next(k for k, box in enumerate(picture.boxes) if box.name == name)
-
-
-def _neighbours(picture: Layout, edges: list[ShownEdge]) -> list[list[int]]:
-    """The edges at each variable."""
-    return [[k for k, edge in enumerate(edges) if box.name in (edge.upper, edge.lower)] for box in picture.boxes]
-
-
 def _others(result: Result) -> list[tuple[str, str, float]]:
-    """Pairs without an edge that have one in some bootstrap run, the most frequent first."""
+    """List pairs without an edge that have one in some bootstrap run, the most frequent first."""
     found = [
         (edge.a, edge.b, 1 - edge.absent)
         for edge in result.stability

@@ -135,7 +135,6 @@ def promises(result: Result | FCIResult) -> list[Promise]:
     --------
     >>> import fedperi as fp
     >>> from dataclasses import replace
-    >>> from fedperi.report.privacy import promises
     >>> result = fp.IPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
     >>> promises(result)
     []
@@ -155,7 +154,6 @@ def shown_number(value: float | None, direction: int = 1) -> str:
 
     Examples
     --------
-    >>> from fedperi.report.privacy import shown_number
     >>> shown_number(1.0), shown_number(2.2721), shown_number(7.7279, -1), shown_number(1e-6), shown_number(None)
     ('1', '2.28', '7.72', '10⁻⁶', '–')
     """

@@ -17,41 +17,32 @@ def alarm(promised: Sequence[Promise]) -> list[str]:
 
     Examples
     --------
-    >>> from fedperi.report.privacy import Promise
-    >>> from fedperi.report.privacy_words import alarm
     >>> alarm([Promise("north", "none", False, *[None] * 8, False, *[None] * 3)])
     ['north took part without noise: nothing is promised to the people in its table.']
     """
-    reasons: tuple[tuple[Callable[[Promise], bool], str], ...] = (
-        (
-            lambda one: one.noisy,
-            "The noise at {names} came from a seed, in a test: anyone who knows the seed can remove it.",
-        ),
-        (
-            lambda one: one.mechanism == "none",
-            "{names} took part without noise: nothing is promised to the people in {its} table{s}.",
-        ),
-        (
-            lambda one: one.mechanism == "unknown",
-            "What {names} promised cannot be read from this result, and counts as nothing.",
-        ),
-    )
     open_ = [one for one in promised if not one.private]
+    seeded = [one.site for one in open_ if one.noisy]
+    bare = [one.site for one in open_ if one.mechanism == "none"]
+    unknown = [one.site for one in open_ if one.mechanism == "unknown"]
     out = []
-    for applies, words in reasons:
-        names = [one.site for one in open_ if applies(one)]
-        if names:
-            several = len(names) > 1
-            out.append(words.format(names=listed(names), its="their" if several else "its", s="s" if several else ""))
+    if seeded:
+        out.append(
+            f"The noise at {listed(seeded)} came from a seed, in a test: anyone who knows the seed can remove it."
+        )
+    if bare:
+        tables = "their tables" if len(bare) > 1 else "its table"
+        out.append(f"{listed(bare)} took part without noise: nothing is promised to the people in {tables}.")
+    if unknown:
+        out.append(f"The promise of {listed(unknown)} cannot be read from this result, and counts as none.")
     return out
 
 
 def cautions(promised: Sequence[Promise]) -> list[str]:
     """Say which guarantees depend on a number that was claimed, not proven."""
     return [
-        f"At {one.site} one row is taken to change an answer by {shown_number(one.sensitivity)} nats at most. That was "
-        f"claimed and is not proven{f' (proven: {shown_number(one.bound)})' if one.bound is not None else ''}: if it "
-        "is wrong, so is the promise."
+        f"At {one.site}, one row is assumed to change an answer by at most {shown_number(one.sensitivity)} nats. This "
+        f"was claimed and is not proven{f' (proven: {shown_number(one.bound)})' if one.bound is not None else ''}: if "
+        "it is wrong, so is the promise."
         for one in promised
         if one.claimed
     ]
@@ -73,21 +64,21 @@ def pledge(promised: Sequence[Promise]) -> list[str]:
         else f"may still be right nearly always: ε = {shown_number(epsilon)} is a weak promise."
     )
     out = [
-        f"What one person is promised{where}: anyone who knows all other rows of the table, sees all that the site "
-        "sent in this run, and guesses whether this person\N{RIGHT SINGLE QUOTATION MARK}s row is in the table too "
-        f"{guess}",
-        "That holds whatever else is known, now or later, and for all that is computed from it, this page included. "
-        "The number of rows is protected as well.",
+        f"The promise to one person{where}: anyone who knows all other rows of the table, sees everything that the "
+        "site sent in this run, and guesses whether this person\N{RIGHT SINGLE QUOTATION MARK}s row is in the table "
+        f"too {guess}",
+        "This holds whatever else is known, now or later, and for everything that is computed from it, including this "
+        "page. The number of rows is protected as well.",
     ]
     if len(kept) > 1:
         together = [math.fsum(_known(one)[k] for one in kept) for k in (0, 1)]
         out.append(
-            "It is promised for one row at one site, and promises add up: to a person with one row at each of these "
+            "The promise is for one row at one site, and prices add up: for a person with one row at each of these "
             f"{len(kept)} sites, ε = {shown_number(together[0])} and δ = {shown_number(together[1])}. Several rows in "
-            "one table are protected less as well."
+            "one table are also protected less."
         )
     else:
-        out.append("It is promised for one row: a person with several rows in the table is protected less.")
+        out.append("The promise is for one row: a person with several rows in the table is protected less.")
     if open_:
         out.append(f"Nothing is promised to a person with a row at {listed(open_, 'or')}.")
     return out
@@ -115,7 +106,6 @@ def rows_in_all(promised: Sequence[Promise]) -> str:
 
     Examples
     --------
-    >>> from fedperi.report.privacy_words import rows_in_all
     >>> rows_in_all([])
     ''
     """
@@ -139,11 +129,10 @@ def redrawn(promised: Sequence[Promise]) -> str:
 
 
 def right_guesses(epsilon: float, delta: float) -> float:
-    """Largest share of correct guesses whether a row is in the table, with prior 1/2.
+    """Compute the largest share of correct guesses whether a row is in the table, with prior 1/2.
 
     Examples
     --------
-    >>> from fedperi.report.privacy_words import right_guesses
     >>> round(right_guesses(1.0, 1e-6), 3), right_guesses(5000.0, 0.5)
     (0.731, 1.0)
     """
@@ -156,7 +145,6 @@ def listed(names: Sequence[str], last: str = "and") -> str:
 
     Examples
     --------
-    >>> from fedperi.report.privacy_words import listed
     >>> listed(["a"]), listed(["a", "b", "c"]), listed(list("abcdefgh"), "or")
     ('a', 'a, b and c', 'a, b, c, d or 4 more')
     """
@@ -193,7 +181,7 @@ def _regret(who: str, sites: Sequence[Promise], private: bool) -> list[str]:
     changes = (
         f"One row was proven to change an answer {one_row}."
         if all(one.proven for one in sites)
-        else f"One row was taken to change an answer {one_row}, which was claimed and is not proven."
+        else f"One row was assumed to change an answer {one_row}, which was claimed and is not proven."
     )
     return [
         f"{who} added Laplace noise ({'OpenDP' if private else 'from a seed, in a test'}) to each answer, "
@@ -217,7 +205,7 @@ def _rho(sites: Sequence[Promise]) -> str:
 
 
 def _together(values: Sequence[float | None], write: Callable[[float], str]) -> str:
-    """One number if all sites have the same, else their range; empty if a site does not say."""
+    """Write one number if all sites have the same, else their range; empty if a site does not say."""
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return ""

@@ -39,7 +39,7 @@ class Strength:
     words: tuple[str, ...]
 
     def only_direct(self) -> Strength:
-        """The same without total effects (for open edges these are over DAGs with both directions)."""
+        """Return the same without total effects (for open edges these are over DAGs with both directions)."""
         return replace(self, total="", places=tuple((place, direct, "") for place, direct, _ in self.places), words=())
 
 
@@ -71,8 +71,8 @@ def strength(effects: Effects, cause: str, effect: str) -> Strength:
 
 
 def _place(one: Effect, rows: Sequence[Effect]) -> str:
-    levels = [f"{name} = {level}" for name, level in ((one.cause, one.cause_level), (one.effect, one.effect_level))]
-    named = ", ".join(text for text, level in zip(levels, (one.cause_level, one.effect_level), strict=True) if level)
+    levels = ((one.cause, one.cause_level), (one.effect, one.effect_level))
+    named = ", ".join(f"{name} = {level}" for name, level in levels if level)
     where = "Pooled" if one.pooled else one.site + (" (left out of the pooled effect)" if one.note else "")
     return f"{where}: {named}" if len({(row.cause_level, row.effect_level) for row in rows}) > 1 else where
 

@@ -15,7 +15,8 @@ from ..graph.validate import checked_names
 from ..names import check_name
 from .checks import bounds, flag, not_negative, number, one_of, positive, row_counts, whole
 from .dags import GraphModel, most_edges
-from .interventions.plan import Intervention, Removal
+from .interventions.plan import Intervention
+from .interventions.targets import Removal
 from .mechanisms import MechanismModel, Noise
 
 Sharing = bool | Literal["nothing"]
@@ -144,7 +145,7 @@ def _variables(value: Any) -> tuple[tuple[str, ...], PDAG | None]:
             raise InputError("variables must be at least 1, but the graph has none")
         return value.names, value
     value = value.tolist() if isinstance(value, np.ndarray) else value
-    # A set has no order of its own, and a mapping is not a list of names.
+    # A set has no order, and a mapping is not a list of names.
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | set | frozenset | Mapping):
         names = tuple(value)
         if not names:

@@ -19,7 +19,6 @@ def most_edges(p: int) -> int:
 
     Examples
     --------
-    >>> from fedperi.simulation.dags import most_edges
     >>> most_edges(4)
     6
     """
@@ -27,12 +26,10 @@ def most_edges(p: int) -> int:
 
 
 def random_order(names: Sequence[str], rng: np.random.Generator) -> tuple[str, ...]:
-    """Shuffle the names: the topological order that a random DAG will follow.
+    """Shuffle the names, for example into the topological order of a random DAG.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.dags import random_order
     >>> sorted(random_order(["A", "B", "C"], np.random.default_rng(0)))
     ['A', 'B', 'C']
     """
@@ -63,14 +60,8 @@ def random_dag(
         the given order and take parents among the earlier ones with probability proportional to degree + 1, so
         that a few early variables become causes of many.
 
-    Returns
-    -------
-    PDAG
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.dags import random_dag
     >>> random_dag(["A", "B", "C"], ["C", "A", "B"], 3, np.random.default_rng(0))
     PDAG('A -> B, C -> A, C -> B', names=['A', 'B', 'C'])
     """
@@ -85,24 +76,13 @@ def random_dag(
 def shield_colliders(dag: PDAG, order: Sequence[str]) -> PDAG:
     """Join the two parents of every v-structure by an edge along the order, in one pass.
 
-    No v-structure of the given DAG is left; the added edges may form others. A shielded collider is invisible in
-    observational data and becomes a v-structure at a site where an intervention removed the shield.
-
-    Parameters
-    ----------
-    dag : PDAG
-        The DAG to complete; it is not changed.
-    order : sequence of str
-        A topological order of it; the added edges follow it, so no cycle can arise.
-
-    Returns
-    -------
-    PDAG
+    No v-structure of the given DAG is left; the added edges may form others. They follow a topological order of the
+    DAG, so that no cycle can arise. A shielded collider is invisible in observational data and becomes a v-structure
+    at a site where an intervention removed the shield.
 
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.simulation.dags import shield_colliders
     >>> shield_colliders(fp.PDAG.from_edges([("A", "C"), ("B", "C")]), ["B", "A", "C"])
     PDAG('A -> C, B -> A, B -> C', names=['A', 'C', 'B'])
     """
@@ -125,8 +105,8 @@ def _scale_free(p: int, edges: float, rng: np.random.Generator) -> NDArray[np.bo
     drawn = np.zeros((p, p), dtype=bool)
     placed = 0
     for node in range(1, p):
-        # An even share for every newcomer; what an early one has no room for, the later ones take over. The last
-        # one always has room for the rest, since `edges` is at most the number of pairs.
+        # Every new variable gets an even share of the edges. An early one may have too few possible parents; then
+        # later ones get more. The last one can always take the rest: `edges` is at most the number of pairs.
         count = min(node, total * node // (p - 1) - placed)
         degree = (drawn[:node].sum(axis=1) + drawn[:, :node].sum(axis=0) + 1).astype(float)
         parents = rng.choice(node, size=count, replace=False, p=degree / degree.sum())

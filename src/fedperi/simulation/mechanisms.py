@@ -45,7 +45,7 @@ class Mechanism:
     functions : integer array, shape (p, p)
         Position in `FUNCTIONS` of the function of each edge.
     input_scales : array, shape (p,)
-        What a variable is divided by before a function is applied to it.
+        A variable is divided by its input scale before a function is applied to it.
     noise_scales : array, shape (p,)
         Standard deviations of the noise.
     means : array, shape (p,), optional
@@ -53,8 +53,6 @@ class Mechanism:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.mechanisms import Mechanism
     >>> Mechanism(np.array([[0, 2.0], [0, 0]]), np.zeros((2, 2), int), np.ones(2), np.ones(2)).order
     (0, 1)
     """
@@ -79,23 +77,10 @@ class Mechanism:
 
 
 def calibrate(mechanism: Mechanism, reference: Matrix) -> Mechanism:
-    """Set the input scales of a non-linear model to the root mean squares in a reference sample.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        A model without interventions.
-    reference : array, shape (n, p)
-        Noise of variance 1 to generate the reference sample from.
-
-    Returns
-    -------
-    Mechanism
+    """Set the input scales of a non-linear model to the root mean squares in a sample, generated from this noise.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.mechanisms import Mechanism, calibrate
     >>> model = Mechanism(np.zeros((1, 1)), np.zeros((1, 1), int), np.ones(1), np.ones(1))
     >>> calibrate(model, np.array([[2.0], [-2.0]])).input_scales.tolist()
     [2.0]
@@ -113,8 +98,6 @@ def draw_noise(rng: np.random.Generator, n: int, p: int, noise: Noise) -> Matrix
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.mechanisms import draw_noise
     >>> bool(abs(draw_noise(np.random.default_rng(0), 100, 2, "uniform")).max() <= 3**0.5)
     True
     """
@@ -128,25 +111,12 @@ def draw_noise(rng: np.random.Generator, n: int, p: int, noise: Noise) -> Matrix
 
 
 def generate(mechanism: Mechanism, noise: Matrix) -> Matrix:
-    """Turn noise into data, in topological order.
+    """Turn noise of mean 0 and variance 1 into data, in topological order.
 
     Sums run over the parents in a fixed order and without BLAS, whose results differ between machines.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The structural equations.
-    noise : array, shape (n, p)
-        Noise of mean 0 and variance 1.
-
-    Returns
-    -------
-    array, shape (n, p)
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.mechanisms import Mechanism, generate
     >>> model = Mechanism(np.array([[0, 0], [2.0, 0]]), np.zeros((2, 2), int), np.ones(2), np.ones(2))
     >>> generate(model, np.array([[1.0, 10.0]])).tolist()  # the second causes the first
     [[21.0, 10.0]]

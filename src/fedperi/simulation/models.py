@@ -9,8 +9,7 @@ import numpy as np
 
 from ..graph.pdag import PDAG
 from .arguments import Arguments
-from .dags import random_dag, random_order
-from .dags import shield_colliders as shielded
+from .dags import random_dag, random_order, shield_colliders
 from .interventions.changes import change, drifted, log_uniform
 from .interventions.plan import SiteIntervention
 from .mechanisms import Matrix, Mechanism, calibrate
@@ -20,7 +19,7 @@ from .streams import Purpose, stream
 
 # Where sites share nothing and no range of noise levels is given, levels are drawn from half to twice the common one.
 OWN_LEVELS = 2.0
-# Offsets of columns with units of their own: within this many units of zero, as the means of a laboratory are.
+# Largest offset of a column with its own unit, in these units: about as large as means of laboratory values.
 LARGEST_OFFSET = 5.0
 
 
@@ -31,7 +30,7 @@ def true_dag(given: Arguments) -> PDAG:
     rng = stream(given.seed, Purpose.GRAPH)
     order = random_order(given.names, rng)
     dag = random_dag(given.names, order, given.expected_edges, rng, given.graph)
-    return shielded(dag, order) if given.shield_colliders else dag
+    return shield_colliders(dag, order) if given.shield_colliders else dag
 
 
 def hidden_variables(dag: PDAG, count: int, seed: int) -> tuple[str, ...]:
@@ -40,11 +39,10 @@ def hidden_variables(dag: PDAG, count: int, seed: int) -> tuple[str, ...]:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.simulation.models import hidden_variables
     >>> hidden_variables(fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")]), 2, seed=0)
     ('A',)
     """
-    shuffled = [dag.names[int(i)] for i in stream(seed, Purpose.HIDDEN).permutation(len(dag.names))]
+    shuffled = random_order(dag.names, stream(seed, Purpose.HIDDEN))
     chosen = [name for name in shuffled if len(dag.children(name)) >= 2][:count]
     return tuple(name for name in dag.names if name in chosen)
 
@@ -55,7 +53,6 @@ def induced(dag: PDAG, hidden: Collection[str]) -> PDAG:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.simulation.models import induced
     >>> induced(fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")]), ["A"])
     PDAG('B -> C', names=['B', 'C'])
     """

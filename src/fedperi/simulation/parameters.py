@@ -1,8 +1,7 @@
-"""Drawing the parameters of a structural equation model, and changing them by interventions."""
+"""Draw the parameters of a structural equation model, and remove those of missing edges."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,34 +9,15 @@ import numpy as np
 from ..graph.pdag import PDAG
 from .mechanisms import FUNCTIONS, Matrix, Mechanism
 
-# A parametric intervention multiplies or divides the noise's standard deviation by a factor in this range. Redrawn
-# weights alone could land next to the old ones; this makes the change real: the variance moves by 2.25 at least.
-NOISE_CHANGE = (1.5, 3.0)
-
 
 def draw_mechanism(dag: PDAG, rng: np.random.Generator, *, weights: tuple[float, float], nonlinear: bool) -> Mechanism:
-    """Draw weights, and functions if the model is to be non-linear, for the edges of a DAG.
+    """Draw the weights of the edges of a DAG, and their functions if the model is non-linear.
 
-    Parameters
-    ----------
-    dag : PDAG
-        The graph.
-    rng : numpy Generator
-        Source of randomness.
-    weights : (low, high)
-        Range of the absolute weights; signs are random.
-    nonlinear : bool
-        Whether every edge draws one of tanh, sin and the square, or is linear.
-
-    Returns
-    -------
-    Mechanism
+    Absolute weights are uniform in a range, and signs are random.
 
     Examples
     --------
     >>> import fedperi as fp
-    >>> import numpy as np
-    >>> from fedperi.simulation.parameters import draw_mechanism
     >>> dag = fp.PDAG.from_edges([("A", "B")])
     >>> model = draw_mechanism(dag, np.random.default_rng(0), weights=(0.5, 1.0), nonlinear=False)
     >>> (model.weights != 0).tolist(), bool(0.5 <= abs(model.weights[0, 1]) <= 1.0)
@@ -56,9 +36,6 @@ def restrict(mechanism: Mechanism, dag: PDAG) -> Mechanism:
     Examples
     --------
     >>> import fedperi as fp
-    >>> import numpy as np
-    >>> from fedperi.simulation.mechanisms import Mechanism
-    >>> from fedperi.simulation.parameters import restrict
     >>> model = Mechanism(np.array([[0, 2.0], [0, 0]]), np.zeros((2, 2), int), np.ones(2), np.ones(2))
     >>> restrict(model, fp.PDAG([[0, 0], [0, 0]])).weights.tolist()
     [[0.0, 0.0], [0.0, 0.0]]
@@ -69,45 +46,6 @@ def restrict(mechanism: Mechanism, dag: PDAG) -> Mechanism:
         weights=np.where(edges, mechanism.weights, 0.0),
         functions=np.where(edges, mechanism.functions, 0),
     )
-
-
-def redraw(
-    mechanism: Mechanism, targets: Sequence[int], rng: np.random.Generator, *, weights: tuple[float, float]
-) -> Mechanism:
-    """Intervene parametrically: new weights and another noise scale for the targets, the same edges and functions.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The model before the intervention.
-    targets : sequence of int
-        Positions of the targets.
-    rng : numpy Generator
-        Source of randomness.
-    weights : (low, high)
-        Range of the absolute weights.
-
-    Returns
-    -------
-    Mechanism
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.mechanisms import Mechanism
-    >>> from fedperi.simulation.parameters import redraw
-    >>> model = Mechanism(np.array([[0, 2.0], [0, 0]]), np.zeros((2, 2), int), np.ones(2), np.ones(2))
-    >>> changed = redraw(model, [1], np.random.default_rng(0), weights=(0.5, 1.0))
-    >>> bool(changed.weights[0, 1] != 2.0), (changed.noise_scales != 1).tolist()
-    (True, [False, True])
-    """
-    new_weights, new_scales = np.array(mechanism.weights), np.array(mechanism.noise_scales)
-    for j in targets:
-        drawn = signed_weights(rng, (len(new_weights),), weights)
-        new_weights[:, j] = np.where(mechanism.weights[:, j] != 0, drawn, 0.0)
-        factor = rng.uniform(*NOISE_CHANGE)
-        new_scales[j] *= factor if rng.random() < 0.5 else 1 / factor
-    return replace(mechanism, weights=new_weights, noise_scales=new_scales)
 
 
 def signed_weights(rng: np.random.Generator, shape: tuple[int, ...], weights: tuple[float, float]) -> Matrix:

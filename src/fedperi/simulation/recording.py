@@ -1,4 +1,4 @@
-"""From the values of a model to the table of a site: what is hidden, errors of measurement, units, bins."""
+"""Turn the values of a model into the table of a site: hidden variables, errors of measurement, units, bins."""
 
 from __future__ import annotations
 
@@ -37,8 +37,6 @@ class Recording:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.recording import Recording, table
     >>> celsius = Recording(("warmth",), (1,), np.zeros(1), np.full(1, 0.5), np.full(1, 37.0), None, None)
     >>> table(celsius, np.array([[9.0, 2.0]]), np.random.default_rng(0))["warmth"].tolist()
     [38.0]
@@ -72,8 +70,6 @@ def recorded_moments(recording: Recording, mean: Matrix, covariance: Matrix) -> 
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.recording import Recording, recorded_moments
     >>> scale = Recording(("a",), (0,), np.ones(1), np.full(1, 2.0), np.full(1, 5.0), None, None)
     >>> recorded_moments(scale, np.array([1.0]), np.array([[3.0]]))
     (array([7.]), array([[16.]]))

@@ -9,7 +9,8 @@ from ..graph.interventions import mutilate
 from ..graph.pdag import PDAG
 from .arguments import Arguments, Sharing, check_arguments
 from .dags import GraphModel
-from .interventions.plan import Intervention, Removal, plan_sites
+from .interventions.plan import Intervention, plan_sites
+from .interventions.targets import Removal
 from .mechanisms import Mechanism, MechanismModel, Noise, draw_noise, generate
 from .models import hidden_variables, induced, make_recording, site_mechanism, true_dag
 from .recording import Recording, table

@@ -1,7 +1,7 @@
 """One seed, many independent random streams: one per purpose and site.
 
-A site draws from streams of its own, so its data cannot depend on how many sites come after it or how many rows the
-others have.
+Every site has its own streams, so its data do not depend on the number of sites after it, or on the numbers of rows at
+other sites.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ def stream(seed: int, purpose: Purpose, site: int = 0) -> np.random.Generator:
 
     Examples
     --------
-    >>> from fedperi.simulation.streams import Purpose, stream
     >>> float(stream(0, Purpose.NOISE, 1).random()) == float(stream(0, Purpose.NOISE, 1).random())
     True
     >>> float(stream(0, Purpose.NOISE, 1).random()) == float(stream(0, Purpose.NOISE, 2).random())

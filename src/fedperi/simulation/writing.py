@@ -45,12 +45,11 @@ def write(sites: Sequence[pd.DataFrame], known: Mapping[str, Any], directory: Pa
 
 
 def truth(simulation: Simulation) -> dict[str, Any]:
-    """Collect what truth.json holds.
+    """Collect the content of truth.json.
 
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.simulation.writing import truth
     >>> known = truth(fp.simulate(fp.PDAG.from_edges([("A", "B")]), clients=2, samples=10))
     >>> known["dag"], known["cpdag"], known["targets"]
     ({'directed': [['A', 'B']], 'undirected': []}, {'directed': [], 'undirected': [['A', 'B']]}, [[], ['B']])
@@ -87,12 +86,11 @@ def truth(simulation: Simulation) -> dict[str, Any]:
 
 
 def clinic_truth(clinic: Clinic) -> dict[str, Any]:
-    """Collect what truth.json holds of a clinic.
+    """Collect the content of truth.json for a clinic.
 
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.simulation.writing import clinic_truth
     >>> known = clinic_truth(fp.clinic(sites=2, rows=10, policies=1, case_mix=False))
     >>> sum(len(groups) == 2 for groups in known["groups"].values())
     1

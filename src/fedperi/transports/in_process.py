@@ -1,11 +1,11 @@
-"""Sites in this process: one after the other, or in several threads, with the same answers on more than one core."""
+"""Sites in this process: one after the other, or in several threads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
-from typing import Any, Self
+from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,55 +23,50 @@ class InProcess:
     """Sites in this process: for simulation, tests, and tables that are in one place."""
 
     def __init__(self, sites: Sequence[Respondent]) -> None:
-        self._sites = list(sites)
-
-    @property
-    def sites(self) -> tuple[Respondent, ...]:
-        """The sites."""
-        return tuple(self._sites)
+        self.sites = tuple(sites)
 
     def open(self, settings: Settings) -> list[Welcome]:
         """Begin a run at every site, with the variables in the order of the first one."""
-        names = common_names([(site.name, site.names) for site in self._sites])
-        return [site.open(settings, names) for site in self._sites]
+        names = common_names([(site.name, site.names) for site in self.sites])
+        return [site.open(settings, names) for site in self.sites]
 
     @property
     def widest(self) -> int:
-        """Columns, or levels, of the widest variable, as the sites score it since they were opened."""
-        return max((site.widest for site in self._sites), default=1)
+        """Columns, or levels, of the widest variable, as the opened sites score it."""
+        return max((site.widest for site in self.sites), default=1)
 
     @property
     def counted(self) -> bool:
-        """Whether a site may score by counts, since it was opened."""
-        return any(site.counted for site in self._sites)
+        """Whether one of the opened sites may score by counts."""
+        return any(site.counted for site in self.sites)
 
     def fingerprints(self) -> list[str]:
-        """Identify what the sites answer from, for the manifest of a run in one place; never sent over a network."""
-        return [site.fingerprint() for site in self._sites]
+        """Identify the data of every site, for the manifest of a run in one place; never sent over a network."""
+        return [site.fingerprint() for site in self.sites]
 
     @property
     def dropped(self) -> tuple[()]:
-        """Nobody: sites in this process stay."""
+        """No site: those in this process cannot be lost."""
         return ()
 
     def close(self) -> None:
-        """Do nothing: a site in this process need not be told."""
+        """Do nothing: sites in this process need no message that the run is over."""
 
     def privacy(self) -> list[dict[str, Any] | None]:
-        """Return what the sites say about their privacy by now; answers may have cost something since the welcome."""
-        return [site.privacy for site in self._sites]
+        """Return what each site says about its privacy so far; answers may have cost something since the welcome."""
+        return [site.privacy for site in self.sites]
 
     def ask(self, questions: Sequence[Question]) -> Iterator[list[Floats]]:
-        """Put the same questions to every site, one after the other, as answers are taken."""
-        for site in self._sites:
+        """Put the same questions to every site; a site answers when its item is taken from the iterator."""
+        for site in self.sites:
             yield [site.answer(question) for question in questions]
 
 
-class Threaded(InProcess):
-    """Sites in this process, distributed over threads. To be used in a `with` statement.
+class Threaded(InProcess, AbstractContextManager["Threaded"]):
+    """Sites in this process, distributed over threads, with the same answers. Use it in a `with` statement.
 
-    Compiled loops leave other threads free; what Python does itself gains nothing. So phase 2, and what takes no time,
-    is done one site after the other.
+    Only compiled loops run in parallel; threads do not make Python code faster. So the questions of phase 2, and very
+    quick answers, are processed one site after the other.
 
     Examples
     --------
@@ -88,13 +83,7 @@ class Threaded(InProcess):
         self._jobs = jobs
         self._threads = ThreadPoolExecutor(jobs, "fedperi-site")
 
-    def __enter__(self) -> Self:
-        """Return this."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """End the threads."""
         self._threads.shutdown(cancel_futures=True)
 
@@ -114,7 +103,7 @@ class Threaded(InProcess):
 
 
 def _reads_memory(site: Respondent) -> bool:
-    """Whether a site has to read a DataFrame again, which is Python's work."""
+    """Whether a site has to read a DataFrame again, which threads do not make faster."""
     return isinstance(site, Site) and site.known is None and not site.table.is_file
 
 
@@ -124,7 +113,7 @@ class WorkInProcess:
     Parameters
     ----------
     rows : mapping of str to array
-        For every site its table as numbers, columns in one order.
+        The table of every site as numbers, all with the same order of columns.
     names : sequence of str
         The variables.
     """
@@ -141,20 +130,18 @@ class WorkInProcess:
 
     @property
     def dropped(self) -> tuple[()]:
-        """Nobody: sites in this process stay."""
+        """No site: those in this process cannot be lost."""
         return ()
 
     def close(self) -> None:
-        """Do nothing: a worker in this process need not be told."""
+        """Do nothing: workers in this process need no message that the run is over."""
 
     def fingerprints(self) -> list[str]:
         """Identify the rows of every site; never sent over a network."""
         return [digest(self._names, len(rows), rows) for rows in self._rows.values()]
 
     def perform(self, kind: str, payload: Payload) -> list[Payload]:
-        """Send a step to all sites."""
-        answers = []
-        for at, worker in enumerate(self._workers):
-            answer, self._states[at] = worker.perform(kind, payload, self._states[at])
-            answers.append(answer)
-        return answers
+        """Perform a step at all sites."""
+        done = [worker.perform(kind, payload, state) for worker, state in zip(self._workers, self._states, strict=True)]
+        self._states = [state for _, state in done]
+        return [answer for answer, _ in done]

@@ -1,8 +1,8 @@
-"""A small web server for people and monitors on the same machine: it shows pages, and changes nothing.
+"""A small web server for people and monitoring tools on the same machine; read-only.
 
-It listens on the loopback address unless told otherwise, answers GET and HEAD only, and no request whose Host is a
-foreign name: a web page elsewhere could otherwise let its own name point here, and read what it gets
-(DNS rebinding). What is on the pages is made by functions that are given; this module knows no site and no coordinator.
+It listens on the loopback address unless told otherwise, and answers GET and HEAD only. It refuses requests whose Host
+header is a foreign name. Otherwise a web page elsewhere could let its own name resolve to this machine, and read the
+answers (DNS rebinding). The caller passes the functions that make the pages.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from socket import AF_INET6, socket
 from ..errors import InputError
 
 MOST_AT_ONCE = 16
-"""Requests that are answered at the same time; one more waits for nothing and is cut off."""
+"""Requests that are answered at the same time; any more are cut off at once."""
 
 PATIENCE = 10.0
-"""Seconds after which a client that is silent is cut off."""
+"""Seconds after which a silent client is cut off."""
 
 NOTHING = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; frame-ancestors 'none'; "
     "base-uri 'none'"
 )
-"""What a page may do: have its own style, and nothing else."""
+"""Content-Security-Policy of a page that may have its own style, and nothing else."""
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -39,7 +39,7 @@ _HEADERS = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a path gives: text of a type, a status, and what a browser may do with it (Content-Security-Policy)."""
+    """The answer to a request: text of a type, the HTTP status, and the Content-Security-Policy for browsers."""
 
     text: str
     type: str = "text/html"
@@ -49,7 +49,7 @@ class Answer:
 
 @contextmanager
 def status_server(host: str, port: int, pages: Mapping[str, Callable[[], Answer]]) -> Iterator[int]:
-    """Answer requests in threads of their own while the block runs; give the port.
+    """Answer requests in background threads while the `with` block runs, and yield the port.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def status_server(host: str, port: int, pages: Mapping[str, Callable[[], Answer]
     port : int
         The port; 0 chooses a free one.
     pages : mapping of str to callable
-        What each path gives.
+        For each path, the function that makes its answer.
 
     Examples
     --------
@@ -92,19 +92,19 @@ def status_server(host: str, port: int, pages: Mapping[str, Callable[[], Answer]
 
 
 def check_host(host: str) -> None:
-    """Raise unless this is an address to listen at.
+    """Raise unless `host` is an IP address.
 
     Examples
     --------
     >>> check_host("localhost")
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: --status-host is an address of this machine, such as 127.0.0.1; not 'localhost'
+    fedperi.errors.InputError: --status-host must be an address of this machine, such as 127.0.0.1, not 'localhost'
     """
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        raise InputError(f"--status-host is an address of this machine, such as 127.0.0.1; not {host!r}") from None
+        raise InputError(f"--status-host must be an address of this machine, such as 127.0.0.1, not {host!r}") from None
 
 
 def is_local(host: str) -> bool:
@@ -119,7 +119,7 @@ def is_local(host: str) -> bool:
 
 
 def is_own_host(named: str | None, listening: str) -> bool:
-    """Whether a Host header names this server by an address, or as localhost: a name could belong to anybody.
+    """Whether a Host header names this server by an address, or as localhost; other names may belong to anyone.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def is_own_host(named: str | None, listening: str) -> bool:
     (True, True)
     >>> [is_own_host(name, "127.0.0.1") for name in ("evil.example.org", None, "8.8.8.8")]
     [False, False, False]
-    >>> is_own_host("10.0.0.5:9100", "0.0.0.0")  # a server that listens at all addresses has more than loopback
+    >>> is_own_host("10.0.0.5:9100", "0.0.0.0")  # a server at all addresses is reached by others than loopback
     True
     """
     text = named or ""
@@ -147,29 +147,29 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], pages: Mapping[str, Callable[[], Answer]]) -> None:
         self.pages = pages
-        self._room = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
         if ":" in address[0]:
             self.address_family = AF_INET6
         super().__init__(address, _Handler)
 
     def process_request(self, request: socket | tuple[bytes, socket], client_address: object) -> None:
-        if not self._room.acquire(blocking=False):
+        if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
             return
         try:
             super().process_request(request, client_address)
         except BaseException:
-            self._room.release()
+            self._free.release()
             raise
 
     def process_request_thread(self, request: socket | tuple[bytes, socket], client_address: object) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._room.release()
+            self._free.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that goes away in the middle is nobody's business."""
+        """Ignore clients that disconnect in the middle of a request."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -178,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "fedperi", ""
 
     def do_GET(self) -> None:
-        self._give(self._answer())
+        self._send(self._answer())
 
     do_HEAD = do_GET
 
@@ -192,13 +192,13 @@ class _Handler(BaseHTTPRequestHandler):
             )
         page = self.server.pages.get(self.path.partition("?")[0])
         if page is None:
-            return Answer(f"There is no such page; there are {', '.join(self.server.pages)}\n", "text/plain", 404)
+            return Answer(f"There is no such page; the pages are {', '.join(self.server.pages)}\n", "text/plain", 404)
         try:
             return page()
-        except InputError as error:  # what the disk holds cannot be read: said here, and the server goes on
+        except InputError as error:  # a file on the disk cannot be read: say so, and keep serving
             return Answer(f"{error}\n", "text/plain", 500)
 
-    def _give(self, answer: Answer) -> None:
+    def _send(self, answer: Answer) -> None:
         body = answer.text.encode("utf-8", "replace")
         self.send_response(answer.status)
         for name, value in _HEADERS.items():
@@ -211,9 +211,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Refuse without repeating anything of the request; other methods than GET and HEAD are among these."""
+        """Refuse a request, for example with another method, without repeating any of it."""
         self.close_connection = True
-        self._give(Answer("Only GET is answered here.\n", "text/plain", 405 if code == 501 else code))
+        self._send(Answer("Only GET is answered here.\n", "text/plain", 405 if code == 501 else code))
 
     def log_message(self, format: str, *args: object) -> None:
-        """Keep requests out of the output, which is about runs."""
+        """Log no requests: the output is about runs."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from ..._version import __version__
-from ..page import environment
+from ..page import environment, template
 from ..paper.methods import citation
 from ..pictures.pag import pag_svg
 from ..privacy import promises
@@ -29,24 +28,18 @@ def render_pag_report(result: FCIResult) -> str:
     """
     from markupsafe import Markup
 
-    folder = files("fedperi.report") / "templates"
-    style = "".join((folder / name).read_text(encoding="utf-8") for name in ("report.css", "mechanisms.css"))
-    page: str = (
-        environment()
-        .get_template("pag.html")
-        .render(
-            result=result,
-            version=__version__,
-            style=Markup(style),
-            picture=Markup(pag_svg(result.graph)),
-            counted=counted(result.graph),
-            edges=[(edge, edge_words(*edge)) for edge in result.graph.edges],
-            changes=change_words(result.changes),
-            promises=promises(result),
-            assumptions=ASSUMPTIONS,
-            methods=methods_text(result),
-            citation=citation(__version__),
-            manifest=json.dumps(result.manifest, indent=2, ensure_ascii=False),
-        )
+    html = environment().get_template("pag.html")
+    return html.render(
+        result=result,
+        version=__version__,
+        style=Markup(template("report.css") + template("mechanisms.css")),
+        picture=Markup(pag_svg(result.graph)),
+        counted=counted(result.graph),
+        edges=[(edge, edge_words(*edge)) for edge in result.graph.edges],
+        changes=change_words(result.changes),
+        promises=promises(result),
+        assumptions=ASSUMPTIONS,
+        methods=methods_text(result),
+        citation=citation(__version__),
+        manifest=json.dumps(result.manifest, indent=2, ensure_ascii=False),
     )
-    return page

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...methods.fci.result import FCIResult
 
 _MEANINGS = {
-    "-->": "{a} causes {b}, perhaps through others; they may have a hidden common cause besides.",
+    "-->": "{a} causes {b}, perhaps through others; they may have a hidden common cause as well.",
     "<->": "Neither causes the other: they have a hidden common cause.",
     "o->": "{b} does not cause {a}. {a} causes {b}, or they have a hidden common cause, or both.",
     "o-o": "They are connected; the tables do not say how.",
@@ -27,7 +27,7 @@ _MEANINGS = {
 ASSUMPTIONS = (
     Assumption(
         "One graph, hidden causes allowed",
-        "All sites share one acyclic graph over what was measured and what was not.",
+        "All sites share one acyclic graph over measured and unmeasured variables.",
         "Arrowheads may be wrong.",
     ),
     Assumption(

@@ -22,6 +22,45 @@ BOUNDS = Assumption(
     "Values outside the public bounds were moved to the nearest one, long rows were shortened, and noise was added.",
     "Edges that are weak against the noise are missed, and bounds that are too narrow distort relations.",
 )
+COMMON = (
+    Assumption(
+        "No hidden common causes",
+        "Every common cause of two variables in the graph is itself in the graph (causal sufficiency). Rows were "
+        "not selected by something that depends on these variables.",
+        "An edge may stand for a cause that was not measured, and its direction may be wrong.",
+    ),
+    Assumption(
+        "Nothing cancels out",
+        "Two variables that are connected in the true graph are also dependent in the data (faithfulness), and "
+        "there are enough rows to see it.",
+        "Edges that are weak, or that cancel along two paths, are missed.",
+    ),
+)
+KNOWLEDGE = Assumption(
+    "Background knowledge is right",
+    "Edges and orders that were required or forbidden are taken as true, whatever the data say.",
+    "A wrong statement bends the graph around it.",
+)
+REGRETS = Assumption(
+    "One graph, without cycles",
+    "All sites share one acyclic graph. What differs between them are strengths, and edges that an "
+    "intervention removed; no site has an additional edge.",
+    "An edge of one site alone counts as chance or enters the common graph, depending on its strength.",
+)
+INTERVENTIONS = {
+    "PERI": Assumption(
+        "No interventions",
+        "No site was changed by an intervention on a variable of the graph.",
+        "Edges that an intervention removed at some site may be missed: use I-PERI.",
+    ),
+    "I-PERI": Assumption(
+        "At least one observational site",
+        "At one site at least, nobody intervened on the variables. It need not be known which. At the others, "
+        "unknown interventions may have removed influences on some variables.",
+        "Edges that are removed everywhere cannot be found, and colliders that they would shield are read "
+        "as if the edge were not there.",
+    ),
+}
 BASELINES = {
     "NOTEARS-ADMM": (
         ONE_DAG,
@@ -43,6 +82,18 @@ BASELINES = {
     ),
 }
 """Further assumptions of methods without regrets."""
+FORMS = {
+    "linear": "Each variable is a linear function of its causes plus noise; scores are those of Gaussian noise.",
+    "nonlinear": "Each variable is a smooth function of its causes, the effects of which add up.",
+    "mixed": "Categories enter as indicators, and relations are linear in these; an approximation.",
+    "discrete": "Each category has its own distribution for every combination of its causes.",
+    "auto": "If all columns are continuous, each is a linear function of its causes plus noise. If all are "
+    "categories, each has its own distribution for every combination of its causes. In a mix of both, "
+    "categories enter as indicators, and relations are linear in these.",
+    "released": "Each variable is taken as its site released it: linear in its causes, or smooth with effects that "
+    "add up; categories as indicators.",
+    "noisy auto": "Each variable is a linear function of its causes plus noise; categories enter as indicators.",
+}
 
 
 def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumption]:
@@ -50,76 +101,19 @@ def assumptions(method: Mapping[str, Any], noisy: bool = False) -> list[Assumpti
 
     Examples
     --------
-    >>> from fedperi.report.paper.assumptions import assumptions
     >>> [a.name for a in assumptions({"name": "I-PERI", "data": "linear"})][:2]
     ['No hidden common causes', 'Nothing cancels out']
     """
-    if method.get("name") in BASELINES:
-        return [*_common(), *BASELINES[str(method["name"])], _rows(method)]
-    if method.get("name") == "M-PERI":
-        bounds = [BOUNDS] if noisy else []
-        return [*_common(), *SHARED, form_of_relations(method), *bounds, _rows(method), *_known(method)]
-    out = [
-        *_common(),
-        Assumption(
-            "One graph, without cycles",
-            "All sites share one acyclic graph. What differs between them are strengths, and edges that an "
-            "intervention removed; no site has an additional edge.",
-            "An edge of one site alone counts as chance or enters the common graph, depending on its strength.",
-        ),
-    ]
-    if method.get("name") == "PERI":
-        out.append(
-            Assumption(
-                "No interventions",
-                "No site was changed by an intervention on a variable of the graph.",
-                "Edges that an intervention removed at some site may be missed: use I-PERI.",
-            )
-        )
-    elif method.get("name") == "I-PERI":
-        out.append(
-            Assumption(
-                "At least one observational site",
-                "At one site at least, nobody intervened on the variables. It need not be known which. At the others, "
-                "unknown interventions may have removed influences on some variables.",
-                "Edges that are removed everywhere cannot be found, and colliders that they would shield are read "
-                "as if the edge were not there.",
-            )
-        )
-    data = str(method.get("data", "auto"))
-    out.append(_model(data if not noisy else f"noisy {data}" if method.get("privacy") else "released"))
-    if noisy:
-        out.append(BOUNDS)
-    return [*out, _rows(method), *_known(method)]
-
-
-def _known(method: Mapping[str, Any]) -> list[Assumption]:
-    if not method.get("knowledge"):
-        return []
-    return [
-        Assumption(
-            "Background knowledge is right",
-            "Edges and orders that were required or forbidden are taken as true, whatever the data say.",
-            "A wrong statement bends the graph around it.",
-        )
-    ]
-
-
-def _common() -> list[Assumption]:
-    return [
-        Assumption(
-            "No hidden common causes",
-            "Every common cause of two variables in the graph is itself in the graph (causal sufficiency). Rows were "
-            "not selected by something that depends on these variables.",
-            "An edge may stand for a cause that was not measured, and its direction may be wrong.",
-        ),
-        Assumption(
-            "Nothing cancels out",
-            "Two variables that are connected in the true graph are also dependent in the data (faithfulness), and "
-            "there are enough rows to see it.",
-            "Edges that are weak, or that cancel along two paths, are missed.",
-        ),
-    ]
+    name, data = str(method.get("name")), str(method.get("data", "auto"))
+    if name in BASELINES:
+        return [*COMMON, *BASELINES[name], _rows(method)]
+    if name == "M-PERI":
+        own = [*SHARED, form_of_relations(method)]
+    else:
+        form = data if not noisy else f"noisy {data}" if method.get("privacy") else "released"
+        own = [REGRETS, *([INTERVENTIONS[name]] if name in INTERVENTIONS else []), _form(form)]
+    bounds, knowledge = [BOUNDS] * noisy, [KNOWLEDGE] * bool(method.get("knowledge"))
+    return [*COMMON, *own, *bounds, _rows(method), *knowledge]
 
 
 def _rows(method: Mapping[str, Any]) -> Assumption:
@@ -131,21 +125,9 @@ def _rows(method: Mapping[str, Any]) -> Assumption:
     return Assumption("Independent rows", rows, "Evidence is overstated, and there are too many edges.")
 
 
-def _model(data: str) -> Assumption:
-    says = {
-        "linear": "Each variable is a linear function of its causes plus noise; scores are those of Gaussian noise.",
-        "nonlinear": "Each variable is a smooth function of its causes, the effects of which add up.",
-        "mixed": "Categories enter as indicators, and relations are linear in these; an approximation.",
-        "discrete": "Each category has its own distribution for every combination of its causes.",
-        "auto": "If all columns are continuous, each is a linear function of its causes plus noise. If all are "
-        "categories, each has its own distribution for every combination of its causes. In a mix of both, "
-        "categories enter as indicators, and relations are linear in these.",
-        "released": "Each variable is taken as its site released it: linear in its causes, or smooth with effects that "
-        "add up; categories as indicators.",
-        "noisy auto": "Each variable is a linear function of its causes plus noise; categories enter as indicators.",
-    }
+def _form(data: str) -> Assumption:
     return Assumption(
         "The form of the relations",
-        says.get(data) or says.get(data.removeprefix("noisy "), says["auto"]),
+        FORMS.get(data) or FORMS.get(data.removeprefix("noisy "), FORMS["auto"]),
         "Relations of another form, such as a U shape under a linear score, can be missed.",
     )

@@ -1,4 +1,4 @@
-"""What a run of M-PERI assumed and did, in sentences."""
+"""Describe what a run of M-PERI assumed and did."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...methods.mperi.directions import OVERWHELMING, TEMPER, allowed_doubt
+from ...phrases import with_noun
 from ..grades import count_grades, what_they_rest_on
 
 if TYPE_CHECKING:
@@ -106,10 +107,9 @@ def what_mechanisms_showed(result: Result) -> str:
     """Count the findings, for the methods section of a paper."""
     confirmed, resting, lines = count_grades(result)
     sites = len({one.site for one in result.differences})
-    edges = len(result.graph)
     return (
-        f"The graph has {edges} edge{'s' * (edges != 1)}: {confirmed} with a direction that holds whichever site is "
-        f"left out, {resting} with one that rests on {what_they_rest_on(result)}, and {lines} with an open direction. "
-        f"{len(result.differences)} mechanism{'s' * (len(result.differences) != 1)} differed from those of most sites, "
-        f"at {sites} site{'s' * (sites != 1)}."
+        f"The graph has {with_noun(len(result.graph), 'edge')}: {confirmed} with a direction that holds whichever site "
+        f"is left out, {resting} with one that rests on {what_they_rest_on(result)}, and {lines} with an open "
+        f"direction. {with_noun(len(result.differences), 'mechanism')} differed from those of most sites, at "
+        f"{with_noun(sites, 'site')}."
     )

@@ -1,4 +1,4 @@
-"""What a run did, in sentences."""
+"""Describe what a run did, as in the methods section of a paper."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ def methods_text(result: Result) -> str:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.paper.methods import methods_text
     >>> result = fp.IPERI().fit(fp.simulate(3, clients=2, samples=100).sites)
     >>> print(methods_text(result))
     Causal structure was estimated with I-PERI (Baldo and Assaad, 2026) ...
@@ -125,11 +124,10 @@ def _found(result: Result) -> str:
 
 
 def citation(version: str) -> str:
-    """How to cite the paper and the software.
+    """Say how to cite the paper and the software.
 
     Examples
     --------
-    >>> from fedperi.report.paper.methods import citation
     >>> print(citation("0.1"))
     F. Baldo and C. K. Assaad. Regret-Based Federated Causal Discovery with Unknown Interventions. 2026.
     The fedperi developers. fedperi: federated causal discovery with unknown interventions. Version 0.1. Apache-2.0.
@@ -139,7 +137,7 @@ def citation(version: str) -> str:
 
 
 def bibtex(version: str, method: str) -> str:
-    """BibTeX entries for the software and, for methods of the paper, for the paper.
+    """Write BibTeX entries for the software and, for methods of the paper, for the paper.
 
     Examples
     --------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ...methods.certainty import WORDS
 from ...methods.effects.words import number
 from ...methods.tables import EdgeRow, edge_rows
+from ...phrases import with_noun
 
 if TYPE_CHECKING:
     from ...methods.result import Result
@@ -29,9 +30,9 @@ def results_text(result: Result) -> str:
     >>> results_text(fp.MPERI().fit(sim.sites)).split(".")[0]
     'The graph has 1 edge, 1 of them with a direction'
     """
-    edges, directed = len(result.graph), len(result.graph.directed)
     rows = edge_rows(result)
-    parts = [f"The graph has {edges} edge{'s' * (edges != 1)}, {directed} of them with a direction."]
+    edges = with_noun(len(result.graph), "edge")
+    parts = [f"The graph has {edges}, {len(result.graph.directed)} of them with a direction."]
     known = [row for row in rows if row.how_sure]
     if known:
         parts.append(_counted(known))
@@ -42,7 +43,7 @@ def results_text(result: Result) -> str:
 
 
 def _counted(rows: Sequence[EdgeRow]) -> str:
-    """Number of edges for each word of certainty, with its meaning."""
+    """Count the edges for each word of certainty, and explain the word."""
     count = Counter(row.how_sure for row in rows)
     named = [f"{count[word.word]} {word.word} (probability {word.least:g} or more)" for word in WORDS[:-1]]
     return f"By the stated probability of the direction, {', '.join(named)} and {count[WORDS[-1].word]} open."

@@ -23,7 +23,6 @@ def convergence_svg(history: Sequence[Step], what: str) -> str:
 
     Examples
     --------
-    >>> from fedperi.report.pictures.convergence import convergence_svg
     >>> from fedperi.search.phase1 import Step
     >>> steps = [Step("first search", 1, 9.0, 4.0), Step("restart 1", 2, 7.0, 3.0)]
     >>> convergence_svg(steps, "objective").count("<circle")
@@ -38,12 +37,12 @@ def convergence_svg(history: Sequence[Step], what: str) -> str:
         (LEFT + k * across, TOP + (high - value) / (high - low) * (HEIGHT - TOP - BOTTOM))
         for k, value in enumerate(values)
     ]
+    points = list(zip(values, at, strict=True))
+    extremes = {round(value, 9): y for value, (_, y) in (min(points), max(points))}  # one tick if they are equal
     ticks = "".join(
         f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         f'<text x="{LEFT - 8}" y="{y:.1f}" dy="0.35em" text-anchor="end">{value:,.{1 if room >= 1 else 3}f}</text>'
-        for value, y in {
-            round(v, 9): y for v, (_, y) in ((min(values), max(at, key=_y)), (max(values), min(at, key=_y)))
-        }.items()
+        for value, y in extremes.items()
     )
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
     dots = "".join(
@@ -62,7 +61,3 @@ def convergence_svg(history: Sequence[Step], what: str) -> str:
         f'aria-label="{name} after each of {len(values)} steps, from {values[0]:,.1f} to {values[-1]:,.1f}{unit}">'
         f'{ticks}<polyline points="{line}"/>{dots}{ends}</svg>'
     )
-
-
-def _y(point: tuple[float, float]) -> float:
-    return point[1]

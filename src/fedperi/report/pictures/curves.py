@@ -14,14 +14,13 @@ Curve = tuple[Point, Point, Point, Point]
 
 
 def curves(points: Sequence[Point], short: float = 0.0) -> list[Curve]:
-    """A route as cubic curves with control points; the ends are cut by `short`.
+    """Write a route as cubic curves with control points; the ends are cut by `short`.
 
-    It begins and ends vertically, so that arrow heads point straight at boxes. In between it has the slope of the line
-    through the neighbouring points, so that a long edge is one smooth curve without steps.
+    The route begins and ends vertically, so that arrow heads point straight at boxes. In between it has the slope of
+    the line through the neighbouring points, so that a long edge is one smooth curve without steps.
 
     Examples
     --------
-    >>> from fedperi.report.pictures.curves import curves
     >>> curves([(0, 0), (4, 10)])
     [((0, 0.0), (0.0, 4.0), (4.0, 6.0), (4, 10.0))]
     """
@@ -38,14 +37,14 @@ def curves(points: Sequence[Point], short: float = 0.0) -> list[Curve]:
 
 
 def _slope(before: float, after: float) -> float:
-    """Slope at a bend: zero where the edge turns back; limited, so that the curve does not touch boxes."""
+    """Compute the slope at a bend: zero where the edge turns back; limited, so that the curve does not touch boxes."""
     if before * after <= 0:
         return 0.0
     return float(np.clip(2 * before * after / (before + after), -STEEPEST, STEEPEST))
 
 
 def midpoint(points: Sequence[Point]) -> Point:
-    """The middle of the curve in the middle of a route, for a mark."""
+    """Compute the middle of the curve in the middle of a route, for a mark."""
     parts = curves(points)
     a, b, c, d = np.array(parts[len(parts) // 2])
     x, y = (a + 3 * b + 3 * c + d) / 8

@@ -27,11 +27,10 @@ class Label(NamedTuple):
 
 
 def text_width(text: str, size: float = FONT) -> float:
-    """Upper estimate of the width of a text.
+    """Estimate the width of a text from above.
 
     Examples
     --------
-    >>> from fedperi.report.pictures.labels import text_width
     >>> text_width("ill") < text_width("www")
     True
     """
@@ -43,7 +42,6 @@ def wrapped(name: str) -> Label:
 
     Examples
     --------
-    >>> from fedperi.report.pictures.labels import wrapped
     >>> wrapped("age").lines
     ('age',)
     >>> wrapped("systolic_blood_pressure_at_admission_in_mmHg").lines

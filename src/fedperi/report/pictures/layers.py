@@ -42,18 +42,10 @@ class Layered:
 
 
 def layered(count: int, edges: Sequence[Pair]) -> Layered:
-    """Assign nodes to layers so that every edge points down, and order each layer.
-
-    Parameters
-    ----------
-    count : int
-        Nodes are 0 to count - 1.
-    edges : sequence of (tail, head)
-        Without cycles.
+    """Assign the nodes 0 to count - 1 to layers so that every edge (tail, head) points down, and order each layer.
 
     Examples
     --------
-    >>> from fedperi.report.pictures.layers import layered
     >>> layered(3, [(0, 1), (1, 2), (0, 2)]).rows
     [[0], [1, 3], [2]]
     """
@@ -73,11 +65,10 @@ def layered(count: int, edges: Sequence[Pair]) -> Layered:
 
 
 def assign_layers(count: int, edges: Sequence[Pair]) -> list[int]:
-    """Layer of each node: by longest path, with a limited number of nodes per layer, then edges are shortened.
+    """Compute each node's layer: by longest path, with few enough nodes per layer; then shorten edges.
 
     Examples
     --------
-    >>> from fedperi.report.pictures.layers import assign_layers
     >>> assign_layers(4, [(0, 1), (1, 2), (3, 2)])       # 3 waits above its child
     [0, 1, 2, 1]
     """
@@ -114,7 +105,6 @@ def crossings(rows: Sequence[Sequence[int]], links: Iterable[Pair]) -> int:
 
     Examples
     --------
-    >>> from fedperi.report.pictures.layers import crossings
     >>> crossings([[0, 1], [2, 3]], [(0, 3), (1, 2)])
     1
     """

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ...graph import bits
+from ...graph.members import components
 from ...graph.pdag import PDAG
 from .curves import Point
 from .labels import FONT, wrapped
@@ -65,7 +67,6 @@ def layout(graph: PDAG) -> Layout:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.pictures.layout import layout
     >>> picture = layout(fp.PDAG.from_edges([("A", "B")], names=["A", "B", "C"]))
     >>> [box.name for box in picture.boxes], list(picture.routes)
     (['A', 'B', 'C'], [('A', 'B')])
@@ -101,15 +102,13 @@ class _Part:
 
 
 def _parts(count: int, edges: Iterable[Pair]) -> list[list[int]]:
-    """Connected parts, the largest first."""
-    label = list(range(count))
+    """Find the connected parts, the largest first."""
+    lines = [0] * count
     for i, j in edges:
-        old, new = max(label[i], label[j]), min(label[i], label[j])
-        label = [new if x == old else x for x in label]
-    parts: dict[int, list[int]] = {}
-    for node in range(count):
-        parts.setdefault(label[node], []).append(node)
-    return sorted(parts.values(), key=lambda part: (-len(part), part[0]))
+        lines[i] |= 1 << j
+        lines[j] |= 1 << i
+    parts = [list(bits.members(part)) for part in components(lines, (1 << count) - 1)]
+    return sorted(parts, key=lambda part: (-len(part), part[0]))
 
 
 def _place(part: Sequence[int], edges: Sequence[Pair], widths: Sequence[float], height: float) -> _Part:
@@ -139,7 +138,7 @@ def _place(part: Sequence[int], edges: Sequence[Pair], widths: Sequence[float], 
 
 
 def _depths(shape: Layered, x: Sequence[float], height: float) -> list[float]:
-    """Centres of the layers; layers are further apart if edges between them go far to the side."""
+    """Compute the centres of the layers, further apart where the edges between them go far to the side."""
     depth = {vertex: d for d, row in enumerate(shape.rows) for vertex in row}
     longest = [0.0] * len(shape.rows)
     for upper, lower in shape.links:
@@ -152,7 +151,7 @@ def _depths(shape: Layered, x: Sequence[float], height: float) -> list[float]:
 
 
 def _ports(shape: Layered, x: Sequence[float], widths: Sequence[float]) -> dict[tuple[int, int, int], float]:
-    """Positions where edges meet boxes: side by side, in the order of their other ends. Keys: node, other end, side."""
+    """Compute where edges meet boxes: in the order of their other ends. Keys: node, other end, side."""
     ends: dict[tuple[int, int], list[int]] = {}
     for upper, lower in shape.links:
         ends.setdefault((upper, 1), []).append(lower)

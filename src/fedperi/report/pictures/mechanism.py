@@ -39,7 +39,7 @@ class Line:
     spread: float
 
     def at(self, columns: Floats) -> float:
-        """Expected value of the variable, given the values of its causes."""
+        """Compute the expected value of the variable, given the values of its causes."""
         return self.mean + float(self.strengths @ (columns - self.centre))
 
 
@@ -108,21 +108,16 @@ def mechanism_svg(
     middle = float(lines[1].centre[column])
     yes_no = moments.shares[moments.names.index(cause)]
     ends = (0.0, 1.0) if yes_no else (middle - wide, middle + wide)
-    values = []
-    for line in lines:
-        points = []
-        for x in ends:
-            at = lines[1].centre.copy()  # the other causes have their values elsewhere, for both lines
-            at[column] = x
-            points.append(line.at(at))
-        values.append(points)
+    at = np.tile(lines[1].centre, (2, 1))  # for both lines, the other causes have their values elsewhere
+    at[:, column] = ends
+    values = [[line.at(columns) for columns in at] for line in lines]
     return _frame(variable, cause, here, ends, values, [0.0 if share else line.spread for line in lines])
 
 
 def _axis(
     blocks: dict[str, tuple[int, ...]], causes: Sequence[str], shown: Sequence[str], lines: Sequence[Line]
 ) -> tuple[str, int] | None:
-    """The cause on the axis, a numeric one of those that differ, and its column among those of all causes."""
+    """Choose the cause on the axis, a numeric one of those that differ, and its column among those of all causes."""
     column, found = 0, []
     for cause in causes:
         if len(blocks[cause]) == 1:
@@ -133,7 +128,7 @@ def _axis(
 
 
 def _levels(variable: str, here: str, lines: Sequence[Line], share: bool) -> str:
-    """Two marks, each a mean with the spread around it."""
+    """Draw two marks, each a mean with the spread around it."""
     around = [0.0 if share else line.spread for line in lines]
     low = min(line.mean - s for line, s in zip(lines, around, strict=True))
     high = max(line.mean + s for line, s in zip(lines, around, strict=True))

@@ -50,7 +50,7 @@ def probable_order(graph: PDAG, chances: npt.NDArray[np.float64] | None = None) 
 
 
 def downward(graph: PDAG, chances: npt.NDArray[np.float64] | None = None) -> list[Pair]:
-    """All edges as pairs of indices, each beginning with the variable that comes first in `probable_order`."""
+    """List all edges as pairs of indices, each beginning with the variable that comes first in `probable_order`."""
     rank = {node: k for k, node in enumerate(probable_order(graph, chances))}
     both = np.argwhere(np.triu(graph.adjacency | graph.adjacency.T)).tolist()
     return [(i, j) if rank[i] < rank[j] else (j, i) for i, j in both]

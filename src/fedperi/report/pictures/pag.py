@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,9 +32,7 @@ def pag_svg(graph: PAG) -> str:
     """
     picture = _layout(graph)
     edges = []
-    for (upper, lower), points in picture.routes.items():
-        i, j = graph.index(upper), graph.index(lower)
-        above, below = int(graph.marks[j, i]), int(graph.marks[i, j])
+    for points, above, below in _drawn(graph, picture):
         path = route_path(_line(points, above, below))
         line = f'<path d="{path}" fill="none" stroke="currentColor" stroke-width="1.6"/>'
         ends = _end(above, points[0], 1) + _end(below, points[-1], -1)
@@ -60,9 +58,7 @@ def draw_pag(graph: PAG, ax: Axes | None = None, color: str | None = None) -> Ax
 
     picture = _layout(graph)
     ax, ink = axes_for(picture, ax), ink_of(color)
-    for (upper, lower), points in picture.routes.items():
-        i, j = graph.index(upper), graph.index(lower)
-        above, below = int(graph.marks[j, i]), int(graph.marks[i, j])
+    for points, above, below in _drawn(graph, picture):
         ax.add_patch(PathPatch(route(_line(points, above, below)), fill=False, edgecolor=ink, linewidth=1.2))
         for mark, (x, y), back in ((above, points[0], 1), (below, points[-1], -1)):
             if mark == ARROW:
@@ -89,15 +85,22 @@ def _layout(graph: PAG) -> Layout:
     return layout(PDAG(down, graph.names))
 
 
+def _drawn(graph: PAG, picture: Layout) -> Iterator[tuple[tuple[Point, ...], int, int]]:
+    """Yield the route of each edge, and the marks at its upper and its lower end."""
+    for (upper, lower), points in picture.routes.items():
+        i, j = graph.index(upper), graph.index(lower)
+        yield points, int(graph.marks[j, i]), int(graph.marks[i, j])
+
+
 def _line(points: Sequence[Point], above: int, below: int) -> tuple[Point, ...]:
-    """The route of an edge, ending before its circles: these are not filled, so that any background is possible."""
+    """Return the route of an edge without the parts inside circles, which are not filled."""
     (x, y), *between, (u, v) = points
     room = 2 * RADIUS + 0.5 - SHORT
     return (x, y + room * (above == CIRCLE)), *between, (u, v - room * (below == CIRCLE))
 
 
 def _end(mark: int, at: Point, back: int) -> str:
-    """The mark at an end; `back` is the side of the edge, below (1) or above (-1)."""
+    """Draw the mark at an end; `back` is the side of the edge, below (1) or above (-1)."""
     x, y = at[0], at[1] + 0.5 * back
     if mark == ARROW:
         return head_part("head", x, y, back)

@@ -78,14 +78,14 @@ def axes_for(picture: Layout, ax: Axes | None) -> Axes:
 
 
 def ink_of(color: str | None) -> str:
-    """The colour of lines and text."""
+    """Return the colour of lines and text."""
     import matplotlib as mpl
 
     return color or str(mpl.rcParams["text.color"])
 
 
 def head(x: float, y: float, back: int, ink: str) -> Polygon:
-    """An arrow head with its tip at a point; `back` is the side of its base, below (1) or above (-1)."""
+    """Make an arrow head with its tip at a point; `back` is the side of its base, below (1) or above (-1)."""
     from matplotlib.patches import Polygon
 
     tip = [(x, y), (x - 4.6, y + 10 * back), (x, y + 8 * back), (x + 4.6, y + 10 * back)]
@@ -93,7 +93,7 @@ def head(x: float, y: float, back: int, ink: str) -> Polygon:
 
 
 def box_outline(box: Box, ink: str) -> FancyBboxPatch:
-    """The outline of a box, with round corners."""
+    """Make the outline of a box, with round corners."""
     from matplotlib.patches import FancyBboxPatch
 
     corner = (box.x - box.width / 2, box.y - box.height / 2)
@@ -102,7 +102,7 @@ def box_outline(box: Box, ink: str) -> FancyBboxPatch:
 
 
 def route(points: tuple[tuple[float, float], ...]) -> Path:
-    """The curve of an edge."""
+    """Make the curve of an edge."""
     from matplotlib.path import Path
 
     pieces = curves(points, short=SHORT)
@@ -111,7 +111,7 @@ def route(points: tuple[tuple[float, float], ...]) -> Path:
 
 
 def _letters(box: Box) -> list[Path]:
-    """The lines of a label, centred in its box. The y axis points down, so the outlines are flipped."""
+    """Make the lines of a label, centred in its box. The y axis points down, so the outlines are flipped."""
     from matplotlib.textpath import TextPath
     from matplotlib.transforms import Affine2D
 

@@ -15,25 +15,15 @@ BEND = 14.0
 
 
 def spread(shape: Layered, widths: Sequence[float], between: float) -> list[float]:
-    """Compute the position of every vertex of every layer.
+    """Compute the position of every vertex, for nodes of these widths with free space between boxes.
 
     The target of each vertex is the weighted mean of its neighbours, with more weight for bends than for boxes, so that
     long edges are straight. Given the targets, the positions of one layer are the exact least-squares solution that
     keeps order and distance (isotonic regression). Layers are processed in turn, down and up.
 
-    Parameters
-    ----------
-    shape : Layered
-        The layers, in their final order.
-    widths : sequence of float
-        Widths of the nodes.
-    between : float
-        Free space between two boxes.
-
     Examples
     --------
     >>> from fedperi.report.pictures.layers import layered
-    >>> from fedperi.report.pictures.spread import spread
     >>> [round(x) for x in spread(layered(3, [(0, 2), (1, 2)]), [40, 40, 40], 20)]
     [0, 60, 30]
     """
@@ -67,8 +57,6 @@ def isotonic(wanted: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArr
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.report.pictures.spread import isotonic
     >>> isotonic(np.array([1.0, 3.0, 2.0]), np.ones(3)).tolist()
     [1.0, 2.5, 2.5]
     """
@@ -82,7 +70,7 @@ def isotonic(wanted: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArr
 
 
 def _offsets(row: Sequence[int], half: NDArray[np.float64], count: int, between: float) -> NDArray[np.float64]:
-    """Smallest positions of a layer's vertices, with the first at zero."""
+    """Compute the smallest positions of a layer's vertices, with the first at zero."""
     out = np.zeros(len(row))
     for k in range(1, len(row)):
         free = between if row[k] < count or row[k - 1] < count else 0.0

@@ -51,12 +51,11 @@ def graph_svg(graph: PDAG) -> str:
 
 
 def drawn_mark(graph: PDAG, upper: str, lower: str) -> str:
-    """The edge of a graph between two variables, as drawn downwards: ``down``, ``up``, ``line`` or ``none``.
+    """Name the edge of a graph between two variables, as drawn downwards: ``down``, ``up``, ``line`` or ``none``.
 
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.pictures.svg import drawn_mark
     >>> drawn_mark(fp.PDAG.from_edges([("A", "B")]), "B", "A")
     'up'
     """
@@ -115,13 +114,13 @@ def node_parts(box: Box) -> str:
 
 
 def route_path(points: Sequence[Point]) -> str:
-    """The data of an SVG path along a route."""
+    """Write the data of an SVG path along a route."""
     pieces = curves(points, short=SHORT)
     return f"M{_xy(pieces[0][0])} " + " ".join(f"C{_xy(b)} {_xy(c)} {_xy(d)}" for _, b, c, d in pieces)
 
 
 def head_part(css: str, x: float, y: float, back: int) -> str:
-    """An arrow head with its tip at a point; `back` is the side of its base, below (1) or above (-1)."""
+    """Draw an arrow head with its tip at a point; `back` is the side of its base, below (1) or above (-1)."""
     base = y + 10 * back
     return (
         f'<path class="{css}" d="M{x:.1f},{y:.1f} L{x - 4.6:.1f},{base:.1f} L{x:.1f},{base - 2 * back:.1f} '

@@ -19,7 +19,6 @@ def edge_mark(graph: PDAG, a: str, b: str) -> str:
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.pictures.text import edge_mark
     >>> edge_mark(fp.PDAG.from_edges([("B", "A")]), "A", "B")
     '<-'
     """
@@ -28,23 +27,11 @@ def edge_mark(graph: PDAG, a: str, b: str) -> str:
 
 
 def edge_table(graphs: Mapping[str, PDAG], title: str | None = None) -> Table:
-    """Lay out graphs over the same variables side by side, as a rich table.
-
-    Parameters
-    ----------
-    graphs : mapping from str to PDAG
-        Column headings and graphs. Rows are the pairs that are adjacent in any of them.
-    title : str, optional
-        Heading of the table.
-
-    Returns
-    -------
-    rich.table.Table
+    """Lay out graphs over the same variables side by side: one row per pair that is adjacent in any of them.
 
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.report.pictures.text import edge_table
     >>> dag = fp.PDAG.from_edges([("A", "B")])
     >>> edge_table({"DAG": dag, "CPDAG": fp.cpdag(dag)}).row_count
     1

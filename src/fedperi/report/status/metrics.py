@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ..._version import __version__
 
@@ -15,19 +15,17 @@ if TYPE_CHECKING:
 TYPE = "text/plain; version=0.0.4"
 """The content type of the format."""
 
-
 Values = tuple[tuple[Mapping[str, str], float], ...]
 """Values of a metric, each with its labels."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One quantity: its name, kind and meaning, and a value for each set of labels."""
+    """One quantity: its name, its meaning, and its value (None if not known yet), or one for each set of labels."""
 
     name: str
-    kind: Literal["gauge", "counter"]
     about: str
-    values: Values
+    value: Values | float | None
 
 
 def write_metrics(metrics: Iterable[Metric]) -> str:
@@ -35,37 +33,26 @@ def write_metrics(metrics: Iterable[Metric]) -> str:
 
     Examples
     --------
-    >>> print(write_metrics([Metric("fedperi_sites", "gauge", "Sites.", (({"site": 'a"b\n'}, 1.5),))]), end="")
+    >>> print(write_metrics([Metric("fedperi_sites", "Sites.", (({"site": 'a"b\n'}, 1.5),))]), end="")
     # HELP fedperi_sites Sites.
     # TYPE fedperi_sites gauge
     fedperi_sites{site="a\"b\n"} 1.5
     """
     lines = []
     for metric in metrics:
-        if metric.values:
-            lines += [f"# HELP {metric.name} {metric.about}", f"# TYPE {metric.name} {metric.kind}"]
-        for labels, value in metric.values:
+        value = metric.value
+        values: Values = value if isinstance(value, tuple) else () if value is None else (({}, float(value)),)
+        kind = "counter" if metric.name.endswith("_total") else "gauge"  # the convention for names in this format
+        if values:
+            lines += [f"# HELP {metric.name} {metric.about}", f"# TYPE {metric.name} {kind}"]
+        for labels, number in values:
             inside = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
-            lines.append(f"{metric.name}{f'{{{inside}}}' * bool(inside)} {value:.12g}")
+            lines.append(f"{metric.name}{f'{{{inside}}}' * bool(inside)} {number:.12g}")
     return "".join(f"{line}\n" for line in lines)
 
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", " ")
-
-
-def _gauge(name: str, meaning: str, value: Values | float | None) -> Metric:
-    return Metric(name, "gauge", meaning, _values(value))
-
-
-def _counter(name: str, meaning: str, value: Values | float | None) -> Metric:
-    return Metric(name, "counter", meaning, _values(value))
-
-
-def _values(value: Values | float | None) -> Values:
-    if isinstance(value, tuple):
-        return value
-    return () if value is None else (({}, float(value)),)
 
 
 def site_metrics(status: SiteStatus) -> list[Metric]:
@@ -74,31 +61,31 @@ def site_metrics(status: SiteStatus) -> list[Metric]:
     kinds = tuple(({"kind": kind}, float(count)) for kind, count in status.messages.items())
     about = ({"role": "site", "site": status.site, "version": __version__}, 1.0)
     return [
-        _gauge("fedperi_info", "Which program this is; always 1.", (about,)),
-        _gauge("fedperi_start_time_seconds", "When it was started, in Unix time.", status.begun),
-        _gauge("fedperi_connected", "1 while the coordinator is reached.", status.connected),
-        _gauge(
+        Metric("fedperi_info", "Which program this is; always 1.", (about,)),
+        Metric("fedperi_start_time_seconds", "When it was started, in Unix time.", status.begun),
+        Metric("fedperi_connected", "1 while the coordinator is reached.", status.connected),
+        Metric(
             "fedperi_last_contact_timestamp_seconds",
             "When the coordinator answered last, in Unix time; left out if it never did.",
             status.contact,
         ),
-        _counter("fedperi_messages_total", "Messages answered, refusals included.", kinds),
-        _counter("fedperi_refusals_total", "Messages refused.", status.refusals),
-        _counter("fedperi_sent_bytes_total", "Bytes of replies.", status.sent),
-        _counter("fedperi_received_bytes_total", "Bytes of messages.", status.received),
-        _gauge("fedperi_pending", "Statements that wait for the site's owner.", status.waits),
-        _gauge("fedperi_stated", "1 once the statement was given.", status.stated),
-        _gauge(
+        Metric("fedperi_messages_total", "Messages answered, refusals included.", kinds),
+        Metric("fedperi_refusals_total", "Messages refused.", status.refusals),
+        Metric("fedperi_sent_bytes_total", "Bytes of replies.", status.sent),
+        Metric("fedperi_received_bytes_total", "Bytes of messages.", status.received),
+        Metric("fedperi_pending", "Statements that wait for the site's owner.", status.waits),
+        Metric("fedperi_stated", "1 once the statement was given.", status.stated),
+        Metric(
             "fedperi_privacy_spent_epsilon",
             "Epsilon spent on the table, by its ledger; left out without noise.",
             None if budget is None else budget.spent,
         ),
-        _gauge(
+        Metric(
             "fedperi_privacy_ceiling_epsilon",
             "Largest epsilon that the site spends on it.",
             None if budget is None else budget.ceiling,
         ),
-        _gauge("fedperi_store_readable", "0 if ledger or approval cannot be read.", not status.problem),
+        Metric("fedperi_store_readable", "0 if ledger or approval cannot be read.", not status.problem),
     ]
 
 
@@ -109,30 +96,30 @@ def run_metrics(status: RunStatus) -> list[Metric]:
     connected = tuple(({"site": one.site}, float(one.connected)) for one in status.sites)
     about = {"role": "coordinator", "run": status.run, "version": __version__}
     return [
-        _gauge("fedperi_info", "Which program this is; always 1.", ((about, 1.0),)),
-        _gauge("fedperi_start_time_seconds", "When it was started, in Unix time.", status.begun),
-        _gauge("fedperi_phase", "1 for what the run is doing.", (({"phase": status.phase}, 1.0),)),
-        _gauge("fedperi_sites_wanted", "Sites that are to take part.", status.wanted),
-        _gauge("fedperi_sites_connected", "Sites that are connected.", sum(one.connected for one in status.sites)),
-        _gauge("fedperi_site_connected", "1 for a site that is connected.", connected),
-        _gauge("fedperi_site_last_seen_timestamp_seconds", "When a site was connected last.", seen),
-        _gauge("fedperi_statements", "Sites whose statement is here.", sum(bool(one.stated) for one in status.sites)),
-        _gauge("fedperi_pending", "Sites that wait for their owner.", sum(one.waits for one in status.sites)),
-        _gauge(
+        Metric("fedperi_info", "Which program this is; always 1.", ((about, 1.0),)),
+        Metric("fedperi_start_time_seconds", "When it was started, in Unix time.", status.begun),
+        Metric("fedperi_phase", "1 for what the run is doing.", (({"phase": status.phase}, 1.0),)),
+        Metric("fedperi_sites_wanted", "Sites that are to take part.", status.wanted),
+        Metric("fedperi_sites_connected", "Sites that are connected.", sum(one.connected for one in status.sites)),
+        Metric("fedperi_site_connected", "1 for a site that is connected.", connected),
+        Metric("fedperi_site_last_seen_timestamp_seconds", "When a site was connected last.", seen),
+        Metric("fedperi_statements", "Sites whose statement is here.", sum(bool(one.stated) for one in status.sites)),
+        Metric("fedperi_pending", "Sites that wait for their owner.", sum(one.waits for one in status.sites)),
+        Metric(
             "fedperi_sites_dropped",
             "Sites that refused, did not fit, or were lost.",
             sum(bool(one.dropped) for one in status.sites),
         ),
-        _counter("fedperi_rounds_total", "Rounds of questions or statements.", status.rounds),
-        _counter("fedperi_sent_bytes_total", "Bytes to sites.", status.sent),
-        _counter("fedperi_received_bytes_total", "Bytes from sites.", status.received),
-        _counter(
+        Metric("fedperi_rounds_total", "Rounds of questions or statements.", status.rounds),
+        Metric("fedperi_sent_bytes_total", "Bytes to sites.", status.sent),
+        Metric("fedperi_received_bytes_total", "Bytes from sites.", status.received),
+        Metric(
             "fedperi_refused_keys_total",
             "Keys and addresses that were not accepted, each counted once.",
             status.refused_keys,
         ),
-        _gauge("fedperi_privacy_spent_epsilon", "Epsilon that a site states.", spent),
-        _gauge(
+        Metric("fedperi_privacy_spent_epsilon", "Epsilon that a site states.", spent),
+        Metric(
             "fedperi_last_contact_timestamp_seconds",
             "When the coordinator's own link answered last, in Unix time.",
             status.contact,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.resources import files
 
 from ..._version import __version__
-from ..page import environment
+from ..page import environment, template
 
 RELOAD = 10
 """Seconds after which the page reloads."""
@@ -68,16 +67,13 @@ def render_status(page: StatusPage) -> str:
     """
     from markupsafe import Markup
 
-    style = (files("fedperi.report") / "templates" / "status.css").read_text(encoding="utf-8")
-    return (
-        environment()
-        .get_template("status.html")
-        .render(page=page, style=Markup(style), version=__version__, reload=RELOAD, taken=clock(page.taken))
-    )
+    html = environment().get_template("status.html")
+    style = Markup(template("status.css"))
+    return html.render(page=page, style=style, version=__version__, reload=RELOAD, taken=clock(page.taken))
 
 
 def clock(seconds: float) -> str:
-    """Write a moment as people read it.
+    """Write a moment as date and time.
 
     Examples
     --------

@@ -20,33 +20,28 @@ _CHANNELS = {
 
 
 def site_page(status: SiteStatus) -> StatusPage:
-    """The page of a site: questions, answers and their prices, requests that wait for its owner.
-
-    Parameters
-    ----------
-    status : SiteStatus
-        The site at one moment.
-    """
+    """Make the page of a site: questions, answers and their prices, requests that wait for its owner."""
     budget = status.budget
-    facts = [
+    spent = "paid earlier" if status.private else "no noise, no promise"
+    if budget is not None:
+        spent = f"epsilon {budget.spent:.4g} of {budget.ceiling:g}"
+    facts = (
         ("Coordinator", "connected" if status.connected else "out of reach"),
         ("Last contact", ago(status.contact)),
-        ("May leave", _CHANNELS[status.channel]),
+        ("May send", _CHANNELS[status.channel]),
         ("Statement", "sent" if status.stated or (status.item and status.item.sent) else "not sent"),
-        ("Privacy spent", "no noise, nothing promised" if not status.private else "paid for before"),
+        ("Privacy spent", spent),
         ("Messages answered", f"{sum(status.messages.values())}, {status.refusals} refused"),
         ("Sent, received", f"{size(status.sent)}, {size(status.received)}"),
         ("Started", clock(status.begun)),
-    ]
-    if budget is not None:
-        facts[4] = ("Privacy spent", f"epsilon {budget.spent:.4g} of {budget.ceiling:g}")
+    )
     tables = [
         StatusTable(
-            "What was asked and what was sent",
+            "Requests and answers",
             ("Time (UTC)", "Run", "What"),
             status.log,
             "No message has come yet.",
-            "The newest first. The whole log, with the reasons of refusals, is in the store (log.txt).",
+            "Newest first. The complete log, with the reasons for refusals, is in the store (log.txt).",
         )
     ]
     if status.item is not None and not status.waits:
@@ -59,9 +54,9 @@ def site_page(status: SiteStatus) -> StatusPage:
         )
         note = f"At most epsilon {budget.ceiling:g} at delta {budget.delta:g}, over all runs."
         head = ("Time (UTC)", "What", "Epsilon", "Delta")
-        tables.insert(0, StatusTable("What was paid for", head, rows, "Nothing was released yet.", note))
+        tables.insert(0, StatusTable("Releases and their prices", head, rows, "Nothing was released yet.", note))
     state, good = _site_state(status)
-    return StatusPage("Site", status.site, state, good, tuple(facts), _site_asks(status), tuple(tables), _LINKS)
+    return StatusPage("Site", status.site, state, good, facts, _site_asks(status), tuple(tables), _LINKS)
 
 
 def _plain_time(when: str) -> str:
@@ -71,7 +66,7 @@ def _plain_time(when: str) -> str:
 
 def _site_state(status: SiteStatus) -> tuple[str, bool]:
     if not status.alive:
-        return "stuck: no sign of life", False
+        return "stuck: it does not respond", False
     if status.problem:
         return "the store cannot be read", False
     if status.waits:
@@ -82,7 +77,7 @@ def _site_state(status: SiteStatus) -> tuple[str, bool]:
 def _site_asks(status: SiteStatus) -> tuple[tuple[str, ...], ...]:
     asks: list[tuple[str, ...]] = []
     if status.problem:
-        asks.append(("Something on the disk cannot be read", status.problem, ""))
+        asks.append(("A file in the store cannot be read", status.problem, ""))
     if status.item is not None and status.waits:
         request = status.item.request
         asks.append(
@@ -98,20 +93,14 @@ def _site_asks(status: SiteStatus) -> tuple[tuple[str, ...], ...]:
 
 
 def run_page(status: RunStatus) -> StatusPage:
-    """The page of a run: connected sites, their statements and prices, missing sites, the result.
-
-    Parameters
-    ----------
-    status : RunStatus
-        The run at one moment.
-    """
+    """Make the page of a run: connected sites, their statements and prices, missing sites, the result."""
     connected = sum(one.connected for one in status.sites)
     stated = sum(bool(one.stated) for one in status.sites)
     facts = (
         ("Phase", status.phase),
         ("Sites connected", f"{connected} of {status.wanted}"),
         ("Statements here", f"{stated} of {status.wanted}"),
-        ("Wait for their owner", str(sum(one.waits for one in status.sites))),
+        ("Waiting for their owner", str(sum(one.waits for one in status.sites))),
         ("Rounds", str(status.rounds)),
         ("Sent, received", f"{size(status.sent)}, {size(status.received)}"),
         ("Refused keys", str(status.refused_keys)),
@@ -120,7 +109,7 @@ def run_page(status: RunStatus) -> StatusPage:
     tables = [
         StatusTable(
             "Sites",
-            ("Site", "State", "Last seen", "What it stated", "Epsilon"),
+            ("Site", "State", "Last seen", "Statement", "Epsilon"),
             tuple(_site_row(one) for one in status.sites),
             "No site has connected yet.",
             tags=(1,),
@@ -131,9 +120,9 @@ def run_page(status: RunStatus) -> StatusPage:
         head = ("Edge", "How sure", "Probability", "Direction")
         tables.insert(0, StatusTable("Result", head, status.edges, note=note))
     rows = tuple((line,) for line in status.log)
-    tables.append(StatusTable("What happened", ("The newest first",), rows))
+    tables.append(StatusTable("Events", ("Newest first",), rows))
     good = status.alive and not any(one.dropped for one in status.sites)
-    state = status.phase if status.alive else "stuck: no sign of life"
+    state = status.phase if status.alive else "stuck: it does not respond"
     links = _LINKS if not status.edges else (("/report.html", "report"), *_LINKS)
     return StatusPage("Coordinator", f"Run {status.run}", state, good, facts, (), tuple(tables), links)
 

@@ -16,13 +16,18 @@ from ...graph.phi import phi_cpdag
 from ..interventions.groups import Groups, grouped
 from ..streams import Purpose, stream
 from .arguments import ClinicArguments, check_clinic
-from .graphs import GRAPHS
+from .diabetes import DIABETES
 from .mechanisms import Model, Variable, draw_rows, graph_of
 from .policies import Policy, draw_policies, with_case_mix, with_drift
 from .random import random_model
+from .sepsis import SEPSIS
+from .stroke import STROKE
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Their numbers are invented, with the order of magnitude of textbooks; they say nothing about medicine.
+GRAPHS = {"stroke": STROKE, "diabetes": DIABETES, "sepsis": SEPSIS}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

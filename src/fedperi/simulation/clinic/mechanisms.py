@@ -9,7 +9,7 @@ of yes. `typical` and `scale` are constants of the graph: policies and drift nev
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -42,7 +42,6 @@ class Term:
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic.mechanisms import Term
     >>> Term("age", 6.0).curve
     'line'
     """
@@ -79,13 +78,12 @@ class Variable:
     least, most : float
         The range that the instrument can show.
     policies : tuple of str
-        Kinds of policies that make sense here, see `clinic_policies`.
+        Kinds of policies that make sense here, see `fedperi.simulation.clinic.policies`.
     shift : float
         Added on the scale of the mechanism; 0 in the graph, other values come from policies, drift and case mix.
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic.mechanisms import Term, Variable
     >>> Variable("systolic", "measured", "mmHg", 140, 20, 15, (Term("age", 6.0),)).causes
     ('age',)
     """
@@ -109,6 +107,10 @@ class Variable:
         every = [name for effect in self.effects for name in (effect.cause, effect.times) if name is not None]
         return tuple(dict.fromkeys(every))
 
+    def caused_by(self, *effects: Term) -> Variable:
+        """Return the same variable with these effects."""
+        return replace(self, effects=effects)
+
 
 Model = tuple[Variable, ...]
 
@@ -118,7 +120,6 @@ def graph_of(model: Sequence[Variable], names: Sequence[str]) -> PDAG:
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic.mechanisms import Term, Variable, graph_of
     >>> dose = Variable("dose", "measured", "mg", 10, 2, 1, (Term("age", 1.0),))
     >>> graph_of([Variable("age", "measured", "years", 60, 12, 12), dose], ["age", "dose"])
     PDAG('age -> dose', names=['age', 'dose'])
@@ -127,25 +128,12 @@ def graph_of(model: Sequence[Variable], names: Sequence[str]) -> PDAG:
 
 
 def draw_rows(model: Sequence[Variable], uniforms: Matrix) -> dict[str, Matrix]:
-    """Turn uniform draws into patients; the variables are listed with causes first.
+    """Turn uniform draws, one column per variable, into patients; the model lists causes first.
 
     Effects are computed from the values in the table, after rounding, so that the DAG is that of the columns.
 
-    Parameters
-    ----------
-    model : sequence of Variable
-        The mechanisms of a site.
-    uniforms : array, shape (n, p)
-        Uniform draws, one column per variable.
-
-    Returns
-    -------
-    dict of str to array
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.clinic.mechanisms import Variable, draw_rows
     >>> draw_rows([Variable("age", "measured", "years", 60, 12, 12)], np.array([[0.5], [0.9]]))["age"].tolist()
     [60.0, 75.0]
     """

@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .mechanisms import Model, Role, Term, Variable
+from ...phrases import listed
+from .mechanisms import Model, Role, Variable
 
 # Only the distribution of these differs by case mix.
 CASE_MIX = ("age", "sex")
@@ -34,7 +35,6 @@ class Policy:
 
     Examples
     --------
-    >>> from fedperi.simulation.clinic.policies import Policy
     >>> Policy(3, "statin", "ignores", "statin no longer depends on ldl").variable
     'statin'
     """
@@ -46,27 +46,13 @@ class Policy:
 
 
 def draw_policies(model: Model, sites: int, count: int, rng: np.random.Generator) -> list[tuple[Policy, Variable]]:
-    """Draw which sites have a policy, at which variable and of which kind; variables differ while there are enough.
+    """Draw which `count` of the sites have a policy, at which variable and of which kind.
 
-    Parameters
-    ----------
-    model : tuple of Variable
-        The mechanisms without policies.
-    sites, count : int
-        Number of sites, and how many of them have a policy.
-    rng : numpy Generator
-        Source of randomness.
-
-    Returns
-    -------
-    list of (Policy, Variable)
-        For each site the policy and the mechanism that it leads to.
+    Returns the policies, each with the mechanism that it leads to. Variables differ while there are enough.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from fedperi.simulation.clinic.stroke import STROKE
-    >>> from fedperi.simulation.clinic.policies import draw_policies
     >>> [record.site for record, _ in draw_policies(STROKE, 4, 2, np.random.default_rng(0))]
     [0, 2]
     """
@@ -87,9 +73,7 @@ def with_case_mix(model: Model, rng: np.random.Generator) -> Model:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from fedperi.simulation.clinic.stroke import STROKE
-    >>> from fedperi.simulation.clinic.policies import with_case_mix
     >>> own = with_case_mix(STROKE, np.random.default_rng(0))
     >>> [new.name for new, old in zip(own, STROKE) if new != old]
     ['age', 'sex']
@@ -109,9 +93,7 @@ def with_drift(model: Model, rng: np.random.Generator, drift: float) -> Model:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from fedperi.simulation.clinic.stroke import STROKE
-    >>> from fedperi.simulation.clinic.policies import with_drift
     >>> own = with_drift(STROKE, np.random.default_rng(0), 0.1)
     >>> any(new == old for new, old in zip(own, STROKE))
     False
@@ -139,7 +121,7 @@ def _ignores(variable: Variable, rng: np.random.Generator) -> tuple[Variable, st
 
 def _protocol(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str]:
     move, _ = _move(variable, rng)
-    words = f"{variable.name} by a fixed protocol, whatever {_listed(variable.causes)}"
+    words = f"{variable.name} by a fixed protocol, whatever {listed(variable.causes)}"
     return replace(variable, effects=(), shift=variable.shift + move / 2), words
 
 
@@ -153,9 +135,8 @@ def _target(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str
 
 def _threshold(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str]:
     move, up = _move(variable, rng)
-    often = "more often" if up else "less often"
-    words = f"{variable.name}: {often}, for the same causes" if variable.role == "yes/no" else ""
-    words = words or f"{variable.name}: {'more' if up else 'fewer'}, for the same causes"
+    more, less = ("more often", "less often") if variable.role == "yes/no" else ("more", "fewer")
+    words = f"{variable.name}: {more if up else less}, for the same causes"
     return replace(variable, shift=variable.shift + move), words
 
 
@@ -167,15 +148,16 @@ def _assay(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str]
 
 
 def _narrow(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str]:
-    return replace(
-        variable, spread=variable.spread / 2
-    ), f"{variable.name} by a standard procedure, with half the spread"
+    words = f"{variable.name} by a standard procedure, with half the spread"
+    return replace(variable, spread=variable.spread / 2), words
 
 
 def _intensity(variable: Variable, rng: np.random.Generator) -> tuple[Variable, str]:
     up = bool(rng.random() < 0.5)
-    words = f"{variable.name} responds {'much more strongly' if up else 'much less'} to {_listed(variable.causes)}"
-    return _stronger(variable, _STRONGER if up else _WEAKER), words
+    words = f"{variable.name} responds {'much more strongly' if up else 'much less'} to {listed(variable.causes)}"
+    factor = _STRONGER if up else _WEAKER
+    effects = tuple(replace(effect, size=effect.size * factor) for effect in variable.effects)
+    return replace(variable, effects=effects), words
 
 
 _KINDS: Mapping[str, Callable[[Variable, np.random.Generator], tuple[Variable, str]]] = {
@@ -193,12 +175,3 @@ def _move(variable: Variable, rng: np.random.Generator) -> tuple[float, bool]:
     up = bool(rng.random() < 0.5)
     size = _MOVES[variable.role] * (variable.scale if variable.role == "measured" else 1.0)
     return (size if up else -size), up
-
-
-def _stronger(variable: Variable, factor: float) -> Variable:
-    effects: tuple[Term, ...] = tuple(replace(effect, size=effect.size * factor) for effect in variable.effects)
-    return replace(variable, effects=effects)
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

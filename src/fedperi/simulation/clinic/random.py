@@ -31,20 +31,10 @@ _SIZES: Mapping[Role, tuple[float, float]] = {
 def random_model(rng: np.random.Generator) -> Model:
     """Draw a clinic of ten variables: age, sex, and eight others with one to three causes each.
 
-    Parameters
-    ----------
-    rng : numpy Generator
-        Source of randomness.
-
-    Returns
-    -------
-    tuple of Variable
-        Causes first. Names are the role and a letter that does not depend on the order.
+    Causes come first. Names are the role and a letter that does not depend on the order.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.clinic.random import random_model
     >>> [variable.name for variable in random_model(np.random.default_rng(1))][:4]
     ['age', 'sex', 'lab_h', 'value_e']
     """
@@ -111,10 +101,6 @@ def _units(role: Role, rng: np.random.Generator) -> tuple[float, float, int]:
 def _effect(cause: Variable, role: Role, scale: float, rng: np.random.Generator) -> Term:
     size = float(rng.uniform(*_SIZES[role])) * (-1.0 if rng.random() < 0.5 else 1.0)
     curve: Curve = get_args(Curve)[int(rng.integers(len(get_args(Curve))))] if rng.random() < 0.6 else "line"
-    # One standard unit of yes/no is more than the difference between no and yes.
-    size *= 1.6 if cause.role == "yes/no" else 1.0
-    return Term(cause.name, size * (1.0 if role in ("yes/no", "count") else scale), _possible(curve, cause.role))
-
-
-def _possible(curve: Curve, cause: Role) -> Curve:
-    return "line" if cause == "yes/no" else curve
+    if cause.role == "yes/no":  # one standard unit of it is more than the difference between no and yes
+        size, curve = 1.6 * size, "line"
+    return Term(cause.name, size * (1.0 if role in ("yes/no", "count") else scale), curve)

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..mechanisms import Matrix, Mechanism
-from ..parameters import redraw, signed_weights
+from ..parameters import signed_weights
 
 if TYPE_CHECKING:
     from .plan import Change
 
 # A changed noise scale is the old one multiplied or divided by this, unless the caller gives another factor.
 SCALE_CHANGE = 2.0
+# The same for a parametric intervention, with a factor in this range. Redrawn weights alone could be close to the old
+# ones; this makes the change real: the variance changes by a factor of at least 2.25.
+NOISE_CHANGE = (1.5, 3.0)
 
 
 def change(
@@ -36,7 +39,8 @@ def change(
     target : int
         Position of the target.
     what : str
-        "parametric", "strengths", "shift" or "scale"; "cut" and "some cut" change nothing here.
+        "parametric" (new weights and another noise scale), "strengths", "shift" or "scale"; "cut" and "some cut"
+        change nothing here.
     rng : numpy Generator
         Source of randomness.
     weights : (low, high)
@@ -46,48 +50,39 @@ def change(
     scale : float, optional
         Factor of the noise's standard deviation; if not given, 2 or 1/2 at random.
 
-    Returns
-    -------
-    Mechanism
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions.changes import change
-    >>> from fedperi.simulation.mechanisms import Mechanism
     >>> model = Mechanism(np.array([[0, 2.0], [0, 0]]), np.zeros((2, 2), int), np.ones(2), np.ones(2))
     >>> change(model, 1, "scale", np.random.default_rng(0), weights=(0.5, 1.0), scale=3).noise_scales.tolist()
     [1.0, 3.0]
+    >>> changed = change(model, 1, "parametric", np.random.default_rng(0), weights=(0.5, 1.0))
+    >>> bool(changed.weights[0, 1] != 2.0), (changed.noise_scales != 1).tolist()
+    (True, [False, True])
     """
+    columns, means, scales = (np.array(part) for part in (mechanism.weights, mechanism.means, mechanism.noise_scales))
     if what == "parametric":
-        return redraw(mechanism, [target], rng, weights=weights)
-    if what == "strengths":
-        columns = np.array(mechanism.weights)
+        drawn = signed_weights(rng, (len(columns),), weights)
+        columns[:, target] = np.where(columns[:, target] != 0, drawn, 0.0)
+        factor = rng.uniform(*NOISE_CHANGE)
+        scales[target] *= factor if rng.random() < 0.5 else 1 / factor
+    elif what == "strengths":
         columns[:, target] = _other_weights(columns[:, target], rng, weights)
-        return replace(mechanism, weights=columns)
-    if what == "shift":
-        means = np.array(mechanism.means)
-        means[target] += shift * mechanism.noise_scales[target] * (-1.0 if rng.random() < 0.5 else 1.0)
-        return replace(mechanism, means=means)
-    if what == "scale":
-        scales = np.array(mechanism.noise_scales)
+    elif what == "shift":
+        means[target] += shift * scales[target] * (-1.0 if rng.random() < 0.5 else 1.0)
+    elif what == "scale":
         chance = SCALE_CHANGE if rng.random() < 0.5 else 1 / SCALE_CHANGE
         scales[target] *= chance if scale is None else scale
-        return replace(mechanism, noise_scales=scales)
-    return mechanism
+    return replace(mechanism, weights=columns, means=means, noise_scales=scales)
 
 
 def drifted(mechanism: Mechanism, rng: np.random.Generator, drift: float) -> Mechanism:
     """Make every mechanism a little different: weights, noise scales and means.
 
     Weights and noise scales are multiplied by exp(drift N), means move by drift N standard deviations of the noise;
-    every N is a standard normal draw of its own.
+    every N is a separate standard normal draw.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions.changes import drifted
-    >>> from fedperi.simulation.mechanisms import Mechanism
     >>> model = Mechanism(np.array([[0, 2.0], [0, 0]]), np.zeros((2, 2), int), np.ones(2), np.ones(2))
     >>> drifted(model, np.random.default_rng(0), 0.1).noise_scales.round(2).tolist()
     [0.95, 1.04]
@@ -104,8 +99,6 @@ def log_uniform(rng: np.random.Generator, p: int, bounds: tuple[float, float]) -
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions.changes import log_uniform
     >>> log_uniform(np.random.default_rng(0), 2, (3.0, 3.0)).tolist()
     [3.0, 3.0]
     """

@@ -14,23 +14,9 @@ Groups = dict[str, tuple[tuple[int, ...], ...]]
 def site_groups(mechanisms: Sequence[Mechanism], names: Sequence[str]) -> Groups:
     """Group the sites, for each variable, by equal parameters; groups follow their first site.
 
-    Parameters
-    ----------
-    mechanisms : sequence of Mechanism
-        One per site.
-    names : sequence of str
-        The variables, in the order of the mechanisms.
-
-    Returns
-    -------
-    dict of str to tuple of tuples of int
-
     Examples
     --------
-    >>> import numpy as np
     >>> from dataclasses import replace
-    >>> from fedperi.simulation.interventions.groups import site_groups
-    >>> from fedperi.simulation.mechanisms import Mechanism
     >>> model = Mechanism(np.array([[0, 2.0], [0, 0]]), np.zeros((2, 2), int), np.ones(2), np.ones(2))
     >>> site_groups([model, replace(model, weights=np.zeros((2, 2))), model], ["A", "B"])
     {'A': ((0, 1, 2),), 'B': ((0, 2), (1,))}
@@ -43,7 +29,6 @@ def grouped(keys: Sequence[Hashable]) -> tuple[tuple[int, ...], ...]:
 
     Examples
     --------
-    >>> from fedperi.simulation.interventions.groups import grouped
     >>> grouped(["a", "b", "a"])
     ((0, 2), (1,))
     """

@@ -1,4 +1,4 @@
-"""Which site is intervened on, where and how."""
+"""Plan the interventions: which sites, which targets, which changes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,7 @@ import numpy as np
 
 from ...graph.pdag import PDAG
 from ..streams import Purpose, stream
-from .targets import Removal, any_targets, parametric_targets, removed_parents, shielding_parents, structural_targets
-
-__all__ = [
-    "Change",
-    "Intervention",
-    "Kind",
-    "Removal",
-    "SiteIntervention",
-    "parametric_targets",
-    "plan_sites",
-    "removed_parents",
-    "shielding_parents",
-    "structural_targets",
-]
+from .targets import Removal, any_targets, parametric_targets, removed_parents, structural_targets
 
 Kind = Literal["none", "structural", "parametric", "strengths", "shift", "scale", "varied"]
 Intervention = Literal["structural", "parametric", "mixed", "strengths", "shift", "scale", "varied", "none"]
@@ -41,15 +28,14 @@ class SiteIntervention:
     targets : tuple of str
         The variables whose mechanism is changed.
     removed : mapping of str to tuple of str
-        For each target that loses parents, which.
+        The parents that each target loses, if any.
     changes : mapping of str to str
-        For each target, what happens to it.
+        The change of each target.
     policy : int
-        Number of the intervention, 0 for none. Sites of the same number have the same intervention.
+        Number of the intervention, 0 for none. Sites with the same number have the same intervention.
 
     Examples
     --------
-    >>> from fedperi.simulation.interventions.plan import SiteIntervention
     >>> SiteIntervention("structural", ("B",), {"B": ("A",)}).removed["B"]
     ('A',)
     """
@@ -90,14 +76,9 @@ def plan_sites(
     intervention, removal, targets_per_client, policies, observational, seed
         See `fedperi.simulate`. Mixed sites alternate, beginning with a structural one.
 
-    Returns
-    -------
-    list of SiteIntervention
-
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.simulation.interventions.plan import plan_sites
     >>> dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
     >>> [site.targets for site in plan_sites(dag, 4)]
     [(), ('B',), ('C',), ('B',)]
@@ -152,7 +133,9 @@ def _plan(
     removed: dict[str, tuple[str, ...]] = {}
     if kind == "structural":
         removed = {target: removed_parents(dag, target, removal, rng) for target in targets}
-        changes = {target: _cut(dag, target, lost) for target, lost in removed.items()}
+        changes: dict[str, Change] = {
+            target: "cut" if lost == dag.parents(target) else "some cut" for target, lost in removed.items()
+        }
     elif kind == "varied":
         draws = stream(seed, Purpose.CHANGES, policy)
         changes = {target: _any_change(dag, target, draws) for target in targets}
@@ -162,10 +145,6 @@ def _plan(
         same: Change = "parametric" if kind == "none" else kind  # a site without intervention has no targets
         changes = dict.fromkeys(targets, same)
     return SiteIntervention(kind, targets, removed, changes, policy)
-
-
-def _cut(dag: PDAG, target: str, lost: tuple[str, ...]) -> Change:
-    return "cut" if lost == dag.parents(target) else "some cut"
 
 
 def _any_change(dag: PDAG, target: str, rng: np.random.Generator) -> Change:

@@ -1,4 +1,4 @@
-"""Which variables an intervention may have as targets, in which order, and which parents a target loses."""
+"""Choose the targets of interventions, in order, and the parents that a target loses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from ...graph.pdag import PDAG
+from ..dags import random_order
 
 Removal = Literal["all", "some"]
 
@@ -14,13 +15,12 @@ Removal = Literal["all", "some"]
 def shielding_parents(dag: PDAG, target: str) -> tuple[str, ...]:
     """List the parents of a target that share a child with it.
 
-    Removing the edge from such a parent, and no other way of removing edges into the target, creates a v-structure
-    that the DAG did not have: parent -> child <- target has lost its shield.
+    Only if the edge from such a parent is removed, there is a v-structure that the DAG did not have: parent -> child <-
+    target has lost its shield.
 
     Examples
     --------
     >>> import fedperi as fp
-    >>> from fedperi.simulation.interventions.targets import shielding_parents
     >>> dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
     >>> shielding_parents(dag, "B"), shielding_parents(dag, "C")
     (('A',), ())
@@ -38,13 +38,11 @@ def structural_targets(dag: PDAG, rng: np.random.Generator) -> tuple[str, ...]:
     Examples
     --------
     >>> import fedperi as fp
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions.targets import structural_targets
     >>> dag = fp.PDAG.from_edges([("A", "B"), ("A", "C"), ("B", "C")])
     >>> structural_targets(dag, np.random.default_rng(0))
     ('B', 'C')
     """
-    shuffled = [dag.names[int(i)] for i in rng.permutation(len(dag.names))]
+    shuffled = random_order(dag.names, rng)
     revealing = [name for name in shuffled if shielding_parents(dag, name)]
     others = [name for name in shuffled if name not in revealing and dag.parents(name)]
     return (*revealing, *others)
@@ -56,13 +54,10 @@ def parametric_targets(dag: PDAG, rng: np.random.Generator) -> tuple[str, ...]:
     Examples
     --------
     >>> import fedperi as fp
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions.targets import parametric_targets
     >>> parametric_targets(fp.PDAG.from_edges([("A", "B")]), np.random.default_rng(0))
     ('B', 'A')
     """
-    shuffled = [dag.names[int(i)] for i in rng.permutation(len(dag.names))]
-    return tuple(sorted(shuffled, key=lambda name: not dag.parents(name)))
+    return tuple(sorted(random_order(dag.names, rng), key=lambda name: not dag.parents(name)))
 
 
 def any_targets(dag: PDAG, rng: np.random.Generator, *, with_parents: bool) -> tuple[str, ...]:
@@ -71,39 +66,20 @@ def any_targets(dag: PDAG, rng: np.random.Generator, *, with_parents: bool) -> t
     Examples
     --------
     >>> import fedperi as fp
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions.targets import any_targets
     >>> any_targets(fp.PDAG.from_edges([("A", "B")]), np.random.default_rng(0), with_parents=True)
     ('B',)
     """
-    shuffled = [dag.names[int(i)] for i in rng.permutation(len(dag.names))]
-    return tuple(name for name in shuffled if dag.parents(name) or not with_parents)
+    return tuple(name for name in random_order(dag.names, rng) if dag.parents(name) or not with_parents)
 
 
 def removed_parents(dag: PDAG, target: str, removal: Removal, rng: np.random.Generator) -> tuple[str, ...]:
-    """Choose the parents that a structural target loses.
+    """Choose the parents that a structural target loses: all, or "some", a random non-empty subset (possibly all).
 
-    Parameters
-    ----------
-    dag : PDAG
-        The true DAG.
-    target : str
-        A variable with parents.
-    removal : "all" or "some"
-        All parents, or a random non-empty subset (possibly all). If some subset creates a new v-structure, the
-        choice is among those that do.
-    rng : numpy Generator
-        Source of randomness.
-
-    Returns
-    -------
-    tuple of str
+    If some subset creates a new v-structure, the choice is among those that do.
 
     Examples
     --------
     >>> import fedperi as fp
-    >>> import numpy as np
-    >>> from fedperi.simulation.interventions.targets import removed_parents
     >>> dag = fp.PDAG.from_edges([("A", "B"), ("C", "B"), ("A", "D"), ("B", "D")])
     >>> all("A" in removed_parents(dag, "B", "some", np.random.default_rng(seed)) for seed in range(20))
     True

@@ -16,9 +16,8 @@ QUIET = {
 }
 """Environment of every Flower process that we start: no telemetry, no search for updates, no installation."""
 
-
 TESTED = ">=1.41,<1.42"
-"""Versions of Flower whose inner interfaces are those that we use; the same range as in pyproject.toml."""
+"""Versions of Flower whose inner interfaces we know; the same range as in pyproject.toml."""
 
 INSTALL = f"pip install 'flwr{TESTED}' httpx uvicorn cryptography (the extra 'flower' brings them)"
 

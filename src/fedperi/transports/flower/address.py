@@ -1,7 +1,8 @@
-"""Where a site's coordinator is, and how to verify that it is the right one."""
+"""The address of a site's coordinator, and how to verify that it is the right one."""
 
 from __future__ import annotations
 
+import socket
 import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from pathlib import Path
 from ...errors import InputError
 
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "UNKNOWN_PROTOCOL")
-"""What OpenSSL says of bytes that are no TLS at all; waiting does not cure that."""
+"""OpenSSL's reasons for an error when the other side does not use TLS; trying again does not help then."""
 
 
 class Away(Exception):
@@ -19,14 +20,14 @@ class Away(Exception):
 
 @dataclass(frozen=True)
 class Address:
-    """Where the coordinator is, and how to verify that it is the right one.
+    """The address of the coordinator, and how to verify that it is the right one.
 
     Parameters
     ----------
     coordinator : str
         ``host:port``.
     ca : Path, optional
-        Certificate of the authority that signed the coordinator's certificate; without it, those of the system.
+        Certificate of the authority that signed the coordinator's certificate; by default, those of the system.
     key : Path, optional
         The site's private key, in OpenSSH's format or PKCS8.
     passphrase : Path, optional
@@ -83,22 +84,20 @@ class Own:
 
 
 def check_reachable(address: Address) -> datetime | None:
-    """Open a connection, and see whether at its other end is who should be there; tell what is wrong in words.
-
-    Returns when the certificate of the other end will end; None without TLS.
+    """Open a connection and verify the coordinator; return when its certificate ends, or None without TLS.
 
     Raises
     ------
     InputError
-        If the certificate is not accepted, which waiting does not cure.
+        If trying again would not help, for example because the certificate is not accepted.
+    Away
+        If the coordinator is out of reach for now.
     """
-    import socket
-
     try:
+        context = None if address.insecure else trusting(address.ca)
         with socket.create_connection((address.host, address.port), timeout=10) as plain:
-            if address.insecure:
+            if context is None:
                 return None
-            context = ssl.create_default_context(cafile=None if address.ca is None else str(address.ca))
             with context.wrap_socket(plain, server_hostname=address.host) as secure:
                 shown = secure.getpeercert() or {}
                 return datetime.fromtimestamp(ssl.cert_time_to_seconds(str(shown["notAfter"])), UTC)
@@ -108,14 +107,12 @@ def check_reachable(address: Address) -> datetime | None:
             "certificate of the authority that signed it (--ca), and the host name that it was made for"
         ) from None
     except ssl.SSLError as error:
-        if address.ca is not None and "PEM" in str(error):
-            raise InputError(f"--ca {str(address.ca)!r} holds no certificate") from None
         if error.reason in _NO_TLS:
             raise InputError(
                 f"{address.coordinator} does not use TLS ({error.reason}): the coordinator may run with --insecure, "
                 "or this is not the coordinator"
             ) from None
-        # A handshake that was cut: the network, or a coordinator with too many connections. It may pass.
+        # The handshake was cut by the network, or by a coordinator with too many connections: try again later.
         raise Away(f"{address.coordinator} broke off while the connection was set up") from None
     except socket.gaierror:
         raise Away(f"the host {address.host!r} is not known") from None
@@ -123,10 +120,16 @@ def check_reachable(address: Address) -> datetime | None:
         raise Away(f"{address.coordinator} cannot be reached ({error.strerror or error})") from None
 
 
-def check_free(host: str, port: int) -> None:
-    """Raise if the coordinator cannot listen here."""
-    import socket
+def trusting(ca: Path | None) -> ssl.SSLContext:
+    """Make a TLS context that trusts one authority, or those of the system."""
+    try:
+        return ssl.create_default_context(cafile=None if ca is None else str(ca))
+    except ssl.SSLError:
+        raise InputError(f"--ca {str(ca)!r} holds no certificate in PEM format: give that of the authority") from None
 
+
+def check_free(host: str, port: int) -> None:
+    """Raise if the coordinator cannot listen at this address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

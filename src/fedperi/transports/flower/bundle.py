@@ -1,4 +1,4 @@
-"""The app bundle that Flower needs for every run: a page of settings, and two lines that name the installed fedperi.
+"""The app bundle that Flower needs for every run: settings, and a module that imports the installed fedperi.
 
 `fedperi site` and `fedperi coordinate` never load it. It is for people who run Flower's own SuperLink and SuperNodes.
 """
@@ -61,7 +61,7 @@ server = server_app()
 '''
 
 FILES = {"pyproject.toml": _SETTINGS, "fedperi_app.py": _CODE, "LICENSE": "Apache-2.0, see fedperi.\n"}
-"""What is in the bundle."""
+"""The files of the bundle, by name."""
 
 
 def write_bundle(folder: Path) -> None:

@@ -1,16 +1,15 @@
-"""One statement per site over Flower: who is there, one request, one reply; then the sites may go.
+"""Collect one statement per site over Flower: one request and one reply.
 
-A site whose owner has not decided yet says so, and is asked again: often at first, then once a minute.
+A site replies that its owner has not decided yet, if so. It is then asked again: often at first, later once a minute.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...coordinator.statements import Statements
-from ...errors import InputError
 from ...protocol import wire
 from ...protocol.fields import Pending
 from ...protocol.requests import Stating
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
     from ...privacy.statement import Statement
 
 FIRST_PAUSE, LONGEST_PAUSE = 2.0, 60.0
-"""Seconds between two questions to a site whose owner has not decided yet: it begins with the first, and doubles."""
+"""Seconds between two requests to a site whose owner has not decided yet: the pause doubles every time."""
 
 UNDECIDED = "waits for its owner, who has not approved its statement yet; run again, and it is asked again"
-"""Why a site drops out whose owner takes longer than the coordinator waits."""
+"""Why a site drops out if its owner takes longer than the coordinator waits."""
 
 
 def collect_statements(
@@ -33,18 +32,8 @@ def collect_statements(
 ) -> list[Statement]:
     """Ask every connected site for its statement, unless it is in the box already; return all in the box.
 
-    A site whose statement is refused, or that is lost, drops out with the reason, if enough are left.
-
-    Parameters
-    ----------
-    roster : Roster
-        The sites.
-    box : Statements
-        Where statements are kept.
-    run : str
-        The name of the run.
-    waiting : callable
-        Gets the names of the sites that wait for their owner, whenever they were asked.
+    A site whose statement is refused, or that is lost, drops out with the reason, if enough are left. After every
+    round of requests, `waiting` is called with the names of the sites that wait for their owner.
     """
     columns = roster.connect()
     asked = [site for site in roster.net.peers if site not in box.sites]
@@ -52,43 +41,36 @@ def collect_statements(
     roster.owed = set(asked)
     message = wire.write(Stating(run, columns))
 
-    def reading(site: str, reply: Record) -> str:
-        text = wire.read_statement(reply, f"site {site!r}")
-        box.add(site, text, columns)
+    def decided(site: str, reply: Record) -> bool:
+        try:
+            box.add(site, wire.read_statement(reply, f"site {site!r}"), columns)
+        except Pending:
+            return False
         roster.owed.discard(site)
-        return text
+        return True
+
+    def keep(site: str, done: bool) -> None:
+        if not done:
+            asked.append(site)
 
     end, pause = time.monotonic() + roster.net.limits.reply, FIRST_PAUSE
-    told: list[str] = []
+    noted: list[str] = []
     while asked:
         replies = roster.net.send("state", dict.fromkeys(asked, message))
-        asked = _undecided(replies)
+        asked.clear()
+        roster.read(replies, decided, keep)
+        asked.sort()
         waiting(tuple(asked))
-        roster.read({site: replies[site] for site in replies if site not in asked}, reading, lambda site, text: None)
         if not asked:
             break
         left = end - time.monotonic()
         if left <= 0:
-            roster.read(dict.fromkeys(asked, UNDECIDED), reading, lambda site, text: None)
+            roster.read(dict.fromkeys(asked, UNDECIDED), decided, keep)
             break
-        if asked != told:
-            told = asked
+        if asked != noted:
+            noted = list(asked)
             who = "its owner has" if len(asked) == 1 else "their owners have"
             roster.note(f"{', '.join(asked)}: {who} not decided yet; waiting until {clock(end)}.")
         time.sleep(min(pause, left))
         pause = min(2 * pause, LONGEST_PAUSE)
     return box.all()
-
-
-def _undecided(replies: Mapping[str, Record | str]) -> list[str]:
-    """Sites that say that their owner has not decided yet."""
-    found = []
-    for site, reply in replies.items():
-        try:
-            if not isinstance(reply, str):
-                wire.read_statement(reply, site)
-        except Pending:
-            found.append(site)
-        except InputError:  # said where the others are read
-            pass
-    return sorted(found)

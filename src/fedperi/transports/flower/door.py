@@ -1,8 +1,8 @@
-"""The SuperLink's door: strangers get few and small connections; those who have shown a key may stay.
+"""Limits for connections to the SuperLink: few and small ones for strangers, and larger ones for sites.
 
-A connection costs memory before it has said anything: 50 kB for TLS, and as much as it sends at once. So each address
-may keep connections without a key only as long as there is room, its oldest goes first, and they receive little at a
-time. Addresses that try most make room, so that a flood from one place does not shut out the sites elsewhere.
+A stranger is a connection that has not shown a valid key. It costs memory before it sends a request: 50 kB for TLS,
+and whatever it sends at once. So its buffer is small, and when there are too many strangers, the address with most of
+them loses its oldest connection. A flood from one address therefore does not shut out sites elsewhere.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
     import uvicorn
 
 MOST_STRANGERS = 256
-"""Connections without a key at a time. Fifty sites that start at the same moment open five each."""
+"""Connections without a key at the same time. Fifty sites that start at the same moment open five each."""
 
 SMALL = 1 << 15
-"""Bytes of a stranger's connection that wait to be read; the system doubles it."""
+"""Receive buffer of a stranger's connection, in bytes; the operating system doubles it."""
 
 LARGE = 1 << 20
 """The same for a site. A message of 1 MB then takes about one round trip."""
 
 HANDSHAKE = 20.0
-"""Seconds that setting up TLS may take."""
+"""Seconds that the TLS handshake may take."""
 
 HELD = 1 << 16
-"""Bytes of a connection that are kept, still encrypted, while those before them are read."""
+"""Bytes of a connection that are buffered, still encrypted, while earlier ones are read."""
 
 SOON = 0.1
-"""Seconds until connections are accepted again, where that failed."""
+"""Seconds of pause after a connection could not be accepted."""
 
 Client = tuple[str, int]
 """Address and port at the other end, by which a connection is known."""
 
 
 class Door:
-    """Accepts connections, and ends those of strangers when there are too many.
+    """Keeps a list of the connections, and ends some of the strangers' when there are too many.
 
     Parameters
     ----------
     most : int
-        Strangers at a time.
+        Largest number of strangers at the same time.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Door:
         self._sites: set[Client] = set()
 
     def enter(self, client: Client, connection: socket.socket) -> None:
-        """Take note of a new connection; if there are too many, end the oldest of the address that has most."""
+        """Add a new connection; if there are too many, end the oldest one of the address that has most."""
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL)
         self.strangers[client] = connection
         if len(self.strangers) > self.most:
@@ -75,11 +75,11 @@ class Door:
             self.end(next(known for known in self.strangers if known[0] == crowd))
 
     def welcome(self, client: Client) -> None:
-        """Let a connection stay that has shown a key."""
+        """Regard a connection as a site's: it has shown a key."""
         connection = self.strangers.pop(client, None)
         if connection is not None:
             self._sites.add(client)
-            with suppress(OSError):  # it has just ended
+            with suppress(OSError):  # it has ended in the meantime
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LARGE)
 
     def is_site(self, client: Client) -> bool:
@@ -92,17 +92,17 @@ class Door:
         self._sites.discard(client)
 
     def end(self, client: Client) -> None:
-        """End a stranger's connection, whatever is still under way on it."""
-        with suppress(KeyError, OSError):  # it has ended by itself, or is a site's
+        """End a stranger's connection at once, even in the middle of a request."""
+        with suppress(KeyError, OSError):  # it has ended already, or is a site's
             self.strangers.pop(client).shutdown(socket.SHUT_RDWR)
 
 
 def serve(config: uvicorn.Config, door: Door) -> None:
-    """Run a web application behind a door, as ``uvicorn.run`` does without one."""
+    """Run a web application as ``uvicorn.run`` does, with its connections limited by a `Door`."""
     import uvicorn
 
     class Server(uvicorn.Server):
-        """Uvicorn's server, which accepts connections through the door."""
+        """Uvicorn's server, but every connection is registered at the door."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets=[])
@@ -122,7 +122,7 @@ def serve(config: uvicorn.Config, door: Door) -> None:
             while True:
                 try:
                     connection, address = await asyncio.get_running_loop().sock_accept(self._listener)
-                except OSError:  # it has ended already, or no more files can be opened
+                except OSError:  # the connection has ended already, or no more files can be opened
                     await asyncio.sleep(SOON)
                     continue
                 client = str(address[0]), int(address[1])
@@ -136,7 +136,7 @@ def serve(config: uvicorn.Config, door: Door) -> None:
             made = partial(self._protocol, config, self.server_state, self.lifespan.state)
             try:
                 await asyncio.get_running_loop().connect_accepted_socket(made, connection, **secure)
-            except (OSError, EOFError, RuntimeError):  # a handshake that fails is the other side's affair
+            except (OSError, EOFError, RuntimeError):  # the handshake failed
                 door.left(client)
                 connection.close()
 
@@ -144,7 +144,7 @@ def serve(config: uvicorn.Config, door: Door) -> None:
 
 
 def _watched(protocol: Any, door: Door) -> Any:
-    """Return a protocol of uvicorn that tells the door when a connection ends."""
+    """Return a class for connections in uvicorn that tells the door when one ends."""
 
     class Watched(protocol):  # type: ignore[misc]
         def connection_made(self, transport: Any) -> None:

@@ -1,4 +1,4 @@
-"""Messages to sites and their replies, over a Flower grid: every wait has a limit, and a reply may be missing."""
+"""Send messages to sites and collect their replies, over a Flower grid: every wait has a limit."""
 
 from __future__ import annotations
 
@@ -20,16 +20,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class LinkLost(TemporaryError):
-    """The SuperLink beside the coordinator is gone, or has given up on a coordinator that was frozen."""
-
-
 COURTESY = 3.0
-"""Seconds that sites get to take a message whose reply is not needed."""
+"""Seconds that sites get to receive a message whose reply is not needed."""
+
+GONE = "was disconnected"
+"""Why there is no reply."""
+
+
+class LinkLost(TemporaryError):
+    """The coordinator's SuperLink has ended, or regards this coordinator as dead because it was frozen."""
 
 
 class Grid(Protocol):
-    """What we use of Flower's grid (`flwr.serverapp.Grid`)."""
+    """The part of Flower's grid (`flwr.serverapp.Grid`) that we use."""
 
     def get_nodes(self) -> Iterable[Any]:
         """Return the nodes that are connected: `node_id`, `public_key`, `last_activated_at`."""
@@ -43,7 +46,7 @@ class Grid(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """How long to wait, in seconds: for sites to connect, for a reply or a lost site to return; how often to look."""
+    """How long to wait for sites to connect, and for a reply or a lost site; and how often to look (in seconds)."""
 
     connect: float = 600.0
     reply: float = 600.0
@@ -52,7 +55,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Peer:
-    """A site as the grid knows it."""
+    """A site as the grid knows it: its node, its name in messages, and when it connected."""
 
     node: int
     label: str
@@ -61,10 +64,10 @@ class Peer:
 
 @dataclass
 class Traffic:
-    """What has been exchanged so far.
+    """Counts of the exchange so far.
 
-    `rounds` counts rounds of questions or steps, `seconds` has an entry for every round trip that a result needs: the
-    introduction, the opening, which may carry the first round, and the further rounds.
+    `rounds` counts rounds of questions or steps. `seconds` has an entry for every round trip that a result needs: the
+    introduction, the opening (which may contain the first round), and the later rounds.
     """
 
     rounds: int = 0
@@ -74,23 +77,15 @@ class Traffic:
 
     @property
     def words(self) -> str:
-        """The last round trip and the sizes so far, for people."""
+        """The duration of the last round trip and the sizes so far, in words."""
         return f"{self.seconds[-1]:.1f} s, {_size(self.sent)} out, {_size(self.received)} in so far"
 
 
 class Exchange:
-    """Knows the sites on a grid, sends to them, and collects what they reply.
+    """Knows the sites on a grid, sends them messages, and collects their replies.
 
-    Parameters
-    ----------
-    grid : Grid
-        The grid.
-    keys : mapping of bytes to str, optional
-        Public keys of the sites and their names; they may change at any time.
-    limits : Limits
-        How long to wait.
-    note : callable
-        Gets a line of words whenever there is news.
+    `keys` are the public keys of the sites with their names, and may change at any time; `note` gets a sentence
+    whenever there is news.
     """
 
     def __init__(
@@ -105,17 +100,16 @@ class Exchange:
         """Return the sites that are connected, in the order of their names; nodes with unknown keys are ignored."""
         peers = []
         for info in self._nodes():
-            name = None if self._keys is None else self._keys.get(bytes(info.public_key))
-            if self._keys is not None and name is None:
-                continue
-            peers.append(Peer(info.node_id, name or f"node {info.node_id}", str(info.last_activated_at)))
+            name = f"node {info.node_id}" if self._keys is None else self._keys.get(bytes(info.public_key))
+            if name is not None:
+                peers.append(Peer(info.node_id, name, str(info.last_activated_at)))
         return sorted(peers, key=lambda peer: (peer.label, peer.node))
 
     def _nodes(self) -> list[Any]:
         return list(self._reached(self._grid.get_nodes))
 
     def send(self, kind: str, records: Mapping[str, Record]) -> dict[str, Record | str]:
-        """Send each site its message and collect the replies; instead of a reply, the reason why there is none."""
+        """Send each site its message; return the reply of each, or the reason why there is none."""
         if not records:
             return {}
         begun = time.monotonic()
@@ -124,7 +118,7 @@ class Exchange:
         return out
 
     def tell(self, kind: str, records: Mapping[str, Record]) -> None:
-        """Send each site a message whose reply nobody needs; sites get a moment to take it, and it is no round trip."""
+        """Send each site a message whose reply is not needed: wait briefly, and do not count it as a round trip."""
         try:
             if records:
                 self._exchanged(kind, records, min(COURTESY, self.limits.reply), patient=False)
@@ -140,8 +134,7 @@ class Exchange:
         end = begun + seconds
         out: dict[str, Record | str] = {}
         waiting = self._push(kind, records)
-        # Sites that were disconnected; they may come back as long as a reply may take.
-        away = set(records) - set(waiting.values())
+        away = set(records) - set(waiting.values())  # disconnected sites, which may come back until `end`
         look = begun
         while (waiting or away) and time.monotonic() < end:
             for reply in self._reached(self._grid.pull_messages, list(waiting)) if waiting else ():
@@ -155,7 +148,7 @@ class Exchange:
                     out[site] = self._content(site, reply)
             if (waiting or away) and time.monotonic() > look + 1:
                 look = time.monotonic()
-                self._tell_of_late()
+                self._report_late()
                 for site in self._withdrawn({*waiting.values(), *away}):
                     waiting = {key: other for key, other in waiting.items() if other != site}
                     away.discard(site)
@@ -170,28 +163,28 @@ class Exchange:
                 time.sleep(self.limits.poll)
         for site in waiting.values():
             out[site] = f"did not reply within {seconds:g} s"
-        return out | dict.fromkeys(away, _GONE)
+        return out | dict.fromkeys(away, GONE)
 
     def _push(self, kind: str, records: Mapping[str, Record]) -> dict[str, str]:
-        """Send messages; return who was sent which. The SuperLink takes none for a site that was just shut out."""
+        """Send messages; return the site of each message's key. The SuperLink gives no key for a withdrawn site."""
         from flwr.app import Message
 
-        sites = list(records)
-        # Lives longer than we wait: the SuperLink reports an expired message like a node that is gone.
+        # The message must live longer than we wait: the SuperLink reports an expired one as a disconnected node.
         life = self.limits.reply + 60
         messages = [
-            Message(to_records(records[site]), self.peers[site].node, f"query.{kind}", ttl=life) for site in sites
+            Message(to_records(record), self.peers[site].node, f"query.{kind}", ttl=life)
+            for site, record in records.items()
         ]
         self.traffic.sent += sum(wire.size(record) for record in records.values())
         keys = list(self._reached(self._grid.push_messages, messages))
-        if len(keys) != len(sites) or not any(keys):
-            raise LinkLost(f"the coordinator's own SuperLink did not take the {kind!r} messages: see its log")
-        return {key: site for key, site in zip(keys, sites, strict=True) if key}
+        if len(keys) != len(records) or not any(keys):
+            raise LinkLost(f"the coordinator's own SuperLink did not accept the {kind!r} messages: see its log")
+        return {key: site for key, site in zip(keys, records, strict=True) if key}
 
     def _restarted(self, waiting: set[str], away: Collection[str] = (), tell: bool = True) -> list[str]:
-        """Sites that connected again since we looked last: what they were asked was lost with the old connection.
+        """Find sites that connected again since the last look: the old connection was lost, and the message with it.
 
-        Those that were away are back as soon as they are listed: after a short cut they need no new connection.
+        Sites that were away are back as soon as they are listed: after a short cut they need no new connection.
         """
         found = []
         for info in self._nodes():
@@ -206,15 +199,15 @@ class Exchange:
         return found
 
     def _is_of(self, info: Any, site: str) -> bool:
-        """Whether a node is that of a site: by its number, or, if the site got another key, by the name of that."""
+        """Whether a node is that of a site: by the name of its key (which may be new), or else by its number."""
         named = None if self._keys is None else self._keys.get(bytes(info.public_key))
         return info.node_id == self.peers[site].node if named is None else named == site
 
     def _withdrawn(self, sites: set[str]) -> set[str]:
-        """Sites of these that have no key any more."""
+        """Return those of these sites that no longer have a key."""
         return set() if self._keys is None else sites - set(self._keys.values())
 
-    def _tell_of_late(self) -> None:
+    def _report_late(self) -> None:
         for peer in self.online():
             if peer.node not in self._met:
                 self._met.add(peer.node)
@@ -223,8 +216,8 @@ class Exchange:
     def _content(self, site: str, reply: Message) -> Record | str:
         if reply.has_error():
             code, reason = reply.error.code, reply.error.reason or "no reason given"
-            told = " ".join(visible(reason[:300]).split())  # the other side wrote it, and it goes to a terminal
-            return _GONE if _unavailable(reply) else f"failed (Flower error {code}: {told})"
+            shown = " ".join(visible(reason[:300]).split())  # written by the other side, and shown on a terminal
+            return GONE if _unavailable(reply) else f"failed (Flower error {code}: {shown})"
         try:
             record = from_records(reply.content, self.peers[site].label)
         except InputError as error:
@@ -233,7 +226,7 @@ class Exchange:
         return record
 
     def _reached(self, call: Callable[..., T], *arguments: Any) -> T:
-        """Call the grid; a SuperLink that is gone is an error with words."""
+        """Call the grid; raise `LinkLost` if the SuperLink has ended or does not know the run."""
         import httpx
 
         try:
@@ -246,15 +239,12 @@ class Exchange:
 
 
 def clock(end: float) -> str:
-    """Say a moment of `time.monotonic` as people read it, with the option that decides it."""
+    """Return a moment of `time.monotonic` as a time of day, with the option that decides it."""
     return f"{datetime.now() + timedelta(seconds=end - time.monotonic()):%H:%M:%S} (--timeout)"
 
 
-_GONE = "was disconnected"
-
-
 def _unavailable(reply: Message) -> bool:
-    """Whether the SuperLink says that a node is gone, in place of a reply."""
+    """Whether the SuperLink reports that the node is disconnected, in place of a reply."""
     return reply.has_error() and "navailable" in (reply.error.reason or "")
 
 

@@ -1,11 +1,10 @@
-"""A node's connection to a SuperLink, without the part of Flower that fetches and runs programs."""
+"""A site's connection to a SuperLink, without the part of Flower that fetches and runs programs."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn
 
@@ -16,51 +15,15 @@ from .inner.control import error_text
 from .inner.superlink import CLOCKS
 
 HEARTBEAT = 10.0
-"""Seconds after which the coordinator regards a silent site as lost, about; the shortest that Flower allows."""
+"""Seconds, about, after which the coordinator regards a silent site as lost; the shortest time that Flower allows."""
 
 
 class Unauthorized(Exception):
-    """The coordinator does not know the key."""
-
-
-class RunOver(Exception):
-    """The run of a message has ended: nobody waits for the reply."""
+    """The coordinator does not accept the site's key."""
 
 
 @contextmanager
-def _while_it_runs() -> Iterator[None]:
-    import httpx
-
-    try:
-        yield
-    except httpx.HTTPStatusError as error:
-        if error.response.status_code == 403:
-            raise RunOver from None
-        raise
-
-
-@dataclass
-class FleetNode:
-    """A connection that is registered with the SuperLink."""
-
-    client: Any
-    node: Any
-    _whole: bool = True  # how the last message came: who sends parts expects parts
-
-    def receive(self) -> Any:
-        """Return the next message, or None."""
-        with _while_it_runs():
-            message, self._whole = inner.pull_message(self.client, self.node)
-            return message
-
-    def send(self, reply: Any, seconds: float) -> None:
-        """Send the reply to the message that came last."""
-        with _while_it_runs():
-            inner.push_reply(self.client, self.node, reply, seconds, self._whole)
-
-
-@contextmanager
-def connected(address: Address, key: Any) -> Iterator[FleetNode]:
+def connected(address: Address, key: Any) -> Iterator[inner.FleetNode]:
     """Register with the SuperLink, send heartbeats in the background, and sign off at the end."""
     import httpx
 
@@ -75,23 +38,23 @@ def connected(address: Address, key: Any) -> Iterator[FleetNode]:
             try:
                 node = inner.activate_node(client, private, HEARTBEAT, register=key is None)
             except httpx.HTTPStatusError as error:
-                _explain(error, address, key is not None)
+                _raise_explained(error, address, key is not None)
             with inner.kept_alive(client, client_of(), node, HEARTBEAT, unregister=key is None):
-                yield FleetNode(client, node)
+                yield inner.FleetNode(client, node)
         except httpx.HTTPError as error:
             raise Away(f"the connection to {address.coordinator} was lost ({error})") from None
 
 
 def _ahead(date: str) -> float:
-    """Seconds by which this machine's clock is ahead of the one that wrote an HTTP date; 0 if there is none."""
+    """Return the seconds by which this machine's clock is ahead of an HTTP date; 0 if the date is missing."""
     try:
         return time.time() - parsedate_to_datetime(date).timestamp()
     except ValueError:
         return 0.0
 
 
-def _explain(error: Any, address: Address, keyed: bool) -> NoReturn:
-    """Say in words what a status of the SuperLink means for a site."""
+def _raise_explained(error: Any, address: Address, keyed: bool) -> NoReturn:
+    """Raise an error that explains what an HTTP status of the SuperLink means for a site."""
     status = error.response.status_code
     ahead = _ahead(error.response.headers.get("date", ""))
     if status == 401 and abs(ahead) > CLOCKS - 5:
@@ -99,15 +62,15 @@ def _explain(error: Any, address: Address, keyed: bool) -> NoReturn:
             f"this machine's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the coordinator's, "
             f"and {CLOCKS} s are allowed: set the clock of the one that is wrong"
         )
-    said = error_text(error.response.text) or f"HTTP {status}"
-    if status in (401, 403, 404) or "activat" in said.lower() or "regist" in said.lower():
+    message = error_text(error.response.text) or f"HTTP {status}"
+    if status in (401, 403, 404) or "activat" in message.lower() or "regist" in message.lower():
         remedy = (
             "it is not registered there (its .pub file belongs in the coordinator's folder of keys), or a site with "
             "the same key is connected"
             if keyed
             else "give the site's key: --key site.key"
         )
-        raise Unauthorized(f"the coordinator does not accept this site's key ({said}): {remedy}")
-    if "version" in said.lower():
-        raise InputError(f"the coordinator runs another version of Flower ({said}): install the same on both sides")
-    raise Away(f"{address.coordinator} answered {said}")
+        raise Unauthorized(f"the coordinator does not accept this site's key ({message}): {remedy}")
+    if "version" in message.lower():
+        raise InputError(f"the coordinator runs another version of Flower ({message}): install the same on both sides")
+    raise Away(f"{address.coordinator} answered {message}")

@@ -1,11 +1,11 @@
-"""A SuperLink that shows sites only what is for sites.
+"""A SuperLink that shows other machines only the interface for sites, and limits what they may send.
 
-Flower's SuperLink has one port for everything: sites, but also its control interface, which starts runs and registers
-nodes, and its runtime interface, both without authentication. Run as a module in place of ``flower-superlink``, with
-the same options, this serves all of it to this machine, and to everybody else the interface for sites alone.
+Flower's SuperLink has one port for everything: the interface for sites, but also the control interface, which starts
+runs and registers nodes, and the runtime interface, both without authentication. Run this module in place of
+``flower-superlink``, with the same options: it serves all of them to this machine, and to others only that for sites.
 
-It also keeps bodies small. Flower reads a request into memory before it asks who sent it, so that a stranger could fill
-the memory of the coordinator's machine.
+It also limits the bodies of requests. Flower reads a request into memory before it checks who sent it, so that a
+stranger could fill the memory of the coordinator's machine.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...protocol.fields import MAX_TEXT
@@ -29,22 +30,22 @@ from .records import PIECE
 FOR_SITES = "/v1/fleet/"
 
 MAX_BODY = 4 * MAX_TEXT + PIECE + (1 << 20)
-"""Bytes of one request: 19 MiB. Flower sends a message in parts, one request each. The largest part holds the texts of
-a reply, of which there are four (`names`, `targets`, `privacy`, `told`), each of at most `MAX_TEXT` ASCII characters,
-and a piece of its arrays; the last MiB is for names of values and for what Flower adds."""
+"""Bytes of one request: 19 MiB. Flower sends a message in parts, one request each. The largest part holds the four
+texts of a reply (`names`, `targets`, `privacy`, `told`), each of at most `MAX_TEXT` ASCII characters, and a piece of
+its arrays. The last MiB is for the names of values and for Flower's own fields."""
 
 MAX_HELD = 7 * MAX_BODY
-"""Bytes of all requests that are being received or answered. When there is no room, a request is answered with 503."""
+"""Bytes of all requests that are being received or answered. A request beyond this is answered with 503."""
 
 MAX_HELD_BY_STRANGERS = 2 * MAX_BODY
-"""The same where the connection has shown no key yet: public keys are no secret, and anybody may claim one."""
+"""The same for connections that have not shown a valid key: public keys are not secret, so anyone may claim one."""
 
 MAX_STRANGE = 1 << 16
-"""Bytes of one request without a key that has connected before. To connect takes a few hundred bytes; what is larger
-comes from sites. So strangers share little memory, however many they are."""
+"""Bytes of one request whose key has not connected before: to connect takes a few hundred bytes, and only sites send
+more. So strangers use little memory, however many they are."""
 
 LAST_WORD = 0.2
-"""Seconds that a stranger gets to read why it is refused."""
+"""Seconds between the refusal of a stranger and the end of its connection, so that it can read the refusal."""
 
 CONNECT = FOR_SITES + "activate-node"
 
@@ -57,7 +58,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 def guarded(app: App, door: Door) -> App:
     """Wrap an ASGI application: other machines reach `FOR_SITES` only, and no body is larger than `MAX_BODY`.
 
-    The door hears which connections are those of sites.
+    The door is told which connections are those of sites.
 
     Examples
     --------
@@ -79,18 +80,15 @@ def guarded(app: App, door: Door) -> App:
     >>> call("/v1/control/start-run", "10.0.0.1")  # the coordinator's own address
     reached /v1/control/start-run
     """
-    held = [0]  # bytes of all requests that are under way
-    known: set[bytes] = set()  # keys that have connected
+    shared = _Shared(door)
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
         kind = scope["type"]
-        if kind == "lifespan":
-            await app(scope, receive, send)
-        elif kind == "http" and (_here(scope) or str(scope["path"]).startswith(FOR_SITES)):
-            await _Request(receive, send, held, known, door).serve(app, scope)
+        if kind == "http" and (_is_local(scope) or _is_for_sites(scope)):
+            await _Request(scope, receive, send, shared).serve(app)
         elif kind == "http":
             await _refuse(send, 403)
-        elif _here(scope):
+        elif kind == "lifespan" or _is_local(scope):
             await app(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008})
@@ -98,30 +96,36 @@ def guarded(app: App, door: Door) -> App:
     return guard
 
 
-class _Request:
-    """One request on its way to the application: its body is counted as it comes, whatever its headers say."""
+@dataclass
+class _Shared:
+    """What all requests share: the door, the bytes that they hold together, and the keys that have connected."""
 
-    def __init__(self, receive: Receive, send: Send, held: list[int], known: set[bytes], door: Door) -> None:
-        self._receive, self._send, self._held, self._known, self._door = receive, send, held, known, door
+    door: Door
+    held: int = 0
+    known: set[bytes] = field(default_factory=set)
+
+
+class _Request:
+    """One request on its way to the application: its body is counted as it arrives, whatever its headers declare."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, shared: _Shared) -> None:
+        self._scope, self._receive, self._send, self._shared = scope, receive, send, shared
+        self._client: Client = tuple(scope.get("client") or ("", 0))
         self._size = 0
         self._refused = False
-        self._scope: Scope = {}
-        self._most = MAX_BODY
+        self._most = MAX_STRANGE if _is_for_sites(scope) and _key(scope) not in shared.known else MAX_BODY
 
-    async def serve(self, app: App, scope: Scope) -> None:
-        self._scope = scope
-        if str(scope["path"]).startswith(FOR_SITES) and _key(scope) not in self._known:
-            self._most = MAX_STRANGE
-        if _declared(scope) > self._most:
+    async def serve(self, app: App) -> None:
+        if _declared(self._scope) > self._most:
             await self._refuse(413)
             return
         try:
-            await app(scope, self._counted, self._answer)
+            await app(self._scope, self._counted, self._answer)
         except Exception:
-            if not self._refused:  # an application that loses its client may say so; here that was us
+            if not self._refused:  # after a refusal, the application may complain that its client has gone
                 raise
         finally:
-            self._held[0] -= self._size
+            self._shared.held -= self._size
 
     async def _counted(self) -> Any:
         if self._refused:
@@ -129,12 +133,12 @@ class _Request:
         message = await self._receive()
         size = len(message.get("body") or b"")
         too_large = self._size + size > self._most
-        most = MAX_HELD if self._door.is_site(self._client) else MAX_HELD_BY_STRANGERS
-        if too_large or self._held[0] + size > most:
+        most = MAX_HELD if self._shared.door.is_site(self._client) else MAX_HELD_BY_STRANGERS
+        if too_large or self._shared.held + size > most:
             await self._refuse(413 if too_large else 503)
             return {"type": "http.disconnect"}
         self._size += size
-        self._held[0] += size
+        self._shared.held += size
         return message
 
     async def _refuse(self, status: int) -> None:
@@ -143,46 +147,40 @@ class _Request:
         self._hang_up()
 
     def _hang_up(self) -> None:
-        """End a stranger's connection soon: who goes on sending would fill buffers that are not ours to count."""
-        asyncio.get_running_loop().call_later(LAST_WORD, self._door.end, self._client)
+        """End a stranger's connection soon: if it continued to send, it would fill buffers that we cannot count."""
+        asyncio.get_running_loop().call_later(LAST_WORD, self._shared.door.end, self._client)
 
     async def _answer(self, message: Any) -> None:
         status = message.get("status")
         connecting = self._scope["path"] == CONNECT
-        if status == 401 and str(self._scope["path"]).startswith(FOR_SITES):
-            _tell_of_key(self._scope, connecting=False)
-        elif connecting and status == 412:  # a good signature by a key that is not registered
-            _tell_of_key(self._scope, connecting=True)
+        if (status == 401 and _is_for_sites(self._scope)) or (status == 412 and connecting):
+            # With 412 the signature was valid, but its key is not registered.
+            address = (self._scope.get("client") or ("an unknown address",))[0]
+            sys.stdout.write(f"{refused_line(_key(self._scope), address, connecting=status == 412)}\n")
+            sys.stdout.flush()
         elif connecting and status == 200:
-            self._known.add(_key(self._scope))
+            self._shared.known.add(_key(self._scope))
         if not self._refused:
             if status == 200:
-                self._door.welcome(self._client)
+                self._shared.door.welcome(self._client)
             elif status is not None:
                 self._hang_up()
             await self._send(message)
 
-    @property
-    def _client(self) -> Client:
-        return tuple(self._scope.get("client") or ("", 0))
+
+def _is_for_sites(scope: Scope) -> bool:
+    return str(scope["path"]).startswith(FOR_SITES)
 
 
 def _declared(scope: Scope) -> int:
-    """The length that a request says its body has; 0 if it says none, or nonsense, and then it is counted."""
+    """Return the length of the body as the headers declare it; 0 if they do not, or it is invalid."""
     lengths = [value for name, value in scope.get("headers", ()) if name.lower() == b"content-length"]
     return max((int(value) for value in lengths if value.isdigit() and len(value) < 20), default=0)
 
 
 def _key(scope: Scope) -> bytes:
-    """The public key that a request claims; its signature is checked by Flower, when the request has been read."""
+    """Return the public key that a request claims; Flower checks its signature later, when it has read the request."""
     return next((value for name, value in scope.get("headers", ()) if name.lower() == KEY_HEADER.encode()), b"")
-
-
-def _tell_of_key(scope: Scope, connecting: bool) -> None:
-    """Write a line about a key that was not accepted, for the coordinator's log."""
-    client = scope.get("client") or ("an unknown address",)
-    sys.stdout.write(f"{refused_line(_key(scope), client[0], connecting)}\n")
-    sys.stdout.flush()
 
 
 async def _refuse(send: Send, status: int) -> None:
@@ -190,8 +188,8 @@ async def _refuse(send: Send, status: int) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def _here(scope: Scope) -> bool:
-    """Whether this machine calls itself: by loopback, or by the very address at which it was reached."""
+def _is_local(scope: Scope) -> bool:
+    """Whether the request comes from this machine: from loopback, or from the address that it was sent to."""
     client, server = scope.get("client"), scope.get("server")
     try:
         if client is None:
@@ -203,7 +201,7 @@ def _here(scope: Scope) -> bool:
 
 
 def _end_with_parent() -> None:
-    """End when the process that started us is gone, however it went."""
+    """End this process soon after the one that started it, even if that was killed."""
     parent = os.getppid()
 
     def watch() -> None:
@@ -215,7 +213,7 @@ def _end_with_parent() -> None:
 
 
 def _open_more_files() -> None:
-    """Allow as many connections as the system lets us have: strangers who connect and stay silent use them up."""
+    """Allow as many open connections as the system permits: silent strangers would use them up."""
     try:
         import resource
     except ImportError:  # not on this system
@@ -226,7 +224,7 @@ def _open_more_files() -> None:
 
 
 def main() -> None:
-    """Run the SuperLink with the guard in front."""
+    """Run the SuperLink behind the guard."""
     _end_with_parent()
     _open_more_files()
 

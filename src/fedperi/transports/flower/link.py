@@ -1,7 +1,7 @@
-"""The coordinator's side of Flower: a SuperLink process of its own, site keys in it, a run, and the grid to use it.
+"""The coordinator's side of Flower: start a SuperLink process, register the sites' keys, begin a run, and use its grid.
 
-The SuperLink starts no app: it is told to leave that to others, with a secret that only this process knows, and the
-search runs right here. So nobody executes the bundle that a run of Flower needs.
+The SuperLink starts no app: that is left to the process that knows a secret, which is this one. The search runs in this
+process, so that nobody executes the bundle that a run of Flower needs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ...errors import InputError
 from ...pki.certificates import (
@@ -32,12 +32,9 @@ from ...pki.certificates import (
     warnings_of,
 )
 from . import QUIET, need_flower
-from .address import Own, check_free
-from .bundle import FILES
+from .address import Own, check_free, trusting
 from .exchange import LinkLost
-from .inner import control
-from .inner.control import error_text
-from .inner.grid import open_grid
+from .inner.control import Control
 from .live.output import follow
 from .live.site_keys import followed
 
@@ -59,7 +56,7 @@ class Certificates:
     key: Path
 
     def check(self) -> None:
-        """Raise if a file is missing, others can read the key, or it is not that of the certificate."""
+        """Raise if a file is missing, others can read the key, or it does not belong to the certificate."""
         for option, path in (("--ca", self.ca), ("--cert", self.certificate), ("--key", self.key)):
             if not path.is_file():
                 raise InputError(f"{option} {str(path)!r}: there is no such file; `fedperi keys` makes one for a pilot")
@@ -70,15 +67,12 @@ class Certificates:
             raise InputError(
                 f"--cert {str(self.certificate)!r} and --key {str(self.key)!r} do not fit together: {error}"
             ) from None
+        trusting(self.ca)
         need_cryptography("reading certificates")
         check_not_ended(self.certificate)
 
-    def name(self, here: str) -> str:
-        """The name for which the certificate is accepted, where it is reached at `here`."""
-        return reached_as(read_certificate(self.certificate), here)
-
     def ending(self) -> list[str]:
-        """Lines about those that end soon."""
+        """Return warnings about certificates that end soon."""
         return warnings_of([self.certificate, self.ca])
 
 
@@ -91,20 +85,20 @@ def superlink(
     log: Path | None = None,
     note: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Control]:
-    """Start a SuperLink that knows the sites' keys, give what controls it, and stop it at the end.
+    """Start a SuperLink that knows the sites' keys, yield an object to control it, and stop it at the end.
 
     Parameters
     ----------
     host, port
         Where to listen.
     certificates : Certificates, optional
-        For TLS and the authentication of sites; without them neither.
+        For TLS and the authentication of sites; without them, there is neither.
     site_keys : mapping of str to bytes
         Names of sites and their public keys (PEM); empty without TLS. Those of a `SiteKeys` may change meanwhile.
     log : Path, optional
-        Where the SuperLink's log is added to.
+        File to which the SuperLink's log is appended.
     note : callable
-        Gets a line of words about every key that is refused, added or withdrawn, and about certificates.
+        Called with a sentence about every key that is refused, added or withdrawn, and about certificates.
     """
     need_flower()
     if certificates is not None:
@@ -119,7 +113,7 @@ def superlink(
         follower.start()
         try:
             at = f"[{here}]:{port}" if ":" in here else f"{here}:{port}"
-            name = here if certificates is None else certificates.name(here)
+            name = here if certificates is None else reached_as(read_certificate(certificates.certificate), here)
             _wait_until_up(process, here, port, certificates, name, output)
             control = Control(Own(at, None if certificates is None else certificates.ca.read_bytes(), name), secret)
             with followed(site_keys, control, note, list if certificates is None else certificates.ending):
@@ -130,9 +124,9 @@ def superlink(
 
 
 def surviving(attempt: Callable[[], T], note: Callable[[str], None]) -> T:
-    """Call what starts a SuperLink and uses it; call it again when that SuperLink is lost, a few times.
+    """Call `attempt`, which starts and uses a SuperLink; call it again, a few times, when the SuperLink is lost.
 
-    A coordinator that was frozen for a while loses its SuperLink as well: it takes a silent run for dead.
+    A coordinator that was frozen for a while loses its SuperLink as well, which regards a silent run as dead.
     """
     for left in range(RESTARTS, 0, -1):
         try:
@@ -154,7 +148,7 @@ def _start(
     else:
         command += ["--enable-supernode-auth", "--ssl-ca-certfile", str(certificates.ca)]
         command += ["--ssl-certfile", str(certificates.certificate), "--ssl-keyfile", str(certificates.key)]
-    # A session of its own: Ctrl-C is for us, and we stop it when we have put things in order.
+    # In a new session, so that Ctrl-C does not end the SuperLink before the sites are told that the run is over.
     try:
         return subprocess.Popen(
             command,
@@ -171,15 +165,15 @@ def _start(
 
 
 def _hand_over(secret: bytes, home: Path) -> tuple[tuple[int, ...], str]:
-    """Put a secret where the new process, and nobody else, can read it: in memory, so that no crash leaves it behind.
+    """Pass a secret to the new process and nobody else: in memory if possible, so that no crash leaves it on a disk.
 
-    Returns the descriptors to hand over, and the path under which the process finds the secret.
+    Returns the file descriptors to pass on, and the path at which the process finds the secret.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("fedperi")
         os.write(descriptor, secret)
         return (descriptor,), f"/proc/self/fd/{descriptor}"
-    file = home / "secret"  # no such memory on this system
+    file = home / "secret"  # this system has no files in memory
     file.touch(mode=0o600)
     file.write_bytes(secret)
     return (), str(file)
@@ -197,18 +191,17 @@ def _wait_until_up(
     while time.monotonic() < end:
         if process.poll() is not None:
             lines = output.read_text(errors="replace").strip().splitlines()[-5:]
-            raise InputError(f"the SuperLink did not start; its last words: {' / '.join(lines)}")
+            raise InputError(f"the SuperLink did not start; the end of its log: {' / '.join(lines)}")
         try:
             with socket.create_connection((here, port), timeout=2) as plain:
                 if certificates is not None:
-                    context = ssl.create_default_context(cafile=str(certificates.ca))
-                    context.wrap_socket(plain, server_hostname=name).close()
+                    trusting(certificates.ca).wrap_socket(plain, server_hostname=name).close()
                 return
         except ssl.SSLCertVerificationError as error:
             raise InputError(
-                f"the coordinator's certificate is not accepted, as that of {name} ({error.verify_message}): it "
-                "must be signed by the authority of --ca; if others lie between the two, --cert holds their "
-                "certificates too, its own first"
+                f"the coordinator's certificate is not accepted for {name} ({error.verify_message}): it must be signed "
+                "by the authority of --ca; if there are authorities between the two, --cert must hold their "
+                "certificates too, after the coordinator's own"
             ) from None
         except OSError:
             time.sleep(0.1)
@@ -216,7 +209,7 @@ def _wait_until_up(
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask, wait a little, and then make sure; for it and whatever it started."""
+    """Ask a process to end, wait briefly, and then kill it with all processes that it started."""
     if process.poll() is None:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -228,44 +221,3 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             process.kill()
     with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=5)
-
-
-class Control:
-    """What the coordinator tells its SuperLink."""
-
-    def __init__(self, own: Own, secret: bytes) -> None:
-        self._own, self._secret = own, secret
-        self._nodes: dict[str, int] = {}
-
-    def register(self, name: str, key: bytes) -> None:
-        """Let the site of this key connect."""
-        self._nodes[name] = _accepted(name, lambda: control.register_node(self._own, name, key))
-
-    def withdraw(self, name: str) -> None:
-        """Shut a site out: nothing that its key signs is answered any more."""
-        if name in self._nodes:
-            _accepted(name, lambda: control.unregister_node(self._own, self._nodes[name]))
-            del self._nodes[name]
-
-    @contextmanager
-    def grid(self) -> Iterator[Any]:
-        """Begin a run, take its task, and give its grid."""
-        if not control.start_run(self._own, FILES):
-            raise InputError("the SuperLink did not begin a run")
-        token = control.acquire_task(self._own, self._secret, START)
-        if token is None:
-            raise InputError(f"the SuperLink gave no task within {START:g} s")
-        with open_grid(self._own, token) as grid:
-            yield grid
-
-
-def _accepted(name: str, call: Callable[[], T]) -> T:
-    import httpx
-
-    try:
-        return call()
-    except httpx.HTTPError as error:
-        response = getattr(error, "response", None)
-        said = str(error) if response is None else error_text(response.text) or str(error)
-        more = "; one that was withdrawn is accepted again after a restart" if "IN_USE" in said.upper() else ""
-        raise InputError(f"the key of site {name!r} was not accepted by the SuperLink ({said}){more}") from None

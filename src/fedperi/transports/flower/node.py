@@ -1,4 +1,4 @@
-"""A site as a Flower node, in one process: it pulls messages, answers them by `SiteWork`, and runs no code but ours.
+"""Run a site as a Flower node in one process: pull messages, and answer them with `SiteWork`.
 
 A SuperNode of Flower fetches the app bundle of every run from the SuperLink and executes it; anyone who controls the
 SuperLink controls what runs at the site. This node uses the same network interface, never asks for the bundle, and
@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 
 from ...errors import InputError, TemporaryError
 from ...pki.certificates import OwnKey, ending
@@ -22,23 +21,25 @@ from ...protocol.fields import Refused
 from ...site.service.work import SiteWork
 from . import need_flower
 from .address import Address, Away, check_reachable
-from .fleet import HEARTBEAT, FleetNode, RunOver, Unauthorized, connected
+from .fleet import HEARTBEAT, Unauthorized, connected
+from .inner.fleet import FleetNode, RunOver
+from .live.repeat import Daily
 
 BUSY = 120.0
-"""Seconds after a message during which a site looks often for the next one; then a site that waits looks less often."""
+"""Seconds after a message during which a site looks often for the next one; later it looks less often."""
 
 UNKNOWN_KEY = 3 * HEARTBEAT
-"""Seconds for which a site whose key is refused tries again: the coordinator may be just registering it, or may not
-have noticed yet that this site was killed and restarted, which takes two heartbeats."""
-
+"""Seconds for which a site whose key is refused tries again: the coordinator may just be registering the key, or has
+not noticed yet that this site was killed and restarted, which takes two heartbeats."""
 
 UNTOLD = 5.0
-"""Seconds for which nothing is said of a key that is refused: a coordinator that just starts is registering it."""
-
-DAY = 86400.0
+"""Seconds for which a refused key is not reported: a coordinator that has just started is still registering keys."""
 
 LONGEST_PAUSE = 15.0
-"""Seconds between two attempts to connect, at most."""
+"""Largest number of seconds between two attempts to connect."""
+
+UNHEARD = "; no message came: a run that has begun continues without this site, which waits for the next one"
+"""Added to the reason why a connection was lost on which no message came."""
 
 
 def serve(
@@ -56,37 +57,40 @@ def serve(
     Parameters
     ----------
     work : SiteWork
-        What answers.
+        Answers the messages.
     address : Address
         Where the coordinator is.
     wait : float, optional
-        For how many seconds in a row the coordinator may be out of reach before the site gives up; never, if not
-        given: a site that is idle waits for the next run.
+        How many seconds in a row the coordinator may be out of reach before the site gives up. By default the site
+        never gives up: an idle site waits for the next run.
     note : callable
-        Gets a line of words whenever there is news.
+        Called with a sentence whenever there is news.
     stop : threading.Event, optional
         Ends the site when set.
     poll : float
         Seconds between two looks for messages.
     key : OwnKey, optional
-        The site's key, if others use it too; else that of the address.
+        The site's key, if the caller uses it too; by default, that of the address.
 
     Raises
     ------
     TemporaryError
         If the coordinator cannot be reached for too long.
     InputError
-        If it is not who it should be, or does not know the site's key.
+        If its certificate is not accepted, or it does not accept the site's key.
     """
     address.check()
     need_flower()
     key = key if key is not None or address.key is None else OwnKey(address.key, address.passphrase)
     stop = stop or threading.Event()
-    patience, lifetime = _Patience(wait, note), _Lifetime(note)
+    patience, daily = _Patience(wait, note), Daily()
     while not stop.is_set():
         session = _Session()
         try:
-            lifetime.watch(check_reachable(address))
+            until = check_reachable(address)
+            words = None if until is None else ending("the coordinator's certificate", until)
+            if words is not None and daily.due():  # so that the coordinator's owner hears it from several sites
+                note(f"{words}: tell the people who run the coordinator.")
             with connected(address, None if key is None else key.next()) as node:
                 if key is not None:
                     key.accepted()
@@ -99,39 +103,22 @@ def serve(
         except (Unauthorized, Away) as error:
             work.tally.lost()
             over = Away(f"the run is over; waiting for the next one at {address.coordinator}")
-            unheard = _UNHEARD if session.connected and not session.heard else ""
+            unheard = UNHEARD if session.connected and not session.heard else ""
             patience.use(over if session.closed else error, unheard)
         stop.wait(patience.pause)
 
 
-_UNHEARD = "; no message came: a run that has begun continues without this site, which waits for the next one"
-
-
 @dataclass
 class _Session:
-    """What happened on one connection: it was made, a message came, the last message closed the run."""
+    """Whether a connection was made, whether a message came, and whether the last message closed the run."""
 
     connected: bool = False
     heard: bool = False
     closed: bool = False
 
 
-class _Lifetime:
-    """Says once a day that the coordinator's certificate ends soon, so that its owner hears it from several sides."""
-
-    def __init__(self, note: Callable[[str], None]) -> None:
-        self._note, self._said = note, float("-inf")
-
-    def watch(self, until: datetime | None) -> None:
-        """Take note of the end of the certificate that was just seen."""
-        words = None if until is None else ending("the coordinator's certificate", until)
-        if words is not None and time.monotonic() > self._said + DAY:
-            self._said = time.monotonic()
-            self._note(f"{words}: tell the people there.")
-
-
 class _Patience:
-    """How long a site tries again, and what it says about it: every reason once."""
+    """Decides how long a site tries to connect again, and reports each reason for a failure once."""
 
     def __init__(self, wait: float | None, note: Callable[[str], None]) -> None:
         self._wait, self._note = wait, note
@@ -146,12 +133,12 @@ class _Patience:
 
     @property
     def pause(self) -> float:
-        """Seconds until the next attempt: longer after every failure, and by chance, so that sites do not march."""
+        """Seconds until the next attempt: longer after every failure, and random, so that sites do not synchronise."""
         longest = min(LONGEST_PAUSE, 2.0 ** min(self._failures, 10) / 2)
         return longest * (0.5 + random.random() / 2)
 
     def use(self, error: Exception, more: str) -> None:
-        """Take note of a failure; raise if there have been failures for too long."""
+        """Report a failure; raise if there have been failures for too long."""
         now, reason = time.monotonic(), f"{error}{more}"
         self._failures += 1
         self._lost = now if self._lost is None else self._lost

@@ -1,7 +1,7 @@
-"""Messages of the protocol as Flower's records, and back; what comes back is checked before anything looks at it.
+"""Convert messages of the protocol to Flower's records and back; incoming records are checked before they are used.
 
-Flower sends each record of a message, and each array, as a request of its own. So that a message costs one round trip
-and not hundreds, its arrays travel as one block of bytes beside its plain values.
+Flower sends each record of a message, and each array, in a separate request. To save hundreds of round trips, all
+arrays of a message travel as one block of bytes, beside its plain values.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 VALUES = "values"
 ARRAYS, BLOCK = "arrays", "block"
-"""In the values: names, types and shapes of the arrays; and their bytes, one array after the other."""
+"""Keys of the values: names, types and shapes of the arrays; and their bytes, one array after the other."""
 
 PIECE = 2 << 20
-"""Bytes of a block in one record, so that no request is large; what remains is in records `more0`, `more1`, ..."""
+"""Bytes of a block in one record, so that no request is large; the rest is in records `more0`, `more1`, ..."""
 
 _Layout = list[tuple[str, str, tuple[int, ...]]]
 
@@ -40,47 +40,46 @@ def to_records(record: Mapping[str, Any]) -> RecordDict:
     layout = [(key, value.dtype.str, record[key].shape) for key, value in arrays.items()]
     block = b"".join(value.tobytes() for value in arrays.values())
     values |= {ARRAYS: msgspec.json.encode(layout).decode(), BLOCK: block[:PIECE]}
-    more = {f"more{at}": ConfigRecord({BLOCK: block[i : i + PIECE]}) for at, i in enumerate(_starts(len(block)))}
+    starts = range(PIECE, len(block), PIECE)
+    more = {f"more{at}": ConfigRecord({BLOCK: block[start : start + PIECE]}) for at, start in enumerate(starts)}
     return RecordDict({VALUES: ConfigRecord(values), **more})
 
 
 def from_records(content: Any, sender: str) -> Record:
-    """Take a message out of records; anything but plain values and plain arrays is refused."""
+    """Read a message from records; refuse anything but plain values and plain arrays."""
     from flwr.app import ConfigRecord, RecordDict
 
-    def wrong(why: str) -> Refused:
+    def refused(why: str) -> Refused:
         return Refused(f"the message of {sender} {why}")
 
-    if not isinstance(content, RecordDict) or not all(isinstance(part, ConfigRecord) for part in content.values()):
-        raise wrong("does not hold the records of the protocol")
-    if set(content) != {VALUES, *(f"more{at}" for at in range(len(content) - 1))}:
-        raise wrong("does not hold the records of the protocol")
+    if (
+        not isinstance(content, RecordDict)
+        or not all(isinstance(part, ConfigRecord) for part in content.values())
+        or set(content) != {VALUES, *(f"more{at}" for at in range(len(content) - 1))}
+    ):
+        raise refused("does not hold the records of the protocol")
     parts: dict[str, dict[str, Any]] = {name: dict(part) for name, part in content.config_records.items()}
     out: Record = parts[VALUES]
-    # By their numbers: a network keeps no order of records.
+    # By their numbers: a network does not keep the order of records.
     pieces: list[Any] = [out.pop(BLOCK, b""), *(parts[f"more{at}"].get(BLOCK) for at in range(len(parts) - 1))]
     layout = out.pop(ARRAYS, "[]")
     if not all(isinstance(value, str | int | float | bool) for value in out.values()):
-        raise wrong("holds a value that is neither text nor number")
+        raise refused("holds a value that is neither text nor number")
     if not isinstance(layout, str) or not all(isinstance(piece, bytes) for piece in pieces):
-        raise wrong("holds an array that cannot be read")
+        raise refused("holds an array that cannot be read")
     if sum(map(len, pieces)) > 8 * MAX_NUMBERS:
-        raise wrong(f"is larger than {8 * MAX_NUMBERS} bytes")
+        raise refused(f"is larger than {8 * MAX_NUMBERS} bytes")
     try:
         arrays = _arrays(layout, b"".join(pieces))
     except (ValueError, TypeError):  # msgspec's errors are ValueErrors, numpy's are both
-        raise wrong("holds an array that cannot be read") from None
+        raise refused("holds an array that cannot be read") from None
     if not out.keys().isdisjoint(arrays):
-        raise wrong("names a value twice")
+        raise refused("names a value twice")
     return out | arrays
 
 
-def _starts(size: int) -> range:
-    return range(PIECE, size, PIECE)
-
-
 def _arrays(layout: str, block: bytes) -> dict[str, Any]:
-    """Cut the block into arrays; sizes are compared before anything is read, and only plain numbers are taken."""
+    """Cut the block into arrays; check their sizes before reading, and accept plain numbers only."""
     arrays: dict[str, Any] = {}
     at = 0
     for name, kind, shape in msgspec.json.decode(layout, type=_Layout):

@@ -1,10 +1,11 @@
-"""Who takes part: wait for sites, ask who they are, and record those that are lost."""
+"""The sites that take part: wait for them, ask who they are, and record those that are lost."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ...coordinator.agreement import Disagreement, Wishes, agree_most
@@ -29,24 +30,24 @@ class Roster:
     Parameters
     ----------
     grid, sites, min_sites, keys, journal, limits, note
-        Those of `fedperi.transports.flower.transport.FlowerTransport`.
+        As in `fedperi.transports.flower.transport.FlowerTransport`.
     wishes : Wishes
         What the coordinator expects of all sites.
     done : collection of str
-        Sites that have said all that is needed; if there are some, nobody else is required.
+        Sites that are not needed any more; if there are some, `min_sites` may be 0.
 
     Attributes
     ----------
     net : Exchange
-        Sends to them.
+        Sends messages to the sites.
     columns : tuple of Column, or None
-        What they have agreed on, once they are connected.
+        The columns that the sites have agreed on, once they are connected.
     data : str
-        How all of them take their columns, once they are connected.
+        How all sites treat their columns, once they are connected.
     dropped : list of dict
-        Who did not stay, and why.
+        The sites that dropped out, and the reasons.
     owed : set of str
-        Sites that were asked for a statement which is not kept yet.
+        Sites that were asked for a statement which has not arrived yet.
     """
 
     def __init__(
@@ -76,16 +77,16 @@ class Roster:
 
     @property
     def wanted(self) -> int:
-        """How many sites to wait for: where all with a key were wanted, as many as have one now."""
+        """Number of sites to wait for: if that was the number of keys, it changes with the keys."""
         return len(set((self._keys or {}).values()) - self._done) if self._all else self._sites
 
     @property
     def least(self) -> int:
-        """How many are enough: where all were needed, all of those."""
+        """Number of sites that are enough: if that was `sites`, it changes with `wanted`."""
         return self.wanted if self._least == self._sites else self._least
 
     def connect(self, penalty: float | None = None) -> tuple[Column, ...]:
-        """Wait for the sites, the first time, and find out whether they fit together, and what the run expects."""
+        """Wait for the sites and agree on the columns, the first time; return the columns."""
         if self.columns is not None:
             return self.columns
         peers = self._gather()
@@ -114,38 +115,28 @@ class Roster:
         self.columns = columns
         return columns
 
-    @contextmanager
-    def closing(self, run: str) -> Iterator[None]:
-        """At the end, tell the sites that the run is over: complete, or why not."""
-        why: str | None = "stopped by the coordinator"
-        try:
-            yield
-            why = "complete"
-        except InputError as error:
-            why = None if isinstance(error, LinkLost) else str(error)  # without a link nobody can be told
-            raise
-        finally:
-            if why is not None:
-                self.farewell(run, why)
+    def closing(self, run: str) -> AbstractContextManager[None]:
+        """Tell the sites at the end of the `with` block that the run is over, and why."""
+        return announced_end(partial(self.farewell, run))
 
     def farewell(self, run: str, why: str) -> None:
-        """Tell all sites that are connected why the run is over; those that it has left out, why they were."""
-        taking = {peer.node for peer in self.net.peers.values()}
-        # A site that is told only the reason would assume that its statement is here, and leave.
-        ends = {site: WITHOUT + why if site in self.owed else why for site in self.net.peers}
+        """Tell all connected sites why the run is over; those that took no part, why they did not."""
+        nodes = {peer.node for peer in self.net.peers.values()}
+        # `WITHOUT` says that the statement has not arrived: otherwise the site would assume it has, and leave.
+        reasons = {site: WITHOUT + why if site in self.owed else why for site in self.net.peers}
         lost = {entry["site"]: entry["why"] for entry in self.dropped}
-        with suppress(LinkLost):  # then nobody can be told
+        with suppress(LinkLost):
             for peer in self.net.online():
-                if peer.node in taking or peer.label in ends:
+                if peer.node in nodes or peer.label in reasons:
                     continue
-                # Those that were done before this run may not have heard of it: the link was lost, or they were.
+                # Sites that were done before this run may not know it: a connection was lost at the time.
                 out = self.columns is not None and peer.label not in self._done
-                ends[peer.label] = WITHOUT + lost.get(peer.label, LATE) if out else why
+                reasons[peer.label] = WITHOUT + lost.get(peer.label, LATE) if out else why
                 self.net.peers[peer.label] = peer
-        self.net.tell("close", {site: wire.write(Closing(run, told)) for site, told in ends.items()})
+        self.net.tell("close", {site: wire.write(Closing(run, reason)) for site, reason in reasons.items()})
 
     def _agree(self, cards: dict[str, Card], penalty: float | None) -> tuple[Column, ...]:
-        """Find the columns of the run; a site that does not fit the others drops out, if enough are left."""
+        """Return the columns of the run; a site that does not fit the others drops out, if enough are left."""
         in_order = sorted(cards.values(), key=lambda card: card.site)
         try:
             columns, others = agree_most(in_order, self._wishes, penalty, self.least)
@@ -162,9 +153,9 @@ class Roster:
         reading: Callable[[str, Record], T],
         keep: Callable[[str, T], None],
     ) -> bool:
-        """Read replies and keep the good ones; a site without one drops out, if enough are left, or ends the run.
+        """Read replies and keep the valid ones; return whether a site has dropped out.
 
-        Returns whether a site has dropped out.
+        A site without a valid reply drops out if enough are left; otherwise the run reasons with an error.
         """
         bad: dict[str, str] = {}
         for site, reply in replies.items():
@@ -200,13 +191,13 @@ class Roster:
             )
 
     def _absent(self, labels: Collection[str]) -> list[str]:
-        """Sites that have a key and are neither connected nor done; none are known without keys."""
+        """Return the sites that have a key and are neither connected nor done; without keys, none are known."""
         return sorted(set((self._keys or {}).values()) - set(labels) - self._done)
 
     def _gather(self) -> list[Peer]:
-        """Wait until as many sites are connected as are wanted; for as few as are enough when time is up."""
+        """Wait until all wanted sites are connected; when time is up, accept fewer if they are enough."""
         end = time.monotonic() + self._limits.connect
-        seen: tuple[int, list[str]] | None = None  # how many are wanted may change: keys are added and withdrawn
+        seen: tuple[int, list[str]] | None = None  # `wanted` may change: keys are added and withdrawn
         while True:
             peers = [peer for peer in self.net.online() if peer.label not in self._done]
             labels = sorted(peer.label for peer in peers)
@@ -236,3 +227,21 @@ class Roster:
         self.dropped += [{"site": site, "why": "did not connect in time"} for site in self._absent(labels)]
         self.note(f"continuing with {len(peers)} of {self.wanted} sites.")
         return peers
+
+
+@contextmanager
+def announced_end(announce: Callable[[str], None]) -> Iterator[None]:
+    """At the end of the `with` block, announce that it is complete, or the reason why not."""
+    why = "stopped by the coordinator"
+    try:
+        yield
+        why = "complete"
+    except LinkLost:  # without a link nobody can be told
+        why = ""
+        raise
+    except InputError as error:
+        why = str(error)
+        raise
+    finally:
+        if why:
+            announce(why)

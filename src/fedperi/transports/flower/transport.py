@@ -1,11 +1,11 @@
-"""The protocol on a Flower grid: who is there, questions out, answers in, and never a wait without a limit."""
+"""The protocol on a Flower grid: connect the sites, send questions or steps, and check the answers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...coordinator.agreement import Wishes
 from ...coordinator.ahead import first_look
@@ -21,27 +21,31 @@ from ...protocol.steps import Beginning, StepRequest, read_step_reply
 from ...protocol.wire import Record
 from ...protocol.worker import Payload, Worker
 from ...protocol.workers import worker_class
-from .exchange import Grid, Limits, LinkLost, Traffic
-from .roster import Roster
+from ...search.phase1 import most_rounds
+from .exchange import Grid, Limits, Traffic
+from .roster import Roster, announced_end
 
 if TYPE_CHECKING:
     from ...tables.schema import Schema
 
+T = TypeVar("T")
+
 POWERS = 3
-"""Columns of a number in a site's score at most: its powers, if the site takes it as non-linear."""
+"""Columns of a number in a site's score at most: its powers, if the site allows non-linear effects."""
 
 SILENCE = 10.0
-"""Seconds between two words about steps, of which there may be hundreds."""
+"""Seconds between two notes about steps, of which there may be hundreds."""
 
 
 class SitesChanged(Exception):
-    """A site has dropped out, and enough are left: begin the search again; what is known is not asked again."""
+    """A site has dropped out, and enough are left: begin the search again; known answers are not asked again."""
 
 
 class FlowerTransport:
     """A federation of sites that are connected to a Flower SuperLink.
 
-    Every method takes it: PERI and I-PERI ask questions (`open`, `ask`), the others send steps (`begin`, `perform`).
+    All federated methods accept it: PERI and I-PERI ask questions (`open`, `ask`), the baselines send steps (`begin`,
+    `perform`).
 
     Parameters
     ----------
@@ -50,26 +54,23 @@ class FlowerTransport:
     sites : int
         How many sites to wait for.
     min_sites : int, optional
-        With how many the run may continue if others are late, refuse, or drop out; all of them if not given.
+        Smallest number with which the run may continue if others are late, refuse, or drop out; `sites` by default.
     keys : mapping of bytes to str, optional
-        Public keys (PEM) of the sites and their names. Nodes with other keys are ignored, and a site that gives itself
-        another name than that of its key is refused. Without it, all nodes that are connected take part.
+        Public keys (PEM) of the sites and their names. Nodes with other keys are ignored, and a site whose name is not
+        that of its key is refused. Without it, all connected nodes take part.
     schema : Schema, optional
-        Columns as the coordinator expects them.
+        The columns that the coordinator expects.
     data : str
-        How it expects columns to be taken.
+        The treatment of columns that the coordinator expects.
     bootstrap : bool
-        Whether the method will ask sites to resample their rows. All of these are compared with what the sites say
-        about themselves, before anything is computed; they change nothing at a site.
+        Whether the method will ask sites to resample their rows. Schema, data and bootstrap are compared with what the
+        sites announce, before anything is computed; they change nothing at a site.
     journal : Journal, optional
-        What is known already, and where answers are kept. Steps are not kept.
-    limits : Limits
+        The answers of an earlier attempt, and the place for new ones. Steps are not recorded.
+    limits : Limits, optional
         How long to wait.
     note : callable, optional
-        Gets a line of words whenever there is news.
-    ahead : callable
-        Gets the number of variables, and returns the questions that go out with the opening of a run: those that the
-        search will ask first, so that they cost no round trip.
+        Called with a sentence whenever there is news.
     """
 
     def __init__(
@@ -84,11 +85,9 @@ class FlowerTransport:
         bootstrap: bool = False,
         journal: Journal | None = None,
         limits: Limits | None = None,
-        note: Callable[[str], None] | None = None,
-        ahead: Callable[[int], Sequence[Question]] = first_look,
+        note: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self._ahead = ahead
-        self.journal, self._note = journal or Journal(), note or (lambda line: None)
+        self.journal, self._note = journal or Journal(), note
         self._roster = Roster(
             grid,
             sites=sites,
@@ -97,7 +96,7 @@ class FlowerTransport:
             wishes=Wishes(schema, data, bootstrap),
             journal=self.journal,
             limits=limits or Limits(),
-            note=self._note,
+            note=note,
         )
         self._net = self._roster.net
         self._current = ""
@@ -109,18 +108,18 @@ class FlowerTransport:
 
     @property
     def traffic(self) -> Traffic:
-        """What has been exchanged so far."""
+        """Counts of the exchange so far."""
         return self._net.traffic
 
     @property
     def sites(self) -> tuple[str, ...]:
-        """Who takes part, in the order of their names."""
+        """The sites that take part, in the order of their names."""
         return tuple(self._net.peers)
 
     @property
     def widest(self) -> int:
-        """Columns of the widest variable at most: a category has one for each level, a number up to three powers."""
-        return max(POWERS, *(len(column.levels or ()) for column in self._roster.columns or ()), 1)
+        """Columns of the widest variable at most: a category has one per level, a number up to three powers."""
+        return max([POWERS, *(len(column.levels or ()) for column in self._roster.columns or ())])
 
     @property
     def counted(self) -> bool:
@@ -129,7 +128,7 @@ class FlowerTransport:
 
     @property
     def dropped(self) -> list[dict[str, str]]:
-        """Who did not stay, and why."""
+        """The sites that dropped out, and the reasons."""
         return self._roster.dropped
 
     # -- questions ------------------------------------------------------------------------------------------------
@@ -140,14 +139,14 @@ class FlowerTransport:
         columns = self._roster.connect(settings.penalty)
         self._current, self._settings = settings_key(settings), settings
         names = [column.name for column in columns]
-        ahead = tuple(self._ahead(len(names)))
+        ahead = tuple(first_look(len(names)))  # the first questions of any search: here they cost no round trip
         message = Opening(self._run, settings, columns, self._roster.data, ahead, self.traffic.rounds + 1)
         unknown = [site for site in self.sites if self.journal.welcome(self._current, site) is None]
         replies = self._net.send("open", dict.fromkeys(unknown, wire.write(message)))
         self.traffic.rounds += bool(unknown and ahead)
 
-        def keep(site: str, told: tuple[Welcome, Answers | None]) -> None:
-            welcome, answers = told
+        def keep(site: str, read: tuple[Welcome, Answers | None]) -> None:
+            welcome, answers = read
             self.journal.welcomed(self._current, welcome)
             if answers is not None:
                 self.journal.answered(self._current, site, ahead, answers)
@@ -169,8 +168,11 @@ class FlowerTransport:
         return [welcome for welcome in welcomes if welcome is not None]
 
     def ask(self, questions: Sequence[Question]) -> list[list[Floats]]:
-        """Put the same questions to every site, each only where it has not been answered before."""
-        unknown = {site: self._unknown(site, questions) for site in self.sites}
+        """Put the same questions to every site, except those that it has answered before."""
+        unknown = {
+            site: [question for question in questions if self.journal.known(self._current, site, question) is None]
+            for site in self.sites
+        }
         waiting = {site: new for site, new in unknown.items() if new}
         if waiting:
             number, run = self.traffic.rounds + 1, self._run
@@ -181,7 +183,7 @@ class FlowerTransport:
             def reading(site: str, reply: Record) -> Answers:
                 answers = read_answers(reply, f"site {site!r}", waiting[site])
                 welcome = self.journal.welcome(self._current, site)
-                assert welcome is not None and self._settings is not None  # it was opened
+                assert welcome is not None and self._settings is not None  # `open` came before
                 check_answers(welcome, self._settings, self.widest, waiting[site], answers.arrays, counted=self.counted)
                 return answers
 
@@ -199,13 +201,10 @@ class FlowerTransport:
 
     @property
     def _run(self) -> str:
-        """The name of the run at the sites: every bootstrap draw is a run of its own."""
+        """The name of the run at the sites: every bootstrap draw is a separate run."""
         known = self.journal.settings
         at = known.index(self._current) if self._current in known else len(known)
         return f"{self.journal.run}.{at}"
-
-    def _unknown(self, site: str, questions: Sequence[Question]) -> list[Question]:
-        return [q for q in questions if self.journal.known(self._current, site, q) is None]
 
     def _known(self, site: str, question: Question) -> Floats:
         answer = self.journal.known(self._current, site, question)
@@ -229,14 +228,14 @@ class FlowerTransport:
         return [welcomes[site] for site in self.sites]
 
     def perform(self, kind: str, payload: Payload) -> list[Payload]:
-        """Send a step to all sites. Each keeps a state that fits those of the others, so all must answer."""
+        """Send a step to all sites. All must answer, since the states that they keep must stay in step."""
         assert self._worker is not None, "begin comes first"
         self._number += 1
         record = wire.write(StepRequest(self._steps, self._number, kind, payload))
         replies = self._net.send("step", dict.fromkeys(self.sites, record))
         self.traffic.rounds += 1
         answers = []
-        for site in self.sites:  # replies are in the order in which they came
+        for site in self.sites:  # not in the order in which the replies arrived
             reply = replies[site]
             try:
                 if isinstance(reply, str):
@@ -264,36 +263,33 @@ class FlowerTransport:
             self._roster.farewell(self._open_run or self.journal.run, why)
             self._closed = True
 
-    @contextmanager
-    def closing(self) -> Iterator[None]:
-        """Tell the sites why, if a run ends before its end."""
-        try:
-            yield
-        except LinkLost:  # nobody can be told
-            raise
-        except InputError as error:
-            self.close(str(error))
-            raise
-        except BaseException:
-            self.close("stopped by the coordinator")
-            raise
+    def closing(self) -> AbstractContextManager[None]:
+        """Tell the sites at the end of the `with` block that the run is over, and why."""
+        return announced_end(self.close)
 
     def fingerprints(self) -> list[None]:
         """Return None for every site: hashes of their tables stay at the sites."""
         return [None] * len(self.sites)
 
     def _say_round(self) -> None:
-        traffic, p = self.traffic, len(self._roster.columns or ())
-        from ...search.phase1 import most_rounds
+        # A number of rounds, not a time: later rounds ask for less.
+        left = max(0, most_rounds(len(self._roster.columns or ())) - self.traffic.rounds)
+        self._note(f"round {self.traffic.rounds}: {self.traffic.words}{f'; at most {left} more' * bool(left)}.")
 
-        left = max(0, most_rounds(p) - traffic.rounds)  # how long they take cannot be known: they ask for less and less
-        self._note(f"round {traffic.rounds}: {self.traffic.words}{f'; at most {left} more' * bool(left)}.")
+
+def through_drops(fit: Callable[[FlowerTransport], T], transport: FlowerTransport) -> T:
+    """Run a search; whenever a site drops out and enough are left, run it again without that site."""
+    while True:  # ends: every repetition has lost a site
+        try:
+            return fit(transport)
+        except SitesChanged:
+            continue
 
 
 def _welcome(
     site: str, reply: Record, names: Sequence[str], questions: Sequence[Question] = ()
 ) -> tuple[Welcome, Answers | None]:
-    told = wire.read_welcome(reply, f"site {site!r}", names, questions)
-    if told[0].site != site:
-        raise Refused(f"site {site!r} now calls itself {told[0].site!r}")
-    return told
+    welcome, answers = wire.read_welcome(reply, f"site {site!r}", names, questions)
+    if welcome.site != site:
+        raise Refused(f"site {site!r} now calls itself {welcome.site!r}")
+    return welcome, answers

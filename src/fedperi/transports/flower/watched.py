@@ -1,4 +1,4 @@
-"""A Flower grid that is watched: who is connected and when it answered last, for the coordinator's status page."""
+"""A Flower grid that notes, for the coordinator's status page, who is connected and when it answered last."""
 
 from __future__ import annotations
 
@@ -13,18 +13,10 @@ if TYPE_CHECKING:
 
 
 class WatchedGrid:
-    """Passes everything on, and notes what it sees.
+    """Passes every call on to a grid, and notes the progress of the run in a tally.
 
-    Parameters
-    ----------
-    grid : Grid
-        The grid.
-    tally : RunTally
-        Where it is noted.
-    keys : mapping of bytes to str, optional
-        Public keys of the sites and their names; nodes with other keys are not counted. Without it, all are.
-    rounds : bool
-        Whether sites are asked in rounds, with a search in between: then no pause tells that a run stands still.
+    Nodes with other keys than `keys` are not counted; without `keys`, all nodes are. With `rounds`, sites are asked in
+    rounds with a search in between, so that a pause does not mean that the run is stuck.
     """
 
     def __init__(self, grid: Grid, tally: RunTally, keys: Mapping[bytes, str] | None, rounds: bool = False) -> None:

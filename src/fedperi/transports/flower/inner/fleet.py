@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from ..live.repeat import at_once, quietly, repeated
@@ -11,18 +12,22 @@ from .messages import is_whole, names_of, push_parts, put_together, taken_apart
 from .superlink import KEPT
 
 MOST_WAIT = 60.0
-"""Seconds that a site waits for the parts of a message whose head has come: the coordinator was lost in between."""
+"""Seconds that a site waits for the parts of a message after its head: the coordinator may be lost in between."""
+
+
+class RunOver(Exception):
+    """The run of a message has ended: nobody waits for the reply."""
 
 
 def new_key() -> Any:
-    """Draw a private key for a connection without authentication."""
+    """Generate a private key for a connection without authentication."""
     from flwr.supercore.primitives.asymmetric import generate_key_pairs
 
     return generate_key_pairs()[0]
 
 
 def fleet_client(address: str, ca: str | None, insecure: bool, key: Any) -> Any:
-    """Return a connection to a SuperLink's interface for nodes, to be used in a ``with`` statement."""
+    """Return a client for a SuperLink's interface for nodes; use it in a ``with`` statement."""
     from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
     from flwr.supernode.fleet_http_client import FleetHttpClient
     from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
@@ -36,14 +41,14 @@ def fleet_client(address: str, ca: str | None, insecure: bool, key: Any) -> Any:
             NodeAuthHttpInterceptor(key, key.public_key()),
         ],
     )
-    with suppress(AttributeError):  # of httpx: without it, messages only take longer
+    with suppress(AttributeError):  # an inner attribute of httpx; without it, messages only take longer
         transport: Any = client._client._transport
         transport._pool._keepalive_expiry = KEPT - 5
     return client
 
 
 def activate_node(client: Any, key: Any, interval: float, register: bool) -> Any:
-    """Register a node, if its key is not registered by the coordinator, and activate it."""
+    """Activate a node; register it first if the coordinator does not register keys."""
     from flwr.proto.fleet_pb2 import ActivateNodeRequest, RegisterNodeFleetRequest
     from flwr.proto.node_pb2 import Node
     from flwr.supercore.primitives.asymmetric import public_key_to_bytes
@@ -57,7 +62,7 @@ def activate_node(client: Any, key: Any, interval: float, register: bool) -> Any
 
 @contextmanager
 def kept_alive(client: Any, beats: Any, node: Any, interval: float, unregister: bool) -> Iterator[None]:
-    """Send heartbeats of an active node in the background, by a client of their own; deactivate the node at the end."""
+    """Send heartbeats of an active node in the background, with the client `beats`; deactivate the node at the end."""
     from flwr.proto.fleet_pb2 import DeactivateNodeRequest, UnregisterNodeFleetRequest
     from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest
 
@@ -71,42 +76,67 @@ def kept_alive(client: Any, beats: Any, node: Any, interval: float, unregister: 
             quietly(lambda: client.UnregisterNode(UnregisterNodeFleetRequest(node_id=node.node_id)))
 
 
-def pull_message(client: Any, node: Any) -> tuple[Any, bool]:
-    """Return the next message for a node, and whether it came whole; None if there is none, or its run has ended."""
-    from flwr.common.serde import message_from_proto
-    from flwr.proto.fleet_pb2 import PullMessagesRequest
-    from flwr.supercore.inflatable.inflatable_protobuf_utils import (
-        make_confirm_message_received_fn_protobuf,
-        make_pull_object_fn_protobuf,
-    )
-    from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, pull_objects
+@contextmanager
+def _run_over_at_403() -> Iterator[None]:
+    import httpx
 
-    found = client.PullMessages(PullMessagesRequest(node=node))
-    if not found.messages_list:
-        return None, True
-    header, tree = message_from_proto(found.messages_list[0]), found.message_object_trees[0]
-    if is_whole(header):
-        return header, True
-    run = header.metadata.run_id
-    pull = make_pull_object_fn_protobuf(client.PullObject, node, run)
     try:
-        # One by one: for several, Flower takes no more threads than the machine has processors.
-        pulled = at_once(
-            lambda name: pull_objects([name], pull, initial_backoff=0.1, max_time=MOST_WAIT), names_of(tree)
+        yield
+    except httpx.HTTPStatusError as error:
+        if error.response.status_code == 403:
+            raise RunOver from None
+        raise
+
+
+@dataclass
+class FleetNode:
+    """An active node of a SuperLink, which receives messages and replies to the last one."""
+
+    client: Any
+    node: Any
+    _whole: bool = True  # whether the last message came in one piece; a coordinator that sends parts expects parts
+
+    @_run_over_at_403()
+    def receive(self) -> Any:
+        """Return the next message; None if there is none, or its run has ended."""
+        from flwr.common.serde import message_from_proto
+        from flwr.proto.fleet_pb2 import PullMessagesRequest
+        from flwr.supercore.inflatable.inflatable_protobuf_utils import (
+            make_confirm_message_received_fn_protobuf,
+            make_pull_object_fn_protobuf,
         )
-    except ObjectPullError:
-        return None, False
-    confirm = make_confirm_message_received_fn_protobuf(client.ConfirmMessageReceived, node, run)
-    quietly(lambda: confirm(header.metadata.message_id))  # it frees memory at the other end
-    return put_together(tree, {name: content for part in pulled for name, content in part.items()}), False
+        from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, pull_objects
 
+        found = self.client.PullMessages(PullMessagesRequest(node=self.node))
+        if not found.messages_list:
+            self._whole = True
+            return None
+        header, tree = message_from_proto(found.messages_list[0]), found.message_object_trees[0]
+        self._whole = is_whole(header)
+        if self._whole:
+            return header
+        run = header.metadata.run_id
+        pull = make_pull_object_fn_protobuf(self.client.PullObject, self.node, run)
+        parts: dict[str, bytes] = {}
+        try:
+            # In calls of one part each: for several, Flower starts no more threads than the machine has processors.
+            for part in at_once(
+                lambda name: pull_objects([name], pull, initial_backoff=0.1, max_time=MOST_WAIT), names_of(tree)
+            ):
+                parts |= part
+        except ObjectPullError:
+            return None
+        confirm = make_confirm_message_received_fn_protobuf(self.client.ConfirmMessageReceived, self.node, run)
+        quietly(lambda: confirm(header.metadata.message_id))  # frees memory at the other end
+        return put_together(tree, parts)
 
-def push_reply(client: Any, node: Any, reply: Any, seconds: float, whole: bool) -> None:
-    """Send a node's reply, and how long it took; in one request if it is small and the question came whole."""
-    from flwr.proto.fleet_pb2 import PushMessagesRequest
+    @_run_over_at_403()
+    def send(self, reply: Any, seconds: float) -> None:
+        """Send the reply and how long it took; in one request if it is small and the message came in one piece."""
+        from flwr.proto.fleet_pb2 import PushMessagesRequest
 
-    heads, trees, parts = taken_apart([reply], lambda message: not whole)
-    request = PushMessagesRequest(
-        node=node, messages_list=heads, message_object_trees=trees, clientapp_runtime_list=[seconds]
-    )
-    push_parts(client, node, reply.metadata.run_id, client.PushMessages(request), parts)
+        heads, trees, parts = taken_apart([reply], lambda message: not self._whole)
+        request = PushMessagesRequest(
+            node=self.node, messages_list=heads, message_object_trees=trees, clientapp_runtime_list=[seconds]
+        )
+        push_parts(self.client, self.node, reply.metadata.run_id, self.client.PushMessages(request), parts)

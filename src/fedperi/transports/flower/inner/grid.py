@@ -1,32 +1,26 @@
-"""The messages of one run at the coordinator: sent, and taken as they arrive.
+"""Send the messages of one run at the coordinator, and receive the replies in the order in which they arrive.
 
-Flower's own grid waits for the parts of a reply whose head has arrived, for minutes, and takes no other reply
-meanwhile. So a site that is cut off in the middle of its reply would silence the coordinator. This grid never waits.
+When the head of a reply has arrived, Flower's own grid waits minutes for its parts, and receives no other reply in this
+time. So a site that is cut off in the middle of its reply would stop the coordinator. This grid never waits.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..address import Own
-from ..live.repeat import at_once, repeated
-from .control import client_of
+from ..live.repeat import at_once
 from .messages import is_whole, names_of, push_parts, put_together, taken_apart
 
-TASK_HEARTBEAT = 5.0
-"""Seconds between two signs of life of a run."""
-
 LOOK = 1.0
-"""Seconds between two looks whether the sender of an unfinished reply is still there."""
+"""Seconds between two checks whether the sender of an unfinished reply is still connected."""
 
 
 @dataclass
 class _Arriving:
-    """A reply whose head has arrived, which may be all of it, and the parts that have."""
+    """A reply whose head has arrived (perhaps with all of its content), and its parts so far."""
 
     head: Any
     tree: Any
@@ -38,24 +32,16 @@ class _Arriving:
 
 
 class RunGrid:
-    """What `fedperi.transports.flower.exchange.Grid` asks for, of one run.
-
-    Parameters
-    ----------
-    client : flwr.supercore.runtime.RuntimeHttpClient
-        A client with the token of the run's task.
-    run : int
-        The number of the run.
-    """
+    """The grid of one run (see `fedperi.transports.flower.exchange.Grid`), by a client with the token of its task."""
 
     def __init__(self, client: Any, run: int) -> None:
         from flwr.common.constant import SUPERLINK_NODE_ID
         from flwr.proto.node_pb2 import Node
 
         self._client, self._run, self._own = client, run, Node(node_id=SUPERLINK_NODE_ID)
-        self._arriving: dict[str, _Arriving] = {}  # by the message that is replied to
+        self._arriving: dict[str, _Arriving] = {}  # by the identifier of the message that it replies to
         self._looked = 0.0
-        self._taking_whole: set[int] = set()  # nodes that have replied in one request; others may expect parts
+        self._accepts_whole: set[int] = set()  # nodes that have replied in one request; others may expect parts
 
     def get_nodes(self) -> Iterable[Any]:
         """Return the nodes that are connected."""
@@ -68,30 +54,26 @@ class RunGrid:
         from flwr.proto.runtime_pb2 import PushAppMessagesRequest
 
         heads, trees, parts = taken_apart(
-            list(messages), lambda message: message.metadata.dst_node_id not in self._taking_whole
+            list(messages), lambda message: message.metadata.dst_node_id not in self._accepts_whole
         )
-        taken = self._client.PushMessages(PushAppMessagesRequest(messages_list=heads, message_object_trees=trees))
-        push_parts(self._client, self._own, self._run, taken, parts)
-        return list(taken.message_ids)
+        accepted = self._client.PushMessages(PushAppMessagesRequest(messages_list=heads, message_object_trees=trees))
+        push_parts(self._client, self._own, self._run, accepted, parts)
+        return list(accepted.message_ids)
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Any]:
-        """Return the replies to these messages that are whole; for one that never will be, an error as reply."""
+        """Return the complete replies to these messages, and an error for each reply that cannot be completed."""
         wanted = set(message_ids)
         self._arriving = {name: reply for name, reply in self._arriving.items() if name in wanted}
-        self._take_heads(wanted - set(self._arriving))
+        self._pull_heads(wanted - set(self._arriving))
         pieces = [(reply, part) for reply in self._arriving.values() for part in reply.missing]
-        at_once(lambda piece: self._take(*piece), pieces)
-        self._look_for_senders()
+        at_once(lambda piece: self._pull_part(*piece), pieces)
+        self._give_up_cut_off()
         ended = {name: reply for name, reply in self._arriving.items() if reply.lost or not reply.missing}
         for name in ended:
             del self._arriving[name]
-        return [self._ended(reply) for reply in ended.values()]
+        return [self._message(reply) for reply in ended.values()]
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
-    def _take_heads(self, wanted: set[str]) -> None:
+    def _pull_heads(self, wanted: set[str]) -> None:
         from flwr.common.serde import message_from_proto
         from flwr.proto.runtime_pb2 import PullAppMessagesRequest
 
@@ -101,19 +83,19 @@ class RunGrid:
         for head, tree in zip(found.messages_list, found.message_object_trees, strict=True):
             self._arriving[head.metadata.reply_to_message_id] = arriving = _Arriving(message_from_proto(head), tree)
             if not tree.children:
-                self._taking_whole.add(arriving.head.metadata.src_node_id)
+                self._accepts_whole.add(arriving.head.metadata.src_node_id)
 
-    def _take(self, reply: _Arriving, part: str) -> None:
+    def _pull_part(self, reply: _Arriving, part: str) -> None:
         from flwr.proto.message_pb2 import PullObjectRequest
 
         found = self._client.PullObject(PullObjectRequest(node=self._own, run_id=self._run, object_id=part))
         if found.object_found and found.object_available:
             reply.parts[part] = found.object_content
             reply.missing.remove(part)
-        reply.lost = reply.lost or not found.object_found  # what was not sent in time is deleted
+        reply.lost = reply.lost or not found.object_found  # the SuperLink deletes parts that were not sent in time
 
-    def _look_for_senders(self) -> None:
-        """Give up replies whose sender is gone: the rest of them comes on a new connection, if at all."""
+    def _give_up_cut_off(self) -> None:
+        """Give up replies whose sender is disconnected: it could complete them only on a new connection."""
         unfinished = [reply for reply in self._arriving.values() if reply.missing and not reply.lost]
         if unfinished and time.monotonic() > self._looked + LOOK:
             self._looked = time.monotonic()
@@ -121,7 +103,7 @@ class RunGrid:
             for reply in unfinished:
                 reply.lost = reply.head.metadata.src_node_id not in here
 
-    def _ended(self, reply: _Arriving) -> Any:
+    def _message(self, reply: _Arriving) -> Any:
         from flwr.app import Error
         from flwr.app.message import make_message
         from flwr.common.constant import ErrorCode
@@ -137,36 +119,3 @@ class RunGrid:
             ConfirmMessageReceivedRequest(node=self._own, run_id=self._run, message_object_id=name)
         )
         return put_together(reply.tree, reply.parts)
-
-
-@contextmanager
-def open_grid(own: Own, token: str) -> Iterator[RunGrid]:
-    """Give the grid of a task, keep the task alive, and report its end."""
-    import httpx
-    from flwr.common.constant import SubStatus
-    from flwr.proto.runtime_pb2 import PullTaskInputRequest, PushTaskOutputRequest, SendTaskHeartbeatRequest
-    from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor
-    from flwr.supercore.retry import RetryInvoker, exponential
-    from flwr.supercore.runtime import RuntimeHttpClient
-    from flwr.supercore.task_identity import TaskIdentity
-
-    # Flower's own retries never end, and answer a lost authorization with a signal to this process.
-    retries = RetryInvoker(lambda: exponential(max_delay=2), httpx.TransportError, max_tries=None, max_time=10)
-    by_token = RuntimeTokenHttpInterceptor(token=token)
-    client = client_of(RuntimeHttpClient, own, "flwr-serverapp", by_token, retry_invoker=retries)
-    beats = client_of(RuntimeHttpClient, own, "flwr-serverapp", by_token)
-    task = client.PullTaskInput(PullTaskInputRequest())
-    TaskIdentity.task_id, TaskIdentity.run_id = task.task_id, task.run.run_id
-    TaskIdentity.node_id = task.context.node_id
-    grid = RunGrid(client, task.run.run_id)
-    status, details = SubStatus.FAILED, "stopped"
-    with repeated(TASK_HEARTBEAT, lambda: beats.SendTaskHeartbeat(SendTaskHeartbeatRequest()), beats):
-        try:
-            yield grid
-            status, details = SubStatus.COMPLETED, ""
-        finally:
-            retries.max_tries = 1
-            with suppress(httpx.HTTPError):
-                client.PushTaskOutput(PushTaskOutputRequest(sub_status=status, details=details))
-            with suppress(httpx.HTTPError):
-                grid.close()

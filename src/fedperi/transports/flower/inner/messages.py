@@ -1,7 +1,7 @@
-"""Messages on their way: a small one travels whole, in one request; of a large one first the head, then each part.
+"""Split messages for the network: a small one travels whole, in one request; a large one as a head and parts.
 
-Flower's own clients always send parts: a message without arrays has three, so that it and its reply cost nine requests
-of a site, and four round trips. Its SuperLink takes and gives the content with the head as well.
+Flower's own clients always send parts. A message without arrays has three, so that it and its reply cost nine requests
+of a site, and four round trips. But Flower's SuperLink also handles a head that contains the content.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 from ..live.repeat import at_once
 
 WHOLE = 1 << 20
-"""Bytes of a message that travels whole, at most: all that wait for the coordinator reach it in one answer."""
+"""Largest size in bytes of a message that travels whole: the coordinator gets all waiting ones in one response."""
 
 
 def taken_apart(
     messages: list[Any], parts_too: Callable[[Any], bool] = lambda message: False
 ) -> tuple[list[Any], list[Any], dict[str, bytes]]:
-    """Return heads, trees of parts, and the parts by their names; parts that messages share are there once.
+    """Return heads, trees of parts, and the parts by their names; each part once, even if messages share it.
 
-    The head of a small message has its content, and its tree is a name without parts; unless `parts_too` says that
+    The head of a small message has its content. Its tree is then a name without parts, unless `parts_too` tells that
     its receiver may expect parts.
     """
     from flwr.app.message import remove_content_from_message
@@ -49,27 +49,27 @@ def taken_apart(
 
 
 def is_whole(head: Any) -> bool:
-    """Whether a head is all there is of a message: it has the content, or an error in its place."""
+    """Whether a head is a complete message: it has the content, or an error in its place."""
     return bool(head.has_error() or head.content)
 
 
-def push_parts(client: Any, node: Any, run: int, taken: Any, parts: dict[str, bytes]) -> None:
-    """Send those parts that the other end asked for when it took the heads."""
+def push_parts(client: Any, node: Any, run: int, accepted: Any, parts: dict[str, bytes]) -> None:
+    """Send the parts that the SuperLink asked for when it accepted the heads."""
     from flwr.supercore.inflatable.inflatable_protobuf_utils import make_push_object_fn_protobuf
 
-    push = make_push_object_fn_protobuf(client.PushObject, node, run, taken.session_id)
-    at_once(lambda name: push(name, parts[name]), [name for name in taken.objects_to_push if name in parts])
+    push = make_push_object_fn_protobuf(client.PushObject, node, run, accepted.session_id)
+    at_once(lambda name: push(name, parts[name]), [name for name in accepted.objects_to_push if name in parts])
 
 
 def names_of(tree: Any) -> list[str]:
-    """Return the names of the parts of a message, each once."""
+    """Return the names of the parts of a message, without duplicates."""
     from flwr.supercore.inflatable.inflatable_object import iterate_object_tree
 
     return list(dict.fromkeys(part.object_id for part in iterate_object_tree(tree)))
 
 
 def put_together(tree: Any, parts: dict[str, bytes]) -> Any:
-    """Return a message, whole."""
+    """Return the message that consists of these parts."""
     from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
 
     message: Any = inflate_object_from_contents(tree.object_id, parts)

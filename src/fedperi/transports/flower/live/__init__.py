@@ -1,1 +1,1 @@
-"""What may change while a coordinator runs: the keys of its sites, and its own certificate."""
+"""Follow changes while a coordinator runs: the keys of its sites, and its own certificate."""

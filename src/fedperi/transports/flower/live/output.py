@@ -1,4 +1,4 @@
-"""What a coordinator's SuperLink prints: kept in a file, and repeated where people should know it."""
+"""The output of the coordinator's SuperLink: written to a file; what users should know is also shown to them."""
 
 from __future__ import annotations
 
@@ -11,65 +11,56 @@ from ....coordinator.tally import REFUSED_KEY
 from ....names import visible
 from .certificate import RENEWED
 
-MOST_TOLD = 100
-"""Number of lines about refused keys that are shown: more would only fill a log."""
+MOST_NOTED = 100
+"""Number of lines about refused keys that are shown: more would only fill the log."""
+
+CONNECTING = " when it connected"
+"""End of a line about a key that was refused in the first request of a connection."""
 
 
 def refused_line(key: bytes, address: str, connecting: bool) -> str:
-    """Write a line about a key that was not accepted: whose it may be, never the key.
+    """Return a line about a refused key, with a hash of the key instead of the key itself.
 
     Parameters
     ----------
     key : bytes
-        As the request has it: base64, or empty.
+        The key in the request: base64, or empty.
     address : str
-        Where the request came from.
+        The sender of the request.
     connecting : bool
-        Whether it was refused when it wanted to connect. Known keys are, too, while they are registered or in use.
+        Whether this was a first request, to connect. The key of a site can be refused there, too: while it is being
+        registered, or in use on another connection.
 
     Examples
     --------
     >>> refused_line(b"", "10.0.0.7", False)
     'fedperi refused a key: none from 10.0.0.7'
     """
-    return f"{REFUSED_KEY}: {_mark(key)} from {address}{' at its first word' * connecting}"
+    return f"{REFUSED_KEY}: {_mark(key)} from {address}{CONNECTING * connecting}"
 
 
 def follow(lines: Iterable[bytes], output: Path, note: Callable[[str], None], keys: Mapping[str, bytes]) -> None:
-    """Keep what a SuperLink prints, and repeat what people should know; each line once.
-
-    Parameters
-    ----------
-    lines : iterable of bytes
-        What it prints.
-    output : Path
-        Where it is added to.
-    note : callable
-        Gets the lines that people should know.
-    keys : mapping of str to bytes
-        Public keys of the sites, as they are now.
-    """
-    told: set[bytes] = set()
+    """Append a SuperLink's lines to a file, and note what users should know, once; `keys` are those of the sites."""
+    noted: set[bytes] = set()
     with output.open("ab") as sink:
         for line in lines:
             sink.write(line)
             sink.flush()
-            if line.startswith(REFUSED_KEY.encode()) and line not in told and len(told) < MOST_TOLD:
-                told.add(line)
-                words = _explained(_plain(line), keys)
-                if words:
+            if line.startswith(REFUSED_KEY.encode()) and line not in noted and len(noted) < MOST_NOTED:
+                noted.add(line)
+                if words := _explained(_plain(line), keys):
                     note(words)
             elif line.startswith(RENEWED.encode()):
                 note(f"{_plain(line)}; new connections get it.")
 
 
 def _explained(line: str, keys: Mapping[str, bytes]) -> str:
-    """Say whose key was refused, and why; nothing of a site that was only too early, or is connected already."""
-    line, at_first, _ = line.partition(" at its first word")
+    """Say whose key was refused, and why; return nothing if the site was only too early, or is connected already."""
+    line, connecting, _ = line.partition(CONNECTING)
     site = next((name for name, key in keys.items() if f" {_mark(b64encode(key))} " in line), None)
     if site is None:
         return f"{line}: not one of --keys, or a wrong clock."
-    return "" if at_first else f"{line}: that of site {site!r}, with a wrong clock, or on a connection from before."
+    return "" if connecting else f"{line}: that of site {site!r}, with a wrong clock, or on an old connection."
 
 
 def _mark(key: bytes) -> str:

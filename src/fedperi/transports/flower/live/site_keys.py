@@ -1,8 +1,7 @@
-"""The public keys of the sites that may connect, as they are in a folder now: keys are added and withdrawn in a run."""
+"""The public keys of the sites that may connect: the files of a folder, also when they change during a run."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,36 +10,34 @@ from typing import Protocol, TypeVar
 
 from ....errors import InputError
 from .. import need_flower
-from .repeat import repeated
+from .repeat import Daily, repeated, stamps
 
 K = TypeVar("K", bytes, str)
 
 LOOK = 2.0
 """Seconds between two looks at the folder."""
 
-DAY = 86400.0
-
 
 @dataclass(frozen=True)
 class _Key:
-    """A public key as Flower takes it, and as a statement's signature names it."""
+    """A public key in the format of Flower (PEM), and in that of statements' signatures (OpenSSH)."""
 
     pem: bytes
     text: str
 
 
 class Registers(Protocol):
-    """What is told about keys: the coordinator's `fedperi.transports.flower.link.Control`."""
+    """The part of `fedperi.transports.flower.inner.control.Control` that admits sites."""
 
     def register(self, name: str, key: bytes) -> None:
-        """Let the site of this key connect."""
+        """Let the site with this key connect."""
 
     def withdraw(self, name: str) -> None:
         """Shut a site out."""
 
 
 class SiteKeys(Mapping[str, bytes]):
-    """The keys in a folder, by the names of their sites: every ``NAME.pub`` is that of the site of that name.
+    """The keys in a folder, by the names of their sites: ``NAME.pub`` is the key of the site NAME.
 
     Parameters
     ----------
@@ -50,9 +47,9 @@ class SiteKeys(Mapping[str, bytes]):
     Attributes
     ----------
     by_key : dict of bytes to str
-        Names of the sites by their keys. This and `signers` change in place when the folder does.
+        Names of the sites by their keys. This and `signers` change in place when the folder changes.
     signers : dict of str to str
-        The same keys as signatures of statements name them.
+        The same keys in the format of statements' signatures.
 
     Examples
     --------
@@ -67,10 +64,10 @@ class SiteKeys(Mapping[str, bytes]):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._problem = ""
-        self._out: set[str] = set()  # those that the registry has still to shut out
+        self._out: set[str] = set()  # sites that the registry must still shut out
         if not any(folder.glob("*.pub")):
             raise InputError(f"there is no key of a site (NAME.pub) in {str(folder)!r}; `fedperi keys` makes them")
-        self._marks = _marks(folder)
+        self._stamps = stamps(folder.glob("*.pub"))
         self._keys = _read(folder)
         self.by_key: dict[bytes, str] = {}
         self.signers: dict[str, str] = {}
@@ -86,15 +83,16 @@ class SiteKeys(Mapping[str, bytes]):
         return len(self._keys)
 
     def refresh(self, registry: Registers, note: Callable[[str], None]) -> None:
-        """Tell the registry about keys that are new or gone, if the folder has changed; a problem is said once."""
-        marks = _marks(self.folder)
-        if marks == self._marks and not self._problem:
+        """Tell the registry about new and removed keys, if the folder has changed; note each problem once."""
+        now = stamps(self.folder.glob("*.pub"))
+        if now == self._stamps and not self._problem:
             return
         try:
             keys = _read(self.folder)
             gone = {name for name, key in self._keys.items() if keys.get(name) != key}
             new = [name for name, key in keys.items() if self._keys.get(name) != key]
-            # First out, then in: a name that gets another key is both. Here it is out whatever the registry says.
+            # Withdraw first: a name with a new key is in both sets. This object forgets the old key even if the
+            # registry cannot be reached.
             self._out |= gone
             self._keys = {name: key for name, key in self._keys.items() if name not in gone}
             self._list()
@@ -104,17 +102,17 @@ class SiteKeys(Mapping[str, bytes]):
             for name in new:
                 registry.register(name, keys[name].pem)
                 self._keys[name] = keys[name]
-        except InputError as error:  # half copied, or the link is being started again
+        except InputError as error:  # a file is half copied, or the SuperLink is being restarted
             if str(error) != self._problem:
                 self._problem = str(error)
                 note(f"keys of the sites: {error}; looking again.")
             return
-        self._marks, self._problem = marks, ""
+        self._stamps, self._problem = now, ""
         self._list()
         _tell(note, gone, set(new))
 
     def _list(self) -> None:
-        """Bring the two views up to date, in place: others hold them."""
+        """Update the two views in place, since callers hold them, and without a moment when they are empty."""
         _replace(self.by_key, {key.pem: name for name, key in self._keys.items()})
         _replace(self.signers, {name: key.text for name, key in self._keys.items()})
 
@@ -126,7 +124,7 @@ def _replace(view: dict[K, str], now: dict[K, str]) -> None:
 
 
 def names_of(keys: Mapping[str, bytes]) -> Mapping[bytes, str] | None:
-    """Return the names of the sites by their keys, up to date at any time; None if there are no keys (no TLS)."""
+    """Return the names of the sites by their keys, always up to date; None if there are no keys (no TLS)."""
     return keys.by_key if isinstance(keys, SiteKeys) else {key: name for name, key in keys.items()} or None
 
 
@@ -138,16 +136,15 @@ def followed(
     ending: Callable[[], list[str]] = list,
     look: float = LOOK,
 ) -> Iterator[None]:
-    """Register the keys, follow the changes of their folder, and say once a day which certificates end soon."""
+    """Register the keys, follow the changes of their folder, and note once a day which certificates end soon."""
     for name, key in keys.items():
         registry.register(name, key)
-    said = [float("-inf")]
+    daily = Daily()
 
     def step() -> None:
         if isinstance(keys, SiteKeys):
             keys.refresh(registry, note)
-        if time.monotonic() > said[0] + DAY:
-            said[0] = time.monotonic()
+        if daily.due():
             for line in ending():
                 note(line)
 
@@ -163,17 +160,6 @@ def _tell(note: Callable[[str], None], gone: set[str], new: set[str]) -> None:
         note(f"the key of site {name!r} was withdrawn; the site is shut out.")
     for name in sorted(new - gone):
         note(f"a key of site {name!r} was added; the site may connect.")
-
-
-def _marks(folder: Path) -> dict[str, tuple[int, int]]:
-    marks = {}
-    for path in folder.glob("*.pub"):
-        try:
-            told = path.stat()
-        except OSError:
-            continue  # withdrawn this moment
-        marks[path.name] = (told.st_mtime_ns, told.st_size)
-    return marks
 
 
 def _read(folder: Path) -> dict[str, _Key]:
@@ -201,5 +187,5 @@ def _read(folder: Path) -> dict[str, _Key]:
     pems = [key.pem for key in keys.values()]
     same = [name for name, key in keys.items() if pems.count(key.pem) > 1]
     if same:
-        raise InputError(f"the sites {', '.join(same)} have one key: make each its own")
+        raise InputError(f"the sites {', '.join(same)} have the same key: make one for each")
     return keys
