@@ -118,7 +118,7 @@ def _inputs(files: list[str], how: Opening) -> list[Any]:
 def _run(sources: list[Any], tables: list[Any], method: Any, how: Opening, asked: _Asked) -> None:
     """Check the sources, fit the method, and show or write what it found."""
     from ..console import console as terminal
-    from .common.single.fci_outcome import summarize_any
+    from .common.outcome import summarize
 
     console = terminal(quiet=asked.as_json)
     strict = asked.method not in ("mperi", "fci")
@@ -134,7 +134,7 @@ def _run(sources: list[Any], tables: list[Any], method: Any, how: Opening, asked
     if asked.as_json:
         say(result.to_json())
     else:
-        summarize_any(console, result, asked.out)
+        summarize(console, result, asked.out)
 
 
 def _checked_sources(

@@ -129,16 +129,13 @@ def _shown(
 def finished(tally: RunTally, result: Result) -> None:
     """Put the result on the page."""
     from ...coordinator.tally import DONE
-    from ...methods.tables import edge_rows
-    from ...report.grades import grade_words
+    from ..common.outcome import edges_in_words
 
-    resting = {frozenset((one.a, one.b)): one for one in result.robustness}
     rows = []
-    for row in edge_rows(result, effects=False):
+    for row, direction in edges_in_words(result):
         edge = f"{row.a} {'→' if row.directed else '—'} {row.b}"
         probability = "" if row.probability is None else f"{row.probability:.2f}"
-        direction = grade_words(resting.get(frozenset((row.a, row.b))), len(result.sites)) if result.groups else ""
-        rows.append((edge, row.how_sure or "", probability, direction))
+        rows.append((edge, row.how_sure or "", probability, direction if result.groups else ""))
     tally.edges, tally.phase = tuple(rows), DONE
 
 
