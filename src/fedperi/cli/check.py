@@ -15,6 +15,7 @@ from ..strict import write_json
 from . import app
 from .common import arguments as arg
 from .common.inputs import found_inputs, opening_of
+from .common.options import new_schema
 from .common.progress import reading
 from .common.say import say
 
@@ -59,7 +60,7 @@ def check(
 ) -> None:
     """Check the tables of all sites before a run. Exit code 0 if it would start, 2 if it would fail."""
     check_one_of("missing", missing, MISSING)
-    target = None if write_schema is None else _new_file(write_schema)
+    target = None if write_schema is None else new_schema(write_schema, "--write-schema")
 
     with reading() as tell:
         from ..tables import check as run
@@ -100,16 +101,6 @@ def _private(
     except InputError as error:
         message, _, remedy = str(error).partition("; ")
         yield Finding("error", None, (), f"with noise: {message}", remedy)
-
-
-def _new_file(name: str) -> Path:
-    """Refuse, before any table is read, a file that cannot be the new schema."""
-    from ..tables.schema_file import checked_path
-
-    target = checked_path(name)
-    if target.exists():
-        raise InputError(f"--write-schema: {name!r} already exists; remove it, or choose another name")
-    return target
 
 
 def _show(report: CheckReport, after: list[str]) -> None:

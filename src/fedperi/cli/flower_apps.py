@@ -17,7 +17,7 @@ from ..protocol.fields import Refused
 from ..protocol.policy import SitePolicy
 from ..site.service.work import SiteWork
 from ..transports.flower import need_flower
-from .common.options import listed
+from .common.options import split_names
 from .common.tables import table_and_type
 
 if TYPE_CHECKING:
@@ -114,13 +114,13 @@ def site_of(config: Mapping[str, Any]) -> SiteWork:
         schema=config.get("schema") or None,
         data=read["data"],
         missing=str(config.get("missing") or "error"),
-        targets=None if targets is None else listed(str(targets)),
+        targets=None if targets is None else split_names(str(targets)),
         penalty=config.get("penalty", 1.0),
         privacy=protection,
         policy=SitePolicy(
             str(config.get("channel") or "release"),
             privacy_required=bool(config.get("require-privacy", False)),
-            methods=tuple(listed(allowed)),
+            methods=tuple(split_names(allowed)),
             **{key.replace("-", "_"): config[key] for key in _LIMITS if config.get(key) not in (None, "")},
         ),
     )

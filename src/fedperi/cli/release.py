@@ -14,16 +14,15 @@ from ..strict import write_json
 from . import app
 from .common import arguments as arg
 from .common.methods import make_privacy
-from .common.options import listed
 from .common.say import say
 from .common.single.release_words import plan_lines, release_lines
 from .common.single.releasing import planned, released
+from .common.targets import own_targets
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
     from ..privacy.options import Privacy
-    from ..privacy.release.release import Plan
     from ..tables.checks.profile import Missing
     from ..tables.embedding import Data
     from ..tables.table import Table
@@ -80,7 +79,7 @@ def release(
     privacy = cast("Privacy", make_privacy(context.params))
     table = open_table(file, name)
     plan = plan_release(table, privacy, schema=schema, data=cast("Data", data))
-    declared = _targets(targets, plan)
+    declared = own_targets(targets, plan.schema.names)
     if dry_run:
         _show(planned(table, plan, privacy, cast("Missing", missing), schema), as_json)
         return
@@ -136,18 +135,6 @@ def _check_place(out: Path | None) -> None:
         raise InputError(f"--out {str(out)!r} already exists and is not a release file; choose another name")
     if not os.access(out.parent, os.W_OK):
         raise InputError(f"--out {str(out)!r}: the folder {str(out.parent)!r} cannot be written; choose another")
-
-
-def _targets(text: str | None, plan: Plan) -> tuple[str, ...] | None:
-    if text is None:
-        return None
-    names = listed(text)
-    for name in names:
-        if name not in plan.schema:
-            raise InputError(
-                f"--targets: there is no column {name!r}; there are {', '.join(map(repr, plan.schema.names))}"
-            )
-    return tuple(dict.fromkeys(names))
 
 
 def _show(values: dict[str, Any], as_json: bool) -> None:

@@ -14,7 +14,7 @@ from ..errors import InputError
 from . import app
 from .common import arguments as arg
 from .common.methods import make_privacy
-from .common.options import listed
+from .common.options import split_names
 from .common.say import say
 from .common.tables import table_and_type
 from .status.serving import StatusHost, StatusPort, showing_site
@@ -120,11 +120,11 @@ def _work(
     return SiteWork(
         given["table"],
         name=given["name"] or (key.stem if key is not None else None),
-        targets=None if targets is None else listed(targets),
+        targets=None if targets is None else split_names(targets),
         policy=SitePolicy(
             given["channel"],
             privacy_required=given["require_privacy"],
-            methods=tuple(listed(given["allow"])),
+            methods=tuple(split_names(given["allow"])),
             **limits,
         ),
         key=None if own is None else own.current,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
-from .options import listed
+from .options import split_names
 
 if TYPE_CHECKING:
     from ...tables.preparing.opening import Opening
@@ -41,14 +41,14 @@ def opening_of(options: dict[str, Any], *, noise: bool) -> Opening:
     from ...tables.preparing.opening import Opening
 
     for option in ("columns", "exclude", "accept"):
-        if options.get(option) is not None and not listed(options[option]):
+        if options.get(option) is not None and not split_names(options[option]):
             raise InputError(f"--{option} names no column; give names separated by commas")
     return Opening(
-        tuple(listed(options.get("columns"))),
-        tuple(listed(options.get("exclude"))),
+        tuple(split_names(options.get("columns"))),
+        tuple(split_names(options.get("exclude"))),
         options.get("encoding"),
         None if noise else options.get("decimal"),
-        tuple(listed(options.get("accept"))),
+        tuple(split_names(options.get("accept"))),
     )
 
 

@@ -88,12 +88,22 @@ def check_place(
         raise InputError(f"--out {str(out)!r} holds the results of an earlier run; {remedy}")
 
 
-def listed(text: str | None) -> list[str]:
-    """Split words at commas.
+def new_schema(name: str, option: str) -> Path:
+    """Return the path of a schema file that an option names; refuse one that exists or cannot be a schema file."""
+    from ...tables.schema_file import checked_path
+
+    target = checked_path(name)
+    if target.exists():
+        raise InputError(f"{option}: {name!r} already exists; remove it, or choose another name")
+    return target
+
+
+def split_names(text: str | None) -> list[str]:
+    """Split names at commas.
 
     Examples
     --------
-    >>> listed("age, sex"), listed(None)
+    >>> split_names("age, sex"), split_names(None)
     (['age', 'sex'], [])
     """
-    return [word.strip() for word in (text or "").split(",") if word.strip()]
+    return [name.strip() for name in (text or "").split(",") if name.strip()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,8 +11,8 @@ import typer
 from ...errors import InputError
 from .. import app
 from ..common import arguments as arg
-from ..common.options import listed
-from ..common.say import say
+from ..common.options import new_schema, split_names
+from ..common.say import confirm, say
 
 if TYPE_CHECKING:
     from ...coordinator.proposals import Proposal
@@ -39,8 +38,8 @@ def merge_command(
     from ...coordinator.proposals import merge
     from ...strict import write_json
 
-    target = None if out is None else _new(out)
-    merged = merge([_proposal(text) for text in files], listed(leave_out))
+    target = None if out is None else new_schema(out, "--out")
+    merged = merge([_proposal(text) for text in files], split_names(leave_out))
     if as_json:
         columns = {column.name: column.kind for column in merged.schema.columns}
         outcome = {"agreed": columns, "conflicts": merged.conflicts, "remarks": merged.remarks}
@@ -71,13 +70,14 @@ def accept_command(
     from ...coordinator.proposals import accepted
     from ...tables.schema import Schema
 
-    target = _new(out)
+    target = new_schema(out, "--out")
     made, changes = accepted(Schema.from_file(own), _only_columns(agreed))
     _show("What changes at this site", changes)
     if not changes:
         say("Nothing changes at this site.")
     if not yes:
-        _ask()
+        alone = "there is no terminal for a question: look at the changes, and repeat the command with --yes"
+        confirm("Accept it? [y]es, [n]o: ", alone=alone, denied="nothing was written")
     made.to_file(target)
     say(f"Wrote {out}. Check it with `fedperi check TABLE --schema {out}`, then start the site with --schema {out}.")
 
@@ -96,13 +96,6 @@ def _only_columns(agreed: str) -> Schema:
     return read
 
 
-def _ask() -> None:
-    if not sys.stdin.isatty():
-        raise InputError("there is no terminal for a question: look at the changes, and repeat the command with --yes")
-    if input("Accept it? [y]es, [n]o: ").strip().lower() not in ("y", "yes"):
-        raise InputError("nothing was written")
-
-
 def _proposal(text: str) -> Proposal:
     from ...coordinator.proposals import Proposal
     from ...names import check_name
@@ -113,15 +106,6 @@ def _proposal(text: str) -> Proposal:
     site = site if named else Path(text).stem
     check_name(site, f"the site of {file!r}")
     return Proposal(site, Schema.from_file(file))
-
-
-def _new(name: str) -> Path:
-    from ...tables.schema_file import checked_path
-
-    target = checked_path(name)
-    if target.exists():
-        raise InputError(f"--out: {name!r} already exists; remove it, or choose another name")
-    return target
 
 
 def _show(title: str, lines: Iterable[str]) -> None:

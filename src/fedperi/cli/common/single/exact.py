@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....errors import InputError
-from ..options import listed
-from ..say import say
+from ..say import confirm, say
+from ..targets import own_targets
 
 if TYPE_CHECKING:
     from ....tables.summary.summary import Summary
@@ -57,7 +56,12 @@ def release_exactly(
     if out is None:
         raise InputError("give the file to write: --out h1.fedperi (or --dry-run to see what it reveals)")
     if not yes:
-        _confirm(summary)
+        confirm(
+            f"Write exact statistics of {summary.n:g} rows? Type 'exact' to confirm: ",
+            alone="exact statistics are written only after a person has confirmed it: add --yes, or use a terminal",
+            denied="not confirmed; nothing was written",
+            yes=("exact",),
+        )
     save_statement(summary, out)
     say(f"Wrote {str(out)!r}: exact statistics, NOT PRIVATE.")
 
@@ -68,25 +72,6 @@ def _summary(file: str, options: dict[str, Any]) -> Summary:
     from ....tables.table import open_table
 
     table = open_table(file, options["name"])
-    targets = None if options["targets"] is None else tuple(dict.fromkeys(listed(options["targets"])))
-    for target in targets or ():
-        if target not in table.columns:
-            raise InputError(
-                f"--targets: there is no column {target!r}; there are {', '.join(map(repr, table.columns))}"
-            )
+    targets = own_targets(options["targets"], table.columns)
     schema = as_schema(options["schema"])
     return replace(exact_summary(table, schema, options["data"], options["missing"], targets), targets=targets)
-
-
-def _confirm(summary: Summary) -> None:
-    """Ask the person at the terminal; no answer is a no."""
-    if not sys.stdin.isatty():
-        raise InputError(
-            "exact statistics are written only after a person has confirmed it: add --yes, or use a terminal"
-        )
-    try:
-        answer = input(f"Write exact statistics of {summary.n:g} rows? Type 'exact' to confirm: ").strip()
-    except EOFError:
-        answer = ""
-    if answer != "exact":
-        raise InputError("not confirmed; nothing was written")
