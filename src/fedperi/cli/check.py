@@ -1,4 +1,4 @@
-"""`fedperi check`: would a run work on these tables? Lists all problems and what to do about them."""
+"""`fedperi check`: whether a run would work on these tables. It lists all problems and what to do about them."""
 
 from __future__ import annotations
 
@@ -32,13 +32,7 @@ def check(
     context: typer.Context,
     files: list[str] = typer.Argument(..., metavar="FILES", help=arg.FILES),
     schema: arg.SchemaFile = None,
-    missing: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|em|drop|error",
-            help="Incomplete rows: auto and em use them (mperi), drop omits them, error refuses them.",
-        ),
-    ] = "auto",
+    missing: arg.MissingRows = "auto",
     bounds: Annotated[
         str | None,
         typer.Option(
@@ -59,6 +53,8 @@ def check(
     ),
 ) -> None:
     """Check the tables of all sites before a run. Exit code 0 if it would start, 2 if it would fail."""
+    from ..console import console as terminal
+
     check_one_of("missing", missing, MISSING)
     target = None if write_schema is None else new_schema(write_schema, "--write-schema")
 
@@ -71,20 +67,23 @@ def check(
         report = run(sources, schema, cast("Missing", missing), tell=tell, how=how)
     if bounds is not None:
         tables = how.open_all(sources)
-        noisy = _private(tables, bounds, decimal, how.ignoring(as_schema(schema), tables), missing)
+        noisy = _with_noise(tables, bounds, decimal, how.ignoring(as_schema(schema), tables), cast("Missing", missing))
         report = replace(report, findings=(*report.findings, *noisy))
     if target is not None and report.ok:
         report.schema.to_file(target)
     if as_json:
         say(write_json(report.to_dict(), indent=2))
     else:
-        _show(report, [*_advice(report, missing), *_written(report, schema, target)])
+        console = terminal()
+        console.print(report.to_rich())
+        for line in (*_advice(report, missing), *_about_types(report, schema, target)):
+            console.print(line)
     if not report.ok:
         raise typer.Exit(2)
 
 
-def _private(
-    tables: list[Table], bounds: str, decimal: str | None, schema: Schema | None, missing: str
+def _with_noise(
+    tables: list[Table], bounds: str, decimal: str | None, schema: Schema | None, missing: Missing
 ) -> Iterator[Finding]:
     """Say how a run with noise would treat the rows: it reads every cell separately and refuses none."""
     from ..privacy import Privacy
@@ -92,7 +91,7 @@ def _private(
     from ..tables import Finding
     from ..tables.reading import Reading
 
-    how: dict[str, Any] = {"schema": schema, "missing": Reading(missing=cast("Missing", missing)).private().missing}
+    how: dict[str, Any] = {"schema": schema, "missing": Reading(missing=missing).private().missing}
     privacy = Privacy(bounds=bounds, decimal=cast(Any, decimal))
     try:
         for table in tables:
@@ -103,17 +102,8 @@ def _private(
         yield Finding("error", None, (), f"with noise: {message}", remedy)
 
 
-def _show(report: CheckReport, after: list[str]) -> None:
-    from ..console import console as terminal
-
-    console = terminal()
-    console.print(report.to_rich())
-    for line in after:
-        console.print(line)
-
-
-def _advice(report: CheckReport, missing: str) -> list[str]:
-    """Name the options of this command for the remedies."""
+def _advice(report: CheckReport, missing: str | None) -> list[str]:
+    """Name the options of this command that are a remedy for a problem."""
     lines = []
     if missing == "error" and any(site.incomplete for site in report.sites):
         lines.append("To leave incomplete rows out, add --missing drop.")
@@ -122,7 +112,8 @@ def _advice(report: CheckReport, missing: str) -> list[str]:
     return lines
 
 
-def _written(report: CheckReport, schema: str | None, target: Path | None) -> list[str]:
+def _about_types(report: CheckReport, schema: str | None, target: Path | None) -> list[str]:
+    """Say whether the types of the columns were written, or how to write them."""
     if target is not None and report.ok:
         return [f"Wrote the types of {len(report.schema.columns)} columns to {target}."]
     if target is not None:

@@ -19,19 +19,7 @@ def release_exactly(
 ) -> None:
     """Summarise a table exactly, check it for disclosure, show what it reveals, ask, and write it.
 
-    Parameters
-    ----------
-    file : str
-        The table.
-    out : path, optional
-        Where to write.
-    key : private key, optional
-        Signs the file.
-    options : dict
-        Those of the command: schema, data, missing, name, targets.
-    yes : bool
-        Whether the owner has confirmed on the command line.
-    dry_run, as_json : bool
+    Of the options of the command, `schema`, `data`, `missing`, `name` and `targets` are used. A key signs the file.
     """
     from ....privacy.exact.file import sign_summary
     from ....privacy.exact.reveals import sections
@@ -40,12 +28,9 @@ def release_exactly(
     summary = _summary(file, options)
     if key is not None:
         summary = sign_summary(summary, key)
-    if as_json:
-        if not (yes or dry_run):
-            raise InputError(
-                "with --json there is no question: add --yes to confirm that exact statistics may be written"
-            )
-    else:
+    if as_json and not (yes or dry_run):
+        raise InputError("with --json there is no question: add --yes to confirm that exact statistics may be written")
+    if not as_json:
         for section in sections(summary):
             say(section.heading)
             for paragraph in section.paragraphs:
