@@ -62,7 +62,7 @@ def check(
         from ..tables import check as run
         from ..tables.infer import as_schema
 
-        how = opening_of(context.params, noise=False)
+        how = opening_of(context.params)
         sources = found_inputs(files, how)
         report = run(sources, schema, cast("Missing", missing), tell=tell, how=how)
     if bounds is not None:

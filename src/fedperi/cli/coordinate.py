@@ -126,7 +126,7 @@ def coordinate(
     if kept is not None and kept.resumed:
         shown(f"resuming run {kept.run}: answers in its journal are not requested again.")
     tally = RunTally(wanted, list(known), place=str(out))
-    note = RunLog(place, log_format, partial(shown, markup=False, highlight=log_format == "text"), tally.note)
+    note = RunLog(place, log_format, partial(shown, highlight=log_format == "text"), tally.note)
     signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # like Ctrl-C, so that the SuperLink is stopped
     network = Network((host, port), certificates, known, wanted, min_sites, timeout, note, tally)
     with showing_run(tally, status_port, status_host, out, note), note.ending(), explaining(place, note):

@@ -43,7 +43,7 @@ def init(
     with reading() as tell:
         from ..tables import check
 
-        how = opening_of(context.params, noise=False)
+        how = opening_of(context.params)
         sources = found_inputs(files, how)
         report = check(sources, missing="auto", tell=tell, how=how)
     columns = _columns(report)
@@ -55,12 +55,11 @@ def init(
     except OSError as error:
         raise InputError(f"cannot write into {str(place)!r}: {error.strerror or error}") from None
     console = terminal()
-    console.print(f"Wrote {targets[0]} and {targets[1]}: look through both.", markup=False, soft_wrap=True)
+    console.print(f"Wrote {targets[0]} and {targets[1]}: look through both.", soft_wrap=True)
     given = " ".join(files)
     console.print(
         f"Then: fedperi check {given} --schema {targets[0]}\n"
         f"      fedperi run {given} --schema {targets[0]} --knowledge {targets[1]} --out results",
-        markup=False,
         soft_wrap=True,
     )
 

@@ -72,9 +72,7 @@ def _print_proof(statement: Statement, checked: bool, exact: bool) -> None:
     noise = "and its numbers fit together" if exact else "and its noise is large enough for its promise"
     console.print(f"The file is intact: its checksum matches, {noise}.")
     if checked:
-        console.print(
-            f"It is signed by the key of site {printable(repr(statement.site))} in --site-keys.", markup=False
-        )
+        console.print(f"It is signed by the key of site {printable(repr(statement.site))} in --site-keys.")
     elif statement.signature is None:
         console.print("It is not signed, so that this proves nothing about who made it.")
     if not exact and not statement.private:

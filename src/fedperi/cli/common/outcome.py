@@ -177,7 +177,7 @@ def _say_privacy(console: Console, result: Result | FCIResult) -> None:
     found = promises(result)
     bare = [one.site for one in found if not one.private]
     if bare:
-        console.print(f"NOT PRIVATE: {', '.join(bare)}. Do not call this result differentially private.", markup=False)
+        console.print(f"NOT PRIVATE: {', '.join(bare)}. Do not call this result differentially private.")
     kept = [one for one in found if one.private]
     if kept:
         dearest = max(kept, key=lambda one: one.epsilon or 0.0)

@@ -54,11 +54,12 @@ def make_release(
         _check_same(release, out)
     else:
         save_release(release, out)
-    secret = None
-    if true_counts is not None:
-        undone = undoes_clipping(release.schema, release.data)
-        secret = {"rows": true_counts.rows, "clipped": true_counts.clipped, "clipping_is_undone": undone}
-        secret |= {"findings": noticed}
+    secret = true_counts and {
+        "rows": true_counts.rows,
+        "clipped": true_counts.clipped,
+        "clipping_is_undone": undoes_clipping(release.schema, release.data),
+        "findings": noticed,
+    }
     return {
         "file": str(out),
         "site": release.site,
