@@ -1,4 +1,4 @@
-"""`fedperi init`: a schema and a knowledge file to begin with, filled in with what the tables make plain."""
+"""`fedperi init`: write a schema and a knowledge file to start from, filled in from the tables."""
 
 from __future__ import annotations
 
@@ -44,8 +44,7 @@ def init(
         from ..tables import check
 
         how = opening_of(context.params)
-        sources = found_inputs(files, how)
-        report = check(sources, missing="auto", tell=tell, how=how)
+        report = check(found_inputs(files, how), missing="auto", tell=tell, how=how)
     columns = _columns(report)
     texts = (schema_template(columns, report), knowledge_template(columns, report))
     try:
@@ -65,7 +64,7 @@ def init(
 
 
 def _columns(report: CheckReport) -> list[str]:
-    """Return the columns of all tables, in the order in which they are met."""
+    """Return the columns of all tables, in the order in which they are found."""
     columns = list(dict.fromkeys(name for table in report.tables for name in table.columns))
     if not columns:
         raise InputError(f"no table could be read: {report.findings[0]}")

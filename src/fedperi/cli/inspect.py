@@ -1,4 +1,4 @@
-"""`fedperi inspect`: a release file in plain words, for those who decide whether it may be sent."""
+"""`fedperi inspect`: explain a release file in plain words, for people who decide whether it may be sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import app
 from .common.say import say
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console
 
     from ..privacy.release.explain import Section
     from ..privacy.release.release import Release
@@ -32,6 +32,7 @@ def inspect(
     as_json: bool = typer.Option(False, "--json", help="Print the explanation as JSON and nothing else."),
 ) -> None:
     """Explain a release file: what it promises, what it holds, what can be learned from it."""
+    from ..console import console as terminal
     from ..privacy.exact.reveals import sections as revealed
     from ..privacy.release.explain import explain
     from ..privacy.statement import load_statement
@@ -44,48 +45,21 @@ def inspect(
         values = _exact_values(file, statement) if isinstance(statement, Summary) else _values(file, statement)
         say(write_json({**values, "explanation": _explained(sections)}, indent=2))
         return
-    _print(sections)
-    _print_proof(statement, site_keys is not None, exact)
-
-
-def _print(sections: list[Section]) -> None:
-    from rich.text import Text
-
-    from ..console import console as terminal
-
     console = terminal()
     for section in sections:
-        console.print(Text(section.heading, style="bold red" if section.heading == "NOT PRIVATE" else "bold"))
-        for part in _body(section):
-            console.print(part)
-        console.print()
+        _print_section(console, section)
+    _print_proof(console, statement, site_keys is not None, exact)
 
 
-def _print_proof(statement: Statement, checked: bool, exact: bool) -> None:
-    """Say what the file proves about itself."""
-    from rich.text import Text
-
-    from ..console import console as terminal
-    from ..privacy.release.sentences import printable
-
-    console = terminal()
-    noise = "and its numbers fit together" if exact else "and its noise is large enough for its promise"
-    console.print(f"The file is intact: its checksum matches, {noise}.")
-    if checked:
-        console.print(f"It is signed by the key of site {printable(repr(statement.site))} in --site-keys.")
-    elif statement.signature is None:
-        console.print("It is not signed, so that this proves nothing about who made it.")
-    if not exact and not statement.private:
-        console.print(Text("NOT PRIVATE: its noise is from a test.", style="bold red"))
-
-
-def _body(section: Section) -> list[RenderableType]:
+def _print_section(console: Console, section: Section) -> None:
     from rich import box
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
-    parts: list[RenderableType] = [Padding(Text(paragraph), (0, 0, 0, 2)) for paragraph in section.paragraphs]
+    console.print(Text(section.heading, style="bold red" if section.heading == "NOT PRIVATE" else "bold"))
+    for paragraph in section.paragraphs:
+        console.print(Padding(Text(paragraph), (0, 0, 0, 2)))
     if section.table:
         head, *rows = section.table
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
@@ -93,8 +67,22 @@ def _body(section: Section) -> list[RenderableType]:
             table.add_column(heading, overflow="fold")
         for row in rows:
             table.add_row(*map(Text, row))
-        parts.append(Padding(table, (1, 0, 0, 2)))
-    return parts
+        console.print(Padding(table, (1, 0, 0, 2)))
+    console.print()
+
+
+def _print_proof(console: Console, statement: Statement, checked: bool, exact: bool) -> None:
+    """Say what the file proves about itself."""
+    from rich.text import Text
+
+    noise = "and its numbers fit together" if exact else "and its noise is large enough for its promise"
+    console.print(f"The file is intact: its checksum matches, {noise}.")
+    if checked:
+        console.print(f"It is signed by the key of site {statement.site!r} in --site-keys.")
+    elif statement.signature is None:
+        console.print("It is not signed, so that this proves nothing about who made it.")
+    if not exact and not statement.private:
+        console.print(Text("NOT PRIVATE: its noise is from a test.", style="bold red"))
 
 
 def _explained(sections: list[Section]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""`fedperi keys`: certificates and site keys for a pilot, in folders that can be handed over."""
+"""`fedperi keys`: create certificates and site keys for a pilot, in folders to hand over."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def keys(
-    out: Path | None = typer.Option(
-        None, "--out", metavar="DIR", help="The pilot's folder: a new one, or one made before."
-    ),
+    out: Path | None = typer.Option(None, "--out", metavar="DIR", help="The folder of the pilot, new or made before."),
     host: list[str] = typer.Option(
         [], "--host", metavar="NAME", help="A host name of the coordinator; may be repeated."
     ),
@@ -91,7 +89,7 @@ def _split(sites: str | None, option: str) -> list[str]:
 
 
 def _lines(made: Keys) -> list[str]:
-    """Say what is where, what is secret, and what to do next."""
+    """Say where everything is, what is secret, and what to do next."""
     coordinator = made.folder / "coordinator"
     lines: list[str] = []
     if made.until is not None:

@@ -1,4 +1,4 @@
-"""`fedperi simulate`: tables of simulated sites, with the truth beside them."""
+"""`fedperi simulate`: write tables of simulated sites, and the truth."""
 
 from __future__ import annotations
 

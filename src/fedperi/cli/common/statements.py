@@ -1,4 +1,4 @@
-"""What a statement is, in words for those who run with it."""
+"""Statements of sites, in words for people who use them in a run."""
 
 from __future__ import annotations
 

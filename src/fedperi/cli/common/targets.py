@@ -1,4 +1,4 @@
-"""Targets that a user declares: which columns a site is known to have set."""
+"""Targets that a user declares: columns that a site is known to have set by intervention."""
 
 from __future__ import annotations
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...errors import InputError
+from ...phrases import with_noun
 from .. import app
 from ..common import arguments as arg
 from ..common.options import new_schema, split_names
@@ -47,8 +48,8 @@ def merge_command(
     else:
         _show("Settled by a rule; check that this is right", merged.remarks)
         _show("The sites must settle first", merged.conflicts)
-        agreed, open_ones = len(merged.schema.columns), len(merged.conflicts)
-        say(f"{agreed} column{'s' * (agreed != 1)} agreed on, {open_ones} conflict{'s' * (open_ones != 1)}.")
+        conflicts = with_noun(len(merged.conflicts), "conflict")
+        say(f"{with_noun(len(merged.schema.columns), 'column')} agreed on, {conflicts}.")
     if merged.conflicts:
         if target is not None:
             raise InputError(f"{out!r} was not written: there are conflicts")
@@ -83,7 +84,7 @@ def accept_command(
 
 
 def _only_columns(agreed: str) -> Schema:
-    """Read an agreed schema; it says what columns are, and may not say what is done to a site's cells."""
+    """Read an agreed schema; refuse one that also says how a site prepares its cells."""
     from ...tables.schema import Schema
 
     read = Schema.from_file(agreed)
@@ -108,8 +109,6 @@ def _proposal(text: str) -> Proposal:
     return Proposal(site, Schema.from_file(file))
 
 
-def _show(title: str, lines: Iterable[str]) -> None:
-    for at, line in enumerate(lines):
-        if at == 0:
-            say(f"{title}:")
-        say(f"  {line}")
+def _show(title: str, lines: Sequence[str]) -> None:
+    if lines:
+        say("\n  ".join((f"{title}:", *lines)))
